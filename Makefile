@@ -1,0 +1,48 @@
+# Two commands do everything on a fresh machine: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SENTENCE ?= A dog ate the food because it was hungry
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test smoke lint bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# A stamp newer than pyproject.toml means that set is installed, so the second run starts at once.
+$(VENV)/base.stamp: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing regard into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# torch goes first and exactly, so that whatever asks for torch later is content with it.
+$(VENV)/test.stamp: $(VENV)/base.stamp
+	@echo "Installing the test tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+demo: $(VENV)/base.stamp ## set up what is needed, then show real attention
+	@$(BIN)/regard example all
+
+test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+smoke: $(VENV)/test.stamp ## the few tests that tell at once whether anything stands
+	@$(BIN)/pytest -q -m smoke tests
+
+lint: $(VENV)/test.stamp ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/mypy
+
+bench: $(VENV)/test.stamp ## measure speed and memory against peers; writes benchmarks/results/
+	$(BIN)/python benchmarks/bench_attention.py
+
+clean: ## remove the environment and every cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

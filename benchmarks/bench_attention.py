@@ -1,0 +1,167 @@
+"""Speed and memory of attention and observe against PyTorch and the third document's NumPy.
+
+Run ``make bench``; it writes results/attention.json and attention.md. All times are the best of
+several rounds in which the peers take turns, on 8 heads of width 64 in float32.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from machine import RESULTS, best_of, describe, write
+
+import regard
+
+HEADS, WIDTH = 8, 64
+LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+EAGER_LIMIT = 4096  # beyond this eager takes one head at a time: all at once would not fit
+Call = Callable[[], object]
+
+
+def sdpa(arrays: tuple[torch.Tensor, ...], causal: bool) -> torch.Tensor:
+    """PyTorch's fused attention: the output alone."""
+    return torch.nn.functional.scaled_dot_product_attention(*arrays, is_causal=causal)
+
+
+def eager(arrays: tuple[torch.Tensor, ...], causal: bool) -> list[torch.Tensor]:
+    """PyTorch holding all weights: output, entropy, received, top 8 and a map of 256 blocks."""
+    query, key, value = arrays
+    if query.shape[-2] > EAGER_LIMIT and query.shape[1] > 1:
+        heads = [tuple(x[:, h : h + 1] for x in arrays) for h in range(query.shape[1])]
+        return [fact for head in heads for fact in eager(head, causal)]
+    n = query.shape[-2]
+    scores = query @ key.transpose(-1, -2) / WIDTH**0.5
+    if causal:
+        scores.masked_fill_(torch.ones(n, n, dtype=torch.bool).triu(1), float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    entropy = torch.special.entr(weights).sum(-1)
+    side = min(256, n)
+    blocks = (
+        weights.unflatten(-1, (side, n // side)).sum(-1).unflatten(-2, (side, n // side)).mean(-2)
+    )
+    return [weights @ value, entropy, weights.sum(-2), *weights.topk(8), blocks]
+
+
+def document(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The third document's NumPy, its np.dot replaced by a batched product."""
+    scores = query @ key.transpose(0, 2, 1) / np.sqrt(WIDTH)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return (e / e.sum(axis=-1, keepdims=True)) @ value
+
+
+def calls(n: int, causal: bool) -> dict[str, Call]:
+    """Everything that is timed at one length."""
+    random = np.random.default_rng(n)
+    arrays = tuple(random.standard_normal((HEADS, n, WIDTH), dtype=np.float32) for _ in range(3))
+    tensors = tuple(torch.from_numpy(array)[None] for array in arrays)
+    timed: dict[str, Call] = {
+        "sdpa": lambda: sdpa(tensors, causal),
+        "attention": lambda: regard.attention(*arrays, causal=causal),
+        "observe": lambda: regard.observe(*arrays, causal=causal, top=8, map=256, profile=False),
+        "eager": lambda: eager(tensors, causal),
+    }
+    if not causal and n <= EAGER_LIMIT:
+        timed["document"] = lambda: document(*arrays)
+    return timed
+
+
+def measure(n: int, causal: bool, seconds: float) -> dict[str, float | int | bool]:
+    """Times in milliseconds and their ratios to SDPA."""
+    best = best_of(calls(n, causal), seconds)
+    row: dict[str, float | int | bool] = {"n": n, "causal": causal}
+    row |= {f"{name}_ms": round(1e3 * time, 3) for name, time in best.items()}
+    row |= {
+        "attention_to_sdpa": round(best["attention"] / best["sdpa"], 2),
+        "observe_to_sdpa": round(best["observe"] / best["sdpa"], 2),
+        "eager_to_observe": round(best["eager"] / best["observe"], 2),
+    }
+    return row
+
+
+MEMORY = """
+import re, sys
+import numpy as np, regard
+n = int(sys.argv[1])
+random = np.random.default_rng(0)
+arrays = [random.standard_normal((1, n, 64), dtype=np.float32) for _ in range(3)]
+regard.observe(*[a[:, :600] for a in arrays])  # what is loaded once is not this call's
+def kilobytes(name):
+    return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+before = kilobytes("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")  # forget the peak so far
+seen = regard.observe(*arrays, top=8, map=256)
+outputs = sum(a.nbytes for a in seen.facts.values()) + seen.profile.weight.nbytes
+used = (kilobytes("VmHWM") - before) / 1e3 - outputs / 1e6
+print(used, seen.cost.peak_bytes / 1e6, seen.cost.plan)
+"""
+
+
+def memory(n: int) -> dict[str, object]:
+    """Peak resident memory of observe beyond inputs and outputs, one head, in a fresh process."""
+    command = [sys.executable, "-c", MEMORY, str(n)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
+        maxsplit=2
+    )
+    return {
+        "n": n,
+        "megabytes": round(float(answer[0]), 1),
+        "stated_megabytes": round(float(answer[1]), 1),
+        "plan": answer[2].strip(),
+        "weights_megabytes": round(4 * n * n / 1e6, 1),
+    }
+
+
+def table(rows: list[dict[str, float | int | bool]]) -> str:
+    """The rows as Markdown."""
+    lines = [
+        "| n | causal | SDPA | `attention` | to SDPA | `observe` | to SDPA | eager, same facts | "
+        "to `observe` |",
+        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        causal = "yes" if row["causal"] else "no"
+        lines.append(
+            f"| {row['n']:,} | {causal} | {row['sdpa_ms']:,.2f} ms | "
+            f"{row['attention_ms']:,.2f} ms | {row['attention_to_sdpa']:.2f} x | "
+            f"{row['observe_ms']:,.2f} ms | {row['observe_to_sdpa']:.2f} x | {row['eager_ms']:,.1f} ms | "
+            f"{row['eager_to_observe']:.1f} x |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure everything, print as it comes, save at the end."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--longest", type=int, default=LENGTHS[-1])
+    parser.add_argument("--seconds", type=float, default=4.0, help="least time for each length")
+    chosen = parser.parse_args()
+    torch.set_num_threads(len(__import__("os").sched_getaffinity(0)))
+    rows = []
+    for n in [n for n in LENGTHS if n <= chosen.longest]:
+        for causal in (False, True):
+            rows.append(measure(n, causal, chosen.seconds))
+            print(rows[-1], flush=True)
+    peaks = [memory(n) for n in (16384, 65536)]
+    print(*peaks, sep="\n")
+    figures = {
+        "torch": torch.__version__,
+        "heads": HEADS,
+        "width": WIDTH,
+        "rows": rows,
+        "memory": peaks,
+    }
+    machine = describe()
+    path = write("attention", figures)
+    (RESULTS / "attention.md").write_text(
+        f"{machine['cores']} cores of {machine['processor']}, NumPy {machine['numpy']} "
+        f"({machine['blas']}), PyTorch {torch.__version__}, {machine['date']}; best of several.\n\n"
+        + table(rows) + "\n"
+    )  # fmt: skip
+    print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()

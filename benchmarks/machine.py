@@ -1,0 +1,62 @@
+"""What every benchmark shares: the machine's name, fair timing, and where results go."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def describe() -> dict[str, Any]:
+    """The machine and the versions that the figures belong to."""
+    import numpy
+    from threadpoolctl import threadpool_info
+
+    blas = [
+        f"{x['internal_api']} {x['version']}" for x in threadpool_info() if x["user_api"] == "blas"
+    ]
+    return {
+        "date": date.today().isoformat(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "blas": ", ".join(sorted(set(blas))),
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.processor()
+
+
+def best_of(
+    calls: dict[str, Callable[[], object]], seconds: float, least: int = 5
+) -> dict[str, float]:
+    """The best time of each call, taken in turns so that a noisy moment hits all of them alike."""
+    best = dict.fromkeys(calls, float("inf"))
+    for call in calls.values():
+        call()
+    start, rounds = time.perf_counter(), 0
+    while rounds < least or time.perf_counter() - start < seconds:
+        for name, call in calls.items():
+            before = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - before)
+        rounds += 1
+    return best
+
+
+def write(name: str, figures: dict[str, Any]) -> Path:
+    """Save figures under results/, with the machine named."""
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"machine": describe(), **figures}, indent=1) + "\n")
+    return path

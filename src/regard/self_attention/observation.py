@@ -1,0 +1,205 @@
+"""An observation: what can be said exactly about all the weights without holding them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import ArgumentError, NotAskedError
+from regard.self_attention.plan import Cost
+from regard.self_attention.problem import LOG2_E, Array, Problem
+from regard.self_attention.profile import Profile
+from regard.shapes import count
+
+Head = int | tuple[int, ...] | None
+
+
+class Top(NamedTuple):
+    """The best keys of each query, high to low: weights and keys, both (..., h, q, k).
+
+    Where fewer keys have any weight the rest is weight 0 and key -1.
+    """
+
+    weights: NDArray[Any]
+    keys: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Exact facts about n x n weights, in memory that grows with n; ``print`` it for a summary.
+
+    ``parts`` hold the query and key that tiles are computed from, on demand.
+    """
+
+    facts: dict[str, Array] = field(repr=False)
+    _profile: Profile | None = field(repr=False)
+    parts: tuple[Problem, ...] = field(repr=False)
+    cost: Cost
+    notes: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> NDArray[Any]:
+        """Weighted sums of the values, (..., h, q, d_v)."""
+        return self._fact("output", "observe it with value")
+
+    @property
+    def logsumexp(self) -> NDArray[Any]:
+        """Natural log of the sum of e^score over the keys each query sees, (..., h, q)."""
+        return self._fact("logsumexp", "")
+
+    @property
+    def entropy(self) -> NDArray[Any]:
+        """How spread out each query's weights are, in nats: 0 for one key, log n for n alike."""
+        return self._fact("entropy", "entropy=True")
+
+    @property
+    def received(self) -> NDArray[Any]:
+        """The weight each key gets from all queries together, (..., h, k)."""
+        return self._fact("received", "received=True")
+
+    @property
+    def received_mean(self) -> NDArray[Any]:
+        """The same, as a mean over the queries that could see the key; 0 where none could."""
+        if not self.parts:
+            raise NotAskedError(_without_parts("received_mean"))
+        audience = np.concatenate([_audience(part) for part in self.parts], axis=-1)
+        return np.asarray(self.received / np.maximum(audience, 1).astype(self.received.dtype))
+
+    @property
+    def map(self) -> NDArray[Any]:
+        """Mean weight that a block of queries gives to a block of keys; each row sums to 1."""
+        return self._fact("map", "map=256")
+
+    @property
+    def profile(self) -> Profile:
+        """Weight on the first key, on itself, on its neighbours, and at every distance."""
+        if self._profile is None:
+            raise NotAskedError(_not_asked("profile", "profile=True", self.notes))
+        return self._profile
+
+    def top(self, k: int | None = None) -> Top:
+        """The k largest weights of each query with their keys, high to low."""
+        weights = self._fact("top_weights", f"top={k or 16}")
+        held = weights.shape[-1]
+        if k is not None and not 0 <= k <= held:
+            raise NotAskedError(f"top({k}) needs more than the {held} kept: observe with top={k}.")
+        return Top(weights[..., :k], self.facts["top_keys"][..., :k])
+
+    def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NDArray[Any]:
+        """The exact weights of a rectangle, (..., h, a, b), or (a, b) of one head.
+
+        The cost is a * b * d, however long the sequence is.
+        """
+        if not self.parts:
+            raise NotAskedError(_without_parts("tile"))
+        rows, columns = _range("rows", rows, self.queries), _range("columns", columns, self.keys)
+        heads = self._heads(head)
+        pieces, start = [], 0
+        for part in self.parts:
+            inside = _clip(columns, start, part.sight.keys)
+            pieces.append(_weights(part, self.logsumexp, heads, rows, inside))
+            start += part.sight.keys
+        tile_hqk = np.concatenate(pieces, axis=-1)
+        return (
+            tile_hqk[0]
+            if head is not None
+            else tile_hqk.reshape(*self.leading, *tile_hqk.shape[1:])
+        )
+
+    def row(self, query: int, head: Head = None) -> NDArray[Any]:
+        """One query's weights on every key, (..., h, k), or (k,) of one head."""
+        result: NDArray[Any] = self.tile(query, slice(None), head)[..., 0, :]
+        return result
+
+    def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
+        """Write a .regard file: the facts, and with ``query_and_key`` what tiles need."""
+        from regard.self_attention.storage import save
+
+        save(self, Path(path), query_and_key)
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The caller's leading axes, heads last."""
+        return self.logsumexp.shape[:-1]
+
+    @property
+    def queries(self) -> int:
+        """How many queries."""
+        return int(self.logsumexp.shape[-1])
+
+    @property
+    def keys(self) -> int:
+        """How many keys."""
+        if self.parts:
+            return sum(part.sight.keys for part in self.parts)
+        return int(self.facts["keys"])
+
+    def __str__(self) -> str:
+        from regard.self_attention.summary import summary
+
+        return summary(self)
+
+    def _fact(self, name: str, how: str) -> Array:
+        if name not in self.facts:
+            raise NotAskedError(_not_asked(name, how, self.notes))
+        return self.facts[name]
+
+    def _heads(self, head: Head) -> slice:
+        total = int(np.prod(self.leading, dtype=int))
+        if head is None:
+            return slice(0, total)
+        place = head if isinstance(head, tuple) else (head,)
+        try:
+            index = int(np.ravel_multi_index(place, self.leading or (1,)))
+        except ValueError:
+            raise ArgumentError(
+                f"head needs an index into the leading axes {self.leading}, but it is {head!r}."
+            ) from None
+        return slice(index, index + 1)
+
+
+def _weights(part: Problem, logsumexp: Array, heads: slice, rows: slice, columns: slice) -> Array:
+    shape = (heads.stop - heads.start, rows.stop - rows.start, columns.stop - columns.start)
+    tile_hqk = np.empty(shape, part.dtype)
+    with np.errstate(all="ignore"):
+        seen = part.scores(part.scaled_query(heads, rows), heads, rows, columns, out=tile_hqk)
+        known_hq = logsumexp.reshape(part.heads, part.sight.queries)[heads, rows] * LOG2_E
+        tile_hqk -= np.where(np.isfinite(known_hq), known_hq, np.inf)[..., None].astype(part.dtype)
+        part.exponential(tile_hqk, seen, out=tile_hqk)
+    return tile_hqk
+
+
+def _audience(part: Problem) -> Array:
+    audience_hk = part.sight.audience(part.heads)
+    return audience_hk.reshape(*part.leading, audience_hk.shape[-1])
+
+
+def _range(name: str, wanted: slice | int, size: int) -> slice:
+    if isinstance(wanted, int | np.integer):
+        index = int(wanted) + (size if wanted < 0 else 0)
+        wanted = slice(index, index + 1)
+    start, stop, step = wanted.indices(size)
+    if step != 1 or (wanted.stop is not None and stop <= start and size):
+        raise ArgumentError(
+            f"{name} needs a range inside {count(size, 'position')}, but it is {wanted}."
+        )
+    return slice(start, max(start, stop))
+
+
+def _clip(columns: slice, start: int, keys: int) -> slice:
+    low = min(max(columns.start - start, 0), keys)
+    return slice(low, max(low, min(columns.stop - start, keys)))
+
+
+def _not_asked(name: str, how: str, notes: tuple[str, ...]) -> str:
+    reason = next((note for note in notes if note.startswith(name)), "")
+    return reason or f"{name} was not asked for: observe again with {how}."
+
+
+def _without_parts(name: str) -> str:
+    return (
+        f"{name} needs query and key, and this observation does not hold them: "
+        "save it with query_and_key=True."
+    )

@@ -1,0 +1,232 @@
+"""Exact facts about all the weights, without ever holding them."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regard.errors import ArgumentError
+from regard.self_attention.arguments import pose
+from regard.self_attention.columns import ColumnPart, ColumnSums, second_pass
+from regard.self_attention.observation import Observation
+from regard.self_attention.panel import panel_rows
+from regard.self_attention.plan import Plan, Unit, choose, cost
+from regard.self_attention.problem import LOG2_E, Array, Problem, Window
+from regard.self_attention.profile import Profile
+from regard.self_attention.rows import Rows, Scratch, Wanted, stream_rows
+from regard.self_attention.sight import MaskRule
+from regard.self_attention.threads import run_in_order
+from regard.shapes import expect
+
+
+def observe(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    top: int = 16,
+    map: int = 256,
+    entropy: bool = True,
+    received: bool = True,
+    profile: bool = True,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
+) -> Observation:
+    """Run attention and report what it attends to, exactly, in memory that grows with n.
+
+    ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
+    ``entropy``, ``received`` and ``profile`` say what to report; 0 or False leaves it out and
+    saves its cost. The other arguments are those of ``attention``.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> seen = observe(x, x, x)
+    >>> seen.received.round(3)
+    array([0.834, 0.834, 1.332])
+    >>> seen.top(1).keys.ravel()
+    array([2, 2, 2])
+    """
+    wanted = Wanted(True, entropy, _check_top(top), _check_map(map), received, profile)
+    problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
+                   softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
+    return observe_problem(problem, wanted)
+
+
+def observe_from_logsumexp(
+    query: ArrayLike,
+    key: ArrayLike,
+    logsumexp: ArrayLike,
+    *,
+    top: int = 16,
+    map: int = 256,
+    entropy: bool = True,
+    received: bool = True,
+    profile: bool = True,
+    **arguments: Any,
+) -> Observation:
+    """Report what a kernel elsewhere attended to, from its natural log-sum-exp (..., h, q).
+
+    The log-sum-exp may belong to more keys than are given here: then the facts are this part's
+    share, and the shares of disjoint keys stand side by side. There is no output.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> seen = observe(x, x, x)
+    >>> again = observe_from_logsumexp(x, x, seen.logsumexp)
+    >>> bool(np.allclose(again.received, seen.received))
+    True
+    """
+    keys = np.asarray(key)
+    expect("key", keys, "... k d")
+    problem = pose(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **arguments)
+    array = np.asarray(logsumexp, np.float64)
+    shape = (*problem.leading, problem.sight.queries)
+    if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
+        raise ArgumentError(
+            f"logsumexp needs numbers or -inf of shape {shape}, but its shape is {array.shape}"
+            + ("." if array.shape != shape else " and it has nan or +inf in it.")
+        )
+    known_hq = array.reshape(problem.heads, -1) * LOG2_E
+    wanted = Wanted(False, entropy, _check_top(top), _check_map(map), received, profile, known_hq)
+    return observe_problem(problem, wanted)
+
+
+def observe_problem(problem: Problem, wanted: Wanted) -> Observation:
+    """Choose a plan, run it, and gather the facts."""
+    plan = choose(problem, wanted.columns)
+    gathered = _Gathered(problem, wanted)
+    if plan.name == "panel":
+        _run_panels(plan, gathered)
+    else:
+        _run_tiles(plan, gathered)
+    if plan.name == "two passes":
+        _run_second_pass(plan, gathered)
+    return gathered.observation(plan)
+
+
+class _Gathered:
+    """Where units put what they found."""
+
+    def __init__(self, problem: Problem, wanted: Wanted) -> None:
+        shape = (problem.heads, problem.sight.queries)
+        self.problem, self.wanted = problem, wanted
+        self.log2_total_hq = np.zeros(shape)
+        self.entropy_hq = np.zeros(shape, problem.dtype)
+        self.output_hqv = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
+        self.weights_hqn = np.zeros((*shape, wanted.top), problem.dtype)
+        self.keys_hqn = np.zeros((*shape, wanted.top), np.int64)
+        self.columns = ColumnSums(problem, wanted)
+
+    def put_rows(self, unit: Unit, rows: Rows) -> None:
+        """Each unit writes to its own place, so no order is needed."""
+        place = (unit.heads, unit.rows)
+        self.log2_total_hq[place] = rows.log2_total_hq()
+        if self.wanted.entropy:
+            self.entropy_hq[place] = rows.entropy_hq()
+        if self.wanted.output:
+            self.output_hqv[place] = rows.mean_output_hqv()
+        if rows.best is not None:
+            self.weights_hqn[place], self.keys_hqn[place] = (
+                rows.best.values_hqn,
+                rows.best.columns_hqn,
+            )
+        if rows.given_hq is not None:
+            _check_given(rows)
+
+    def observation(self, plan: Plan) -> Observation:
+        """All facts in the caller's shapes; what was not asked for is absent."""
+        problem, wanted, columns = self.problem, self.wanted, self.columns
+        live_hq = np.isfinite(self.log2_total_hq)
+        facts: dict[str, Array] = {"logsumexp": self.log2_total_hq * math.log(2)}
+        if wanted.output:
+            facts["output"] = self.output_hqv
+        if wanted.entropy:
+            facts["entropy"] = self.entropy_hq
+        if wanted.top:
+            facts |= {"top_weights": self.weights_hqn, "top_keys": self.keys_hqn}
+        if wanted.received:
+            facts["received"] = columns.received_hk
+        if columns.map_hrc is not None:
+            facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
+        shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
+        for name in ("logsumexp", "received", "map"):
+            if name in shaped:
+                shaped[name] = shaped[name].astype(problem.dtype)
+        profile = None
+        if columns.distance_hn is not None:
+            profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
+        shaped["keys"] = np.array(problem.sight.keys)
+        return Observation(shaped, profile, (problem,), cost(problem, plan))
+
+
+def _run_panels(plan: Plan, gathered: _Gathered) -> None:
+    problem, wanted, columns = gathered.problem, gathered.wanted, gathered.columns
+
+    def work(unit: Unit, scratch: Scratch) -> ColumnPart:
+        rows, panel = panel_rows(problem, plan, unit, wanted, scratch)
+        gathered.put_rows(unit, rows)
+        return columns.part(unit, panel, rows.inverse_hq().astype(problem.dtype))
+
+    run_in_order(plan.units(problem), work, lambda unit, part: columns.add(part))
+
+
+def _run_tiles(plan: Plan, gathered: _Gathered) -> None:
+    problem, wanted = gathered.problem, gathered.wanted
+
+    def work(unit: Unit, scratch: Scratch) -> None:
+        gathered.put_rows(unit, stream_rows(problem, plan, unit, wanted, scratch))
+
+    run_in_order(plan.units(problem), work)
+
+
+def _run_second_pass(plan: Plan, gathered: _Gathered) -> None:
+    problem, columns = gathered.problem, gathered.columns
+
+    def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
+        known_hq = gathered.log2_total_hq[unit.heads, unit.rows]
+        return second_pass(problem, plan, unit, known_hq, scratch, columns)
+
+    def commit(unit: Unit, parts: list[ColumnPart]) -> None:
+        for part in parts:
+            columns.add(part)
+
+    run_in_order(plan.units(problem), work, commit)
+
+
+def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
+    """The mean over the queries of a block that see anything, so that each row sums to 1."""
+    if not live_hq.size:
+        return sums_hrc
+    counts_hr = np.add.reduceat(live_hq, edges[:-1], axis=1, dtype=np.int64)
+    return sums_hrc / np.maximum(counts_hr, 1)[..., None]
+
+
+def _check_given(rows: Rows) -> None:
+    """A sum of weights above 1 means that the log-sum-exp belongs to other scores."""
+    sums_hq = rows.inverse_hq() * rows.total_hq
+    if sums_hq.size and sums_hq.max() > 1.01:
+        raise ArgumentError(
+            f"logsumexp does not belong to these scores: a row's weights would sum to "
+            f"{sums_hq.max():.3g}. It must be natural (multiply a base-2 one by ln 2 = 0.6931) "
+            "and made with the same scale and masks."
+        )
+
+
+def _check_top(top: int) -> int:
+    if not isinstance(top, int | np.integer) or top < 0:
+        raise ArgumentError(f"top needs a whole number from 0 up, but it is {top!r}.")
+    return int(top)
+
+
+def _check_map(map: int) -> int:
+    if not isinstance(map, int | np.integer) or map < 0:
+        raise ArgumentError(f"map needs a whole number from 0 up, but it is {map!r}.")
+    return int(map)

@@ -1,0 +1,121 @@
+"""Observations on disk: a .regard file is safetensors with a header that says what is inside."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import FileError
+from regard.self_attention.arguments import pose
+from regard.self_attention.observation import Observation
+from regard.self_attention.plan import Cost
+from regard.self_attention.problem import Array
+from regard.self_attention.profile import Profile
+
+FORMAT = "regard observation"
+VERSION = 1
+PROFILE = ("first", "back", "weight")
+
+
+def save(seen: Observation, path: Path, query_and_key: bool) -> None:
+    """Write the facts; with ``query_and_key`` also what tiles and rows are computed from."""
+    from safetensors.numpy import save_file
+
+    arrays = dict(seen.facts)
+    if seen._profile is not None:
+        arrays |= {f"profile.{name}": getattr(seen._profile, name) for name in PROFILE}
+    arguments: list[dict[str, Any]] = []
+    notes = list(seen.notes)
+    for index, part in enumerate(seen.parts if query_and_key else ()):
+        if callable(part.arguments["mask"]):
+            raise FileError(
+                f"{path} cannot hold query and key: their mask is a function, which no file can "
+                "hold. Save without query_and_key."
+            )
+        arrays |= _part_arrays(index, part)
+        arguments.append({x: part.arguments[x] for x in ("causal", "offset", "window", "softcap")})
+        arguments[-1]["scale"] = part.scale
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "cost": vars(seen.cost),
+        "notes": notes,
+        "parts": arguments,
+        "contents": {name: _described(array) for name, array in arrays.items()},
+    }
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    save_file(contiguous, path, metadata={"regard": json.dumps(header, default=int)})
+
+
+def load(path: str | Path) -> Observation:
+    """Read a .regard file; tiles and rows work if query and key were saved with it."""
+    header, arrays = _read(Path(path))
+    profile = None
+    if "profile.first" in arrays:
+        profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
+    parts = tuple(
+        _problem(
+            arguments, {x: arrays.get(f"part.{i}.{x}") for x in ("query", "key", "mask", "lengths")}
+        )
+        for i, arguments in enumerate(header["parts"])
+    )
+    facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
+    return Observation(facts, profile, parts, Cost(**header["cost"]), tuple(header["notes"]))
+
+
+def _part_arrays(index: int, part: Any) -> dict[str, Array]:
+    sight, leading = part.sight, part.leading
+    kv_leading = (*leading[:-1], leading[-1] // part.group) if leading else ()
+    arrays = {
+        "query": part.query_hqd.reshape(*leading, *part.query_hqd.shape[1:]),
+        "key": part.key_gkd.reshape(*kv_leading, *part.key_gkd.shape[1:]),
+    }
+    if sight.mask is not None:
+        arrays["mask"] = np.asarray(part.arguments["mask"])
+    if sight.lengths_h is not None:
+        arrays["lengths"] = np.asarray(part.arguments["lengths"])
+    return {f"part.{index}.{name}": array for name, array in arrays.items()}
+
+
+def _problem(arguments: dict[str, Any], arrays: dict[str, Array | None]) -> Any:
+    query, key = arrays["query"], arrays["key"]
+    if query is None or key is None:
+        raise FileError("the file promises query and key, but does not hold them.")
+    window = tuple(arguments.pop("window")) if arguments["window"] else arguments.pop("window")
+    return pose(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), window=window,
+                mask=arrays["mask"], lengths=arrays["lengths"], **arguments)  # fmt: skip
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise FileError(f"{path} is not there.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            header = json.loads(metadata.get("regard", "null"))
+            _check_header(header, path)
+            return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(
+            f"{path} is not a whole .regard file: {error}. It may be cut short or of another kind; "
+            "make it again with seen.save(...)."
+        ) from None
+
+
+def _check_header(header: Any, path: Path) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileError(
+            f"{path} is a safetensors file, but not a .regard one: it has no such header."
+        )
+    if header["version"] > VERSION:
+        raise FileError(
+            f"{path} has version {header['version']} and this regard reads up to {VERSION}: "
+            "update regard."
+        )
+
+
+def _described(array: Array) -> dict[str, Any]:
+    return {"shape": list(array.shape), "dtype": str(array.dtype)}

@@ -1,0 +1,41 @@
+"""The one sentence that says what is wrong with a shape."""
+
+from typing import Any
+
+from regard.errors import ShapeError
+
+
+def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
+    """Raise a ShapeError unless the array has these axes, with these sizes where given.
+
+    A leading '...' stands for any number of axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expect("key", np.zeros((8, 5, 64)), "h_kv k d", d=64)
+    >>> expect("key", np.zeros((8, 5, 32)), "h_kv k d", d=64)
+    Traceback (most recent call last):
+    regard.errors.ShapeError: key needs axes (h_kv, k, d=64), but its shape is (8, 5, 32): d is 32.
+    """
+    letters = axes.split()
+    free = letters[0] == "..."
+    named = letters[1:] if free else letters
+    shape = tuple(array.shape)
+    wanted = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in letters)
+    start = f"{name} needs axes ({wanted}), but its shape is {shape}"
+    if len(shape) < len(named) or (not free and len(shape) != len(named)):
+        raise ShapeError(f"{start}: it has {count(len(shape), 'axis', 'axes')}.")
+    tail = shape[len(shape) - len(named) :]
+    wrong = [f"{x} is {n}" for x, n in zip(named, tail, strict=True) if sizes.get(x, n) != n]
+    if wrong:
+        raise ShapeError(f"{start}: {', '.join(wrong)}.")
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """Say a number with its noun.
+
+    >>> count(1, "key"), count(2, "key"), count(2, "query", "queries")
+    ('1 key', '2 keys', '2 queries')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
