@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint bench clean
+.PHONY: help demo test smoke lint readme bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ lint: $(VENV)/test.stamp ## format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/mypy
+
+readme: $(VENV)/test.stamp ## write the made parts of the README anew
+	@$(BIN)/python docs/refresh.py
 
 bench: $(VENV)/test.stamp ## measure speed and memory against peers; writes benchmarks/results/
 	$(BIN)/python benchmarks/bench_attention.py

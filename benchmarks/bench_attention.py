@@ -126,8 +126,8 @@ def table(rows: list[dict[str, float | int | bool]]) -> str:
         lines.append(
             f"| {row['n']:,} | {causal} | {row['sdpa_ms']:,.2f} ms | "
             f"{row['attention_ms']:,.2f} ms | {row['attention_to_sdpa']:.2f} x | "
-            f"{row['observe_ms']:,.2f} ms | {row['observe_to_sdpa']:.2f} x | {row['eager_ms']:,.1f} ms | "
-            f"{row['eager_to_observe']:.1f} x |"
+            f"{row['observe_ms']:,.2f} ms | {row['observe_to_sdpa']:.2f} x | "
+            f"{row['eager_ms']:,.1f} ms | {row['eager_to_observe']:.1f} x |"
         )
     return "\n".join(lines)
 

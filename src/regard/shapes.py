@@ -22,14 +22,15 @@ def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
     free = letters[0] == "..."
     named = letters[1:] if free else letters
     shape = tuple(array.shape)
-    wanted = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in letters)
-    start = f"{name} needs axes ({wanted}), but its shape is {shape}"
-    if len(shape) < len(named) or (not free and len(shape) != len(named)):
-        raise ShapeError(f"{start}: it has {count(len(shape), 'axis', 'axes')}.")
     tail = shape[len(shape) - len(named) :]
-    wrong = [f"{x} is {n}" for x, n in zip(named, tail, strict=True) if sizes.get(x, n) != n]
-    if wrong:
-        raise ShapeError(f"{start}: {', '.join(wrong)}.")
+    if len(shape) < len(named) or (not free and len(shape) != len(named)):
+        what = f"it has {count(len(shape), 'axis', 'axes')}"
+    else:
+        pairs = zip(named, tail, strict=True)
+        what = ", ".join([f"{x} is {n}" for x, n in pairs if sizes.get(x, n) != n])
+    if what:
+        wanted = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in letters)
+        raise ShapeError(f"{name} needs axes ({wanted}), but its shape is {shape}: {what}.")
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

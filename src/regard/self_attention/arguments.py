@@ -48,7 +48,9 @@ def pose(
     softcap = _check_positive("softcap", softcap)
     sizes = {name: _largest_norm(name, array) for name, array in arrays.items()}
     bound = scale * sizes["query"] * sizes["key"] * LOG2_E
-    compute = _compute_dtype(dtype, bound)
+    if bound >= 2.0**999:
+        raise ArgumentError("query and key are too large: their products overflow float64.")
+    compute = _compute_dtype(dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
     flat = {x: np.asarray(a, compute) for x, a in arrays.items()}
     flat = {x: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for x, a in flat.items()}
     bound = min(bound, softcap * LOG2_E) if softcap else bound
@@ -99,16 +101,20 @@ def _check_shapes(query: Array, key: Array, value: Array) -> tuple[int, ...]:
 
 
 def _band(causal: bool, window: Window | None) -> Window:
-    left, right = window if window is not None else (None, None)
-    for side in (left, right):
-        if side is not None and (not isinstance(side, int | np.integer) or side < 0):
-            raise ArgumentError(
-                "window needs (left, right), each a whole number from 0 up or None for unbounded, "
-                f"but it is {window!r}."
-            )
+    sides = (None, None) if window is None else window
+    if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(map(_is_side, sides)):
+        raise ArgumentError(
+            "window needs (left, right), each a whole number from 0 up or None for unbounded, "
+            f"but it is {window!r}."
+        )
+    left, right = sides
     if causal:
         right = 0 if right is None else min(right, 0)
     return left, right
+
+
+def _is_side(side: Any) -> bool:
+    return side is None or (isinstance(side, int | np.integer) and int(side) >= 0)
 
 
 def _check_offset(offset: int | None, queries: int, keys: int, needed: bool) -> int:
@@ -172,13 +178,17 @@ def _check_positive(name: str, number: float | None) -> float | None:
 
 
 def _largest_norm(name: str, array: Array) -> float:
-    """The largest length of a row; the same pass finds NaN and infinity."""
+    """A bound on the length of a row; the same pass finds NaN and infinity.
+
+    Of value only the order of magnitude matters, so the length of all rows together will do.
+    """
     if array.size == 0:
         return 0.0
     with np.errstate(all="ignore"):
         wide = array.astype(np.float32) if array.dtype == np.float16 else array
-        largest = float(np.vecdot(wide, wide).max())
-        if math.isfinite(largest):
+        rows = wide.reshape(1, -1) if name == "value" else wide
+        largest = float(np.vecdot(rows, rows).max())
+        if 2.0**-99 < largest < math.inf:  # squares of smaller numbers may have underflowed
             return math.sqrt(largest)
     bad = ~np.isfinite(array)
     if bad.any():
@@ -191,11 +201,13 @@ def _largest_norm(name: str, array: Array) -> float:
     return float(np.abs(array).max()) * math.sqrt(array.shape[-1])
 
 
-def _compute_dtype(dtype: np.dtype[Any], bound: float) -> np.dtype[Any]:
-    """float64 stays; anything else is float32, unless its scores would overflow there."""
-    if bound >= 2.0**999:
-        raise ArgumentError("query and key are too large: their products overflow float64.")
-    return np.dtype(np.float64 if dtype == np.float64 or bound >= 2.0**99 else np.float32)
+def _compute_dtype(
+    dtype: np.dtype[Any], bound: float, scale: float, softcap: float
+) -> np.dtype[Any]:
+    """float64 stays; anything else is float32, unless a number would overflow or vanish there."""
+    tame = max(bound, bound / softcap) < 2.0**99
+    tame &= all(2.0**-99 < factor < 2.0**99 for factor in (scale, softcap, scale / softcap))
+    return np.dtype(np.float32 if dtype != np.float64 and tame else np.float64)
 
 
 def _largest_bias(mask: ArrayLike | MaskRule | None) -> float:

@@ -95,8 +95,10 @@ def second_pass(
     """Scores once more, now that every row's sum is known: 2^(t - log2 total) are the weights."""
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
     seen_hq = np.isfinite(log2_total_hq)
-    inverse_hq = seen_hq.astype(problem.dtype)
-    shift_hq1 = np.where(seen_hq, log2_total_hq, 0).astype(problem.dtype)[..., None]
+    shift_hq1 = np.where(seen_hq, log2_total_hq, np.inf).astype(problem.dtype)[..., None]
+    # What the sum lost when it was rounded; in float32 a sum of 1e6 loses whole percents.
+    lost_hq = np.where(seen_hq, log2_total_hq - shift_hq1[..., 0], np.inf)
+    inverse_hq = np.exp2(-lost_hq).astype(problem.dtype)
     parts = []
     for columns in tiles(problem, plan, unit):
         panel = blank_panel(problem, unit, columns, sums.wanted.profile, scratch)
@@ -126,6 +128,6 @@ def cut(edges: NDArray[np.int64], part: slice) -> tuple[NDArray[np.int64], slice
     (array([0, 2, 3]), slice(1, 3, None))
     """
     first = int(np.searchsorted(edges, part.start, side="right")) - 1
-    last = int(np.searchsorted(edges, part.stop, side="left"))
+    last = int(np.searchsorted(edges, part.stop, side="left")) if part.stop > part.start else first
     cut = np.clip(edges[first : last + 1], part.start, part.stop) - part.start
     return cut, slice(first, last)

@@ -34,12 +34,12 @@ def merge(first: Observation, second: Observation) -> Observation:
     logsumexp = np.logaddexp(first.logsumexp, second.logsumexp)
     shares = [_share(part.logsumexp, logsumexp) for part in (first, second)]
     facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
-    facts["keys"] = np.array(first.keys + second.keys)
     columns, notes = _column_facts(first, second, logsumexp)
     return Observation(
         facts | columns,
         None,
         first.parts + second.parts if first.parts and second.parts else (),
+        first.keys + second.keys,
         _joint_cost(first.cost, second.cost),
         notes,
     )

@@ -36,13 +36,14 @@ class Observation:
     facts: dict[str, Array] = field(repr=False)
     _profile: Profile | None = field(repr=False)
     parts: tuple[Problem, ...] = field(repr=False)
+    keys: int
     cost: Cost
     notes: tuple[str, ...] = ()
 
     @property
     def output(self) -> NDArray[Any]:
         """Weighted sums of the values, (..., h, q, d_v)."""
-        return self._fact("output", "observe it with value")
+        return self._fact("output", "value")
 
     @property
     def logsumexp(self) -> NDArray[Any]:
@@ -129,13 +130,6 @@ class Observation:
         """How many queries."""
         return int(self.logsumexp.shape[-1])
 
-    @property
-    def keys(self) -> int:
-        """How many keys."""
-        if self.parts:
-            return sum(part.sight.keys for part in self.parts)
-        return int(self.facts["keys"])
-
     def __str__(self) -> str:
         from regard.self_attention.summary import summary
 
@@ -166,8 +160,12 @@ def _weights(part: Problem, logsumexp: Array, heads: slice, rows: slice, columns
     with np.errstate(all="ignore"):
         seen = part.scores(part.scaled_query(heads, rows), heads, rows, columns, out=tile_hqk)
         known_hq = logsumexp.reshape(part.heads, part.sight.queries)[heads, rows] * LOG2_E
-        tile_hqk -= np.where(np.isfinite(known_hq), known_hq, np.inf)[..., None].astype(part.dtype)
+        known_hq = np.where(np.isfinite(known_hq), known_hq, np.inf)
+        rounded_hq = known_hq.astype(part.dtype)
+        tile_hqk -= rounded_hq[..., None]
         part.exponential(tile_hqk, seen, out=tile_hqk)
+        lost_hq = np.where(np.isfinite(known_hq), known_hq - rounded_hq, 0)
+        tile_hqk *= np.exp2(-lost_hq)[..., None].astype(part.dtype)
     return tile_hqk
 
 
@@ -177,11 +175,14 @@ def _audience(part: Problem) -> Array:
 
 
 def _range(name: str, wanted: slice | int, size: int) -> slice:
-    if isinstance(wanted, int | np.integer):
-        index = int(wanted) + (size if wanted < 0 else 0)
-        wanted = slice(index, index + 1)
-    start, stop, step = wanted.indices(size)
-    if step != 1 or (wanted.stop is not None and stop <= start and size):
+    if isinstance(wanted, slice):
+        start, stop, step = wanted.indices(size)
+        inside = step == 1 and (stop > start or wanted.stop is None or not size)
+    else:
+        start = wanted + size if wanted < 0 else wanted
+        stop = start + 1
+        inside = 0 <= start < size
+    if not inside:
         raise ArgumentError(
             f"{name} needs a range inside {count(size, 'position')}, but it is {wanted}."
         )
@@ -194,6 +195,7 @@ def _clip(columns: slice, start: int, keys: int) -> slice:
 
 
 def _not_asked(name: str, how: str, notes: tuple[str, ...]) -> str:
+    name = name.removesuffix("_weights")
     reason = next((note for note in notes if note.startswith(name)), "")
     return reason or f"{name} was not asked for: observe again with {how}."
 

@@ -10,8 +10,8 @@ from regard.self_attention.problem import Problem
 from regard.self_attention.threads import threads
 
 ROWS, COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
-UNIT = 2**18  # scores in a unit that is worth a thread
-PANEL_BYTES = 2**24  # full rows of one worker, small enough for the shared cache
+UNIT = 2**20  # scores in a unit of small heads; smaller ones meet too often at Python's lock
+PANEL_BYTES = 2**25  # full rows of one worker
 PANEL_ROWS = 128  # fewer rows than this make the products slow
 
 
@@ -65,7 +65,7 @@ class Cost:
 
 
 def choose(problem: Problem, columns_wanted: bool) -> Plan:
-    """Pick a plan: panel while a block of full rows fits the cache, else tiles."""
+    """Pick a plan: panel while a block of full rows fits a worker's share of memory, else tiles."""
     queries, keys = problem.sight.queries, max(1, problem.sight.keys)
     if not columns_wanted:
         return _tiles("one pass", problem)

@@ -85,7 +85,9 @@ class Problem:
             out *= self.dtype.type(self.softcap * LOG2_E)
         bias_hqk = self.sight.bias(heads, rows, columns)
         if bias_hqk is not None:
-            out += (bias_hqk * LOG2_E).astype(self.dtype)
+            # In the wider of the two types, and short of the floor: finfo.min is a usual mask.
+            wide_hqk = np.multiply(bias_hqk, LOG2_E, dtype=np.result_type(bias_hqk, self.dtype))
+            out += np.clip(wide_hqk, self.floor / 2, -self.floor / 2).astype(self.dtype)
         seen = self.sight.seen(heads, rows, columns, self.dtype)
         if seen is not None and not self.bounded:
             self.hide(out, seen)

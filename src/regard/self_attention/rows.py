@@ -73,17 +73,20 @@ class Rows:
     def inverse_hq(self) -> Array:
         """What turns e into a weight; 0 where nothing was seen."""
         if self.given_hq is not None:
-            seen_hq = np.isfinite(self.given_hq)
-            known_hq = np.where(seen_hq, self.given_hq, 0)
-            return np.asarray(seen_hq * np.exp2(self.shift_hq - known_hq))
+            # Where this part saw nothing its shift has nothing to do with the sum of all.
+            seen_hq = np.isfinite(self.given_hq) & (self.total_hq > 0)
+            known_hq = np.where(seen_hq, self.given_hq, np.inf)
+            return np.asarray(np.exp2(self.shift_hq - known_hq))
         return np.divide(
             1, self.total_hq, out=np.zeros_like(self.total_hq), where=self.total_hq > 0
         )
 
     def entropy_hq(self) -> Array:
         """Entropy in nats, the weighted mean of log total - t; rounding may not take it below 0."""
-        log2_hq = self.log2_total_hq()
-        above_hq = np.where(np.isfinite(log2_hq), log2_hq - self.shift_hq, 0)
+        # Never by way of shift + log2(total): next to a large shift the second would be lost.
+        given_hq = self.given_hq
+        above_hq = np.log2(self.total_hq) if given_hq is None else given_hq - self.shift_hq
+        above_hq = np.where(np.isfinite(above_hq), above_hq, 0)
         bits_hq = self.inverse_hq() * (self.total_hq * above_hq - self.moment_hq)
         return np.asarray(np.maximum(bits_hq * math.log(2), 0))
 
@@ -137,7 +140,7 @@ def stream_rows(problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratc
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
         rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
     if rows.best is not None:
-        rows.best.become_weights(rows.log2_total_hq())
+        rows.best.become_weights(rows.shift_hq, rows.inverse_hq())
     return rows
 
 

@@ -1,5 +1,6 @@
 """Which keys each query may look at: masks, causal order, windows and lengths, tile by tile."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from regard.errors import ArgumentError
 
 MaskRule = Callable[[NDArray[np.intp], NDArray[np.intp]], Any]
 Mask = NDArray[Any] | MaskRule | None
@@ -53,7 +56,7 @@ class Sight:
         """
         parts = [self._band(rows, columns), self._real(heads, columns)]
         if callable(self.mask):
-            parts.append(self._ruled(self.mask, rows, columns))
+            parts.append(ruled(self.mask, rows, columns))
         elif self.mask is not None:
             tile_hqk = self._mask_tile(heads, rows, columns)
             parts.append(tile_hqk if tile_hqk.dtype == bool else tile_hqk != -np.inf)
@@ -136,17 +139,32 @@ class Sight:
         at_k = np.arange(columns.start, columns.stop)
         return np.asarray(at_k < self.lengths_h[heads][:, None, None])
 
-    def _ruled(self, rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
-        at_q1 = np.arange(rows.start, rows.stop)[:, None]
-        at_1k = np.arange(columns.start, columns.stop)[None, :]
-        tile_qk = np.asarray(rule(at_q1, at_1k), dtype=bool)
-        return np.broadcast_to(tile_qk, (at_q1.size, at_1k.size))
-
     def _mask_tile(self, heads: slice, rows: slice, columns: slice) -> NDArray[Any]:
         mask: Any = self.mask
         places = [np.unravel_index(h, self.leading) for h in range(heads.start, heads.stop)]
         tiles = [mask[place][rows, columns] for place in places]
         return tiles[0][None] if len(tiles) == 1 else np.stack(tiles)
+
+
+def ruled(rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
+    """What a mask function says of a tile; positions go in as a column and a row.
+
+    >>> ruled(lambda q, k: k < q, slice(0, 2), slice(0, 2)).astype(int)
+    array([[0, 0],
+           [1, 0]])
+    """
+    at_q1 = np.arange(rows.start, rows.stop)[:, None]
+    at_1k = np.arange(columns.start, columns.stop)[None, :]
+    tile_qk = np.asarray(rule(at_q1, at_1k))
+    shape = (at_q1.size, at_1k.size)
+    # A float tile would be read the wrong way round: 0.0, which hides nothing, counts as False.
+    if tile_qk.dtype == bool:
+        with contextlib.suppress(ValueError):
+            return np.broadcast_to(tile_qk, shape)
+    raise ArgumentError(
+        f"mask, a function, needs to give bool values that broadcast to {shape}, "
+        f"but it gave dtype {tile_qk.dtype} and shape {tile_qk.shape}."
+    )
 
 
 def _band_tile(

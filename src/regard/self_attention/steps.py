@@ -6,7 +6,6 @@ Everything is float64 and plain NumPy, and every fast path is tested against thi
 q x k weights, so it is for sentences; for anything long there are ``attention`` and ``observe``.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import ArgumentError
 from regard.self_attention.arguments import pose
+from regard.self_attention.export import as_dict
+from regard.self_attention.given import floats, named
 from regard.self_attention.problem import Window
-from regard.self_attention.sight import MaskRule, Sight
+from regard.self_attention.reading import read_row
+from regard.self_attention.sight import MaskRule, Sight, ruled
+from regard.self_attention.why import Why, why
 from regard.shapes import expect
 
 Array = NDArray[np.float64]
@@ -59,6 +62,23 @@ class Steps:
         """The stages that this computation has, in the order they were made."""
         return {x: getattr(self, x) for x in STAGES if getattr(self, x) is not None}
 
+    def why(self, stage: str, row: str | int, column: str | int, **where: int) -> Why:
+        """What made a cell, by word or index; ``head``, ``sentence`` and ``digits`` by keyword."""
+        return why(self, stage, row, column, **where)
+
+    def read(self, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
+        """What one word's row means, in words."""
+        return read_row(self, row, head=head, sentence=sentence)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Words, parameters and every stage as plain lists, unrounded; -inf as "-inf"."""
+        return as_dict(self)
+
+    def __str__(self) -> str:
+        from regard.view.terminal import as_text
+
+        return as_text(self)
+
 
 def self_attention(
     x: ArrayLike,
@@ -90,11 +110,11 @@ def self_attention(
     >>> steps.weights[1].round(3)
     array([0.098, 0.199, 0.199, 0.098, 0.404])
     """
-    x_te = _floats("x", x)
+    x_te = floats("x", x)
     if x_te.ndim not in (2, 3):
         expect("x", x_te, "t e")
     parameters = {"w_query": w_query, "w_key": w_key, "w_value": w_value}
-    matrices: dict[str, Any] = {x: _floats(x, matrix) for x, matrix in parameters.items()}
+    matrices: dict[str, Any] = {x: floats(x, matrix) for x, matrix in parameters.items()}
     for name, matrix in matrices.items():
         expect(name, matrix, "e hd", e=x_te.shape[-1])
         if heads < 1 or matrix.shape[1] % heads:
@@ -107,7 +127,7 @@ def self_attention(
     single = heads == 1 and w_output is None
     output_te = _join_heads(steps.output)
     if w_output is not None:
-        w_output = _floats("w_output", w_output)
+        w_output = floats("w_output", w_output)
         expect("w_output", w_output, "hd e", hd=output_te.shape[-1])
         output_te = output_te @ w_output
     stages: dict[str, Any] = steps.stages()
@@ -115,7 +135,7 @@ def self_attention(
     if single:
         stages = {name: stage.squeeze(-3) for name, stage in stages.items()}
     return Steps(
-        words=_words(words, x_te),
+        words=named(words, x_te),
         **stages,
         x=x_te,
         sums=None if single else steps.output,
@@ -156,7 +176,9 @@ def attend(
                    softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
     query, key, value = (np.asarray(array, np.float64) for array in (query, key, value))
     if query.ndim > 2:  # key head g serves the query heads g * group ... (g + 1) * group - 1
-        key, value = (np.repeat(array, problem.group, axis=-3) for array in (key, value))
+        key, value = (
+            np.repeat(array, query.shape[-3] // key.shape[-3], axis=-3) for array in (key, value)
+        )
 
     scores = query @ key.swapaxes(-1, -2)
     scaled = scores * problem.scale
@@ -209,7 +231,7 @@ def _all_visible(sight: Sight) -> NDArray[np.bool_]:
         lengths = sight.lengths_h.reshape(*sight.leading, 1, 1)
         visible &= at_k < lengths
     if callable(sight.mask):
-        visible &= np.asarray(sight.mask(np.arange(sight.queries)[:, None], at_k[None, :]), bool)
+        visible &= ruled(sight.mask, slice(0, sight.queries), slice(0, sight.keys))
     elif sight.mask is not None:
         visible &= sight.mask if sight.mask.dtype == bool else sight.mask != -np.inf
     return visible
@@ -225,32 +247,3 @@ def _join_heads(array_htd: Array) -> Array:
     """(..., h, t, d) to (..., t, h * d): the heads of each word side by side."""
     *batch, heads, tokens, width = array_htd.shape
     return array_htd.swapaxes(-2, -3).reshape(*batch, tokens, heads * width)
-
-
-def _floats(name: str, array: ArrayLike) -> Array:
-    try:
-        floats = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} needs numbers in rows of equal length.") from None
-    if not np.isfinite(floats).all():
-        place = [int(i) for i in np.argwhere(~np.isfinite(floats))[0]]
-        raise ArgumentError(
-            f"{name} has {floats[tuple(place)]} at {place}: it needs finite numbers."
-        )
-    return floats
-
-
-def _words(words: Any, x_te: Array) -> Any:
-    tokens = x_te.shape[-2]
-    sentences = [words] if x_te.ndim == 2 else words
-    if words is None:
-        numbers = tuple(str(i) for i in range(tokens))
-        return numbers if x_te.ndim == 2 else (numbers,) * x_te.shape[0]
-    if len(sentences) != math.prod(x_te.shape[:-2]) or any(len(s) != tokens for s in sentences):
-        raise ArgumentError(
-            f"words needs one word for each of the {tokens} rows of x"
-            + ("" if x_te.ndim == 2 else f", for each of its {x_te.shape[0]} sentences")
-            + f", but it has {[len(s) for s in sentences]}."
-        )
-    named = tuple(tuple(str(word) for word in sentence) for sentence in sentences)
-    return named[0] if x_te.ndim == 2 else named

@@ -39,6 +39,7 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
     header = {
         "format": FORMAT,
         "version": VERSION,
+        "keys": seen.keys,
         "cost": vars(seen.cost),
         "notes": notes,
         "parts": arguments,
@@ -61,7 +62,8 @@ def load(path: str | Path) -> Observation:
         for i, arguments in enumerate(header["parts"])
     )
     facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
-    return Observation(facts, profile, parts, Cost(**header["cost"]), tuple(header["notes"]))
+    cost, notes = Cost(**header["cost"]), tuple(header["notes"])
+    return Observation(facts, profile, parts, header["keys"], cost, notes)
 
 
 def _part_arrays(index: int, part: Any) -> dict[str, Array]:

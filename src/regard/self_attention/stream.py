@@ -49,8 +49,8 @@ def attention(
     --------
     >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> attention(x, x, x, causal=True).round(3)
-    array([[1.   , 0.   ],
-           [0.33 , 0.67 ]])
+    array([[1.  , 0.  ],
+           [0.33, 0.67]])
     """
     problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
                    softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip

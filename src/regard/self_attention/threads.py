@@ -38,12 +38,15 @@ def using_threads(number: int) -> Iterator[None]:
         _chosen.pop()
 
 
-def _scratch() -> dict[str, Any]:
-    """This thread's buffers. Small ones live on: touching fresh memory costs more than a tile."""
-    if not hasattr(_local, "scratch"):
-        _local.scratch = {}
-    scratch: dict[str, Any] = _local.scratch
-    return scratch
+@contextlib.contextmanager
+def _scratch() -> Iterator[dict[str, Any]]:
+    """This thread's buffers. Small ones live on: touching fresh memory costs more than a tile.
+
+    They are taken away while in use: a mask function may call attention again on this thread.
+    """
+    scratch: dict[str, Any] = _local.__dict__.pop("scratch", {})
+    yield scratch
+    _local.scratch = {x: held for x, held in scratch.items() if held.nbytes <= KEPT_BYTES}
 
 
 @cache
@@ -124,8 +127,7 @@ class _Queue:
 
     def drain(self) -> None:
         """Take units until none is left."""
-        scratch = _scratch()
-        with np.errstate(all="ignore"):
+        with _scratch() as scratch, np.errstate(all="ignore"):
             while (taken := self._take()) is not None:
                 index, unit = taken
                 try:
@@ -134,8 +136,6 @@ class _Queue:
                     with self.lock:
                         self.error = self.error or error
                         self.waiting = iter(())
-        for name in [x for x in scratch if scratch[x].nbytes > KEPT_BYTES]:
-            del scratch[name]
 
     def _take(self) -> tuple[int, Any] | None:
         with self.lock:

@@ -43,9 +43,10 @@ class Best:
             new = largest(tile_hqk[rows], self.values_hqn.shape[-1])
             self._merge(rows, new[0], new[1] + start)
 
-    def become_weights(self, log2_total_hq: Array) -> None:
-        """Turn base-2 scores into weights."""
-        self.values_hqn[...] = np.exp2(self.values_hqn - log2_total_hq[..., None])
+    def become_weights(self, shift_hq: Array, inverse_hq: Array) -> None:
+        """Turn base-2 scores t into weights 2^(t - shift) * inverse."""
+        e_hqn = np.exp2(self.values_hqn - shift_hq[..., None])
+        self.values_hqn[...] = e_hqn * inverse_hq[..., None]
         self.drop_weightless()
 
     def drop_weightless(self) -> None:

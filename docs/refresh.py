@@ -1,0 +1,92 @@
+"""Write the parts of README.md that are made from the project itself: captures, tree and figures.
+
+Run ``make readme``. A test runs the same functions and compares, so the README stays true.
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+WIDTH = 36
+SENTENCE = "A dog ate the food because it was hungry"
+
+
+def capture(*arguments: str) -> str:
+    """What a command prints at 80 columns without colour, as a reader would see it."""
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    command = [sys.executable, "-m", "regard", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)  # noqa: S603
+    words = " ".join(f'"{word}"' if " " in word else word for word in arguments)
+    return f"```\n$ regard {words}\n{done.stdout.rstrip()}\n```"
+
+
+def tree() -> str:
+    """Every source file with the first sentence of its docstring."""
+    lines = ["```"]
+    for folder in ("src/regard", "benchmarks"):
+        lines.append(f"{folder}/")
+        lines += _branch(ROOT / folder, 1)
+    return "\n".join([*lines, "```"])
+
+
+def _branch(folder: Path, depth: int) -> list[str]:
+    lines = []
+    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
+        name = "  " * depth + path.name
+        if path.is_dir() and path.name not in ("__pycache__", "results", "shipped"):
+            lines += [f"{name}/", *_branch(path, depth + 1)]
+        elif path.suffix == ".py":
+            lines.append(f"{name:<{WIDTH}}{first_sentence(path)}")
+    return lines
+
+
+def first_sentence(path: Path) -> str:
+    """The first line of a module's docstring, without its full stop."""
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return docstring.split("\n")[0].rstrip(".")
+
+
+def attention_figures() -> str:
+    """The measured table of ``make bench``, with the peak memory below it."""
+    text = (ROOT / "benchmarks/results/attention.md").read_text().strip()
+    figures = json.loads((ROOT / "benchmarks/results/attention.json").read_text())
+    peaks = [
+        f"{row['n']:,} tokens, one head: {row['megabytes']:.0f} MB beyond inputs and outputs "
+        f"(the weights would be {row['weights_megabytes'] / 1e3:,.1f} GB)"
+        for row in figures["memory"]
+    ]
+    return f"{text}\n\nPeak memory of `observe`: {'; '.join(peaks)}."
+
+
+PARTS = {
+    "reading": lambda: capture(SENTENCE),
+    "robots": lambda: capture("example", "robots"),
+    "tree": tree,
+    "attention": attention_figures,
+}
+
+
+def with_parts(text: str) -> str:
+    """The README with every made part put in anew."""
+    for name, make in PARTS.items():
+        pattern = rf"(<!-- {name} -->\n).*?(\n?<!-- /{name} -->)"
+        if re.search(pattern, text, flags=re.DOTALL):
+            made = make()
+            end = f"\n<!-- /{name} -->"
+            text = re.sub(
+                pattern,
+                lambda found, made=made, end=end: found[1] + made + end,
+                text,
+                flags=re.DOTALL,
+            )
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(with_parts(README.read_text()))

@@ -1,0 +1,68 @@
+"""The commands by name, each with the place of its function, so that none is imported unasked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from regard.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: where its function is ('module:function'), what it does, how it is called."""
+
+    name: str
+    place: str
+    summary: str
+    example: str
+    hidden: bool = False
+
+    def function(self) -> Callable[..., Any]:
+        """Import the function."""
+        module, _, function = self.place.partition(":")
+        try:
+            found: Callable[..., Any] = getattr(import_module(module), function)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise ArgumentError(f"the command {self.name!r} is not in this version.") from None
+        return found
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command(
+            "steps",
+            "regard.cli.steps:steps",
+            "Self-attention on a sentence, every intermediate shown.",
+            'regard steps "The cat sat on the mat" --width 8 --seed 0 --heads 2 --causal',
+        ),
+        Command(
+            "example",
+            "regard.cli.example:example",
+            "Three published examples, reproduced and put right.",
+            "regard example robots",
+        ),
+        Command(
+            "info",
+            "regard.cli.info:info",
+            "Versions, cores, BLAS, and which backends can serve.",
+            "regard info",
+        ),
+        Command(
+            "read",
+            "regard.cli.read:read_sentence",
+            "Read a sentence with the shipped model.",
+            'regard "A dog ate the food because it was hungry"',
+            hidden=True,
+        ),
+        Command(
+            "train",
+            "regard.cli.train:train",
+            "Train a transformer to translate.",
+            "regard train pairs.tsv --out model --minutes 10",
+        ),
+    )
+}

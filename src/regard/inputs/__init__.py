@@ -1,0 +1,1 @@
+"""TEXT -> TOKENS -> VECTORS: what a sentence is before attention sees it."""

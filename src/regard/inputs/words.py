@@ -1,0 +1,51 @@
+"""A sentence into words, and words into random vectors: the start of the third document's run."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import ArgumentError
+
+WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """Vectors and parameters before any training: x (t, e), the three matrices (e, e)."""
+
+    words: tuple[str, ...]
+    x: NDArray[np.float64]
+    w_query: NDArray[np.float64]
+    w_key: NDArray[np.float64]
+    w_value: NDArray[np.float64]
+
+
+def split(sentence: str) -> tuple[str, ...]:
+    """The words of a sentence; each punctuation mark is a word of its own.
+
+    >>> split("Smart robots don't stop.")
+    ('Smart', 'robots', "don't", 'stop', '.')
+    """
+    words = tuple(WORD.findall(sentence))
+    if not words:
+        raise ArgumentError(f"sentence needs at least one word, but it is {sentence!r}.")
+    return words
+
+
+def random_start(sentence: str, width: int, seed: int) -> RandomStart:
+    """Random numbers from 0 to 1 for every vector and matrix, the same ones for the same seed.
+
+    >>> random_start("The cat sat", width=8, seed=0).x.shape
+    (3, 8)
+    """
+    if width < 1:
+        raise ArgumentError(f"width needs a whole number from 1 up, but it is {width}.")
+    if seed < 0:
+        raise ArgumentError(f"seed needs a whole number from 0 up, but it is {seed}.")
+    words = split(sentence)
+    random = np.random.default_rng(seed)
+    x_te = random.random((len(words), width))
+    w_query, w_key, w_value = (random.random((width, width)) for _ in range(3))
+    return RandomStart(words, x_te, w_query, w_key, w_value)

@@ -1,0 +1,1 @@
+"""Anything above -> something to look at."""

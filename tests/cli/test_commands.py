@@ -1,0 +1,194 @@
+"""The command line, as a user meets it: in a fresh process, 80 columns, a pipe."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from regard.cli import with_command
+from regard.cli.commands import COMMANDS, Command
+from regard.errors import ArgumentError
+
+ROBOTS = Path(__file__).parents[2] / "examples" / "robots.toml"
+REGARD = [sys.executable, "-m", "regard"]
+PLAIN = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+
+
+def regard(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*REGARD, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**PLAIN, **environment},
+        encoding="utf-8",
+    )
+
+
+def shown(*arguments: str) -> str:
+    run = regard(*arguments)
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout
+
+
+def refused(*arguments: str) -> str:
+    """The one line of an expected error."""
+    run = regard(*arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.count("\n") == 1
+    return run.stderr.strip()
+
+
+@pytest.mark.smoke
+def test_help_lists_the_commands():
+    text = shown("--help")
+    for name in ("steps", "example", "info", "train"):
+        assert re.search(rf"^  {name} ", text, re.MULTILINE)
+    assert "\n  read " not in text
+
+
+@pytest.mark.parametrize("name", ["steps", "example", "info"])
+def test_every_command_has_help_with_an_example(name):
+    text = " ".join(shown(name, "--help").split())
+    assert f"Example: {COMMANDS[name].example}" in text
+
+
+def test_no_arguments_give_help():
+    assert "Usage: regard" in regard().stdout + regard().stderr
+
+
+def test_version():
+    assert shown("--version") == "regard 0.1.0\n"
+
+
+def test_steps_shows_shapes_and_says_that_random_means_nothing():
+    text = shown("steps", "The cat sat on the mat", "--width", "8", "--seed", "0")
+    assert "tokens (6): The cat sat on the mat" in text
+    assert "x (6, 8)" in text
+    assert "random (seed 0)" in text
+    assert "means nothing yet" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_steps_with_heads_and_causal_as_json():
+    plain = json.loads(
+        shown("steps", "a b c", "--width", "4", "--heads", "2", "--causal", "--json")
+    )
+    assert plain["shapes"]["weights"] == [2, 3, 3]
+    assert plain["stages"]["masked"][0][0][2] == "-inf"
+    assert plain["words"] == ["a", "b", "c"]
+
+
+def test_steps_from_a_file():
+    text = shown("steps", "--vectors", str(ROBOTS))
+    assert "weights[tasks, tasks] = e^2.828" in text
+    assert "random" not in text
+
+
+def test_steps_refuses_in_one_line(tmp_path):
+    assert refused("steps") == (
+        "error: steps needs either a sentence or --vectors FILE, but neither came: "
+        'try regard steps "The cat sat".'
+    )
+    assert refused("steps", "a", "--vectors", str(ROBOTS)).endswith("but both came.")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text('words = ["a"]\nx = 1\nw_query = 1\nw_key = 1\nw_value = 1\n')
+    assert refused("steps", "--vectors", str(wrong)) == (
+        f"error: {wrong} line 2: field x needs rows such as [[1, 0], [0, 1]], but it is 1."
+    )
+
+
+def test_example_lists_runs_and_gives_json():
+    listed = shown("example")
+    assert all(f"\n  {name} " in listed for name in ("robots", "good", "cat", "all"))
+    text = shown("example", "all")
+    assert text.count("What the document computes") == 3
+    assert max(map(len, text.splitlines())) <= 80
+    assert [e["name"] for e in json.loads(shown("example", "all", "--json"))] == [
+        "robots",
+        "good",
+        "cat",
+    ]
+    assert json.loads(shown("example", "cat", "--json"))["name"] == "cat"
+    assert refused("example", "dog") == (
+        "error: example needs one of robots, good, cat or all, but it is 'dog'."
+    )
+
+
+def test_info_says_which_backends_can_serve():
+    text = shown("info")
+    assert re.search(r"numpy +can serve: ", text)
+    assert re.search(r"cores +\d+ usable of \d+", text)
+    facts = json.loads(shown("info", "--json"))
+    assert facts["backends"]["numpy"]["against"] == []
+    assert facts["blas"][0]["threads"] >= 1
+
+
+def test_a_misspelt_command_is_not_read_as_a_sentence():
+    assert refused("exampel") == (
+        "error: there is no command 'exampel'; did you mean 'example'? "
+        'To read it as a sentence: regard read "exampel".'
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["A dog ate"], "read"),
+        (["--layer", "3", "A dog ate"], "read"),
+        (["read", "steps"], "read"),
+        (["steps", "A dog"], "steps"),
+        (["--help"], "--help"),
+    ],
+)
+def test_what_is_no_command_is_read(arguments, command):
+    assert with_command(arguments)[0] == command
+
+
+def test_a_command_that_this_version_lacks():
+    absent = Command("survey", "regard.cli.no_such_file:survey", "", "")
+    with pytest.raises(ArgumentError) as error:
+        absent.function()
+    assert str(error.value) == "the command 'survey' is not in this version."
+
+
+def test_a_closed_pipe_is_quiet():
+    run = subprocess.Popen(
+        [*REGARD, "example", "all"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN
+    )
+    run.stdout.close()
+    assert run.stderr.read() == b""
+    run.stderr.close()
+    assert run.wait() == 141
+
+
+def test_ctrl_c_is_quiet():
+    code = (
+        "import time, regard.cli.info as info\n"
+        "from regard.cli import main\n"
+        "def wait(): print('ready', flush=True); time.sleep(60)\n"
+        "info.gather = wait\n"
+        "main(['info'])"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN
+    )
+    assert run.stdout.readline() == b"ready\n"
+    time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=20)
+    assert (run.returncode, errors) == (130, b"")
+
+
+def test_a_terminal_without_the_signs_still_shows():
+    run = regard("steps", "a b", "--width", "2", PYTHONIOENCODING="ascii")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "scores / ?2" in run.stdout

@@ -1,0 +1,60 @@
+"""A folder imports only from folders above it; objects reach the view only when they are shown."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "regard"
+ORDER = ("inputs", "self_attention", "transformer", "models", "check", "survey", "view", "cli")
+FREE = ("errors", "shapes")
+FILES = sorted(path for folder in ORDER for path in (SOURCE / folder).rglob("*.py"))
+
+
+def layer(module: str) -> str:
+    """'regard.inputs.words' is in 'inputs'; the package itself stands above all."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Every module of regard that is imported, and whether that happens inside a function."""
+    inside = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for child in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"regard.{a.name}" for a in node.names] if node.module == "regard" else []
+            modules = names or [node.module or ""]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from ((m, id(node) in inside) for m in modules if m.split(".")[0] == "regard")
+
+
+def faults(path: Path) -> list[str]:
+    own = path.relative_to(SOURCE).parts[0]
+    found = []
+    for module, inside in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        other = layer(module)
+        if own == "cli" or other in FREE or (inside and other == "view"):
+            continue
+        if other not in ORDER or ORDER.index(other) > ORDER.index(own):
+            found.append(f"{own} imports {module}")
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_upwards(path):
+    assert faults(path) == []
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_the_top_imports_nothing_below(name):
+    tree = ast.parse((SOURCE / f"{name}.py").read_text(encoding="utf-8"))
+    assert {layer(module) for module, _ in imports(tree)} <= set(FREE)
