@@ -1,0 +1,79 @@
+"""regard train: pairs of sentences in, a translating transformer out."""
+
+from __future__ import annotations
+
+import importlib.util
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.transformer.train.job import Job
+
+
+class Size(StrEnum):
+    """How large a model: tiny learns a toy language in seconds, full is the shipped one's size."""
+
+    TINY = "tiny"
+    SMALL = "small"
+    FULL = "full"
+
+
+Files = list[Path] | None
+_PAIRS = typer.Argument(help="Files of source<TAB>target, plain, gz or xz; or one recipe.toml.")
+_ONE = "in one language, one sentence a line, which the model learns to translate by itself."
+
+
+def train(
+    files: Annotated[list[Path], _PAIRS],
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for the model and all that made it.")],
+    valid: Annotated[Path | None, typer.Option(help="Pairs to measure BLEU and chrF on.")] = None,
+    source_text: Annotated[Files, typer.Option(help=f"Source text {_ONE}")] = None,
+    target_text: Annotated[Files, typer.Option(help=f"Target text {_ONE}")] = None,
+    minutes: Annotated[float, typer.Option(help="How long to train.")] = 10.0,
+    steps: Annotated[int, typer.Option(help="Or how many steps: exactly repeatable.")] = 0,
+    size: Annotated[Size, typer.Option(help="How large a model.")] = Size.SMALL,
+    batch: Annotated[int, typer.Option(help="Tokens in a batch.")] = 8_192,
+    learning_rate: Annotated[float, typer.Option(help="The highest one.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Another seed, another model.")] = 1,
+    device: Annotated[str, typer.Option(help="cpu or cuda; the best there is if empty.")] = "",
+) -> None:
+    """Train a transformer to translate; the same command again goes on where it was."""
+    _need_torch()
+    from dataclasses import replace
+
+    from regard.transformer.train.job import SIZES, Job, Text, plain_rounds, read_recipe
+    from regard.transformer.train.recipe import Habits, Round
+    from regard.transformer.train.run import best_device
+
+    if files[0].suffix == ".toml":
+        job = read_recipe(files[0], out)
+    else:
+        text = Text(valid, tuple(source_text or ()), tuple(target_text or ()))
+        whole = Round("only", (), steps, 0.0 if steps else minutes, learning_rate)
+        rounds = tuple(plain_rounds(out, files, text, whole))
+        job = Job(out, rounds, text, SIZES[size], Habits(seed=seed, tokens_per_batch=batch))
+    _follow(replace(job, device=device or best_device()))
+
+
+def _need_torch() -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise ArgumentError(
+            "training needs PyTorch, which is not installed: pip install 'regard[train]'."
+        )
+
+
+def _follow(job: Job) -> None:
+    """Train, with a progress bar, and say what came of it."""
+    from regard.transformer.train.progress import watched_training
+
+    description = watched_training(job)
+    typer.echo(f"The model is in {job.folder / 'model'}.")
+    for precision, measured in description["scores"].items():
+        if measured:
+            typer.echo(f"{precision}: BLEU {measured['bleu']}, chrF {measured['chrf']}")

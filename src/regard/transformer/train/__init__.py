@@ -1,0 +1,1 @@
+"""Training, in PyTorch: the only folder of the transformer that imports torch."""

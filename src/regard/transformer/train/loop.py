@@ -1,0 +1,229 @@
+"""The training loop: batches in, better parameters out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.errors import RegardError
+from regard.transformer.config import Config
+from regard.transformer.train.batches import Batch, Epoch, epochs
+from regard.transformer.train.corpus import Pairs
+from regard.transformer.train.module import Running, Tensors, batch_loss
+from regard.transformer.train.recipe import Habits, Round, learning_rate, progress
+from regard.transformer.train.splitting import Splits, split_pieces
+from regard.transformer.train.state import (
+    Point,
+    State,
+    add_to_average,
+    finished,
+    load_state,
+    new_state,
+    save_state,
+)
+
+Watch = Callable[[Round, Point], None]
+Validate = Callable[[Tensors], Point]
+
+
+class DivergedError(RegardError, RuntimeError):
+    """The loss is no longer a number."""
+
+
+def no_watch(part: Round, point: Point) -> None:
+    """Look at nothing."""
+
+
+def no_validation(parameters: Tensors) -> Point:
+    """Measure nothing."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What happens around the steps: where states are kept, who watches, who validates, how often.
+
+    `stop_at` ends the round early at that step, as an interruption would.
+    """
+
+    folder: Path
+    watch: Watch = no_watch
+    validate: Validate = no_validation
+    report_every: int = 20
+    save_seconds: float = 60.0
+    validations: int = 4
+    stop_at: int | None = None
+
+
+def train_round(
+    start: Tensors,
+    config: Config,
+    text: tuple[Pairs, Splits],
+    plan: tuple[Round, Habits],
+    around: Surroundings,
+) -> State:
+    """Follow one round to its end, from `start` or from where its folder says it was left."""
+    part, habits = plan
+    torch.manual_seed(habits.seed)
+    state = load_state(start, around.folder) or new_state(start)
+    device = next(iter(start.values())).device
+    meter = Meter(state, plan, around)
+    with short_attention(device):
+        for batch in batches(text, habits, state):
+            done = progress(part, state.step, meter.seconds())
+            if done >= 1 or state.step == around.stop_at:
+                break
+            loss = take_step(state, config, batch, plan, running(device, habits))
+            meter.after_step(batch, loss)
+    meter.save()
+    return state
+
+
+def running(device: torch.device, habits: Habits) -> Running:
+    """bfloat16 on a GPU, float32 elsewhere."""
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    return Running(dtype, habits.dropout, habits.smoothing)
+
+
+def short_attention(device: torch.device) -> AbstractContextManager[None]:
+    """On a GPU, keep to the attention that suits sentences.
+
+    Nearly every batch has a shape of its own, and cuDNN plans anew for each; flash works in
+    blocks far longer than a sentence (measured on an H200: 1.4 to 2.7 times as long a step).
+    """
+    if device.type != "cuda":
+        return nullcontext()
+    kernels: AbstractContextManager[None]
+    kernels = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return kernels
+
+
+def batches(text: tuple[Pairs, Splits], habits: Habits, state: State) -> Iterator[Batch]:
+    """Batches from where the state stands, epoch after epoch; the state is kept up to date."""
+    pairs, splits = text
+    prepare = partial(_split_both, splits=splits, share=habits.split)
+    for epoch in epochs(pairs, prepare, habits.tokens_per_batch, habits.seed, state.epoch):
+        yield from _rest_of(epoch, state)
+        state.epoch, state.batch = state.epoch + 1, 0
+
+
+def take_step(
+    state: State, config: Config, batch: Batch, plan: tuple[Round, Habits], how: Running
+) -> Tensor:
+    """One step of the optimiser; the loss stays on the device."""
+    device = next(iter(state.parameters.values())).device
+    arrays = (batch.source_bt, batch.given_bt, batch.wanted_bt)
+    source_bt, given_bt, wanted_bt = (to_device(array, device) for array in arrays)
+    loss = batch_loss(state.parameters, config, (source_bt, given_bt, wanted_bt), how)
+    # The last batch of each length is small; its few pairs must not count for a full one.
+    (loss * (batch.size / plan[1].tokens_per_batch)).backward()
+    torch.nn.utils.clip_grad_norm_(state.parameters.values(), plan[1].clip)
+    state.optimiser.step()
+    state.optimiser.zero_grad(set_to_none=True)
+    return loss.detach()
+
+
+def to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """A tensor on the device; from pinned memory, so that a GPU need not be waited for."""
+    tensor = torch.from_numpy(array)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+class Meter:
+    """Counts steps, tokens and seconds; reports, averages, validates and saves when it is time."""
+
+    def __init__(self, state: State, plan: tuple[Round, Habits], around: Surroundings) -> None:
+        self.state, self.around = state, around
+        self.part, self.habits = plan
+        self.began = time.monotonic() - state.seconds
+        self.losses: list[Tensor] = []
+        self.saved = state.seconds
+        self.tokens_before, self.seconds_before = state.tokens, state.seconds
+        self.done = progress(self.part, state.step, state.seconds)
+        self.set_learning_rate(self.done)
+
+    def seconds(self) -> float:
+        """Seconds spent in this round, over all its sittings."""
+        return time.monotonic() - self.began
+
+    def set_learning_rate(self, done: float) -> None:
+        """Tell the optimiser how fast to learn."""
+        # Adam's very first steps are of full size whatever the gradient, so they start small.
+        rate = max(learning_rate(self.part, done), 1e-3 * self.part.learning_rate)
+        for group in self.state.optimiser.param_groups:
+            group["lr"] = rate
+
+    def after_step(self, batch: Batch, loss: Tensor) -> None:
+        """Take note of a step, and do what is due after it."""
+        state, before = self.state, self.done
+        state.step, state.batch = state.step + 1, state.batch + 1
+        state.tokens += batch.size
+        self.losses.append(loss)
+        self.done = done = progress(self.part, state.step, self.seconds())
+        self.set_learning_rate(done)
+        if _crosses(before, done, self.habits.averaged, self.habits.averaged_from):
+            add_to_average(state)
+        if state.step % self.around.report_every == 0:
+            self.report(done)
+        if _crosses(before, done, self.around.validations, 0.0):
+            self.validate()
+        if self.seconds() - self.saved > self.around.save_seconds:
+            self.save()
+
+    def report(self, done: float) -> None:
+        """Write a point of the loss curve."""
+        state, loss = self.state, float(torch.stack(self.losses).mean())
+        if not np.isfinite(loss):
+            raise DivergedError(
+                f"the loss needs to be a number, but is {loss} at step {state.step}: "
+                "lower the learning rate."
+            )
+        seconds = self.seconds()
+        speed = (state.tokens - self.tokens_before) / (seconds - self.seconds_before)
+        self.losses, self.tokens_before, self.seconds_before = [], state.tokens, seconds
+        rate = self.state.optimiser.param_groups[0]["lr"]
+        self._add({"done": done, "loss": loss, "tokens_per_second": speed, "learning_rate": rate})
+
+    def validate(self) -> None:
+        """Measure the parameters as they are, or their average once there is one."""
+        if measured := self.around.validate(finished(self.state)):
+            self._add(measured)
+
+    def save(self) -> None:
+        """Write the state down, for an interruption that may come."""
+        self.state.seconds = self.saved = self.seconds()
+        save_state(self.state, self.around.folder)
+
+    def _add(self, numbers: Point) -> None:
+        state = self.state
+        point = {"step": state.step, "epoch": state.epoch, "seconds": self.seconds(), **numbers}
+        state.curve.append(point)
+        self.around.watch(self.part, point)
+
+
+def _rest_of(epoch: Epoch, state: State) -> Iterator[Batch]:
+    while state.batch < len(epoch.plan):
+        yield epoch.batch(state.batch)
+
+
+def _split_both(pairs: Pairs, rng: np.random.Generator, splits: Splits, share: float) -> Pairs:
+    source = split_pieces(pairs.source, splits, share, rng)
+    return Pairs(source, split_pieces(pairs.target, splits, share, rng))
+
+
+def _crosses(before: float, after: float, times: int, begin: float) -> bool:
+    """Whether one of `times` even marks between `begin` and the end lies in (before, after]."""
+    if times == 0:
+        return False
+    width = (1 - begin) / times
+    marks_before, marks_after = (int(max(0.0, at - begin) / width + 1e-9) for at in (before, after))
+    return marks_before < marks_after

@@ -1,0 +1,56 @@
+"""Training to look at: a bar for each round, with loss, speed and the latest BLEU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from regard.transformer.train.job import Job
+from regard.transformer.train.recipe import Round
+from regard.transformer.train.run import train_model
+from regard.transformer.train.state import Point
+
+
+def watched_training(job: Job) -> dict[str, Any]:
+    """`train_model`, its progress drawn in the terminal."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[numbers]}"),
+        TimeElapsedColumn(),
+    ) as bars:
+        return train_model(replace(job, watch=Bars(bars)))
+
+
+class Bars:
+    """Moves the bar of a round at each point of its curve."""
+
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.tasks: dict[str, TaskID] = {}
+        self.latest: dict[str, Point] = {}
+
+    def __call__(self, part: Round, point: Point) -> None:
+        """Show a point: what is new in it, and what was known before."""
+        if part.name not in self.tasks:
+            self.tasks[part.name] = self.bars.add_task(part.name, total=1.0, numbers="")
+        known = self.latest[part.name] = {**self.latest.get(part.name, {}), **point}
+        self.bars.update(
+            self.tasks[part.name], completed=known.get("done", 0.0), numbers=describe(known)
+        )
+
+
+def describe(point: Point) -> str:
+    """One line on how training stands.
+
+    >>> describe({"step": 20, "loss": 3.14159, "tokens_per_second": 51234.5, "bleu": 44.8})
+    'step 20  loss 3.142  51,234 tokens/s  BLEU 44.8'
+    """
+    shown = [f"step {point['step']:.0f}"]
+    if "loss" in point:
+        shown += [f"loss {point['loss']:.3f}", f"{point['tokens_per_second']:,.0f} tokens/s"]
+    if "bleu" in point:
+        shown.append(f"BLEU {point['bleu']:.1f}")
+    return "  ".join(shown)

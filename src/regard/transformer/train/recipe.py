@@ -1,0 +1,89 @@
+"""What training is told: which text, how long, how fast; all of it is written beside the model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.errors import ArgumentError
+from regard.transformer.train.alter import Alterations
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Pairs from one file: how many copies an epoch holds, and the tag before their sources.
+
+    Half a copy is a random half of the pairs.
+    Both ways means that each pair is also learnt from target to source, tagged as reverse.
+    """
+
+    path: Path
+    copies: float = 1.0
+    tag: str = ""
+    both_ways: bool = False
+
+
+@dataclass(frozen=True)
+class Round:
+    """One stretch of training with its own text and its own rise and fall of the learning rate.
+
+    It lasts `steps`, or, when steps is 0, `minutes`. Steps make it repeatable to the last bit;
+    minutes make it end in time, however fast the machine is.
+    """
+
+    name: str
+    corpora: tuple[Corpus, ...]
+    steps: int = 0
+    minutes: float = 0.0
+    learning_rate: float = 1e-3
+    warm_up: float = 0.05
+    final: float = 0.02
+
+    def __post_init__(self) -> None:
+        if (self.steps > 0) == (self.minutes > 0):
+            raise ArgumentError(
+                f"round {self.name!r} needs either steps or minutes, but has steps={self.steps} "
+                f"and minutes={self.minutes}: leave one of them at 0."
+            )
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What stays the same in every round.
+
+    Batches hold about `tokens_per_batch`, padding counted; pairs with a side of more than
+    `longest` tokens are left out; `split` is the share of pieces split anew in each epoch; the
+    last parameters are the mean of `averaged` states from the share `averaged_from` of a round on.
+    """
+
+    seed: int = 1
+    tokens_per_batch: int = 65_536
+    longest: int = 96
+    dropout: float = 0.1
+    smoothing: float = 0.1
+    split: float = 0.05
+    clip: float = 1.0
+    averaged: int = 10
+    averaged_from: float = 0.85
+    alterations: Alterations = field(default_factory=Alterations)
+
+
+def progress(part: Round, step: int, seconds: float) -> float:
+    """How much of a round is done, from 0 to 1."""
+    done = step / part.steps if part.steps else seconds / (60 * part.minutes)
+    return min(1.0, done)
+
+
+def learning_rate(part: Round, done: float) -> float:
+    """Up in a straight line, then down along a cosine.
+
+    >>> part = Round("r", (Corpus(Path("p.tsv")),), steps=10, warm_up=0.1, final=0.0)
+    >>> [round(learning_rate(part, done), 5) for done in (0.05, 0.1, 0.55, 1.0)]
+    [0.0005, 0.001, 0.0005, 0.0]
+    """
+    if done < part.warm_up:
+        return part.learning_rate * done / part.warm_up
+    fall = (done - part.warm_up) / (1 - part.warm_up)
+    share = part.final + (1 - part.final) * (1 + math.cos(math.pi * fall)) / 2
+    return part.learning_rate * share

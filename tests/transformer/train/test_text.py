@@ -1,0 +1,156 @@
+"""Text on its way to the model: files, alterations, tokens, splits, batches, made pairs, scores."""
+
+import gzip
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
+
+from regard.errors import ArgumentError, FileError
+from regard.transformer.config import END, PAD, START
+from regard.transformer.text import plain
+from regard.transformer.train.alter import Alterations, alter
+from regard.transformer.train.batches import Epoch, plan_epoch
+from regard.transformer.train.corpus import Pairs, encode, encode_pairs, ragged, within
+from regard.transformer.train.files import read_pairs, read_sentences, write_pairs
+from regard.transformer.train.recipe import Round
+from regard.transformer.train.score import group, scores
+from regard.transformer.train.splitting import find_splits, split_pieces
+from regard.transformer.train.synthetic import sensible
+from regard.transformer.train.tokens import PUNCTUATION, learn_tokens, load_tokens
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory, toy_pairs):
+    path = tmp_path_factory.mktemp("tokens") / "tokens.model"
+    learn_tokens([side for pair in toy_pairs for side in pair], 500, path)
+    return load_tokens(path)
+
+
+@pytest.mark.parametrize("opener", [open, gzip.open, lzma.open], ids=["plain", "gz", "xz"])
+def test_pairs_are_read_plain_and_packed(opener, tmp_path):
+    suffix = {gzip.open: ".gz", lzma.open: ".xz"}.get(opener, "")
+    path = tmp_path / f"pairs.tsv{suffix}"
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write("I\u2019m good.\tJe vais bien\u00a0!\tmore\n\nGo.\tVa.\n")
+    assert read_pairs(path) == [("I'm good.", "Je vais bien !"), ("Go.", "Va.")]
+
+
+def test_what_is_written_is_read(tmp_path, toy_pairs):
+    write_pairs(tmp_path / "a" / "pairs.tsv.gz", toy_pairs)
+    assert read_pairs(tmp_path / "a" / "pairs.tsv.gz") == toy_pairs
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["pairs.tsv.gz"]
+
+
+def test_a_line_without_a_tab_is_named(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("Go.\tVa.\nOnly English.\n", encoding="utf-8")
+    with pytest.raises(FileError) as error:
+        read_pairs(path)
+    assert str(error.value) == (
+        "pairs.tsv needs source<TAB>target on every line, but line 2 is 'Only English.': "
+        "add the missing side or remove the line."
+    )
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(FileError) as error:
+        read_sentences(Path("nowhere.txt"))
+    assert str(error.value) == (
+        "training needs the file nowhere.txt, but it is not there: check its name."
+    )
+
+
+def test_a_round_lasts_steps_or_minutes():
+    with pytest.raises(ArgumentError) as error:
+        Round("first", (), steps=5, minutes=1.0)
+    assert str(error.value) == (
+        "round 'first' needs either steps or minutes, but has steps=5 and minutes=1.0: "
+        "leave one of them at 0."
+    )
+
+
+def test_alterations_touch_the_share_they_are_given(toy_pairs):
+    unstopped = alter(toy_pairs, Alterations(0.0, unstopped=0.25, lowered=0.0, titled=0.0), seed=1)
+    changed = [new for old, new in zip(toy_pairs, unstopped, strict=True) if old != new]
+    assert 0.15 < len(changed) / len(toy_pairs) < 0.35
+    assert all(not side.endswith(".") for pair in changed for side in pair)
+    joined = alter(toy_pairs, Alterations(1.0, 0.0, 0.0, 0.0), seed=1)
+    assert all(source.count(".") == target.count(".") == 2 for source, target in joined)
+    titled = alter(toy_pairs, Alterations(0.0, 0.0, 0.0, titled=1.0), seed=1)
+    assert all(word[0].isupper() for source, _ in titled for word in source.split())
+
+
+def test_punctuation_stays_apart_from_words(tokens):
+    pieces = tokens.encode('Le chien ? "Oui !" (non), rouge.', out_type=str)
+    marks = [piece for piece in pieces if any(mark in piece for mark in PUNCTUATION)]
+    assert marks == ["\u2581?", '\u2581"', "\u2581!", '"', "\u2581(", ")", ",", "."]
+
+
+def test_every_sentence_has_tokens_and_comes_back(tokens):
+    for sentence in ("The big dog.", "\u732b \U0001f600 na\u00efve", "12 345"):
+        assert tokens.decode(encode(tokens, [sentence]).tokens.tolist()) == plain(sentence)
+
+
+def test_split_pieces_spell_the_same(tokens, toy_pairs):
+    before = encode(tokens, [source for source, _ in toy_pairs])
+    after = split_pieces(before, find_splits(tokens), 0.5, np.random.default_rng(0))
+    assert len(after.tokens) > len(before.tokens)
+    for number in range(len(toy_pairs)):
+        row = np.array([number])
+        spelt = tokens.decode(after.take(row).tokens.tolist())
+        assert spelt == toy_pairs[number][0]
+        assert after.take(row).tokens[-1] == END
+
+
+def test_a_share_of_zero_splits_nothing(tokens, toy_pairs):
+    before = encode(tokens, [source for source, _ in toy_pairs])
+    after = split_pieces(before, find_splits(tokens), 0.0, np.random.default_rng(0))
+    np.testing.assert_array_equal(after.tokens, before.tokens)
+    np.testing.assert_array_equal(after.starts, before.starts)
+
+
+def test_an_epoch_holds_every_pair_once_in_batches_of_one_source_length(tokens, toy_pairs):
+    pairs = encode_pairs(tokens, toy_pairs)
+    plan = plan_epoch(pairs, 600, np.random.default_rng(0))
+    assert sorted(np.concatenate(plan).tolist()) == list(range(len(toy_pairs)))
+    for number in range(len(plan)):
+        batch = Epoch(pairs, plan).batch(number)
+        assert batch.size <= 600
+        assert (batch.source_bt != PAD).all()
+        assert (batch.given_bt[:, 0] == START).all()
+        np.testing.assert_array_equal(batch.given_bt[:, 1:], batch.wanted_bt[:, :-1])
+
+
+def test_a_pair_larger_than_a_batch_has_one_of_its_own():
+    pairs = Pairs(ragged([[5] * 50, [6] * 50]), ragged([[7] * 50, [8] * 40]))
+    assert [len(rows) for rows in plan_epoch(pairs, 10, np.random.default_rng(0))] == [1, 1]
+
+
+def test_long_pairs_are_left_out():
+    pairs = Pairs(ragged([[5], [6] * 9, [7]]), ragged([[5], [6], [7] * 9]))
+    assert len(within(pairs, 8)) == 1
+
+
+@pytest.mark.parametrize(
+    ("pair", "verdict"),
+    [
+        (("I am good.", "Je suis bon."), True),
+        (("I am very good.", "I am very good."), False),
+        (("Tom.", "Tom."), True),
+        (("Go.", ""), False),
+        (("Go.", "Va " * 12), False),
+        (("It is a very long day.", "Le le le le jour est long."), False),
+    ],
+)
+def test_made_pairs_that_are_no_translations_are_dropped(pair, verdict):
+    assert sensible(pair) is verdict
+
+
+def test_every_reference_counts():
+    wanted = group([("Go.", "Va vite chez toi."), ("Go.", "Allez vite chez vous.")])
+    assert scores(["Allez vite chez vous."], wanted) == {"bleu": 100.0, "chrf": 100.0}
