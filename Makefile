@@ -24,8 +24,13 @@ $(VENV)/test.stamp: $(VENV)/base.stamp
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-demo: $(VENV)/base.stamp ## set up what is needed, then show real attention
-	@$(BIN)/regard example all
+# One of the peers of the benchmarks.
+$(VENV)/bench.stamp: $(VENV)/test.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the shipped model
+	@$(BIN)/regard "$(SENTENCE)"
 
 test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
 	$(BIN)/ruff check .
@@ -44,8 +49,9 @@ lint: $(VENV)/test.stamp ## format and mend what can be mended
 readme: $(VENV)/test.stamp ## write the made parts of the README anew
 	@$(BIN)/python docs/refresh.py
 
-bench: $(VENV)/test.stamp ## measure speed and memory against peers; writes benchmarks/results/
+bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes benchmarks/results/
 	$(BIN)/python benchmarks/bench_attention.py
+	$(BIN)/python benchmarks/bench_reading.py
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

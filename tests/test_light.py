@@ -38,7 +38,7 @@ def test_nothing_heavy_is_imported(use):
 def test_the_function_wins_over_the_folder_of_its_name(first):
     code = (
         f"{first}\n"
-        "import regard, regard.self_attention.why, regard.self_attention.backends\n"
+        "import regard, regard.self_attention.explain.why, regard.self_attention.backends\n"
         "from regard.self_attention.steps import Steps\n"
         "found = regard.self_attention([[1.0]], [[1.0]], [[1.0]], [[1.0]])\n"
         "print(type(found) is Steps is regard.Steps)"

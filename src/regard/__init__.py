@@ -22,7 +22,7 @@ from regard.self_attention.stream import attention
 if TYPE_CHECKING:
     from regard.transformer.assemble import load_model
     from regard.transformer.model import Transformer
-    from regard.transformer.read import read
+    from regard.transformer.reader import read
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
 ]
 
 _LATER = {
-    "read": "regard.transformer.read",
+    "read": "regard.transformer.reader",
     "load_model": "regard.transformer.assemble",
     "Transformer": "regard.transformer.model",
 }

@@ -9,6 +9,10 @@ import numpy as np
 Array = np.ndarray
 
 
+def _as_drawn(*arrays: Array) -> tuple[Array, ...]:
+    return arrays
+
+
 @dataclass(frozen=True)
 class Case:
     """Query, key and value of these shapes, made by ``numbers``, and the arguments beside them."""
@@ -18,7 +22,7 @@ class Case:
     key: tuple[int, ...] = (2, 37, 8)
     value_width: int = 5
     arguments: dict[str, Any] = field(default_factory=dict)
-    numbers: Callable[[Array, Array, Array], tuple[Array, Array, Array]] = lambda *arrays: arrays
+    numbers: Callable[..., tuple[Array, ...]] = _as_drawn
 
     def __str__(self) -> str:
         return self.name
@@ -80,9 +84,16 @@ def _only_the_key(query: Array, key: Array) -> Array:
 
 
 def _case(
-    name: str, query: int = 37, key: int = 37, numbers: Any = times(), **arguments: Any
+    name: str, query: int = 37, key: int = 37, numbers: Any = _as_drawn, **arguments: Any
 ) -> Case:
+    """Two heads of width 8."""
     return Case(name, (2, query, 8), (2, key, 8), 5, arguments, numbers)
+
+
+def _batch(name: str, query: int, key: int, lengths: list[int], **arguments: Any) -> Case:
+    """Sentences of these lengths, two heads of width 8."""
+    batch = (len(lengths), 2)
+    return Case(name, (*batch, query, 8), (*batch, key, 8), 5, {"lengths": lengths, **arguments})
 
 
 SHAPES = (
@@ -142,7 +153,7 @@ MASKS = (
     _case("masked rows", mask=_some_rows_masked(_bool_mask(2, 37, 37))),
     _case("all masked", mask=np.zeros((37, 37), bool)),
     _case("mask in lists", 2, 3, mask=[[True, False, True], [False, True, True]]),
-    Case("bool mask of a batch", (2, 2, 20, 8), (2, 2, 20, 8), arguments={"mask": _bool_mask(2, 1, 1, 20)}),
+    _batch("bool mask of a batch", 20, 20, [20, 20], mask=_bool_mask(2, 1, 1, 20)),
     Case("2-D with mask", (20, 8), (20, 8), arguments={"mask": _bool_mask(20, 20)}),
     _case("float mask", mask=_bias(2, 37, 37)),
     _case("float mask of keys", mask=_bias(37)),
@@ -160,14 +171,14 @@ MASKS = (
     _case("function that is never true", mask=lambda query, key: np.zeros((1, 1), bool)),
     _case("function, causal", mask=_alternate, causal=True),
     _case("bool mask, window", mask=_bool_mask(37, 37), window=(9, 1)),
-    Case("lengths", (3, 2, 20, 8), (3, 1, 37, 8), arguments={"lengths": [0, 17, 37]}),
-    Case("lengths in one unit", (4, 2, 5, 8), (4, 2, 40, 8), arguments={"lengths": [3, 0, 40, 17]}),
-    Case("lengths 0", (2, 2, 20, 8), (2, 2, 20, 8), arguments={"lengths": [0, 0]}),
+    Case("lengths, grouped", (3, 2, 20, 8), (3, 1, 37, 8), arguments={"lengths": [0, 17, 37]}),
     Case("length of 2-D", (20, 8), (20, 8), arguments={"lengths": 7}),
-    Case("lengths, causal", (2, 2, 37, 8), (2, 2, 37, 8), arguments={"lengths": [30, 5], "causal": True}),
-    Case("lengths, float mask", (2, 2, 37, 8), (2, 2, 37, 8),
-         arguments={"lengths": [30, 5], "mask": _bias(37, 37, hidden=0.5)}),
-    Case("lengths, function", (2, 2, 37, 8), (2, 2, 37, 8), arguments={"lengths": [30, 5], "mask": _alternate}),
+    _batch("lengths in one unit", 5, 40, [3, 0, 40, 17]),
+    _batch("lengths 0", 20, 20, [0, 0]),
+    _batch("lengths, causal", 37, 37, [30, 5], causal=True),
+    _batch("lengths, float mask", 37, 37, [30, 5], mask=_bias(37, 37, hidden=0.5)),
+    _batch("lengths, function", 37, 37, [30, 5], mask=_alternate),
+    _batch("lengths that end before the window", 20, 60, [9, 40], window=(3, None), offset=30),
 )  # fmt: skip
 NUMBERS = (
     _case("scale", scale=0.7),
@@ -183,7 +194,7 @@ NUMBERS = (
           mask=_bias(2, 37, 37, hidden=0.4)),
     _case("scores of 30", numbers=times(query=10)),
     _case("scores of 1e4", numbers=times(query=1e2, key=1e2)),
-    _case("scores of 1e4, masked", numbers=times(query=1e2, key=1e2), mask=_bias(37, 37, hidden=0.5)),
+    _case("scores of 1e4, masked", numbers=times(1e2, 1e2), mask=_bias(37, 37, hidden=0.5)),
     _case("scores of 1e6", numbers=times(query=1e3, key=1e3)),
     _case("scores of -1e4", numbers=lambda q, k, v: (np.abs(q) * 1e2, -np.abs(k) * 1e2, v)),
     _case("one key far above", numbers=_one_key_far_above),
@@ -192,7 +203,7 @@ NUMBERS = (
     _case("negative zeros", numbers=_negative_zeros),
     _case("subnormal", numbers=times(1e-310, 1, 1e-310)),
     _case("subnormal in float32", numbers=times(1e-40, 1, 1e-40)),
-    _case("tiny query, huge key", numbers=times(query=1e-23, key=1e25)),
+    _case("tiny query, huge key", numbers=times(query=1e-28, key=1e30)),
     _case("huge value", numbers=times(value=1e30)),
     _case("tiny value", numbers=times(query=3, value=1e-30)),
     _case("not contiguous", numbers=_not_contiguous),

@@ -30,7 +30,6 @@ class Whole:
         """Each by its definition in the design."""
         received = self.weights.sum(axis=-2)
         audience = (self.scores > -np.inf).sum(axis=-2)
-        shares = self.shares()
         return {
             "output": self.output,
             "logsumexp": self.logsumexp(),
@@ -40,7 +39,10 @@ class Whole:
             "map": self.map(),
             "top": -np.sort(-self.weights, axis=-1)[..., :TOP],
             "first": self.mean(self.weights[..., :1].sum(axis=-1)),
-            "shares": shares,
+            "shares": self.shares(),
+            "itself": self.at(0),
+            "previous": self.at(1),
+            "next": self.at(-1),
             "tile": self.weights[..., 1:9, 2:20],
             "row": self.weights[..., -1:, :],
         }
@@ -67,15 +69,18 @@ class Whole:
         return np.moveaxis(np.array(blocks), (0, 1), (-2, -1))
 
     def shares(self) -> Array:
-        """The mean weight at each distance query - key + offset, from the lowest up."""
+        """The mean weight at every distance, from the farthest ahead to the farthest back."""
         queries, keys = self.weights.shape[-2:]
-        back = np.arange(queries)[:, None] - np.arange(keys) + self.offset
         low = self.offset - (keys - 1)
-        found = [
-            self.mean((self.weights * (back == low + n)).sum(axis=-1))
-            for n in range(max(0, queries + keys - 1))
-        ]
-        return np.moveaxis(np.array(found).reshape(len(found), *self.weights.shape[:-2]), 0, -1)
+        found = [self.at(low + n) for n in range(max(0, queries + keys - 1))]
+        leading = self.weights.shape[:-2]
+        return np.moveaxis(np.array(found).reshape(len(found), *leading), 0, -1)
+
+    def at(self, back: int) -> Array:
+        """The mean weight on the key this far before the query's own position."""
+        queries, keys = self.weights.shape[-2:]
+        there = np.arange(queries)[:, None] + self.offset - np.arange(keys) == back
+        return self.mean((self.weights * there).sum(axis=-1))
 
     def mean(self, sums: Array, start: int = 0, stop: int | None = None) -> Array:
         """The mean over the queries that see anything."""
@@ -131,7 +136,9 @@ def observed(seen: Observation) -> dict[str, Array]:
     if "top_weights" in seen.facts:
         facts["top"] = seen.top().weights[..., : seen.keys]
     if seen._profile is not None:
-        facts |= {"first": seen.profile.first, "shares": seen.profile.weight}
+        names = ("first", "itself", "previous", "next")
+        facts |= {name: getattr(seen.profile, name) for name in names}
+        facts["shares"] = seen.profile.weight
     if seen.queries > 1 and seen.keys > 2:
         facts["tile"] = seen.tile(slice(1, 9), slice(2, 20))
         facts["row"] = seen.row(seen.queries - 1)[..., None, :]

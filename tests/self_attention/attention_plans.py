@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from regard.self_attention import plan
+from regard.self_attention.tiles import plan
 
 SMALL_TILES = {"ROWS": 16, "COLUMNS": 16}
 ROW_FACTS_ONLY = {"received": False, "map": 0, "profile": False}

@@ -9,7 +9,7 @@ import pytest
 # The cases lie in modules beside the tests, which import-mode=importlib does not make visible.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attention_plans import ENGINES, Engine  # noqa: E402
+from attention_plans import ENGINES, Engine
 
 
 @pytest.fixture(params=ENGINES, ids=str)

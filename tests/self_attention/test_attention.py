@@ -10,9 +10,9 @@ from attention_facts import MAP, TOP, Whole, observed, score_size, whole
 from regard.self_attention.observe import observe, observe_from_logsumexp
 from regard.self_attention.stream import attention
 
-# A score of d <= 16 terms is off by about sqrt(d) / 2 eps times the size of what cancels in it, here
-# and in the specification alike: 2 * 2. Its exponential is off by as much, relatively, and so is
-# the sum that divides it: 2 * 4. Twice that is allowed for base 2 and for sums over many keys.
+# A score of d <= 16 terms is off by about sqrt(d) / 2 eps times the size of what cancels in it,
+# here and in the specification alike: 2 * 2. Its exponential is off by as much, relatively, and so
+# is the sum that divides it: 2 * 4. Twice that is allowed for base 2 and for sums over many keys.
 ROUNDINGS = 16
 EPS, STEP = np.finfo(np.float64).eps, np.finfo(np.float64).smallest_subnormal
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.self_attention.digits import show, write
+from regard.self_attention.explain.digits import show, write
 
 FLOATS = st.floats(-1e18, 1e18) | st.floats(-1e-3, 1e-3)
 

@@ -1,5 +1,7 @@
 """What holds for any attention, whatever its shape, mask, dtype and numbers."""
 
+import itertools
+
 import numpy as np
 import pytest
 from attention_facts import score_size, whole
@@ -61,7 +63,7 @@ def test_rows_of_the_map_sum_to_1_or_to_0_where_nobody_sees_anything(engine, cal
     rows = max(1, min(side, queries))
     edges = np.arange(rows + 1) * queries // rows
     live = sees(call)[1] > 0
-    expected = [live[..., a:b].any(axis=-1) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    expected = [live[..., a:b].any(axis=-1) for a, b in itertools.pairwise(edges)]
     assert seen.map.shape == (*seen.leading, rows, max(1, min(side, keys)))
     found = np.moveaxis(seen.map.sum(axis=-1), -1, 0)
     np.testing.assert_allclose(found, expected, atol=from_sums(call, seen))
@@ -110,6 +112,13 @@ def test_parts_of_the_keys_stand_side_by_side(engine, call, where):
     np.testing.assert_allclose(entropy, together.entropy, rtol=allowed, atol=allowed)
 
 
+def test_a_part_that_sees_nothing_has_no_weight_however_low_the_sum_of_all_lies():
+    x = np.full((3, 1), 1e2)
+    seen = observe_from_logsumexp(x, -x[:0], np.full(3, -1e4))
+    assert (seen.entropy == 0).all()
+    assert seen.received.shape == (0,)
+
+
 @pytest.mark.parametrize("engine", COLUMN_ENGINES, ids=str)
 @EXAMPLES
 @given(call=calls(bands=False, masks=False), seed=st.integers(0, 2**32 - 1))
@@ -122,7 +131,7 @@ def test_permuting_keys_permutes_what_they_receive(engine, call, seed):
         )
     allowed = slack(call)
     size = np.abs(call.value).max(initial=0)
-    eps = np.finfo(seen.output.dtype).eps
+    eps = float(np.finfo(seen.output.dtype).eps)
     np.testing.assert_allclose(moved.received, seen.received[..., order], atol=40 * allowed)
     np.testing.assert_allclose(moved.entropy, seen.entropy, rtol=allowed, atol=allowed)
     np.testing.assert_allclose(moved.output, seen.output, atol=(allowed + eps) * float(size))
@@ -135,7 +144,7 @@ def test_output_is_the_same_with_and_without_observing(engine, call):
     seen = observed(call, engine, **engine.asked)
     output = attention(*call.arrays, **call.arguments)
     info = np.finfo(output.dtype)
-    allowed = (slack(call) + info.eps) * float(np.abs(call.value).max(initial=0))
+    allowed = (slack(call) + float(info.eps)) * float(np.abs(call.value).max(initial=0))
     step = float(info.smallest_subnormal) * 40
     np.testing.assert_allclose(seen.output, output, rtol=0, atol=allowed + step)
 
@@ -166,7 +175,7 @@ def test_causal_output_does_not_depend_on_later_keys(engine, call, data):
         before, after = (attention(call.query, *x, **arguments)
                          for x in ((call.key, call.value), (key, value)))  # fmt: skip
     size = max(float(np.abs(call.value).max(initial=0)), 3.0)
-    allowed = (slack(call) + np.finfo(before.dtype).eps) * size
+    allowed = (slack(call) + float(np.finfo(before.dtype).eps)) * size
     np.testing.assert_allclose(after[..., :now, :], before[..., :now, :], rtol=0, atol=allowed)
 
 

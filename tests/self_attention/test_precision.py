@@ -26,7 +26,7 @@ def _largest(case: Case) -> float:
 
 
 def worst(found: np.ndarray, expected: np.ndarray) -> float:
-    """How far a fact is off at most; equal infinities are no error, and a plain NaN is no excuse."""
+    """How far a fact is off at most; equal infinities are no error, a plain NaN no excuse."""
     same = found == expected
     error = np.where(same, 0, found.astype(np.float64) - np.where(same, 0, expected))
     return float(np.nan_to_num(np.abs(error), nan=0).max(initial=0))

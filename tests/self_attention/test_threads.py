@@ -8,11 +8,11 @@ from attention_facts import observed
 
 from regard.self_attention.observe import observe
 from regard.self_attention.stream import attention
-from regard.self_attention.threads import blas, using_threads
+from regard.self_attention.tiles.threads import blas, using_threads
 
 RANDOM = np.random.default_rng(0)
 ARRAYS = tuple(RANDOM.standard_normal((3, 130, 16)).astype(np.float32) for _ in range(3))
-ARGUMENTS = {"causal": True, "lengths": None, "mask": RANDOM.standard_normal((130, 130))}
+ARGUMENTS = {"causal": True, "mask": RANDOM.standard_normal((130, 130))}
 
 
 def bits(engine) -> dict[str, bytes]:
@@ -24,6 +24,9 @@ def bits(engine) -> dict[str, bytes]:
 
 def blas_threads() -> list[int]:
     return [library["num_threads"] for library in blas().info()]
+
+
+BLAS_BEFORE = blas_threads()
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -40,9 +43,6 @@ def test_calls_from_several_threads_do_not_disturb_each_other(engine):
         together = list(pool.map(lambda _: bits(engine), range(8)))
     assert together == [alone] * 8
     assert blas_threads() == BLAS_BEFORE
-
-
-BLAS_BEFORE = blas_threads()
 
 
 def test_blas_has_one_thread_while_units_run_and_its_own_number_afterwards(engine):
@@ -66,7 +66,7 @@ def test_an_error_in_a_mask_function_comes_out_and_the_next_call_works(engine, n
 
     once = bits(engine)
     with using_threads(number):
-        with pytest.raises(ZeroDivisionError, match="^in the mask$"):
+        with pytest.raises(ZeroDivisionError, match=r"^in the mask$"):
             observe(*ARRAYS, mask=rule, **engine.asked)
         assert bits(engine) == once
     assert blas_threads() == BLAS_BEFORE

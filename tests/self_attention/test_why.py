@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
+from regard.self_attention.explain.why import Why
 from regard.self_attention.steps import Steps, attend, self_attention
-from regard.self_attention.why import Why
 
 WORDS = ["Smart", "robots", "perform", "complex", "tasks"]
 X = np.array([[1, 0], [0, 1], [1, 1], [2, 0], [0, 2]])

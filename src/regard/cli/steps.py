@@ -9,7 +9,7 @@ from regard.cli.output import show, show_json
 from regard.errors import ArgumentError
 from regard.inputs.sheet import load_sheet
 from regard.inputs.words import random_start
-from regard.self_attention.places import matrix
+from regard.self_attention.explain.places import matrix
 from regard.self_attention.steps import Steps, self_attention
 
 MEANS_NOTHING = (

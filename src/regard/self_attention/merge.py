@@ -3,12 +3,12 @@
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.self_attention.columns import cut
 from regard.self_attention.observation import Observation
 from regard.self_attention.observe import observe_problem
-from regard.self_attention.plan import Cost, blocks
-from regard.self_attention.problem import LOG2_E, Array, Problem
-from regard.self_attention.rows import Wanted
+from regard.self_attention.tiles.columns import cut
+from regard.self_attention.tiles.plan import Cost, blocks
+from regard.self_attention.tiles.problem import LOG2_E, Array, Problem
+from regard.self_attention.tiles.rows import Wanted
 
 
 def merge(first: Observation, second: Observation) -> Observation:
@@ -63,7 +63,7 @@ def _row_facts(
         # The entropy of a part, plus what choosing that part adds.
         pairs = list(zip(shares, parts, strict=True))
         total = sum(s * (p.entropy - np.log(np.where(s > 0, s, 1))) for s, p in pairs)
-        facts["entropy"] = np.asarray(total, logsumexp.dtype)
+        facts["entropy"] = np.asarray(total, first.entropy.dtype)
     if all("top_keys" in part.facts for part in parts):
         facts |= _joint_top(first, second, shares)
     return facts
@@ -97,7 +97,8 @@ def _column_facts(
         facts["received"] = np.concatenate([piece.received for piece, _ in pieces], axis=-1)
     if "map" in wanted:
         blocks_in_all = len(blocks(first.keys + second.keys, side)) - 1
-        facts["map"] = np.zeros((*pieces[0][0].map.shape[:-1], blocks_in_all), logsumexp.dtype)
+        first_map = pieces[0][0].map
+        facts["map"] = np.zeros((*first_map.shape[:-1], blocks_in_all), first_map.dtype)
         for piece, columns in pieces:
             facts["map"][..., columns] += piece.map
     return facts, tuple(notes)

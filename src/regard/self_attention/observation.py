@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, NotAskedError
-from regard.self_attention.plan import Cost
-from regard.self_attention.problem import LOG2_E, Array, Problem
 from regard.self_attention.profile import Profile
+from regard.self_attention.tiles.plan import Cost
+from regard.self_attention.tiles.problem import LOG2_E, Array, Problem
 from regard.shapes import count
 
 Head = int | tuple[int, ...] | None

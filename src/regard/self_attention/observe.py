@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.errors import ArgumentError
-from regard.self_attention.arguments import pose
-from regard.self_attention.columns import ColumnPart, ColumnSums, second_pass
 from regard.self_attention.observation import Observation
-from regard.self_attention.panel import panel_rows
-from regard.self_attention.plan import Plan, Unit, choose, cost
-from regard.self_attention.problem import LOG2_E, Array, Problem, Window
 from regard.self_attention.profile import Profile
-from regard.self_attention.rows import Rows, Scratch, Wanted, stream_rows
-from regard.self_attention.sight import MaskRule
-from regard.self_attention.threads import run_in_order
+from regard.self_attention.tiles.arguments import pose
+from regard.self_attention.tiles.columns import ColumnPart, ColumnSums, second_pass
+from regard.self_attention.tiles.panel import panel_rows
+from regard.self_attention.tiles.plan import Plan, Unit, choose, cost
+from regard.self_attention.tiles.problem import LOG2_E, Array, Problem, Window
+from regard.self_attention.tiles.rows import Rows, Scratch, Wanted, stream_rows
+from regard.self_attention.tiles.sight import MaskRule
+from regard.self_attention.tiles.threads import run_in_order
 from regard.shapes import expect
 
 
@@ -50,8 +50,8 @@ def observe(
     >>> seen = observe(x, x, x)
     >>> seen.received.round(3)
     array([0.847, 0.847, 1.306])
-    >>> seen.top(1).keys.ravel()
-    array([2, 2, 2])
+    >>> seen.entropy.round(3)
+    array([1.053, 1.053, 1.037])
     """
     wanted = Wanted(True, entropy, _check_top(top), _check_map(map), received, profile)
     problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,

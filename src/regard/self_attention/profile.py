@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.self_attention.problem import Array, Problem
+from regard.self_attention.tiles.problem import Array, Problem
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import ArgumentError
-from regard.self_attention.arguments import pose
+from regard.self_attention.explain.in_words import read_row
+from regard.self_attention.explain.why import Why, why
 from regard.self_attention.export import as_dict
 from regard.self_attention.given import floats, named
-from regard.self_attention.problem import Window
-from regard.self_attention.reading import read_row
-from regard.self_attention.sight import MaskRule, Sight, ruled
-from regard.self_attention.why import Why, why
+from regard.self_attention.tiles.arguments import pose
+from regard.self_attention.tiles.problem import Window
+from regard.self_attention.tiles.sight import MaskRule, Sight, ruled
 from regard.shapes import expect
 
 Array = NDArray[np.float64]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from regard.errors import FileError
-from regard.self_attention.arguments import pose
 from regard.self_attention.observation import Observation
-from regard.self_attention.plan import Cost
-from regard.self_attention.problem import Array
 from regard.self_attention.profile import Profile
+from regard.self_attention.tiles.arguments import pose
+from regard.self_attention.tiles.plan import Cost
+from regard.self_attention.tiles.problem import Array
 
 FORMAT = "regard observation"
 VERSION = 1

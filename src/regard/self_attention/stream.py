@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.self_attention.arguments import pose
-from regard.self_attention.plan import Unit, choose
-from regard.self_attention.problem import Window
-from regard.self_attention.rows import Scratch, Wanted, stream_rows
-from regard.self_attention.sight import MaskRule
-from regard.self_attention.threads import run_in_order
+from regard.self_attention.tiles.arguments import pose
+from regard.self_attention.tiles.plan import Unit, choose
+from regard.self_attention.tiles.problem import Window
+from regard.self_attention.tiles.rows import Scratch, Wanted, stream_rows
+from regard.self_attention.tiles.sight import MaskRule
+from regard.self_attention.tiles.threads import run_in_order
 
 
 def attention(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from regard.self_attention.observation import Observation
-from regard.self_attention.problem import Array
+from regard.self_attention.tiles.problem import Array
 from regard.shapes import count
 
 SHOWN = 8

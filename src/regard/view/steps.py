@@ -8,7 +8,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from regard.self_attention.places import BETWEEN_WORDS, has_heads, labels, matrix, sizes, words_of
+from regard.self_attention.explain.places import (
+    BETWEEN_WORDS,
+    has_heads,
+    labels,
+    matrix,
+    sizes,
+    words_of,
+)
 from regard.self_attention.steps import Steps
 from regard.shapes import count
 from regard.view.matrix import Matrix, draw_matrix

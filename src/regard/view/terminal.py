@@ -46,6 +46,7 @@ def draw(thing: Any) -> ConsoleRenderable:
 draw.register(Steps)(draw_steps)
 draw.register(Example)(draw_example)
 draw.register(Facts)(draw_facts)
+draw.register(Group)(lambda drawn: drawn)
 
 
 @draw.register

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.self_attention import expressions as make
-from regard.self_attention.expressions import Expression
-from regard.self_attention.places import BETWEEN_WORDS, has_heads, labels, matrix, sizes
+from regard.self_attention.explain import expressions as make
+from regard.self_attention.explain.expressions import Expression
+from regard.self_attention.explain.places import BETWEEN_WORDS, has_heads, labels, matrix, sizes
 
 if TYPE_CHECKING:
     from regard.self_attention.steps import Steps

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.self_attention.cells import EXPRESSIONS, Cell
-from regard.self_attention.digits import show, write
-from regard.self_attention.expressions import Expression
-from regard.self_attention.places import BETWEEN_WORDS, find, find_feature, matrix, sizes, words_of
+from regard.self_attention.explain.cells import EXPRESSIONS, Cell
+from regard.self_attention.explain.digits import show, write
+from regard.self_attention.explain.expressions import Expression
+from regard.self_attention.explain.places import (
+    BETWEEN_WORDS,
+    find,
+    find_feature,
+    matrix,
+    sizes,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from regard.self_attention.steps import Steps

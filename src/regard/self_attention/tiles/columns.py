@@ -7,10 +7,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.self_attention.panel import Panel, blank_panel
-from regard.self_attention.plan import Plan, Unit, blocks
-from regard.self_attention.problem import Array, Problem
-from regard.self_attention.rows import Scratch, Wanted, tiles
+from regard.self_attention.tiles.panel import Panel, blank_panel
+from regard.self_attention.tiles.plan import Plan, Unit, blocks
+from regard.self_attention.tiles.problem import Array, Problem
+from regard.self_attention.tiles.rows import Scratch, Wanted, tiles
+
+FEW = 8  # queries in a block of the map
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,10 @@ class ColumnSums:
         edges, _ = cut(self.row_edges, unit.rows)
         summed_hrk = _sum_blocks(panel.e_hqk, inverse_hq, edges)
         column_edges, _ = cut(self.column_edges, panel.columns)
-        map_hrc = np.add.reduceat(summed_hrk, column_edges[:-1], axis=-1)
+        single = len(column_edges) - 1 == summed_hrk.shape[-1]  # each block is one key
+        map_hrc = summed_hrk
+        if not single:
+            map_hrc = np.add.reduceat(summed_hrk, column_edges[:-1], axis=-1)
         return ColumnPart(
             unit, panel.columns, summed_hrk.sum(axis=1, dtype=np.float64), map_hrc, distance_hn
         )
@@ -116,6 +121,9 @@ def _sum_blocks(e_hqk: Array, inverse_hq: Array, edges: NDArray[np.int64]) -> Ar
     heads, _, keys = e_hqk.shape
     if (sizes == sizes[0]).all():
         split = (heads, len(sizes), int(sizes[0]))
+        if sizes[0] < FEW:  # so many small products would cost more than writing the weights down
+            weights_hqk = e_hqk * inverse_hq[..., None]
+            return np.asarray(weights_hqk.reshape(*split, keys).sum(axis=2))
         return (inverse_hq.reshape(split)[:, :, None, :] @ e_hqk.reshape(*split, keys))[:, :, 0]
     parts = [inverse_hq[:, None, a:b] @ e_hqk[:, a:b] for a, b in pairwise(edges)]
     return np.concatenate(parts, axis=1)

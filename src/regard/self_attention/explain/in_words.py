@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from regard.self_attention.places import Array, find, labels, matrix, sizes, words_of
+from regard.self_attention.explain.places import Array, find, labels, matrix, sizes, words_of
 
 if TYPE_CHECKING:
     from regard.self_attention.steps import Steps

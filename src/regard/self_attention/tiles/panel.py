@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.self_attention.plan import Plan, Unit
-from regard.self_attention.problem import Array, Problem
-from regard.self_attention.rows import Rows, Scratch, Wanted, buffer, tiles
-from regard.self_attention.top import FANOUT, Best, Groups, largest_among
+from regard.self_attention.tiles.plan import Plan, Unit
+from regard.self_attention.tiles.problem import Array, Problem
+from regard.self_attention.tiles.rows import Rows, Scratch, Wanted, buffer, tiles
+from regard.self_attention.tiles.top import FANOUT, Best, Groups, largest, largest_among
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def panel_rows(
             groups.take(t_hqk, index)
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
         rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
-    if rows.best is not None and groups is not None:
+    if rows.best is not None:
         _find_best(rows, rows.best, panel, groups)
     return rows, panel
 
@@ -91,24 +91,32 @@ def _fill_scores(problem: Problem, plan: Plan, unit: Unit, query_hqd: Array, pan
         problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
 
 
-def _blank_groups(problem: Problem, plan: Plan, panel: Panel, scratch: Scratch) -> Groups:
+def _blank_groups(problem: Problem, plan: Plan, panel: Panel, scratch: Scratch) -> Groups | None:
+    """Room for the maxima over tiles; with one tile only there is nothing to gain by them."""
     heads, queries, _ = panel.full_hqs.shape
-    spans = -(-(panel.columns.stop - panel.columns.start) // (plan.columns * FANOUT))
-    shape = (max(1, spans), heads, queries, plan.columns)
+    width = panel.columns.stop - panel.columns.start
+    if width <= plan.columns:
+        return None
+    spans = -(-width // (plan.columns * FANOUT))
+    shape = (spans, heads, queries, plan.columns)
     return Groups.blank(buffer(scratch, "groups", shape, problem.dtype), problem.floor)
 
 
-def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups) -> None:
-    """The largest e of each full row; the zero behind each row stands for columns past its end."""
+def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> None:
+    """The largest e of each full row; zeros beside it stand for columns past its ends."""
     heads, queries, full = panel.full_hqs.shape
-    width = panel.columns.stop - panel.columns.start
-    columns_rn = np.minimum(groups.columns(best.values_hqn.shape[-1]), width) + panel.side
-    number = min(best.values_hqn.shape[-1], columns_rn.shape[1])
     flat_rs = panel.full_hqs.reshape(heads * queries, full)
-    e_rn, columns_rn = largest_among(flat_rs, columns_rn, number)
-    shape = (heads, queries, number)
-    weights_hqn = (e_rn.reshape(shape) * rows.inverse_hq()[..., None]).astype(e_rn.dtype)
-    columns_hqn = columns_rn.reshape(shape) - panel.side + panel.columns.start
-    best.values_hqn[..., :number] = weights_hqn
-    best.columns_hqn[..., :number] = columns_hqn
+    number = best.values_hqn.shape[-1]
+    if groups is None:
+        e_rn, columns_rn = largest(flat_rs, number)
+    else:
+        width = panel.columns.stop - panel.columns.start
+        among_rn = np.minimum(groups.columns(number), width) + panel.side
+        e_rn, columns_rn = largest_among(flat_rs, among_rn, number)
+    shape = (heads, queries, e_rn.shape[1])
+    weights_hqn = e_rn.reshape(shape) * rows.inverse_hq()[..., None]
+    best.values_hqn[..., : shape[-1]] = weights_hqn
+    best.columns_hqn[..., : shape[-1]] = (
+        columns_rn.reshape(shape) - panel.side + panel.columns.start
+    )
     best.drop_weightless()

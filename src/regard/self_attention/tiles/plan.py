@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.self_attention.problem import Problem
-from regard.self_attention.threads import threads
+from regard.self_attention.tiles.problem import Problem
+from regard.self_attention.tiles.threads import threads
 
 ROWS, COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
-UNIT = 2**20  # scores in a unit of small heads; smaller ones meet too often at Python's lock
+# Scores in a unit of several heads. Small units meet too often at Python's lock; large tiles leave
+# the cache, which panels do in any case.
+TILE, UNIT, PANEL = 2**18, 2**20, 2**21
 PANEL_BYTES = 2**25  # full rows of one worker
 PANEL_ROWS = 128  # fewer rows than this make the products slow
 
@@ -72,9 +74,8 @@ def choose(problem: Problem, columns_wanted: bool) -> Plan:
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
     if rows < PANEL_ROWS and rows < queries:
         return _tiles("two passes", problem)
-    rows = max(1, min(rows // 32 * 32 or rows, ROWS, queries))
-    heads = _heads_together(problem, rows * keys)
-    return Plan("panel", heads, rows, COLUMNS)
+    rows = max(1, min(rows // 32 * 32 or rows, _block_rows(problem), queries))
+    return Plan("panel", _heads_together(problem, rows * keys, PANEL), rows, COLUMNS)
 
 
 def _tiles(name: str, problem: Problem) -> Plan:
@@ -82,7 +83,8 @@ def _tiles(name: str, problem: Problem) -> Plan:
     rows = max(1, min(_block_rows(problem), queries))
     # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
     columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
-    return Plan(name, _heads_together(problem, rows * min(columns, keys)), rows, columns)
+    most = TILE if queries > ROWS else UNIT
+    return Plan(name, _heads_together(problem, rows * min(columns, keys), most), rows, columns)
 
 
 def _block_rows(problem: Problem) -> int:
@@ -92,11 +94,9 @@ def _block_rows(problem: Problem) -> int:
     return min(ROWS, max(128, problem.sight.keys // 8))
 
 
-def _heads_together(problem: Problem, scores: int) -> int:
+def _heads_together(problem: Problem, scores: int, most: int) -> int:
     """Small heads share a unit, but never so many that a second core would idle."""
-    if problem.sight.queries > ROWS:
-        return 1
-    return max(1, min(UNIT // max(1, scores), math.ceil(problem.heads / 2)))
+    return max(1, min(most // max(1, scores), math.ceil(problem.heads / 2)))
 
 
 def cost(problem: Problem, plan: Plan) -> Cost:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import ArgumentError, ShapeError
-from regard.self_attention.problem import LOG2_E, Array, Problem, Window
-from regard.self_attention.sight import Mask, MaskRule, Sight
+from regard.self_attention.tiles.problem import LOG2_E, Array, Problem, Window
+from regard.self_attention.tiles.sight import Mask, MaskRule, Sight
 from regard.shapes import count, expect
 
 

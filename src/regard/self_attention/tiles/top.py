@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.self_attention.problem import Array
+from regard.self_attention.tiles.problem import Array
 
 FANOUT = 8  # each level keeps the maxima of groups of eight of the level below
 NARROW = 96  # rows this short are sorted as they are

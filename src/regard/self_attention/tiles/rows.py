@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.self_attention.plan import Plan, Unit
-from regard.self_attention.problem import Array, Problem
-from regard.self_attention.top import Best
+from regard.self_attention.tiles.plan import Plan, Unit
+from regard.self_attention.tiles.problem import Array, Problem
+from regard.self_attention.tiles.top import Best
 
 Scratch = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.self_attention.sight import Sight
+from regard.self_attention.tiles.sight import Sight
 
 LOG2_E = math.log2(math.e)
 Array = NDArray[Any]

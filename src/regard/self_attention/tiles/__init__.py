@@ -1,0 +1,1 @@
+"""The engine: arguments checked, work planned, tiles computed on all cores."""

@@ -1,0 +1,27 @@
+"""LAYERS STACKED, TRAINED, SAVED: the encoder-decoder that translates."""
+
+from typing import Any
+
+_HOMES = {
+    "Config": "config",
+    "Transformer": "model",
+    "load_model": "assemble",
+    "Search": "search",
+    "beam_search": "search",
+    "greedy_search": "search",
+    "Translation": "translating",
+    "translate": "translating",
+    "Reading": "reading",
+    "read": "reader",
+    "read_all": "reader",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import each name when it is first used, so that training never waits for reading."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'regard.transformer' has no attribute {name!r}.")
+    from importlib import import_module
+
+    return getattr(import_module(f"regard.transformer.{_HOMES[name]}"), name)

@@ -1,0 +1,83 @@
+"""Which English words each French word came from, as the attention across has it.
+
+A French word is read at the step where it is the decoder's input: one step after it was said, when
+the heads that look for its source have the word itself to go by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from regard.inputs.subwords import to_words
+from regard.transformer.layers import Array
+
+if TYPE_CHECKING:
+    from regard.transformer.reading import Reading
+
+
+class Pair(NamedTuple):
+    """A word of the translation, a word of the sentence, and the weight between them."""
+
+    word: str
+    source: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Links between the words of a translation and those of its sentence; ``print`` it.
+
+    weights_qk: rows are words of the translation, columns words of the sentence, (end) last.
+    ``heads`` are the (layer, head) whose mean it is.
+    """
+
+    words: tuple[str, ...]
+    sources: tuple[str, ...]
+    weights_qk: Array
+    heads: tuple[tuple[int, int], ...]
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Each word with the word it looks at most, and any with half as much or more.
+
+        A word that rests on (end) alone came from no word in particular and has no pair.
+        """
+        return tuple(
+            Pair(word, self.sources[key], float(self.weights_qk[row, key]))
+            for row, word in enumerate(self.words)
+            for key in self.sources_of(row)
+        )
+
+    def sources_of(self, row: int) -> list[int]:
+        """The columns that one word came from, the strongest first."""
+        weights_k = self.weights_qk[row]
+        enough = max(weights_k.max() / 2, 0.1)
+        order = np.argsort(-weights_k, kind="stable").tolist()
+        return [k for k in order if weights_k[k] >= enough and self.sources[k] != "(end)"]
+
+    def __str__(self) -> str:
+        from regard.view.reading import alignment_table
+
+        return alignment_table(self)
+
+
+def align(reading: Reading) -> Alignment:
+    """Average the heads that align best, as measured; else a whole late layer."""
+    heads = alignment_heads(reading)
+    weights_lhqk = reading.weights("across", by="tokens")
+    mean_qk = np.mean([weights_lhqk[layer - 1, head - 1] for layer, head in heads], axis=0)
+    by_words_qk = to_words(mean_qk, reading.target, reading.source)[1:]
+    return Alignment(reading.translation_words, reading.words, by_words_qk, heads)
+
+
+def alignment_heads(reading: Reading) -> tuple[tuple[int, int], ...]:
+    """The heads to read alignment from: the last layer but one where nothing was measured."""
+    known = reading.model.roles.alignment_heads
+    if known:
+        return known
+    sizes = reading.model.config
+    layer = max(1, sizes.layers - 1)
+    return tuple((layer, head) for head in range(1, sizes.heads + 1))

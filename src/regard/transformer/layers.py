@@ -1,0 +1,138 @@
+"""One layer at a time, in NumPy: normalisation, attention, feed-forward.
+
+The mathematics is drawn in ``config``; every function here is one of its lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.transformer.config import NORM_EPSILON
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Gain and bias of a layer normalisation, (e,) each."""
+
+    gain: Array
+    bias: Array
+
+    def __call__(self, x_te: Array) -> Array:
+        """Mean 0 and variance 1 over the last axis, then gain and bias."""
+        width = x_te.shape[-1]
+        centred: Array = x_te - np.add.reduce(x_te, axis=-1, keepdims=True) / x_te.dtype.type(width)
+        variance = np.vecdot(centred, centred)[..., None] / x_te.dtype.type(width)
+        centred /= np.sqrt(variance + x_te.dtype.type(NORM_EPSILON))
+        centred *= self.gain
+        centred += self.bias
+        return centred
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The matrices of one multi-head attention; query, key and value lie side by side.
+
+    w_qkv (e, 3 e), w_output (e, e). Side by side one product makes all three.
+    """
+
+    w_qkv: Array
+    w_output: Array
+    heads: int
+
+    def part(self, name: str) -> Array:
+        """The matrix w_query, w_key, w_value or w_output, (e, e), not copied."""
+        if name == "w_output":
+            return self.w_output
+        width = len(self.w_qkv)
+        start = ("w_query", "w_key", "w_value").index(name) * width
+        return self.w_qkv[:, start : start + width]
+
+    def query_key_value(self, x_bte: Array) -> tuple[Array, Array, Array]:
+        """(b, h, t, d) each, all from the same vectors: self-attention."""
+        width = len(self.w_qkv)
+        qkv_btx = times(x_bte, self.w_qkv)
+        query, key, value = (
+            split_heads(qkv_btx[..., i * width : (i + 1) * width], self.heads) for i in range(3)
+        )
+        return query, key, value
+
+    def query(self, x_bte: Array) -> Array:
+        """query_bhqd alone, for attention across."""
+        return split_heads(times(x_bte, self.part("w_query")), self.heads)
+
+    def key_value(self, memory_bke: Array) -> tuple[Array, Array]:
+        """key_bhkd and value_bhkd of what is looked at across."""
+        width = len(self.w_qkv)
+        kv_bkx = times(memory_bke, self.w_qkv[:, width:])
+        key_bke, value_bke = kv_bkx[..., :width], kv_bkx[..., width:]
+        return split_heads(key_bke, self.heads), split_heads(value_bke, self.heads)
+
+    def joined(self, output_bhqd: Array) -> Array:
+        """The heads side by side, times w_output: (b, q, e)."""
+        return times(join_heads(output_bhqd), self.w_output)
+
+
+@dataclass(frozen=True)
+class FeedForward:
+    """relu(x w_in + b_in) w_out + b_out."""
+
+    w_in: Array
+    b_in: Array
+    w_out: Array
+    b_out: Array
+
+    def __call__(self, x_te: Array) -> Array:
+        inner_tf = times(x_te, self.w_in)
+        inner_tf += self.b_in
+        np.maximum(inner_tf, 0, out=inner_tf)
+        result_te = times(inner_tf, self.w_out)
+        result_te += self.b_out
+        return result_te
+
+
+@dataclass(frozen=True)
+class EncoderLayer:
+    """Self-attention, then feed-forward, each with its normalisation before it."""
+
+    self_attention: Attention
+    self_attention_norm: Norm
+    feed_forward: FeedForward
+    feed_forward_norm: Norm
+
+
+@dataclass(frozen=True)
+class DecoderLayer:
+    """An encoder layer with attention across to the source in the middle."""
+
+    self_attention: Attention
+    self_attention_norm: Norm
+    cross_attention: Attention
+    cross_attention_norm: Norm
+    feed_forward: FeedForward
+    feed_forward_norm: Norm
+
+
+def times(x_bte: Array, matrix: Array) -> Array:
+    """x @ matrix as one product, however many leading axes x has."""
+    if x_bte.ndim == 2:
+        return x_bte @ matrix
+    flat = x_bte.reshape(-1, x_bte.shape[-1]) @ matrix
+    return flat.reshape(*x_bte.shape[:-1], matrix.shape[-1])
+
+
+def split_heads(x_bte: Array, heads: int) -> Array:
+    """(b, t, h * d) to (b, h, t, d), not copied."""
+    batch, tokens, width = x_bte.shape
+    return x_bte.reshape(batch, tokens, heads, width // heads).swapaxes(1, 2)
+
+
+def join_heads(x_bhtd: Array) -> Array:
+    """(b, h, t, d) to (b, t, h * d): the heads of each token side by side."""
+    batch, heads, tokens, width = x_bhtd.shape
+    return x_bhtd.swapaxes(1, 2).reshape(batch, tokens, heads * width)

@@ -1,0 +1,250 @@
+"""A sentence, read: its translation, and every weight of every head that made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.inputs.subwords import Side, to_words
+from regard.self_attention.observation import Observation
+from regard.self_attention.observe import observe
+from regard.self_attention.steps import Steps, self_attention
+from regard.transformer.layers import Array, Attention
+from regard.transformer.model import Decoded, Encoded, Looked, Transformer
+from regard.transformer.translating import Translation
+
+if TYPE_CHECKING:
+    from regard.transformer.alignment import Alignment
+    from regard.transformer.looking import Look, Looks
+    from regard.transformer.mixing import Mixed
+    from regard.transformer.telling import Telling
+
+PLACES = ("encoder", "decoder", "across")
+CAUTION = (
+    "Attention is evidence, not explanation: it shows where a head looks, not why the model "
+    "answers as it does."
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model made of a sentence. Layers and heads count from 1.
+
+    ``where`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
+    it) or 'across' (French looks at English); rows are queries, columns are keys. The French side
+    are the decoder's inputs: (start), then each word at the step where it has just been said.
+    """
+
+    translated: Translation
+    source: Side
+    target: Side
+    notes: tuple[str, ...]
+    model: Transformer = field(repr=False)
+    encoded: Encoded = field(repr=False)
+    decoded: Decoded = field(repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """What was read."""
+        return self.translated.sentence
+
+    @property
+    def translation(self) -> str:
+        """What the model says it means in the other language."""
+        return self.translated.text
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens of the sentence, (end) last."""
+        return self.source.tokens
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the sentence, (end) last."""
+        return self.source.words
+
+    @property
+    def translation_tokens(self) -> tuple[str, ...]:
+        """The tokens of the translation."""
+        return self.target.tokens[1:]
+
+    @property
+    def translation_words(self) -> tuple[str, ...]:
+        """The words of the translation."""
+        return self.target.words[1:]
+
+    def sides(self, where: str = "encoder") -> tuple[Side, Side]:
+        """Who asks and who answers: the sides of the rows and of the columns."""
+        _check_where(where)
+        asks = self.source if where == "encoder" else self.target
+        return asks, self.target if where == "decoder" else self.source
+
+    def weights(
+        self,
+        where: str = "encoder",
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        by: str = "words",
+    ) -> Array:
+        """Attention weights (l, h, q, k); one layer is (h, q, k), one head of it (q, k).
+
+        Between words, weights are added over the pieces of a key and averaged over those of a
+        query; by='tokens' gives them as they are.
+        """
+        self.sides(where)[0].names(by)  # says what is wrong with where or by
+        weights_lhqk = self._weights[where, by]
+        if layer is not None:
+            weights_lhqk = weights_lhqk[self._layer(layer)]
+        if head is not None:
+            weights_lhqk = weights_lhqk[..., self._head(head), :, :]
+        return weights_lhqk
+
+    def steps(self, layer: int, head: int | None = None, where: str = "encoder") -> Steps:
+        """Every step of one head with the model's own numbers, from x (the normed vectors) on.
+
+        Without ``head`` it is the whole attention of the layer, w_output included.
+        """
+        if where == "across":
+            raise ArgumentError(
+                "steps needs self-attention, 'encoder' or 'decoder', but where is 'across', whose "
+                "rows are French and whose columns are English: use weights or observe."
+            )
+        look, matrices = self.looked(where, layer), self.matrices(where, layer)
+        parts = [matrices.part(name) for name in ("w_query", "w_key", "w_value")]
+        side, causal, width = self.sides(where)[0], where == "decoder", self.model.config.head_width
+        if head is None:
+            return self_attention(
+                look.x_bqe[0], *parts, words=side.tokens, heads=matrices.heads,
+                w_output=matrices.w_output, causal=causal,
+            )  # fmt: skip
+        start = self._head(head) * width
+        parts = [part[:, start : start + width] for part in parts]
+        return self_attention(look.x_bqe[0], *parts, words=side.tokens, causal=causal)
+
+    def observe(
+        self, layer: int, head: int | None = None, where: str = "encoder", **options: Any
+    ) -> Observation:
+        """The exact facts about a layer's weights, or about those of one head, between tokens."""
+        look = self.looked(where, layer)
+        heads = slice(None) if head is None else slice(self._head(head), self._head(head) + 1)
+        arrays = (look.query_bhqd[0, heads], look.key_bhkd[0, heads], look.value_bhkd[0, heads])
+        if head is not None:
+            arrays = (arrays[0][0], arrays[1][0], arrays[2][0])
+        return observe(*arrays, causal=look.causal, **options)
+
+    def looks(self, word: str | int, where: str = "encoder") -> Looks:
+        """Where a word looks, over all heads, the most telling first."""
+        from regard.transformer.looking import looks
+
+        return looks(self, word, where)
+
+    def find(self, word: str | int, other: str | int, where: str = "encoder") -> tuple[Look, ...]:
+        """How much each head links two words: from one to the other, the strongest first."""
+        from regard.transformer.looking import find
+
+        return find(self, word, other, where)
+
+    def telling(
+        self, word: str | int | None = None, layer: int | None = None, head: int | None = None
+    ) -> Telling:
+        """The link most worth showing: what a pronoun stands for, or else the most unusual."""
+        from regard.transformer.telling import telling
+
+        if layer is not None:
+            self._layer(layer)
+        if head is not None:
+            self._head(head)
+        return telling(self, word, layer, head)
+
+    def average(self, where: str = "encoder", layer: int | None = None) -> Mixed:
+        """The mean over the heads of a layer, or of all layers: one choice among others."""
+        from regard.transformer.mixing import average
+
+        return average(self, where, layer)
+
+    def rollout(self, where: str = "encoder") -> Mixed:
+        """Attention followed down through all layers: one choice among others."""
+        from regard.transformer.mixing import rollout
+
+        return rollout(self, where)
+
+    def value_weighted(self, layer: int, head: int, where: str = "encoder") -> Mixed:
+        """Weights times the size of what they carry: one choice among others."""
+        from regard.transformer.mixing import value_weighted
+
+        return value_weighted(self, where, layer, head)
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        """Which English words each French word came from."""
+        from regard.transformer.alignment import align
+
+        return align(self)
+
+    def looked(self, where: str, layer: int) -> Looked:
+        """Query, key, value and vectors of one attention."""
+        _check_where(where)
+        return self._looked(where)[self._layer(layer)]
+
+    def to_dict(self, by: str = "words") -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        from regard.transformer.as_json import to_dict
+
+        return to_dict(self, by)
+
+    def __str__(self) -> str:
+        from regard.view.reading import page
+
+        return page(self)
+
+    @cached_property
+    def _weights(self) -> dict[tuple[str, str], Array]:
+        """weights_lhqk by place and by tokens or words."""
+        found = {}
+        for where in PLACES:
+            weights_lhqk = np.stack([look.weights()[0] for look in self._looked(where)])
+            found[where, "tokens"] = weights_lhqk.astype(np.float64)
+            found[where, "words"] = to_words(found[where, "tokens"], *self.sides(where))
+        for weights_lhqk in found.values():
+            weights_lhqk.setflags(write=False)  # every caller gets the same ones
+        return found
+
+    def _looked(self, where: str) -> tuple[Looked, ...]:
+        if where == "encoder":
+            return self.encoded.looked
+        return self.decoded.looked if where == "decoder" else self.decoded.looked_across
+
+    def matrices(self, where: str, layer: int) -> Attention:
+        """w_query, w_key, w_value and w_output of one attention."""
+        stack = self.model.encoders if where == "encoder" else self.model.decoders
+        part = stack[self._layer(layer)]
+        found: Attention = getattr(
+            part, "cross_attention" if where == "across" else "self_attention"
+        )
+        return found
+
+    def _layer(self, layer: int) -> int:
+        return _from_one("layer", layer, self.model.config.layers)
+
+    def _head(self, head: int) -> int:
+        return _from_one("head", head, self.model.config.heads)
+
+
+def _check_where(where: str) -> None:
+    if where not in PLACES:
+        raise ArgumentError(
+            f"where needs to be 'encoder', 'decoder' or 'across', but it is {where!r}."
+        )
+
+
+def _from_one(name: str, number: int, last: int) -> int:
+    if not isinstance(number, int | np.integer) or not 1 <= number <= last:
+        raise ArgumentError(
+            f"{name} needs a number from 1 to {last} ({name}s count from 1), but it is {number!r}."
+        )
+    return int(number) - 1

@@ -1,0 +1,122 @@
+"""What each head usually does, as measured by benchmarks/heads.py and kept beside the model.
+
+Layers and heads count from 1 wherever a person sees them: in arguments, results and files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.errors import FileError
+
+HEADS = "heads.json"
+PLACES = ("same", "previous", "next", "first", "end")
+_NAMES = {
+    "same": "looks at the word itself",
+    "previous": "looks at the word before",
+    "next": "looks at the word after",
+    "first": "looks at the first word",
+    "end": "rests on the end of the sentence",
+}
+
+
+@dataclass(frozen=True)
+class Role:
+    """One head's usual shares of attention, on text held out of training.
+
+    ``pronouns`` is the share of contrast sentences in which *it* puts more on the right noun,
+    ``pronoun_weight`` what it puts on both nouns, ``alignment`` the share of French nouns that
+    are sent back to their English noun.
+    """
+
+    layer: int
+    head: int
+    usual: Mapping[str, float]
+    entropy: float
+    pronouns: float = 0.0
+    pronoun_weight: float = 0.0
+    alignment: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The role in words: what it gives half of its attention to, or is right in half of."""
+        place = max(self.usual, key=lambda x: self.usual[x], default="")
+        if place and self.usual[place] >= 0.5:
+            return _NAMES[place]
+        if self.alignment >= 0.5:
+            return "looks at the word it translates"
+        if self.pronoun_weight >= 0.5:
+            return "links pronouns to nouns"
+        return "spreads its attention" if self.entropy >= 1.5 else "picks a few words"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The roles of all heads, by (layer, head), for the encoder, the decoder and across.
+
+    pronoun_heads find what a pronoun stands for; alignment_heads which English word a French
+    word came from; each list has the best head first.
+    """
+
+    encoder: Mapping[tuple[int, int], Role] = field(default_factory=dict)
+    decoder: Mapping[tuple[int, int], Role] = field(default_factory=dict)
+    across: Mapping[tuple[int, int], Role] = field(default_factory=dict)
+    pronoun_heads: tuple[tuple[int, int], ...] = ()
+    alignment_heads: tuple[tuple[int, int], ...] = ()
+    measured: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, where: str) -> Mapping[tuple[int, int], Role]:
+        """The roles of the encoder, the decoder or across."""
+        roles: Mapping[tuple[int, int], Role] = getattr(self, where)
+        return roles
+
+
+UNKNOWN_ROLES = Roles()
+
+
+def load_roles(folder: Path) -> Roles:
+    """Read heads.json of a model's folder; without one no role is known."""
+    path = folder / HEADS
+    if not path.is_file():
+        return UNKNOWN_ROLES
+    try:
+        measured = json.loads(path.read_text(encoding="utf-8"))
+        return roles_from(measured)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(
+            f"{path} needs what benchmarks/heads.py writes, but it cannot be read as that "
+            f"({error!r}): measure the heads again."
+        ) from None
+
+
+def roles_from(measured: Mapping[str, Any]) -> Roles:
+    """Roles from what benchmarks/heads.py measured."""
+    tables = {where: _roles(measured["heads"][where]) for where in ("encoder", "decoder", "across")}
+    pronouns, alignment = measured["pronouns"], measured["alignment"]
+    return Roles(
+        **tables,
+        pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
+        alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),
+        measured=measured,
+    )
+
+
+def _roles(rows: list[dict[str, Any]]) -> dict[tuple[int, int], Role]:
+    return {
+        (row["layer"], row["head"]): Role(
+            row["layer"],
+            row["head"],
+            {place: row[place] for place in PLACES if place in row},
+            row["entropy"],
+            **{
+                name: row[name]
+                for name in ("pronouns", "pronoun_weight", "alignment")
+                if name in row
+            },
+        )
+        for row in rows
+    }

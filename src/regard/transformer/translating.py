@@ -1,0 +1,115 @@
+"""TEXT -> TEXT: one sentence or thousands, in batches of like length on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.self_attention.tiles.threads import run_in_order
+from regard.shapes import count
+from regard.transformer.config import END
+from regard.transformer.cores import few_cores
+from regard.transformer.model import Transformer
+from regard.transformer.search import BEAM, Found, Search, beam_search
+from regard.transformer.text import plain
+
+TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, little memory
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A sentence and what the model made of it; ``score`` is the mean log-probability of a token.
+
+    ``finished`` is False where the translation was cut at its limit of tokens.
+    """
+
+    sentence: str
+    text: str
+    source: tuple[int, ...]
+    tokens: tuple[int, ...]
+    score: float
+    finished: bool
+
+
+def translate(
+    model: Transformer, sentences: Sequence[str], search: Search = BEAM
+) -> list[Translation]:
+    """Translate every sentence; the answers come in the order of the sentences.
+
+    >>> model = Transformer.random("I am good", width=16, heads=2)
+    >>> translate(model, ["I am good"])[0].finished
+    False
+    """
+    if isinstance(sentences, str):
+        raise ArgumentError("sentences needs a list of sentences, but it is one: put it in [ ].")
+    sources = [source_tokens(model, sentence) for sentence in sentences]
+    found: list[Found | None] = [None] * len(sources)
+
+    def work(rows: list[int], scratch: object) -> None:
+        batch = beam_search(model, [sources[row] for row in rows], search)
+        for row, one in zip(rows, batch, strict=True):
+            found[row] = one
+
+    batches = _batches([len(source) for source in sources])
+    if len(batches) == 1:
+        with few_cores():
+            work(batches[0], None)
+    else:
+        run_in_order(batches, work)
+    return [
+        _translation(model, sentence, source, one)
+        for sentence, source, one in zip(sentences, sources, found, strict=True)
+        if one is not None
+    ]
+
+
+def source_tokens(model: Transformer, sentence: str) -> list[int]:
+    """The tokens of a sentence and END; says what is wrong with one that cannot be read."""
+    if not isinstance(sentence, str):
+        raise ArgumentError(f"a sentence needs to be text, but it is {type(sentence).__name__}.")
+    # Surrogates that stand for bytes which were no text cannot be cut into tokens.
+    text = plain(sentence.encode("utf-8", "replace").decode())
+    text = " ".join("".join(x if x.isprintable() else " " for x in text).split())
+    if not text:
+        raise ArgumentError(
+            f"a sentence needs at least one word, but this one is {_shown(sentence)}: "
+            'try "A dog ate the food because it was hungry".'
+        )
+    tokens = [*model.tokens.encode(text), END]
+    limit = model.config.max_length
+    if len(tokens) > limit:
+        raise ArgumentError(
+            f"a sentence needs at most {limit} tokens, END included, but this text has "
+            f"{count(len(tokens), 'token')} ({count(len(text.split()), 'word')}): give its "
+            "sentences one at a time."
+        )
+    return tokens
+
+
+def _shown(sentence: str) -> str:
+    if not sentence:
+        return "empty"
+    return "only spaces and characters that cannot be seen" if sentence.strip(" ") else "blank"
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Rows of like length together, the longest first."""
+    batches: list[list[int]] = []
+    room = 0
+    for row in np.argsort(lengths, kind="stable")[::-1].tolist():
+        if room < lengths[row]:
+            batches.append([])
+            room = TOKENS_PER_BATCH
+        batches[-1].append(row)
+        room -= lengths[batches[-1][0]]
+    return batches
+
+
+def _translation(
+    model: Transformer, sentence: str, source: Sequence[int], found: Found
+) -> Translation:
+    text = model.tokens.decode(found.tokens)
+    return Translation(sentence, text, tuple(source), found.tokens, found.score, found.finished)

@@ -1,0 +1,26 @@
+"""The k largest of each row, against sorting the rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.self_attention.tiles.top import FANOUT, NARROW, largest
+
+
+@pytest.mark.smoke
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    width=st.integers(1, 3 * NARROW * FANOUT),
+    number=st.integers(1, 40),
+    values=st.integers(1, 1000),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_largest_equals_sorting(width, number, values, seed):
+    """With few different values most are ties; with 1, all."""
+    tile_rk = np.random.default_rng(seed).integers(0, values, (3, width)).astype(np.float32)
+    number = min(number, width)
+    values_rn, columns_rn = largest(tile_rk, number)
+    np.testing.assert_array_equal(values_rn, -np.sort(-tile_rk, axis=1)[:, :number])
+    np.testing.assert_array_equal(values_rn, np.take_along_axis(tile_rk, columns_rn, axis=1))
+    assert all(len(set(row)) == number for row in columns_rn.tolist())

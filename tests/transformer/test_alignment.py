@@ -1,0 +1,41 @@
+"""Alignment: read at the step where a word is the decoder's input, by the heads measured for it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from regard.transformer import read
+from regard.transformer.alignment import Alignment
+from regard.transformer.roles import Roles
+
+
+@pytest.fixture(scope="module")
+def reading(model):
+    return read("A dog ate the food.", model=model)
+
+
+def test_rows_are_the_words_of_the_translation_without_start(reading):
+    alignment = reading.alignment
+    assert alignment.words == reading.translation_words
+    wanted = reading.weights("across", layer=2).mean(axis=0)[1:]
+    np.testing.assert_allclose(alignment.weights_qk, wanted)
+    assert alignment.heads == tuple((2, head) for head in (1, 2, 3, 4))
+
+
+def test_heads_that_were_measured_are_taken(model):
+    known = replace(model, roles=Roles(alignment_heads=((3, 2),)))
+    reading = read("A dog ate the food.", model=known)
+    wanted = reading.weights("across", layer=3, head=2)[1:]
+    np.testing.assert_allclose(reading.alignment.weights_qk, wanted)
+
+
+def test_pairs_are_the_best_and_what_comes_near_it():
+    weights = np.array([[0.6, 0.35, 0.05], [0.1, 0.2, 0.7], [0.05, 0.05, 0.9]])
+    alignment = Alignment(("le", "chien", "."), ("the", "dog", "(end)"), weights, ((1, 1),))
+    assert [(x.word, x.source) for x in alignment.pairs] == [("le", "the"), ("le", "dog")]
+    assert str(alignment).splitlines() == [
+        "le    <- the 60 %, dog 35 %",
+        "chien <- no word in particular",
+        ".     <- no word in particular",
+    ]

@@ -1,0 +1,216 @@
+"""A reading: weights that add up, steps with the model's own numbers, named choices, bad input."""
+
+import json
+
+import numpy as np
+import pytest
+
+from regard.errors import ArgumentError
+from regard.inputs.subwords import Side, to_words
+from regard.transformer import Transformer, read
+from regard.transformer.reading import PLACES
+
+SENTENCE = "A dog ate the unknowable food because it was hungry."
+
+
+@pytest.fixture(scope="module")
+def reading(model):
+    return read(SENTENCE, model=model)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("by", ["words", "tokens"])
+@pytest.mark.parametrize("where", PLACES)
+def test_every_row_of_weights_sums_to_one(reading, where, by):
+    queries, keys = reading.sides(where)
+    weights = reading.weights(where, by=by)
+    assert weights.shape == (3, 4, len(queries.names(by)), len(keys.names(by)))
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
+    np.testing.assert_array_equal(reading.weights(where, layer=2, head=4, by=by), weights[1, 3])
+
+
+def test_words_are_whole_and_marks_stand_alone(reading):
+    assert reading.words == (*SENTENCE[:-1].split(), ".", "(end)")
+    assert len(reading.tokens) > len(reading.words)
+    spelled = "".join(x.lstrip("+\u2581") for x in reading.tokens[:-1])
+    assert spelled == SENTENCE.replace(" ", "")
+
+
+def test_sub_words_are_added_over_keys_and_averaged_over_queries():
+    side = Side(("_a", "b", "_c"), ("a", "+b", "c"), ("ab", "c"), (0, 0, 1))
+    weights = np.array([[0.1, 0.2, 0.7], [0.3, 0.4, 0.3], [0.5, 0.5, 0.0]])
+    np.testing.assert_allclose(to_words(weights, side, side), [[0.5, 0.5], [1.0, 0.0]])
+
+
+def test_steps_are_the_models_own_numbers(reading, model):
+    steps = reading.steps(layer=2, head=3)
+    np.testing.assert_allclose(
+        steps.weights, reading.weights(layer=2, head=3, by="tokens"), atol=1e-6
+    )
+    np.testing.assert_allclose(steps.x @ steps.w_query, steps.query)
+    assert steps.query.shape[-1] == model.config.head_width
+    assert steps.words == reading.tokens
+
+
+def test_steps_of_a_whole_layer_end_in_what_the_model_adds(reading, model):
+    steps = reading.steps(layer=2)
+    look = reading.looked("encoder", 2)
+    wanted = model.encoders[1].self_attention.joined(look.output())
+    np.testing.assert_allclose(steps.output, wanted[0], rtol=1e-4, atol=1e-5)
+
+
+def test_steps_of_the_decoder_see_nothing_later(reading):
+    steps = reading.steps(layer=1, head=1, where="decoder")
+    assert not np.triu(steps.weights, 1).any()
+    np.testing.assert_allclose(
+        steps.weights, reading.weights("decoder", layer=1, head=1, by="tokens"), atol=1e-6
+    )
+
+
+def test_why_works_on_a_real_head(reading):
+    why = pytest.importorskip("regard.self_attention.explain.why", reason="needs why").why
+    steps = reading.steps(layer=1, head=1)
+    told = str(why(steps, "weights", row=2, column=-1))
+    assert f"{steps.weights[2, -1]:.3f}" in told
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_observe_tells_of_the_same_weights(reading, where):
+    seen = reading.observe(layer=3, head=2, where=where)
+    weights = reading.weights(where, layer=3, head=2, by="tokens")
+    np.testing.assert_allclose(seen.received, weights.sum(axis=0), rtol=1e-4, atol=1e-5)
+    assert reading.observe(layer=3, where=where).received.shape[0] == 4
+
+
+def test_looks_has_every_head_once_most_telling_first(reading):
+    looks = reading.looks("it").looks
+    assert len({(x.layer, x.head) for x in looks}) == 12
+    excess = [x.telling for x in looks]
+    assert excess == sorted(excess, reverse=True)
+    assert min(x.layer for x in looks) == 1
+
+
+def test_find_gives_the_weight_of_every_head(reading):
+    found = reading.find("it", "dog")
+    first = found[0]
+    row, column = reading.words.index("it"), reading.words.index("dog")
+    weights = reading.weights("encoder")[:, :, row, column]
+    assert first.weight == weights.max() == weights[first.layer - 1, first.head - 1]
+    assert len(found) == 12
+
+
+def test_a_word_that_is_there_twice(model):
+    reading = read("the dog ate the food", model=model)
+    assert reading.looks("the").note == (
+        "the is there 2 times; this is the first. Write the#2 for the second."
+    )
+    assert reading.looks("the#2").note == ""
+    assert reading.find("the#2", "dog") != reading.find("the", "dog")
+
+
+def test_choices_are_named_explained_and_add_up(reading):
+    choices = [
+        reading.average(), reading.average(layer=2), reading.average("across"), reading.rollout(),
+        reading.rollout("decoder"), reading.value_weighted(1, 2),
+        reading.value_weighted(3, 4, where="across"),
+    ]  # fmt: skip
+    for choice in choices:
+        np.testing.assert_allclose(choice.weights_qk.sum(axis=1), 1, atol=1e-6)
+        assert len(choice.explanation) > 60
+        assert choice.name in str(choice)
+    assert len({choice.name for choice in choices}) == 5
+
+
+def test_rollout_is_the_product_of_the_layers(reading):
+    means = reading.weights(by="tokens").mean(axis=1)
+    half = [0.5 * mean + 0.5 * np.eye(len(mean)) for mean in means]
+    np.testing.assert_allclose(reading.rollout().tokens_qk, half[2] @ half[1] @ half[0])
+
+
+def test_value_weighted_is_the_length_of_what_is_brought(reading, model):
+    steps = reading.steps(layer=2, head=1)
+    w_output = model.encoders[1].self_attention.w_output[:8]
+    brought = steps.weights[:, :, None] * (steps.value @ w_output)[None]
+    lengths = np.linalg.norm(brought, axis=-1)
+    wanted = lengths / lengths.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(reading.value_weighted(2, 1).tokens_qk, wanted, atol=1e-5)
+
+
+MISTAKES = {
+    "layer": (lambda r: r.steps(layer=9), "layer needs a number from 1 to 3 (layers count from 1)"),
+    "zero": (lambda r: r.weights(layer=0), "layer needs a number from 1 to 3"),
+    "head": (lambda r: r.steps(layer=1, head=5), "head needs a number from 1 to 4"),
+    "where": (lambda r: r.weights("up"), "where needs to be 'encoder', 'decoder' or 'across'"),
+    "by": (lambda r: r.weights(by="letters"), "by needs to be 'words' or 'tokens'"),
+    "across": (lambda r: r.steps(1, 1, where="across"), "rows are French"),
+    "rollout": (lambda r: r.rollout("across"), "rollout needs rows and columns of the same words"),
+    "word": (lambda r: r.looks("cat"), "'cat' needs to be one of the words read, but they are: A"),
+    "number": (lambda r: r.find("it", 99), "so word 99 is none of them"),
+    "head alone": (lambda r: r.telling(head=1), "head needs a layer"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_are_explained(reading, mistake):
+    call, message = mistake
+    with pytest.raises(ArgumentError) as error:
+        call(reading)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n", "\x00\x07", "\u200b"], ids=ascii)
+def test_nothing_to_read_is_an_explained_error(model, text):
+    with pytest.raises(
+        ArgumentError, match=r"^a sentence needs at least one word, but this one is"
+    ):
+        read(text, model=model)
+
+
+def test_ten_thousand_words_are_an_explained_error(model):
+    with pytest.raises(ArgumentError) as error:
+        read("dog " * 10_000, model=model)
+    assert str(error.value).startswith(
+        "a sentence needs at most 256 tokens, END included, but this text has"
+    )
+    assert "(10,000 words): give its sentences one at a time." in str(error.value)
+
+
+STRANGE = [
+    "I am 🍕",
+    "Привет, dog",
+    "犬は食べた",
+    "dog\x07 ate\x1b[31m food",
+    "\ud800 dog",
+    "a\tb\nc",
+]
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=ascii)
+def test_strange_text_is_read_and_what_was_never_met_is_named(model, text):
+    reading = read(text, model=model)
+    np.testing.assert_allclose(reading.weights().sum(axis=-1), 1, atol=1e-6)
+    assert "\x1b" not in str(reading)
+    hidden = "Characters that cannot be seen were left out"
+    assert any(note.startswith(hidden) for note in reading.notes) == (
+        "\x07" in text or "\ud800" in text
+    )
+    if "🍕" in text:
+        assert "Training never met '🍕'" in " ".join(reading.notes)
+
+
+def test_a_cut_translation_has_a_note(reading):
+    cut = any(note.startswith("The translation was cut at") for note in reading.notes)
+    assert cut == (not reading.translated.finished)
+
+
+def test_everything_goes_into_json(reading):
+    told = json.loads(json.dumps(reading.to_dict("tokens"), allow_nan=False))
+    np.testing.assert_allclose(told["weights"]["across"], reading.weights("across", by="tokens"))
+    assert told["counting"] == "layers and heads count from 1"
+
+
+def test_a_learner_reads_with_an_untrained_model():
+    reading = read("I am good", model=Transformer.random("I am good", layers=2))
+    assert reading.words == ("I", "am", "good", "(end)")
+    assert reading.steps(layer=1, head=1).query.shape == (4, 64)
+    assert "The model is untrained: its parameters are random and mean nothing." in str(reading)

@@ -1,0 +1,64 @@
+"""What was measured of heads names them, and picks the head to show."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from regard.errors import FileError
+from regard.transformer import load_model, read
+from regard.transformer.roles import HEADS, Role, Roles, load_roles
+
+SENTENCE = "A dog ate the food because it was hungry."
+
+
+def row(layer, head, **shares):
+    places = dict.fromkeys(("same", "previous", "next", "first", "end"), 0.1)
+    return {"layer": layer, "head": head, "entropy": 1.0, **places, **shares}
+
+
+MEASURED = {
+    "heads": {
+        "encoder": [row(1, 1, previous=0.9), row(2, 3, pronouns=0.8), row(3, 1, pronouns=0.7)],
+        "decoder": [row(1, 1)],
+        "across": [row(1, 1)],
+    },
+    "pronouns": {"heads": [{"layer": 2, "head": 3}, {"layer": 3, "head": 1}]},
+    "alignment": {"heads": [{"layer": 2, "head": 2}]},
+}
+
+
+def test_roles_are_loaded_with_the_model(folder):
+    (folder / HEADS).write_text(json.dumps(MEASURED))
+    try:
+        model = load_model(folder)
+    finally:
+        (folder / HEADS).unlink()
+    assert model.roles.pronoun_heads == ((2, 3), (3, 1))
+    assert model.roles.encoder[1, 1].name == "looks at the word before"
+    told = read(SENTENCE, model=model).telling()
+    assert (told.look.layer, told.look.head) in model.roles.pronoun_heads
+    assert told.look.word == "it"
+    assert told.look.other in ("dog", "ate", "food")
+    assert "in measured contrast pairs" in told.reason
+    assert told.sentence.startswith("it looks at ")
+
+
+def test_without_heads_json_nothing_is_known(tmp_path):
+    assert load_roles(tmp_path) == Roles()
+
+
+def test_a_broken_heads_json_is_explained(tmp_path):
+    (tmp_path / HEADS).write_text('{"heads": 1}')
+    with pytest.raises(FileError, match=r"needs what benchmarks/heads.py writes"):
+        load_roles(tmp_path)
+
+
+def test_the_usual_is_no_news(model):
+    always = Role(2, 3, {"previous": 0.97}, entropy=0.1)
+    known = replace(model, roles=Roles(encoder={(2, 3): always}))
+    for look in read(SENTENCE, model=known).looks("it").looks:
+        if (look.layer, look.head, look.other) == (2, 3, "because"):
+            assert look.usual == 0.97
+        elif (look.layer, look.head) != (2, 3):
+            assert look.usual == 0

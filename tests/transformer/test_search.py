@@ -1,0 +1,109 @@
+"""Greedy and beam search: equal to going the long way, alone or in batches, cut or finished."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from regard.errors import ArgumentError
+from regard.transformer import Search, beam_search, greedy_search, translate
+from regard.transformer.config import END, PAD, START
+from regard.transformer.decoding import Decoding
+from regard.transformer.search import longest_target
+
+SOURCES = ([10, 20, 30, 40, 50, 60, 3], [7, 8, 3], [100, 101, 102, 103, 3], [9, 3])
+
+
+@pytest.fixture(scope="module")
+def talker(model):
+    """A model that likes END, so that translations end at different lengths."""
+    embedding = model.embedding_ve.copy()
+    embedding[END] = embedding[4:40].mean(axis=0) * 5
+    return replace(model, embedding_ve=embedding)
+
+
+def greedy_the_long_way(model, source):
+    given = [START]
+    for _ in range(longest_target(len(source), model.config)):
+        logits = model.logits(np.array([source]), np.array([given]))[0, -1]
+        logits[PAD] = -np.inf
+        given.append(int(logits.argmax()))
+        if given[-1] == END:
+            break
+    return tuple(token for token in given[1:] if token != END)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=len)
+def test_greedy_equals_asking_for_all_logits_again(talker, source):
+    assert greedy_search(talker, [source])[0].tokens == greedy_the_long_way(talker, source)
+
+
+def test_the_cache_gives_the_logits_of_the_whole(model):
+    given = np.array([[START, 11, 12, 13, *range(20, 40)]] * 2)
+    source, lengths = np.array([SOURCES[0], [*SOURCES[1], 0, 0, 0, 0]]), np.array([7, 3])
+    encoded = model.encode(source, lengths)
+    wanted = model.decode(encoded, given).x_bte @ model.embedding_ve.T
+    decoding = Decoding(model, encoded, beams=1)
+    found = np.stack([decoding.next_logits(given[:, t]) for t in range(given.shape[1])], axis=1)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_a_batch_gives_what_each_sentence_gives(talker, beams):
+    together = beam_search(talker, SOURCES, Search(beams))
+    for source, one in zip(SOURCES, together, strict=True):
+        alone = beam_search(talker, [source], Search(beams))[0]
+        assert one.tokens == alone.tokens
+        assert one.finished == alone.finished
+        assert one.score == pytest.approx(alone.score, abs=1e-4)
+    assert len({len(one.tokens) for one in together}) > 1
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=len)
+def test_beam_search_equals_the_training_side(talker, source, one_torch):
+    from regard.transformer.train.decode import beam_search as wanted_search
+    from regard.transformer.train.module import to_torch
+
+    model = to_torch(talker.parameters())
+    said, score = wanted_search([model], talker.config, one_torch.tensor([source]))
+    wanted = [token for token in said[0].tolist() if token not in (PAD, END)]
+    found = beam_search(talker, [source])[0]
+    assert list(found.tokens) == wanted
+    assert found.score == pytest.approx(float(score[0]), abs=1e-4)
+
+
+def test_more_beams_never_find_a_worse_sentence_here(talker):
+    one, four = (beam_search(talker, SOURCES, Search(beams)) for beams in (1, 4))
+    assert sum(x.score for x in four) >= sum(x.score for x in one) - 1e-4
+
+
+def test_a_translation_at_its_limit_is_said_to_be_cut(model):
+    never = model.embedding_ve.copy()
+    never[END] = 0
+    never[10] = 1
+    found = beam_search(replace(model, embedding_ve=never), [[9, 3]])[0]
+    assert not found.finished
+    assert len(found.tokens) == longest_target(2, model.config) == 15
+
+
+def test_no_beams_is_an_error():
+    with pytest.raises(ArgumentError, match=r"beams needs a whole number from 1 up, but it is 0\."):
+        Search(beams=0)
+
+
+def test_many_batches_keep_their_order(model, monkeypatch):
+    monkeypatch.setattr("regard.transformer.translating.TOKENS_PER_BATCH", 12)
+    sentences = ["I am good.", "A dog ate the food.", "the water was cold", "happy"] * 3
+    found = translate(model, sentences)
+    assert [x.sentence for x in found] == sentences
+    for sentence, one in zip(sentences[:4], found, strict=False):
+        assert one.tokens == translate(model, [sentence])[0].tokens
+
+
+def test_nothing_to_translate_is_nothing(model):
+    assert translate(model, []) == []
+
+
+def test_one_sentence_alone_is_not_taken_for_a_list(model):
+    with pytest.raises(ArgumentError, match="sentences needs a list of sentences"):
+        translate(model, "I am good.")

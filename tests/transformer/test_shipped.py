@@ -1,0 +1,63 @@
+"""The model that comes with the package: small enough, sensible, and measured."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regard.transformer import load_model, read
+from regard.transformer.assemble import SHIPPED
+from regard.transformer.parameters import PARAMETERS
+from regard.transformer.roles import HEADS
+
+pytestmark = pytest.mark.skipif(
+    not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
+)
+SENTENCE = "A dog ate the food because it was hungry"
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return read(SENTENCE)
+
+
+def test_it_is_small_and_has_the_sizes_of_the_document():
+    assert (SHIPPED / PARAMETERS).stat().st_size <= 40e6
+    sizes = load_model().config
+    assert (sizes.layers, sizes.heads, sizes.head_width, sizes.width) == (6, 8, 64, 512)
+
+
+def test_the_documents_sentence_is_translated(reading):
+    words = reading.translation.lower().split()
+    assert "chien" in words
+    assert "faim" in words
+    assert reading.translated.finished
+
+
+def test_steps_have_the_documents_shapes_and_true_numbers(reading):
+    steps = reading.steps(layer=4, head=3)
+    assert steps.x.shape == (10, 512)
+    assert steps.w_query.shape == (512, 64)
+    assert steps.scale == pytest.approx(1 / 8)
+    found = reading.weights(layer=4, head=3, by="tokens")
+    np.testing.assert_allclose(steps.weights, found, atol=1e-5)
+
+
+def test_chien_came_from_dog(reading):
+    if not (SHIPPED / HEADS).is_file():
+        pytest.skip("the heads of this model have not been measured yet")
+    assert ("chien", "dog") in [(pair.word, pair.source) for pair in reading.alignment.pairs]
+
+
+def test_the_command_needs_neither_torch_nor_rich():
+    code = (
+        "import sys\n"
+        "from regard.cli import main\n"
+        f"try: main([{SENTENCE!r}])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('torch', 'rich', 'matplotlib') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[0] == SENTENCE
+    assert run.stdout.splitlines()[-1] == "[]"
