@@ -64,7 +64,33 @@ def attention_figures() -> str:
     return f"{text}\n\nPeak memory of `observe`: {'; '.join(peaks)}."
 
 
+def reading_figures() -> str:
+    """What reading a sentence costs, and how good the shipped model is."""
+    figures = json.loads((ROOT / "benchmarks/results/reading.json").read_text())
+    found, limits = figures["figures"], figures["limits"]
+    model = json.loads((ROOT / "src/regard/transformer/shipped/model.json").read_text())
+    names = {
+        "command_seconds": '`regard "A dog ate ..."`, the whole command, cold (seconds)',
+        "command_over_imports": f"the same, over importing {figures['imports']}",
+        "one_over_torch": "translating one sentence, over the same parameters in PyTorch",
+        "many_over_torch": f"translating {figures['sentences']} sentences, over PyTorch",
+        "command_megabytes": "peak memory of the command (MB)",
+    }
+    rows = [f"| {text} | {found[name]:g} | {limits[name]:g} |" for name, text in names.items()]
+    scores = model["scores"]["int8, float32"]
+    return "\n".join(
+        [
+            "| reading a sentence | measured | to reach |",
+            "|---|--:|--:|",
+            *rows,
+            f"| BLEU of the model on held-out everyday sentences | {scores['bleu']:g} | 56 |",
+            f"| chrF of the same | {scores['chrf']:g} | 71 |",
+        ]
+    )
+
+
 PARTS = {
+    "sentences": reading_figures,
     "reading": lambda: capture(SENTENCE),
     "robots": lambda: capture("example", "robots"),
     "tree": tree,

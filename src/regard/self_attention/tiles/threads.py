@@ -100,7 +100,10 @@ def run_in_order(
     helpers = min(threads(), len(units)) - 1
     with one_blas_thread():
         futures = [_pool(_cores()).submit(queue.drain) for _ in range(helpers)]
-        queue.drain()
+        try:
+            queue.drain()
+        finally:
+            queue.close()  # Ctrl-C between two units must not leave the helpers at work
         for future in futures:
             # A helper that never started has nothing left to do; the pool may be busy elsewhere.
             if not future.cancel():
@@ -133,9 +136,13 @@ class _Queue:
                 try:
                     self._hand_in(index, self.work(unit, scratch))
                 except BaseException as error:
-                    with self.lock:
-                        self.error = self.error or error
-                        self.waiting = iter(())
+                    self.close(error)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Hand out nothing more."""
+        with self.lock:
+            self.error = self.error or error
+            self.waiting = iter(())
 
     def _take(self) -> tuple[int, Any] | None:
         with self.lock:
