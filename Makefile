@@ -14,23 +14,25 @@ help: ## show this list
 $(VENV)/base.stamp: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing regard into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch $@
 
 # torch goes first and exactly, so that whatever asks for torch later is content with it.
 $(VENV)/test.stamp: $(VENV)/base.stamp
 	@echo "Installing the test tools into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check torch==2.13.0
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
 # One of the peers of the benchmarks.
 $(VENV)/bench.stamp: $(VENV)/test.stamp
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
 demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the shipped model
 	@$(BIN)/regard "$(SENTENCE)"
+	@echo
+	@echo 'Next: $(BIN)/regard "Your own sentence", $(BIN)/regard example all, $(BIN)/regard --help'
 
 test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
 	$(BIN)/ruff check .

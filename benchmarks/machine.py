@@ -38,11 +38,11 @@ def _processor() -> str:
 
 
 def best_of(
-    calls: dict[str, Callable[[], object]], seconds: float, least: int = 5
+    calls: dict[str, Callable[[], object]], seconds: float, least: int = 5, warm: bool = True
 ) -> dict[str, float]:
     """The best time of each call, taken in turns so that a noisy moment hits all of them alike."""
     best = dict.fromkeys(calls, float("inf"))
-    for call in calls.values():
+    for call in calls.values() if warm else ():
         call()
     start, rounds = time.perf_counter(), 0
     while rounds < least or time.perf_counter() - start < seconds:

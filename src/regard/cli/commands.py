@@ -46,6 +46,12 @@ COMMANDS = {
             "regard example robots",
         ),
         Command(
+            "check",
+            "regard.cli.check:check",
+            "Find the first wrong step in attention code, or in numbers worked by hand.",
+            "regard check my_file.py:my_attention",
+        ),
+        Command(
             "info",
             "regard.cli.info:info",
             "Versions, cores, BLAS, and which backends can serve.",

@@ -1,0 +1,1 @@
+"""Someone else's attention, diagnosed: code, and numbers worked by hand."""
