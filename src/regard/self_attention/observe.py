@@ -207,7 +207,8 @@ def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
     if not live_hq.size:
         return sums_hrc
     counts_hr = np.add.reduceat(live_hq, edges[:-1], axis=1, dtype=np.int64)
-    return sums_hrc / np.maximum(counts_hr, 1)[..., None]
+    sums_hrc /= np.maximum(counts_hr, 1)[..., None]
+    return sums_hrc
 
 
 def _check_given(rows: Rows) -> None:

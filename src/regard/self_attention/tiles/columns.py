@@ -122,8 +122,8 @@ def _sum_blocks(e_hqk: Array, inverse_hq: Array, edges: NDArray[np.int64]) -> Ar
     if (sizes == sizes[0]).all():
         split = (heads, len(sizes), int(sizes[0]))
         if sizes[0] < FEW:  # so many small products would cost more than writing the weights down
-            weights_hqk = e_hqk * inverse_hq[..., None]
-            return np.asarray(weights_hqk.reshape(*split, keys).sum(axis=2))
+            weights_hqk: Array = e_hqk * inverse_hq[..., None]
+            return weights_hqk if sizes[0] == 1 else weights_hqk.reshape(*split, keys).sum(axis=2)
         return (inverse_hq.reshape(split)[:, :, None, :] @ e_hqk.reshape(*split, keys))[:, :, 0]
     parts = [inverse_hq[:, None, a:b] @ e_hqk[:, a:b] for a, b in pairwise(edges)]
     return np.concatenate(parts, axis=1)
