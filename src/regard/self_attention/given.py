@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import ArgumentError
+from regard.shapes import expect
 
 Array = NDArray[np.float64]
 
@@ -23,6 +24,19 @@ def floats(name: str, array: ArrayLike) -> Array:
             f"{name} has {numbers[tuple(place)]} at {place}: it needs finite numbers."
         )
     return numbers
+
+
+def projections(parameters: dict[str, ArrayLike], width: int, heads: int) -> dict[str, Array]:
+    """w_query, w_key and w_value, each (e, h * d), as float64."""
+    matrices = {name: floats(name, matrix) for name, matrix in parameters.items()}
+    for name, matrix in matrices.items():
+        expect(name, matrix, "e hd", e=width)
+        if heads < 1 or matrix.shape[1] % heads:
+            raise ArgumentError(
+                f"heads needs to divide the {matrix.shape[1]} columns of {name}, but it is {heads}."
+            )
+    expect("w_key", matrices["w_key"], "e hd", hd=matrices["w_query"].shape[1])
+    return matrices
 
 
 def named(words: Any, x_te: Array) -> Any:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.errors import ArgumentError
 from regard.self_attention.explain.in_words import read_row
 from regard.self_attention.explain.why import Why, why
 from regard.self_attention.export import as_dict
-from regard.self_attention.given import floats, named
+from regard.self_attention.given import floats, named, projections
 from regard.self_attention.tiles.arguments import pose
 from regard.self_attention.tiles.problem import Window
 from regard.self_attention.tiles.sight import MaskRule, Sight, ruled
@@ -114,14 +113,7 @@ def self_attention(
     if x_te.ndim not in (2, 3):
         expect("x", x_te, "t e")
     parameters = {"w_query": w_query, "w_key": w_key, "w_value": w_value}
-    matrices: dict[str, Any] = {x: floats(x, matrix) for x, matrix in parameters.items()}
-    for name, matrix in matrices.items():
-        expect(name, matrix, "e hd", e=x_te.shape[-1])
-        if heads < 1 or matrix.shape[1] % heads:
-            raise ArgumentError(
-                f"heads needs to divide the {matrix.shape[1]} columns of {name}, but it is {heads}."
-            )
-    expect("w_key", matrices["w_key"], "e hd", hd=matrices["w_query"].shape[1])
+    matrices: dict[str, Any] = projections(parameters, x_te.shape[-1], heads)
     query, key, value = (_split_heads(x_te @ matrix, heads) for matrix in matrices.values())
     steps = attend(query, key, value, mask=mask, causal=causal)
     single = heads == 1 and w_output is None
