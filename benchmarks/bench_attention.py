@@ -123,16 +123,17 @@ def table(rows: list[dict[str, float | int | bool]]) -> str:
     """The rows as Markdown."""
     lines = [
         "| n | causal | SDPA | `attention` | to SDPA | `observe` | to SDPA | eager, same facts | "
-        "to `observe` |",
-        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|",
+        "to `observe` | third document |",
+        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
         causal = "yes" if row["causal"] else "no"
+        document = f"{row['document_ms']:,.1f} ms" if "document_ms" in row else ""
         lines.append(
             f"| {row['n']:,} | {causal} | {row['sdpa_ms']:,.2f} ms | "
             f"{row['attention_ms']:,.2f} ms | {row['attention_to_sdpa']:.2f} x | "
             f"{row['observe_ms']:,.2f} ms | {row['observe_to_sdpa']:.2f} x | "
-            f"{row['eager_ms']:,.1f} ms | {row['eager_to_observe']:.1f} x |"
+            f"{row['eager_ms']:,.1f} ms | {row['eager_to_observe']:.1f} x | {document} |"
         )
     return "\n".join(lines)
 
