@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 
 import sentencepiece
 
@@ -29,12 +30,24 @@ def gather(part: Round, tokens: sentencepiece.SentencePieceProcessor, habits: Ha
 def _copies(
     corpus: Corpus, number: int, tokens: sentencepiece.SentencePieceProcessor, habits: Habits
 ) -> list[Pairs]:
-    pairs, copies = read_pairs(corpus.path), []
+    pairs, copies = matching(read_pairs(corpus.path), corpus), []
     for copy in range(math.ceil(corpus.copies)):
         seed = (habits.seed * 100 + number) * 100 + copy
         some = _some(pairs, corpus.copies - copy, seed)
         copies += _encoded(alter(some, habits.alterations, seed), corpus, tokens)
     return copies
+
+
+def matching(pairs: list[Pair], corpus: Corpus) -> list[Pair]:
+    """The pairs whose two sides hold the corpus's patterns, all of them where it has none.
+
+    >>> from pathlib import Path
+    >>> some = Corpus(Path("p.tsv"), source=r"\\bit\\b", target=r"\\belle\\b")
+    >>> matching([("I saw it.", "Je le vis."), ("Is it new?", "Est-elle neuve ?")], some)
+    [('Is it new?', 'Est-elle neuve ?')]
+    """
+    source, target = re.compile(corpus.source), re.compile(corpus.target)
+    return [pair for pair in pairs if source.search(pair[0]) and target.search(pair[1])]
 
 
 def _some(pairs: list[Pair], share: float, seed: int) -> list[Pair]:

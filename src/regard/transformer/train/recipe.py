@@ -16,12 +16,15 @@ class Corpus:
 
     Half a copy is a random half of the pairs.
     Both ways means that each pair is also learnt from target to source, tagged as reverse.
+    Patterns for source and target, where given, let through the pairs in which both are found.
     """
 
     path: Path
     copies: float = 1.0
     tag: str = ""
     both_ways: bool = False
+    source: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
