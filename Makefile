@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Debian's browser, where it may be installed; the tests of the page run in it.
+CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
@@ -22,6 +24,7 @@ $(VENV)/test.stamp: $(VENV)/base.stamp
 	@echo "Installing the test tools into $(VENV) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check torch==2.13.0
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[test]'
+	@command -v chromium >/dev/null || $(CHROMIUM) || echo "No Chromium here: browser tests will be skipped."
 	@touch $@
 
 # One of the peers of the benchmarks.
@@ -54,6 +57,10 @@ readme: $(VENV)/test.stamp ## write the made parts of the README anew
 bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes benchmarks/results/
 	$(BIN)/python benchmarks/bench_attention.py
 	$(BIN)/python benchmarks/bench_reading.py
+	$(BIN)/python benchmarks/bench_watch.py
+	$(BIN)/python benchmarks/bench_page.py
+	$(BIN)/python benchmarks/bench_survey.py
+	$(BIN)/python benchmarks/bench_ring.py
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -1,6 +1,7 @@
-"""Write the parts of README.md that are made from the project itself: captures, tree and figures.
+"""Write the parts of the README and of docs/files.md that are made from the project itself.
 
-Run ``make readme``. A test runs the same functions and compares, so the README stays true.
+Run ``make readme``. A test runs the same functions and compares, so captures, tree and figures
+stay true.
 """
 
 import ast
@@ -12,8 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", ROOT / "docs/files.md")
 WIDTH = 36
+HIDDEN = ("__pycache__", "results", "shipped")
 SENTENCE = "A dog ate the food because it was hungry"
 
 
@@ -27,6 +29,24 @@ def capture(*arguments: str) -> str:
 
 
 def tree() -> str:
+    """The path of a sentence: every folder of the package, and the first line of what it says."""
+    lines = ["```", "src/regard/"]
+    for folder in sorted((ROOT / "src/regard").rglob("__init__.py"), key=_as_the_path_goes):
+        parts = folder.parent.relative_to(ROOT / "src/regard").parts
+        if parts:
+            name = "  " * len(parts) + parts[-1] + "/"
+            lines.append(f"{name:<{WIDTH // 2 + 4}}{first_sentence(folder)}")
+    return "\n".join([*lines, "```"])
+
+
+def _as_the_path_goes(path: Path) -> tuple[int, tuple[str, ...]]:
+    """Folders in the order a sentence meets them, as tests/test_layers.py holds it."""
+    order = ("inputs", "self_attention", "transformer", "models", "check", "survey", "view", "cli")
+    parts = path.parent.relative_to(ROOT / "src/regard").parts
+    return order.index(parts[0]) if parts else -1, parts
+
+
+def files() -> str:
     """Every source file with the first sentence of its docstring."""
     lines = ["```"]
     for folder in ("src/regard", "benchmarks"):
@@ -39,17 +59,24 @@ def _branch(folder: Path, depth: int) -> list[str]:
     lines = []
     for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
         name = "  " * depth + path.name
-        if path.is_dir() and path.name not in ("__pycache__", "results", "shipped"):
+        if path.is_dir() and path.name not in HIDDEN:
             lines += [f"{name}/", *_branch(path, depth + 1)]
-        elif path.suffix == ".py":
+        elif path.suffix in SAYS:
             lines.append(f"{name:<{WIDTH}}{first_sentence(path)}")
     return lines
 
 
 def first_sentence(path: Path) -> str:
-    """The first line of a module's docstring, without its full stop."""
-    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return docstring.split("\n")[0].rstrip(".")
+    """What a file says of itself first, without its full stop: a docstring, or a comment."""
+    return SAYS[path.suffix](path.read_text(encoding="utf-8")).split("\n")[0].strip().rstrip(".")
+
+
+def _comment(text: str) -> str:
+    found = re.match(r"\s*(?:/\*+|//|<!--)\s*(.*?)\s*(?:\*/|-->|\n)", text)
+    return found[1] if found else ""
+
+
+SAYS = {".py": lambda text: ast.get_docstring(ast.parse(text)) or "", ".js": _comment}
 
 
 def attention_figures() -> str:
@@ -94,12 +121,13 @@ PARTS = {
     "reading": lambda: capture(SENTENCE),
     "robots": lambda: capture("example", "robots"),
     "tree": tree,
+    "files": files,
     "attention": attention_figures,
 }
 
 
 def with_parts(text: str) -> str:
-    """The README with every made part put in anew."""
+    """A page with every made part put in anew."""
     for name, make in PARTS.items():
         pattern = rf"(<!-- {name} -->\n).*?(\n?<!-- /{name} -->)"
         if re.search(pattern, text, flags=re.DOTALL):
@@ -115,4 +143,5 @@ def with_parts(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(with_parts(README.read_text()))
+    for page in PAGES:
+        page.write_text(with_parts(page.read_text()))

@@ -19,11 +19,11 @@ def layer(module: str) -> str:
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """Every module of regard that is imported, and whether that happens inside a function."""
+    """Every module of regard that is imported, and whether inside a function or for types only."""
     inside = {
         id(child)
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef) or _is_for_types(node)
         for child in ast.walk(node)
     }
     for node in ast.walk(tree):
@@ -37,12 +37,20 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
         yield from ((m, id(node) in inside) for m in modules if m.split(".")[0] == "regard")
 
 
+def _is_for_types(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
+
+
 def faults(path: Path) -> list[str]:
     own = path.relative_to(SOURCE).parts[0]
     found = []
     for module, inside in imports(ast.parse(path.read_text(encoding="utf-8"))):
         other = layer(module)
-        if own == "cli" or other in FREE or (inside and other == "view"):
+        if own == "cli" or other in (*FREE, "__version__") or (inside and other == "view"):
             continue
         if other not in ORDER or ORDER.index(other) > ORDER.index(own):
             found.append(f"{own} imports {module}")

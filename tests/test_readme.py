@@ -21,15 +21,24 @@ def load_refresh():
 refresh = load_refresh()
 
 
-@pytest.mark.parametrize("part", re.findall(r"<!-- (\w+) -->", README))
-def test_a_made_part_is_what_the_project_gives(part: str) -> None:
-    found = re.search(rf"<!-- {part} -->\n(.*?)\n<!-- /{part} -->", README, flags=re.DOTALL)
+PARTS = [
+    (page, part)
+    for page in refresh.PAGES
+    for part in re.findall(r"<!-- (\w+) -->", page.read_text())
+]
+
+
+@pytest.mark.parametrize(("page", "part"), PARTS, ids=lambda x: getattr(x, "name", x))
+def test_a_made_part_is_what_the_project_gives(page: Path, part: str) -> None:
+    text = page.read_text()
+    found = re.search(rf"<!-- {part} -->\n(.*?)\n<!-- /{part} -->", text, flags=re.DOTALL)
     assert found is not None, f"{part} has no end mark"
     assert found[1] == refresh.PARTS[part](), "run make readme"
 
 
 def test_every_file_says_what_it_is_for() -> None:
-    paths = [*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    folders = (ROOT / "src", ROOT / "benchmarks")
+    paths = [path for x in folders for kind in refresh.SAYS for path in x.rglob(f"*{kind}")]
     assert [path for path in paths if not refresh.first_sentence(path)] == []
 
 

@@ -23,3 +23,7 @@ class FileError(RegardError, ValueError):
 
 class BackendError(RegardError, RuntimeError):
     """No backend can serve this call."""
+
+
+class RankError(RegardError, RuntimeError):
+    """A rank that others wait for is gone, late or has failed."""

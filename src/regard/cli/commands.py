@@ -46,10 +46,34 @@ COMMANDS = {
             "regard example robots",
         ),
         Command(
+            "open",
+            "regard.cli.open:open_explorer",
+            "Open the explorer: see attention in the browser, on this machine alone.",
+            'regard open "A dog ate the food because it was hungry"',
+        ),
+        Command(
+            "worksheet",
+            "regard.cli.worksheet:worksheet",
+            "Self-attention to work out by hand, with a key: a page to print.",
+            'regard worksheet "I am good" --out sheet.html',
+        ),
+        Command(
+            "watch",
+            "regard.cli.watch:watch",
+            "Watch a Hugging Face model on this machine: what every head attends to.",
+            'regard watch path/to/model "A dog ate the food because it was hungry"',
+        ),
+        Command(
             "check",
             "regard.cli.check:check",
             "Find the first wrong step in attention code, or in numbers worked by hand.",
             "regard check my_file.py:my_attention",
+        ),
+        Command(
+            "survey",
+            "regard.cli.survey:survey",
+            "Describe every head of a model over a whole corpus.",
+            "regard survey corpus.txt --out survey",
         ),
         Command(
             "info",

@@ -19,6 +19,10 @@ def read_sentence(
     word: Annotated[str | None, typer.Option("--from", help="Show where this word looks.")] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Sub-words, not words.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep it: a name in .svg .png .pdf .html .json or .csv.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="What to save: lines or heatmap.")] = None,
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
 ) -> None:
     """Translate a sentence and show what the most telling head looks at.
@@ -28,6 +32,8 @@ def read_sentence(
     from regard.transformer.assemble import load_model
     from regard.transformer.reader import read
 
+    if save is not None:
+        _check_save(save, kind)
     reading = read(sentence, model=load_model(model))
     by = "tokens" if tokens else "words"
     if json:
@@ -35,10 +41,22 @@ def read_sentence(
 
         show_json(reading.to_dict(by))
         return
+    if save is not None:
+        picture = reading.picture(layer, head, word=word, by=by, kind=kind)
+        print(f"{picture.title}. {picture.caption} Saved as {picture.save(save)}.")
+        return
     from regard.view.reading import Paper, Wanted, page
 
     paper = Paper(width=_width(), colour=_has_colour())
     print(page(reading, Wanted(word, layer, head, by), paper))
+
+
+def _check_save(save: Path, kind: str | None) -> None:
+    """Say what is wrong with the file before anything is computed."""
+    from regard.view.picture.picture import check_ending, check_kind
+
+    check_ending(save.suffix.lower())
+    check_kind(kind or "lines")
 
 
 def _width() -> int:

@@ -13,6 +13,7 @@ from regard.transformer.layers import Array
 
 if TYPE_CHECKING:
     from regard.transformer.reading import Reading
+    from regard.view.picture.picture import Picture
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,12 @@ class Mixed:
     def weights_qk(self) -> Array:
         """Between words: added over the pieces of a key, averaged over those of a query."""
         return to_words(self.tokens_qk, self.queries, self.keys)
+
+    def picture(self, kind: str = "heatmap", by: str = "words") -> Picture:
+        """The table to look at and to save, with what it is and is not."""
+        from regard.view.picture.of import picture_of_mixed
+
+        return picture_of_mixed(self, kind, by)
 
     def __str__(self) -> str:
         from regard.view.reading import mixed_table

@@ -12,9 +12,11 @@ from regard.errors import ArgumentError
 from regard.inputs.subwords import Side, to_words
 from regard.self_attention.observation import Observation
 from regard.self_attention.observe import observe
+from regard.self_attention.shown import Shown
 from regard.self_attention.steps import Steps, self_attention
 from regard.transformer.layers import Array, Attention
 from regard.transformer.model import Decoded, Encoded, Looked, Transformer
+from regard.transformer.naming import PLACES, check_where, from_one
 from regard.transformer.translating import Translation
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from regard.transformer.looking import Look, Looks
     from regard.transformer.mixing import Mixed
     from regard.transformer.telling import Telling
+    from regard.view.picture.picture import Picture
 
-PLACES = ("encoder", "decoder", "across")
 CAUTION = (
     "Attention is evidence, not explanation: it shows where a head looks, not why the model "
     "answers as it does."
@@ -31,7 +33,7 @@ CAUTION = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Shown):
     """What a model made of a sentence. Layers and heads count from 1.
 
     ``where`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
@@ -79,7 +81,7 @@ class Reading:
 
     def sides(self, where: str = "encoder") -> tuple[Side, Side]:
         """Who asks and who answers: the sides of the rows and of the columns."""
-        _check_where(where)
+        check_where(where)
         asks = self.source if where == "encoder" else self.target
         return asks, self.target if where == "decoder" else self.source
 
@@ -188,8 +190,17 @@ class Reading:
 
     def looked(self, where: str, layer: int) -> Looked:
         """Query, key, value and vectors of one attention."""
-        _check_where(where)
+        check_where(where)
         return self._looked(where)[self._layer(layer)]
+
+    def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
+        """One head to look at and to save; the most telling one where none is named.
+
+        ``where`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``.
+        """
+        from regard.view.picture.of import picture_of_reading
+
+        return picture_of_reading(self, layer, head, options)
 
     def to_dict(self, by: str = "words") -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -229,22 +240,7 @@ class Reading:
         return found
 
     def _layer(self, layer: int) -> int:
-        return _from_one("layer", layer, self.model.config.layers)
+        return from_one("layer", layer, self.model.config.layers)
 
     def _head(self, head: int) -> int:
-        return _from_one("head", head, self.model.config.heads)
-
-
-def _check_where(where: str) -> None:
-    if where not in PLACES:
-        raise ArgumentError(
-            f"where needs to be 'encoder', 'decoder' or 'across', but it is {where!r}."
-        )
-
-
-def _from_one(name: str, number: int, last: int) -> int:
-    if not isinstance(number, int | np.integer) or not 1 <= number <= last:
-        raise ArgumentError(
-            f"{name} needs a number from 1 to {last} ({name}s count from 1), but it is {number!r}."
-        )
-    return int(number) - 1
+        return from_one("head", head, self.model.config.heads)

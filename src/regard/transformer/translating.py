@@ -68,6 +68,20 @@ def translate(
 
 def source_tokens(model: Transformer, sentence: str) -> list[int]:
     """The tokens of a sentence and END; says what is wrong with one that cannot be read."""
+    text = readable(sentence)
+    tokens = [*model.tokens.encode(text), END]
+    limit = model.config.max_length
+    if len(tokens) > limit:
+        raise ArgumentError(
+            f"a sentence needs at most {limit} tokens, END included, but this text has "
+            f"{count(len(tokens), 'token')} ({count(len(text.split()), 'word')}): give its "
+            "sentences one at a time."
+        )
+    return tokens
+
+
+def readable(sentence: str) -> str:
+    """A text as the model reads it, plain and on one line; one without any word is an error."""
     if not isinstance(sentence, str):
         raise ArgumentError(f"a sentence needs to be text, but it is {type(sentence).__name__}.")
     # Surrogates that stand for bytes which were no text cannot be cut into tokens.
@@ -78,15 +92,7 @@ def source_tokens(model: Transformer, sentence: str) -> list[int]:
             f"a sentence needs at least one word, but this one is {_shown(sentence)}: "
             'try "A dog ate the food because it was hungry".'
         )
-    tokens = [*model.tokens.encode(text), END]
-    limit = model.config.max_length
-    if len(tokens) > limit:
-        raise ArgumentError(
-            f"a sentence needs at most {limit} tokens, END included, but this text has "
-            f"{count(len(tokens), 'token')} ({count(len(text.split()), 'word')}): give its "
-            "sentences one at a time."
-        )
-    return tokens
+    return text
 
 
 def _shown(sentence: str) -> str:

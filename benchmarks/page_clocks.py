@@ -1,0 +1,98 @@
+"""What bench_page measures with: the page served beside it, and clocks inside the browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+# From an event to the end of the frame that shows it, without the wait for the frame to begin.
+WATCH = """
+window.timed = (act) => new Promise((resolve) => {
+  let began = 0;
+  requestAnimationFrame(() => { began = performance.now(); });
+  const before = performance.now();
+  act();
+  const handled = performance.now() - before;
+  requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => resolve(handled + performance.now() - began);
+    channel.port2.postMessage(0);
+  });
+});
+window.drawnAt = new Promise((resolve) => {
+  const look = () => {
+    const canvas = document.querySelector("CANVAS");
+    const told = document.querySelector(".told");
+    if (canvas && canvas.width > 100 && told && told.textContent) {
+      const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      if (data.some((value, at) => at % 4 === 3 && value)) { resolve(performance.now()); return; }
+    }
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+});
+"""
+
+
+def timed_change(page: Any, act: Callable[[], None]) -> float:
+    """From a key to a picture that differs from the one before."""
+    page.evaluate(
+        """() => {
+          const sign = () => [...document.querySelectorAll("[data-side=query]")].at(-2).textContent;
+          const before = sign();
+          window.changed = new Promise((resolve) => {
+            addEventListener("keydown", () => {
+              const start = performance.now();
+              const look = () => (sign() === before ? requestAnimationFrame(look)
+                : requestAnimationFrame(() => resolve(performance.now() - start)));
+              look();
+            }, { once: true, capture: true });
+          });
+        }"""
+    )
+    act()
+    return float(page.evaluate("changed"))
+
+
+def timed_patch(page: Any, act: Callable[[], None]) -> float:
+    """The status line is replaced when new numbers are there, and they are drawn in that frame."""
+    page.evaluate(
+        """() => {
+          const status = document.querySelector(".main p[role=status]");
+          window.patched = new Promise((resolve) => {
+            addEventListener("keydown", () => {
+              const start = performance.now();
+              new MutationObserver((_, watching) => {
+                watching.disconnect();
+                requestAnimationFrame(() => resolve(performance.now() - start));
+              }).observe(status, { childList: true });
+            }, { once: true, capture: true });
+          });
+        }"""
+    )
+    act()
+    return float(page.evaluate("patched"))
+
+
+@contextmanager
+def served(*files: Path) -> Iterator[str]:
+    """The address of regard's own server, without a trailing slash."""
+    import uvicorn
+
+    from regard.view.explorer.context import Context
+    from regard.view.explorer.server import address, app, bind
+
+    with bind() as bound:
+        port = bound.getsockname()[1]
+        config = uvicorn.Config(app(Context(files=files), port), log_level="error", ws="none")
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+        thread.start()
+        time.sleep(0.5)
+        yield address(port).rstrip("/")
+        server.should_exit = True
+        thread.join(timeout=10)

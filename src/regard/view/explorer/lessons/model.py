@@ -1,0 +1,114 @@
+"""What the pages on the shipped model show: its own weights, and how its heads were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from regard.transformer.reading import CAUTION, Reading
+
+Facts = dict[str, Any]
+Read = Callable[[str], Reading]
+
+HUNGRY = "A dog ate the food because it was hungry"
+DELICIOUS = "A dog ate the food because it was delicious"
+CAT = "The cat sat on the mat"
+IT = "it"
+NEIGHBOURS = ("previous", "same", "next")
+
+
+def look(glance: Read, _: Read) -> Facts:
+    """Where *it* looks in the head that the command shows."""
+    reading = glance(HUNGRY)
+    told = reading.telling(IT)
+    choices = _choices(reading, told.place, told.look.layer, told.look.head)
+    return {
+        **_picture(reading, told.look.layer, told.look.head),
+        **choices,
+        "place": told.place,
+        "other": told.others[0][0] if told.others else "",
+        "other_share": told.others[0][1] if told.others else 0.0,
+        "sum": float(_row(reading, told.place, told.look.layer, told.look.head).sum()),
+    }
+
+
+def habit(glance: Read, _: Read) -> Facts:
+    """The head that is surest to look at the word before, on another sentence."""
+    reading = glance(CAT)
+    roles = reading.model.roles.encoder
+    role = max(roles.values(), key=lambda x: x.usual.get("previous", 0.0))
+    shares = [role.usual.get(place, 0.0) for place in NEIGHBOURS]
+    usual = max(shares)
+    return {
+        **_picture(reading, role.layer, role.head),
+        "right": shares.index(usual),
+        "usual": usual,
+        "habit": role.name,
+        "count": reading.model.roles.measured.get("sentences", 0),
+        "heads": reading.model.config.heads,
+        "layers": reading.model.config.layers,
+    }
+
+
+def tell(glance: Read, read: Read) -> Facts:
+    """The same head on a contrast pair, what was measured on many, and what the model says."""
+    hungry, delicious = read(HUNGRY), read(DELICIOUS)
+    told = hungry.telling(IT)
+    layer, head, place = told.look.layer, told.look.head, told.place
+    chosen = _choices(delicious, place, layer, head)
+    measured = hungry.model.roles.measured["pronouns"]
+    role = hungry.model.roles.encoder[layer, head]
+    noun, rival = told.look.other, told.others[0][0]
+    elsewhere = delicious.find(IT, rival)[0]
+    return {
+        **_picture(delicious, layer, head),
+        **chosen,
+        "place": place,
+        "noun": noun,
+        "rival": rival,
+        "before": float(told.look.weight),
+        "after": float(_row(delicious, place, layer, head)[delicious.words.index(noun)]),
+        "moved": chosen["best"] != noun,
+        "pairs": measured["pairs"],
+        "leans": role.pronouns,
+        "turns": measured["rule"]["pairs_right"],
+        "french_right": measured["french_pronoun"]["right_where_genders_differ"],
+        "elsewhere": {
+            "layer": elsewhere.layer, "head": elsewhere.head, "share": float(elsewhere.weight)
+        },
+        "first": hungry.translation,
+        "second": delicious.translation,
+        # The food is feminine in French, so that the right word for it is elle.
+        "elle": "elle" in delicious.translation.replace("'", " ").lower().split(),
+        "caution": CAUTION,
+    }  # fmt: skip
+
+
+def _row(reading: Reading, place: int, layer: int, head: int) -> Any:
+    return reading.weights("encoder", layer=layer, head=head)[place]
+
+
+def _choices(reading: Reading, place: int, layer: int, head: int) -> Facts:
+    """The words a reader may choose from; the one that gets most is always among them."""
+    row = _row(reading, place, layer, head)
+    best = reading.words[int(row.argmax())]
+    offered = [word for word in ("dog", "food", IT, reading.words[-2]) if word in reading.words]
+    offered += [] if best in offered else [best]
+    return {
+        "choices": offered,
+        "right": offered.index(best),
+        "best": best,
+        "share": float(row.max()),
+    }
+
+
+def _picture(reading: Reading, layer: int, head: int) -> Facts:
+    """What the page needs to draw one head: words and weights."""
+    weights_qk = reading.weights("encoder", layer=layer, head=head)
+    return {
+        "sentence": reading.sentence,
+        "words": list(reading.words),
+        "layer": layer,
+        "head": head,
+        "weights": [[round(float(w), 6) for w in row] for row in weights_qk],
+    }

@@ -1,0 +1,129 @@
+"""Files as the Map view sees them: layers and heads to choose from, text, and facts in slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.models.seen import Seen
+from regard.models.storage import FORMAT as SEEN
+from regard.models.storage import VERSION as SEEN_VERSION
+from regard.models.storage import Stored
+from regard.self_attention.mapped import mapped_arrays, mapped_problem, observation_of
+from regard.self_attention.observation import Observation
+from regard.self_attention.storage import check_header
+from regard.view.explorer.regions import Array, edges
+from regard.view.explorer.thinned import Place
+
+MOST_TEXT = 4096  # tokens in one answer
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One observation of a file: its name, its heads, and the tokens of its rows and columns."""
+
+    name: str
+    seen: Observation
+    queries: Sequence[str] = ()
+    keys: Sequence[str] = ()
+
+    @cached_property
+    def heads(self) -> tuple[Place, ...]:
+        """The place of each head in the leading axes."""
+        return tuple(np.ndindex(*self.seen.leading)) if self.seen.leading else (None,)
+
+    def about(self) -> dict[str, Any]:
+        """Names and sizes for the page."""
+        names = [", ".join(str(i) for i in place) if place else "0" for place in self.heads]
+        facts = [x for x in ("received", "entropy", "map", "top_keys") if x in self.seen.facts]
+        return {"name": self.name, "heads": names, "queries": self.seen.queries,
+                "keys": self.seen.keys, "facts": facts, "fine": bool(self.seen.parts),
+                "text": bool(self.queries) or bool(self.keys)}  # fmt: skip
+
+    def text(self, side: Any, start: Any, stop: Any) -> list[str]:
+        """A stretch of tokens of the queries or the keys; none where the file has no text."""
+        tokens = self.keys if side == "key" else self.queries
+        first = whole("from", start, 0, len(tokens))
+        return list(tokens[first : whole("to", stop, first, first + MOST_TEXT)])
+
+    def strip(self, fact: str, place: Place, cut: tuple[int, int, int]) -> Array | None:
+        """Means of a fact along an axis, one for each cell; None where it was not asked for."""
+        if fact not in self.seen.facts:
+            return None
+        start, stop, cells = cut
+        found: Array = self.seen.facts[fact]
+        line = np.asarray((found if place is None else found[place])[start:stop], np.float64)
+        bounds = edges(0, stop - start, cells)
+        return np.asarray(np.add.reduceat(line, bounds[:-1]) / np.diff(bounds))
+
+    def best(self, place: Place, query: int) -> list[tuple[int, float]]:
+        """The keys that a query looks at most, with their weights; none where none were kept."""
+        if "top_keys" not in self.seen.facts:
+            return []
+        where: Any = (query,) if place is None else (*place, query)
+        keys, weights = (self.seen.facts[x][where] for x in ("top_keys", "top_weights"))
+        return [(int(k), float(w)) for k, w in zip(keys, weights, strict=True) if k >= 0 and w > 0]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file, or anything like one: its layers and what they have to say."""
+
+    name: str
+    layers: tuple[Layer, ...]
+    notes: tuple[str, ...] = ()
+
+    def about(self) -> dict[str, Any]:
+        """What the page needs to know before it asks for numbers."""
+        return {"name": self.name, "layers": [layer.about() for layer in self.layers],
+                "notes": list(self.notes)}  # fmt: skip
+
+    def layer(self, number: Any) -> Layer:
+        """A layer by its place."""
+        return self.layers[whole("layer", number, 0, len(self.layers) - 1)]
+
+
+def open_file(path: Path) -> Opened:
+    """A .regard file, mapped and not read."""
+    header, arrays = mapped_arrays(path)
+    if isinstance(header, dict) and header.get("format") == SEEN:
+        check_header(header, path, SEEN, SEEN_VERSION)
+        return opened_seen(Seen(Stored(header, arrays, mapped_problem)), path.name)
+    check_header(header, path)
+    return opened_observation(observation_of(header, arrays), path.name)
+
+
+def opened_observation(seen: Observation, name: str = "observation") -> Opened:
+    """A single observation, with its tokens where it has names for them."""
+    return Opened(name, (_layer(seen, getattr(seen, "name", "") or "attention"),), seen.notes)
+
+
+def opened_seen(seen: Seen, name: str = "model") -> Opened:
+    """Every watched layer of every sentence."""
+    layers = []
+    for number in range(seen.sentences) if seen._sentence is None else (seen._sentence,):
+        before = f"sentence {number}, " if seen.sentences > 1 else ""
+        one = seen.sentence(number)
+        layers += [_layer(one[place], f"{before}{place}") for place in seen.names]
+    return Opened(name, tuple(layers))
+
+
+def _layer(seen: Observation, name: str) -> Layer:
+    sides = [getattr(seen, x, None) for x in ("queries_side", "keys_side")]
+    rows, columns = (() if side is None else side.tokens for side in sides)
+    return Layer(name, seen, rows, columns)
+
+
+def whole(name: str, number: Any, least: int, most: int) -> int:
+    """A whole number within bounds, as a request should have it."""
+    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+        raise ArgumentError(
+            f"{name} needs a whole number from {least} to {most}, but it is {number!r}."
+        )
+    return number

@@ -1,0 +1,73 @@
+// The shell: finds the view that the address names, and shows it.
+//
+// A view is `export async function showX(root, state, source)`: root is an empty element to fill, state the address
+// (state.js), source where data comes from (api.js). It follows later changes of its own fields with state.follow.
+// It may return a function that is called when the view is left (to stop timers and listeners of the window).
+
+import { element, problem, replace } from "./dom.js";
+import { createState } from "./state.js";
+import { servedSource } from "./api.js";
+import { showRead } from "./read.js";
+import { showSteps } from "./steps.js";
+import { showMap } from "./map.js";
+import { showLearn } from "./learn.js";
+import { offerKeep } from "./keep.js";
+
+const VIEWS = { read: ["Read", showRead], steps: ["Steps", showSteps], map: ["Map", showMap], learn: ["Learn", showLearn] };
+
+// The offline file and notebooks call this too, with a source of their own.
+export function startPage(source) {
+  let leave = null;
+  let shown = 0;
+  const state = createState(async () => {
+    const turn = ++shown;
+    if (leave) leave();
+    leave = null;
+    const [title, show] = VIEWS[state.view] || VIEWS.read;
+    document.title = `${title} · regard`;
+    drawNavigation(state, source);
+    const root = element("div", { class: `view ${state.view}` });
+    replace(document.getElementById("view"), root);
+    offerKeep(document.getElementById("keep"), state, source);
+    try {
+      const left = await show(root, state, source);
+      if (typeof left !== "function") return;
+      if (turn === shown) leave = left;
+      else left();
+    } catch (error) {
+      root.append(problem(error));
+    }
+  });
+  drawLight();
+  state.start();
+  return state;
+}
+
+function drawNavigation(state, source) {
+  const views = Object.entries(VIEWS).filter(([name]) => source.views.includes(name));
+  const links = views.map(([name, [title]]) => element("a", {
+    href: `#${name}`,
+    "aria-current": name === state.view ? "page" : null,
+    on: { click: (event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); state.go(name); } } },
+  }, title));
+  replace(document.getElementById("views"), links.length > 1 ? links : []);
+}
+
+// Light and dark follow the system until the reader chooses; the choice is kept on this machine.
+function drawLight() {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.light ? root.dataset.light === "dark" : system.matches);
+  try { if (localStorage.getItem("light")) root.dataset.light = localStorage.getItem("light"); } catch { /* not kept */ }
+  const label = { title: "Light or dark", "aria-label": "Switch between light and dark" };
+  const button = element("button", { type: "button", class: "quiet", ...label }, "◐");
+  button.addEventListener("click", () => {
+    root.dataset.light = dark() ? "light" : "dark";
+    try { localStorage.setItem("light", root.dataset.light); } catch { /* not kept */ }
+    window.dispatchEvent(new Event("colours"));
+  });
+  system.addEventListener("change", () => window.dispatchEvent(new Event("colours")));
+  replace(document.getElementById("light"), button);
+}
+
+if (document.documentElement.dataset.source === undefined) servedSource().then(startPage);

@@ -1,0 +1,70 @@
+// What is chosen in the Read view: a head, and words on either side of it.
+
+import { readPlaces, writePlaces } from "./weights.js";
+
+// What the address says, and where it is silent, the head most worth showing; a head pointed at goes before both.
+export function choiceOf({ state, reading, peek }) {
+  const told = reading.telling || { part: reading.parts[0].name, layer: 1, head: 1 };
+  const named = peek ? peek.part : state.get("part", told.part);
+  const part = reading.parts.find((one) => one.name === named) || reading.parts[0];
+  if (peek) return { part: part.name, show: "head", layer: peek.layer, head: peek.head };
+  const first = part.name === told.part ? told : { layer: 1, head: 1 };
+  const within = (name, most) => Math.min(most, Math.max(1, Math.round(state.number(name, first[name]))));
+  const show = state.get("show", "head");
+  return {
+    part: part.name, show: part.ways.includes(show) ? show : "head",
+    layer: within("layer", part.layers), head: within("head", part.heads),
+  };
+}
+
+// Chosen words: those of the address, else the telling word of the telling head, as in the first document's figure.
+export function pinnedOf({ state, reading, grid, choice }) {
+  const [q, k] = [state.get("q", "?"), state.get("k", "?")];
+  if (q !== "?" || k !== "?") return { queries: readPlaces(q, grid.rows), keys: readPlaces(k, grid.columns) };
+  const told = reading.telling;
+  if (!isTellingHead(told, choice) || state.get("by", "words") !== "words") return { queries: [], keys: [] };
+  const { words } = reading.parts.find((part) => part.name === told.part).query;
+  return { queries: grid.queries[told.query] === words[told.query] ? [told.query] : [], keys: [] };
+}
+
+// Whether what is shown is the link that the reading itself chose to tell.
+export function isTelling({ reading, choice, state, grid }, pinned) {
+  const told = reading.telling;
+  return isTellingHead(told, choice) && !grid.gone && state.get("by", "words") === "words"
+    && !pinned.keys.length && pinned.queries.length === 1 && pinned.queries[0] === told.query;
+}
+
+function isTellingHead(told, { part, show, layer, head }) {
+  return Boolean(told) && show === "head" && told.part === part && told.layer === layer && told.head === head;
+}
+
+// What pictures call when words are pointed at, clicked, dragged over, or let go.
+export function handlersFor(view, redraw) {
+  const hover = (chosen) => { view.hovered = chosen; redraw(view); };
+  const pin = ({ queries, keys }) => {
+    view.hovered = null;
+    const some = queries.length + keys.length > 0;
+    view.state.set(some ? { q: writePlaces(queries) || "-", k: writePlaces(keys) } : { q: "-", k: null });
+  };
+  const named = (side) => (side === "query" ? "queries" : "keys");
+  const none = { queries: [], keys: [] };
+  return {
+    hover(side, place) { hover(place === null ? null : { ...none, [named(side)]: [place] }); },
+    cell(q, k) { hover(q === null ? null : { queries: [q], keys: [k] }); },
+    clear() { pin(none); },
+    span(side, from, to) {
+      const places = Array.from({ length: Math.abs(to - from) + 1 }, (_, at) => Math.min(from, to) + at);
+      pin({ ...pinnedOf(view), [named(side)]: places });
+    },
+    pick(side, place, event) {
+      const now = pinnedOf(view)[named(side)];
+      if (event.shiftKey && view.anchor && view.anchor.side === side) { this.span(side, view.anchor.place, place); return; }
+      view.anchor = { side, place };
+      const has = now.includes(place);
+      if (event.ctrlKey || event.metaKey) {
+        pin({ ...pinnedOf(view), [named(side)]: has ? now.filter((one) => one !== place) : [...now, place] });
+      } else pin({ ...none, [named(side)]: has && now.length === 1 ? [] : [place] });
+    },
+    pickCell(q, k) { pin({ queries: [q], keys: [k] }); },
+  };
+}

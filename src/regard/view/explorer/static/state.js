@@ -1,0 +1,81 @@
+// The state of the page is its address: #read?sentence=I+am+good&part=encoder&layer=4&head=7
+//
+// state.view                    which view: read, steps, map, learn
+// state.get(name, otherwise)    a value as text;  state.number(name, otherwise) as a number
+// state.set({ layer: 4 })       changes the address in place; null takes a name out
+// state.set({...}, true)        as a step that going back undoes
+// state.go("steps", { layer: 4 })   another view (a step); what is not named is kept
+// state.follow(f)               f(state) after every change within the view; forgotten when the view changes
+//
+// Values that equal their default need not be in the address: set them to null.
+
+export function createState(onView) {
+  let followers = [];
+  let fields = new Map();
+  const state = {
+    view: "read",
+    get: (name, otherwise = "") => (fields.has(name) ? fields.get(name) : otherwise),
+    number(name, otherwise = 0) {
+      const value = Number(fields.get(name));
+      return fields.has(name) && Number.isFinite(value) ? value : otherwise;
+    },
+    set(changes, step = false) { change(state.view, changes, step); },
+    go(view, changes = {}) { change(view, changes, true); },
+    follow(listener) { followers.push(listener); return () => { followers = followers.filter((one) => one !== listener); }; },
+    address: () => written(state.view, fields),
+  };
+
+  function change(view, changes, step) {
+    const before = state.address();
+    const isNew = view !== state.view;
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null || value === undefined || value === "") fields.delete(name);
+      else fields.set(name, String(value));
+    }
+    state.view = view;
+    if (state.address() === before) return;
+    remember(state.address(), step);
+    told(isNew);
+  }
+
+  function told(isNew) {
+    if (isNew) { followers = []; onView(state); }
+    else for (const follower of followers) follower(state);
+  }
+
+  state.start = () => {
+    const moved = () => {
+      const found = readAddress(location.hash);
+      if (written(found.view, found.fields) === state.address()) return;
+      const isNew = found.view !== state.view;
+      state.view = found.view;
+      fields = found.fields;
+      told(isNew);
+    };
+    window.addEventListener("popstate", moved);
+    window.addEventListener("hashchange", moved);
+    const found = readAddress(location.hash);
+    state.view = found.view;
+    fields = found.fields;
+    onView(state);
+  };
+  return state;
+}
+
+export function readAddress(hash) {
+  const [view, rest] = hash.replace(/^#/, "").split(/\?(.*)/s);
+  return { view: view || "read", fields: new Map(new URLSearchParams(rest || "")) };
+}
+
+function written(view, fields) {
+  const query = new URLSearchParams([...fields]).toString();
+  return `#${view}${query ? `?${query}` : ""}`;
+}
+
+// In a notebook's frame the address may not be ours to change: the state then lives in the page alone.
+function remember(address, step) {
+  try {
+    if (step) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  } catch { /* nothing to remember it in */ }
+}

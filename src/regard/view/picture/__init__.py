@@ -1,0 +1,1 @@
+"""Weights on paper: lines between words or a heatmap, as SVG, PNG and PDF, with provenance."""

@@ -1,0 +1,31 @@
+// How measures, heads and numbers are called.
+
+export const ENTROPY = "entropy";
+const NAMES_OF_MEASURES = { first: "first token", previous: "token before", next: "token after", duplicate: "same token", induction: "after the same token" };
+
+export function measureName(name) {
+  return NAMES_OF_MEASURES[name] || name;
+}
+
+export function headName(head, parts) {
+  const where = parts && parts.length > 1 ? `${head.part}, ` : "";
+  return `${where}layer ${head.layer}, head ${head.head}`;
+}
+
+// Shares as percentages, entropy in nats.
+export function shown(measure, value) {
+  if (value === undefined || value === null) return "–";
+  if (measure === ENTROPY) return value.toFixed(2);
+  return value > 0 && value < 0.005 ? "<1%" : `${Math.round(100 * value)}%`;
+}
+
+export function bandName(near, far) {
+  if (near === 0) return "itself";
+  const [low, high] = [Math.abs(near), Math.abs(far)];
+  const side = near > 0 ? "before" : "after";
+  return low === high ? `${low} ${side}` : `${low} to ${high} ${side}`;
+}
+
+export function placeName(from, to) {
+  return from === to ? `${from + 1}` : `${from + 1} to ${to + 1}`;
+}

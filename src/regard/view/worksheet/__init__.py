@@ -1,0 +1,1 @@
+"""Self-attention on paper: a worksheet with blanks, and a key whose numbers follow from it."""

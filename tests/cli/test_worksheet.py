@@ -1,0 +1,65 @@
+"""regard worksheet, as a user meets it."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Status, what was printed, and what was said on the error line."""
+    with pytest.raises(SystemExit) as left:
+        main(["worksheet", *arguments])
+    printed = capsys.readouterr()
+    return left.value.code or 0, printed.out, printed.err
+
+
+def test_a_sentence_becomes_a_file(capsys, tmp_path):
+    path = tmp_path / "sheet.html"
+    status, out, err = run(capsys, "I am good", "--out", str(path))
+    assert (status, err) == (0, "")
+    said = f"Wrote {path}: 21 blanks, with its key. Open it in a browser and print it."
+    assert " ".join(out.split()) == said
+    html = path.read_text(encoding="utf-8")
+    assert "<h1>Key</h1>" in html
+    assert "who looks at whom means nothing" in html
+
+
+def test_the_key_can_be_left_out(capsys):
+    _, html, _ = run(capsys, "--example", "robots", "--no-answers", "--out", "-")
+    assert html.startswith("<!DOCTYPE html>")
+    assert "<h1>Key</h1>" not in html
+
+
+def test_own_numbers_and_every_row(capsys):
+    robots = Path(__file__).parents[2] / "examples" / "robots.toml"
+    _, html, _ = run(capsys, "--vectors", str(robots), "--all", "--out", "-")
+    assert html.count('class="box"') == 5 * 29
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            [],
+            "error: worksheet needs one of: a sentence, --example NAME, --vectors FILE; try regard "
+            'worksheet "I am good".',
+        ),
+        (
+            ["--example", "all"],
+            "error: example needs one of robots, good, cat, but it is 'all'.",
+        ),
+        (
+            ["I am good", "--layer", "4"],
+            "error: worksheet needs --layer and --head together, but one is missing.",
+        ),
+        (
+            ["I am good", "--word", "bad"],
+            "error: row needs one of the words I, am, good, but it is 'bad'.",
+        ),
+    ],
+    ids=["nothing", "all examples", "half a head", "no such word"],
+)
+def test_what_is_wrong_is_said(capsys, arguments, message):
+    assert run(capsys, *arguments) == (2, "", message + "\n")

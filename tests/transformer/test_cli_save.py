@@ -1,0 +1,68 @@
+"""regard "..." --save: the ending says what is written, and what cannot be written is one line."""
+
+import json
+
+import pytest
+
+from regard.cli import main
+
+SENTENCE = "A dog ate the food because it was hungry"
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run `regard` with the small model; gives status, output and error."""
+
+    def call(*arguments):
+        status = 0
+        try:
+            main([*arguments, "--model", str(folder)])
+        except SystemExit as leaving:
+            status = int(leaving.code or 0)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+STARTS = {"svg": "<svg", "json": "{", "csv": ",", "html": "<!doctype html>"}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_each_ending(run, tmp_path, ending):
+    path = tmp_path / f"it.{ending}"
+    status, out, error = run(SENTENCE, "--layer", "2", "--head", "3", "--save", str(path))
+    assert (status, error) == (0, "")
+    assert out.startswith("Layer 2, head 3")
+    assert out.endswith(f"Saved as {path}.\n")
+    assert path.read_text(encoding="utf-8").startswith(STARTS[ending])
+
+
+def test_the_word_and_the_kind_that_were_asked_for(run, tmp_path):
+    path = tmp_path / "it.svg"
+    _, out, _ = run(SENTENCE, "--from", "dog", "--kind", "heatmap", "--save", str(path))
+    assert "dog looks at" in out
+    assert "<path" not in path.read_text(encoding="utf-8")
+
+
+def test_tokens(run, tmp_path):
+    path = tmp_path / "it.json"
+    run("The unknowable dog", "--tokens", "--save", str(path))
+    assert any(name.startswith("+") for name in json.loads(path.read_text())["queries"])
+
+
+MISTAKES = {
+    "ending": (("--save", "it.bmp"), "error: a picture's name needs to end in .svg, .png, "),
+    "no ending": (("--save", "it"), "error: a picture's name needs to end in .svg, .png, "),
+    "kind": (("--save", "it.svg", "--kind", "pie"), "error: kind needs to be 'lines' or 'heatmap'"),
+    "folder": (("--save", "/nowhere/it.svg"), "error: /nowhere/it.svg cannot be written: No such"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_are_one_line_and_status_2(run, mistake):
+    arguments, message = mistake
+    status, out, error = run(SENTENCE, *arguments)
+    assert (status, out) == (2, "")
+    assert error.startswith(message)
+    assert error.count("\n") == 1

@@ -1,0 +1,28 @@
+"""What the tests of the Read view share."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+SENTENCE = "A dog ate the food because it was hungry."
+
+
+@pytest.fixture
+def open_read() -> Callable[..., None]:
+    """Open the sentence at a state, and wait for its picture and its translation."""
+
+    def open_at(page: Any, **state: Any) -> None:
+        page.goto(f"/#read?{urlencode({'sentence': SENTENCE, **state})}")
+        page.wait_for_selector(".translation:not(.waiting) .french button")
+        page.wait_for_selector(".picture canvas")
+        page.wait_for_selector(".told:not(:empty)")
+
+    return open_at
+
+
+@pytest.fixture
+def word() -> Callable[..., Any]:
+    """One word of a side, 'query' or 'key', by its place."""
+    return lambda page, side, place: page.locator(f'[data-side="{side}"][data-place="{place}"]')

@@ -1,0 +1,154 @@
+"""What holds in every view: hostile text, keyboard, phones, dark, tables, and nobody else asked."""
+
+from urllib.parse import quote_plus
+
+import pytest
+
+VIEWS = ("read", "steps", "map", "learn")
+HOSTILE = "</script><img src=x onerror=alert(1)><b id='bold'>"
+TEXTS = {
+    "hostile": HOSTILE,
+    "right to left": "مرحبا 👩‍👩‍👧 ﷽",
+    "long": "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk",
+}
+READY = {
+    "read": ".told:not(:empty)",
+    "steps": ".view.steps table, .view.steps canvas",
+    "map": ".told:not(:empty)",
+    "learn": ".lesson-page h1",
+}
+
+# What has the focus: its tag, its id, and the name that is read aloud.
+FOCUSED = """() => {
+  const e = document.activeElement;
+  if (!e || e === document.body) return "";
+  const label = e.labels && e.labels[0] ? e.labels[0].textContent : "";
+  const name = e.getAttribute("aria-label") || e.textContent.trim() || e.title || label || e.value;
+  return [e.tagName, e.id, name].join("|").slice(0, 90);
+}"""
+# Text below 4.5 to 1 against what is behind it, or 3 to 1 where it is large.
+TOO_FAINT = """() => {
+  const light = (rgb) => {
+    const [r, g, b] = rgb.match(/[\\d.]+/g).map((x) => {
+      const c = Number(x) / 255;
+      return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = light(getComputedStyle(document.documentElement).backgroundColor);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const faint = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim();
+    const element = walker.currentNode.parentElement;
+    if (!text || !element.checkVisibility()) continue;
+    if (element.closest(":disabled, option, svg, [aria-hidden=true]")) continue;
+    const style = getComputedStyle(element);
+    const clear = style.backgroundColor === "rgba(0, 0, 0, 0)";
+    const behind = clear ? paper : light(style.backgroundColor);
+    const ink = light(style.color);
+    const ratio = (Math.max(ink, behind) + 0.05) / (Math.min(ink, behind) + 0.05);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (ratio >= (large ? 3 : 4.5)) continue;
+    faint.push([ratio.toFixed(2), element.className, text.slice(0, 30)]);
+  }
+  return faint.map(String);
+}"""
+
+
+def shown(page, view: str, fields: str = "") -> None:
+    """Open a view and wait until it has drawn what it shows."""
+    page.goto(f"/#{view}{fields}")
+    page.locator(READY[view]).first.wait_for()
+    page.wait_for_timeout(100)  # the picture is drawn with the next frame
+
+
+def sentence(text: str) -> str:
+    return f"?sentence={quote_plus(text)}"
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_text_is_shown_as_what_it_is(new_page, sideways, kind):
+    page = new_page(width=390, height=844)
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    for view in ("read", "steps", "map"):
+        shown(page, view, sentence(TEXTS[kind]))
+        assert asked == []
+        assert page.locator("img, #bold, script:not([src])").count() == 0, view
+        assert sideways(page) == 0, view
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_view_fits_and_asks_nobody(new_page, sideways, width, dark):
+    page = new_page(width=width, height=844, dark=dark)
+    for view in VIEWS:
+        shown(page, view)
+        assert sideways(page) == 0, view
+        paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        red = int(paper.split("(")[1].split(",")[0])
+        assert (red < 128) is dark, view
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_what_stands_still_can_be_read(new_page, dark):
+    """Words that step back while others are chosen are left out: pointing brings them back."""
+    page = new_page(dark=dark)
+    for view in VIEWS:
+        shown(page, view, "?q=-" if view == "read" else "")
+        assert page.evaluate(TOO_FAINT) == [], view
+
+
+def reached(page, most: int = 250) -> list[str]:
+    """What Tab reaches, one after the other, until it comes round."""
+    names = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        name = page.evaluate(FOCUSED)
+        if not name:
+            break
+        names.append(name)
+    return names
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_keyboard_reaches_everything(page, view):
+    shown(page, view)
+    names = reached(page)
+    assert names[0].startswith("A||Skip to the view")
+    for link in ("Read", "Steps", "Map", "Learn"):
+        assert f"A||{link}" in names
+    # Whatever can be focused has a name that can be read aloud.
+    assert [name for name in names if not name.split("|")[2].strip()] == []
+    assert len(names) >= 9
+
+
+def test_every_picture_has_a_table(page):
+    """What a canvas shows, a table says too: by words, with headings that name rows and columns."""
+    for view in VIEWS:
+        shown(page, view, "?answer=1" if view == "learn" else "")
+        opener = page.get_by_text("As a table")
+        if opener.count():
+            opener.first.click()
+        table = page.locator("main table").first
+        table.wait_for()
+        assert table.locator("th[scope=col]").count() >= 1, view
+        assert table.locator("th[scope=row]").count() >= 1, view
+
+
+def test_no_picture_is_silent(page):
+    for view in VIEWS:
+        shown(page, view)
+        silent = page.evaluate(
+            """() => [...document.querySelectorAll("canvas")].filter((c) => c.checkVisibility()
+            && c.getAttribute("aria-hidden") !== "true" && !c.getAttribute("aria-label")
+            && !c.closest("[aria-label], button[title]")).length"""
+        )
+        assert silent == 0, view
+
+
+def test_what_is_said_reaches_listeners(page):
+    shown(page, "read")
+    assert page.locator("#said[role=status][aria-live=polite]").inner_text() != ""

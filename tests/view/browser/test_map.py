@@ -1,0 +1,132 @@
+"""The Map view in a real browser: the whole first, then single weights, also by keyboard."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import regard
+from regard.view.explorer.offline import offline_page as one_file
+
+TOKENS = 3000
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory):
+    """Neighbours look at each other; the first key is looked at by all."""
+    random = np.random.default_rng(5)
+    steps = np.cumsum(random.normal(size=(2, TOKENS, 16)), axis=1)
+    x = (8 * steps / np.linalg.norm(steps, axis=-1, keepdims=True)).astype(np.float32)
+    path = tmp_path_factory.mktemp("map") / "long.regard"
+    regard.observe(x, x, x, causal=True, map=64, top=5).save(path, query_and_key=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def home(serve, long_file):
+    return serve(long_file)
+
+
+@pytest.fixture
+def map_page(home, new_page, noticed):
+    """The Map view of the file, opened."""
+    noticed.homes.append(home)
+    page = new_page()
+    page.goto(f"{home}/#map")
+    shown(page, "exact")
+    return page
+
+
+def shown(page, text: str) -> None:
+    page.locator(".main p[role=status]", has_text=f"Shown: {text}").wait_for()
+
+
+def middle(page) -> tuple[float, float]:
+    box = page.locator(".map-canvas").bounding_box()
+    return box["x"] + 0.5 * box["width"], box["y"] + 0.6 * box["height"]
+
+
+def test_the_whole_map_comes_first(map_page):
+    assert "All 9,000,000 weights of head 0: 3,000 tokens." in map_page.inner_text(".told")
+    ink = map_page.evaluate(
+        "() => { const c = document.querySelector('.map-canvas'); const d = c.getContext('2d')"
+        ".getImageData(0, 0, c.width, c.height).data; const seen = new Set();"
+        " for (let i = 0; i < d.length; i += 4) seen.add(d[i] + ',' + d[i+1] + ',' + d[i+2]);"
+        " return seen.size; }"
+    )
+    assert ink > 20  # shades, not a blank
+
+
+def test_the_wheel_goes_down_to_single_weights(map_page):
+    map_page.mouse.move(*middle(map_page))
+    for _ in range(6):
+        map_page.mouse.wheel(0, -240)
+    shown(map_page, "exact: every cell is one weight")
+    rows = re.search(r"rows=(\d+)-(\d+)", map_page.url)
+    assert int(rows[2]) - int(rows[1]) < 60
+    map_page.locator(".cursor", has_text="looks at key").wait_for()
+
+
+def test_a_number_on_the_page_is_the_weight(map_page, long_file):
+    map_page.goto(map_page.url.split("#")[0] + "#map?rows=1000-1040&columns=970-1010")
+    shown(map_page, "exact: every cell is one weight")
+    map_page.mouse.move(*middle(map_page))
+    text = map_page.locator(".cursor", has_text="looks at key").inner_text()
+    query, key = (int(x.replace(",", "")) for x in re.findall(r"(?:Query|key) ([\d,]+)", text))
+    weight = float(regard.load(long_file).tile(query, key, 0)[0, 0])
+    said = float(re.search(r"([\d.]+) %", text)[1]) / 100
+    assert said == pytest.approx(weight, rel=0.06, abs=1e-9)  # two digits are written
+
+
+def test_a_click_pins_a_row_and_says_what_it_looks_at(map_page, long_file, until):
+    map_page.goto(map_page.url.split("#")[0] + "#map?row=1234")
+    map_page.locator(".map-row table").wait_for()
+    top = regard.load(long_file).top(5)
+    cells = map_page.locator(".row-table tr td:last-child").all_inner_texts()
+    assert [int(x.replace(",", "")) for x in cells] == top.keys[0, 1234].tolist()
+    map_page.mouse.click(*middle(map_page))
+    until(map_page, "() => !location.hash.includes('row=1234')")
+
+
+def test_the_keyboard_moves_and_enlarges(map_page, until):
+    map_page.locator(".map-canvas").focus()
+    map_page.keyboard.press("+")
+    map_page.keyboard.press("ArrowDown")
+    until(map_page, "() => location.hash.includes('rows=1125-2625')")
+    map_page.keyboard.press("Enter")
+    map_page.locator(".map-row table").wait_for()
+    map_page.keyboard.press("0")
+    until(map_page, "() => !location.hash.includes('rows=')")
+
+
+def test_another_head_is_another_map(map_page):
+    map_page.locator("select").select_option("1")
+    map_page.locator(".told", has_text="head 1").wait_for()
+    assert "head=1" in map_page.url
+
+
+def test_what_is_shown_can_be_saved(map_page, saved):
+    files = saved(map_page)
+    assert {name.rpartition(".")[0] for name in files} == {"long-regard-attention-head-0"}
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{", "csv": b",",
+              "html": b"<!doctype html>"}  # fmt: skip
+    for name, content in files.items():
+        assert content.startswith(starts.pop(name.rpartition(".")[2]))
+    assert starts == {}
+    held = json.loads(files["long-regard-attention-head-0.json"])
+    assert np.allclose(np.sum(held["weights"], axis=1), 1, atol=1e-5)
+
+
+def test_a_saved_map_needs_no_server(offline_page, long_file):
+    page = offline_page(one_file(regard.load(long_file)))
+    page.locator("p[role=status]", has_text="this file holds nothing finer").wait_for()
+    page.mouse.click(*middle(page))
+    page.locator(".map-row table").wait_for()
+
+
+def test_without_a_file_the_sentence_is_shown(page):
+    page.goto("/#map?sentence=I+am+good")
+    page.locator("p[role=status]", has_text="every cell is one weight").wait_for()
+    page.mouse.move(*middle(page))
+    page.locator(".cursor mark").first.wait_for()

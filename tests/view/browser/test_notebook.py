@@ -1,0 +1,125 @@
+"""Things in a notebook: several in one page, each alive, none asking anybody for anything."""
+
+import html as markup
+import re
+
+import numpy as np
+import pytest
+
+import regard
+from regard.self_attention.examples import run_example
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+# What VS Code's notebooks allow a cell's output; a frame's own policy comes on top of it.
+STRICT = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src https: http: data:; font-src https:; connect-src https:; child-src https: data:"
+)
+
+
+@pytest.fixture(scope="module")
+def readings():
+    return [regard.read(text) for text in ("I am good", "A dog ate the food because it was hungry")]
+
+
+@pytest.fixture
+def one_torch():
+    """PyTorch on one thread: on a busy machine two would mostly wait for each other."""
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield torch
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def tiny_model(one_torch):
+    """Two layers of four heads, untrained."""
+    kind = pytest.importorskip(
+        "transformers", reason="needs Transformers: pip install 'regard[models]'"
+    )
+    sizes = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 50, "n_positions": 16}
+    one_torch.manual_seed(0)
+    config = kind.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)
+    return kind.GPT2LMHeadModel(config).eval()
+
+
+def test_two_readings_in_one_notebook_both_respond(offline_page, readings):
+    cells = "".join(reading._repr_html_() for reading in readings)
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{STRICT}">'
+    page = offline_page(f"<!doctype html><meta charset=utf-8>{policy}{cells}", height=1500)
+    for place, reading in enumerate(readings):
+        frame = page.frame_locator("iframe").nth(place)
+        told = frame.locator(".told")
+        told.wait_for()
+        first = reading.words[0]
+        frame.locator("[data-side=query]", has_text=first).first.hover()
+        row = reading.telling().look
+        frame.locator(f".told:text-matches('^{first} looks at .* in layer {row.layer}')").wait_for()
+
+
+def test_the_frame_is_shut(readings):
+    cell = readings[0]._repr_html_()
+    assert 'sandbox="allow-scripts allow-modals allow-downloads"' in cell
+    assert "allow-same-origin" not in cell
+    # A notebook keeps every output: two hundred of them should still be a file one can open.
+    assert len(cell) < 250_000
+
+
+def test_without_scripts_the_text_remains(readings):
+    cell = readings[1]._repr_html_()
+    without = re.sub(r"<iframe.*?</iframe>", "", cell, flags=re.DOTALL)
+    assert "it looks at dog" in markup.unescape(without)
+    assert len(without) < 10_000
+
+
+def test_steps_and_observations_show_themselves(offline_page):
+    rng = np.random.default_rng(0)
+    seen = regard.observe(*(rng.normal(size=(2, 40, 8)) for _ in range(3)))
+    steps = run_example("robots").steps
+    page = offline_page("<!doctype html>" + steps._repr_html_() + seen._repr_html_(), height=1500)
+    page.frame_locator("iframe").nth(0).get_by_text("0.404").first.wait_for()
+    page.frame_locator("iframe").nth(1).get_by_text("All 1,600 weights of head 0").wait_for()
+    page.locator("summary").first.click()
+    assert "0.404" in page.locator("pre").first.inner_text()
+
+
+def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
+    with regard.watch(tiny_model) as seen:
+        tiny_model(input_ids=one_torch.arange(6)[None])
+    page = offline_page(f"<!doctype html>{seen._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    frame.locator("[data-side=query]").nth(2).hover()
+    frame.locator(".told", has_text="in layer 1, head 1").wait_for()
+    frame.get_by_role("button", name="layer 2, head 3").click()
+    frame.locator(".title", has_text="layer 2, head 3").wait_for()
+    assert frame.get_by_text("Layers and heads are counted from 1 here").count() == 1
+    with regard.watch(tiny_model) as nothing:
+        pass
+    assert nothing._repr_html_() == (
+        '<div><pre style="overflow-x:auto">Seen: nothing yet. Call the model inside the block.'
+        "</pre></div>"
+    )
+
+
+def test_a_long_text_is_shown_as_maps(offline_page, one_torch, tiny_model, monkeypatch):
+    monkeypatch.setattr("regard.view.notebook.MOST_WEIGHTS", 100)
+    with regard.watch(tiny_model) as seen:
+        tiny_model(input_ids=one_torch.arange(6)[None])
+    frame = offline_page(f"<!doctype html>{seen._repr_html_()}").frame_locator("iframe")
+    frame.get_by_text("All 36 weights of decoder layer 0, head 0").wait_for()
+
+
+def test_what_would_swell_a_notebook_is_a_picture(monkeypatch):
+    monkeypatch.setattr("regard.view.notebook.LARGEST", 10_000)
+    cell = run_example("robots").steps._repr_html_()
+    assert "<iframe" not in cell
+    assert 'src="data:image/svg+xml;base64,' in cell
+
+
+def test_hostile_words_stay_words(offline_page):
+    steps = regard.self_attention(*[np.eye(2)] * 4, words=[HOSTILE, '"><b>x'])
+    page = offline_page(f"<!doctype html>{steps._repr_html_()}")
+    page.locator("summary").first.click()
+    assert page.locator("pre").first.inner_text().count("onerror") >= 1
+    assert page.locator("b").count() == 0

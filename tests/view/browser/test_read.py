@@ -1,0 +1,173 @@
+"""The Read view in Chromium: what is drawn and said is what was computed."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+from regard.transformer.reader import read
+
+SENTENCE = "A dog ate the food because it was hungry."
+GRID = """async ([sentence, choice, options]) => {
+  const [{ servedSource }, { gridOf }] =
+    await Promise.all(["/api.js", "/weights.js"].map((name) => import(name)));
+  const source = await servedSource();
+  const reading = await source.reading(sentence);
+  const part = reading.parts.find((one) => one.name === choice.part);
+  const grid = gridOf(await source.weights(reading, choice), part, options);
+  return { ...grid, weights: [...grid.weights], rest: null };
+}"""
+
+
+def told(page: Any) -> str:
+    return page.text_content(".told")
+
+
+def test_a_sentence_its_translation_and_the_telling_head(page, open_read):
+    open_read(page)
+    reading = read(SENTENCE)
+    assert told(page) == f"{reading.telling().sentence}."
+    french = page.locator(".french").text_content()
+    assert french == reading.translation
+    look = reading.telling().look
+    assert page.text_content(".main .title").startswith(
+        f"encoder: layer {look.layer}, head {look.head}"
+    )
+    pressed = page.locator(".side [aria-pressed]").all_text_contents()
+    assert pressed == [look.word]
+
+
+def test_every_head_is_there_with_its_role(page, open_read):
+    open_read(page)
+    reading = read(SENTENCE)
+    for where in ("encoder", "decoder", "across"):
+        part = page.locator(f'.part[aria-label="{where}"]')
+        assert part.locator(".layer button").count() == 48
+        role = reading.model.roles.of(where)[3, 2].name
+        assert part.get_by_label(f"{where}, layer 3, head 2: {role}").count() == 1
+
+
+def test_grids_are_the_readings_weights(page):
+    sentence = "The unbelievable grasshoppers jumped."
+    reading = read(sentence)
+    assert len(reading.tokens) > len(reading.words)
+    page.goto("/#learn")
+    for part, by in product(("encoder", "decoder", "across"), ("words", "tokens")):
+        choice = {"part": part, "show": "head", "layer": 2, "head": 5}
+        grid = page.evaluate(GRID, [sentence, choice, {"by": by, "hide": False}])
+        true = reading.weights(part, layer=2, head=5, by=by)
+        assert grid["queries"] == list(reading.sides(part)[0].names(by))
+        # Sent as float32; sums of a few of them are sure to some units of its last place.
+        npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=4e-7)
+
+
+def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, until, open_read):
+    open_read(page)
+    choice = {"part": "encoder", "show": "head", "layer": 4, "head": 7}
+    grid = page.evaluate(GRID, [SENTENCE, choice, {"by": "words", "hide": True}])
+    true = read(SENTENCE).weights(layer=4, head=7)[:-1, :-1]
+    true = true / true.sum(axis=1, keepdims=True)
+    npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=1e-6)
+    page.get_by_label("Hide (end)").check()
+    until(page, "document.querySelectorAll('.asks li').length === 10")
+    assert "(end)" not in page.locator(".side").all_text_contents()[0]
+    gone = 100 * read(SENTENCE).weights(layer=4, head=7)[:-1, -1].mean()
+    assert page.locator(".notes p").first.text_content() == (
+        "Without (end) the weights of each row are divided by their sum, so that they add up to "
+        f"100 % again; it had {gone:.0f} % of a row on average."
+    )
+
+
+def test_averages_and_rollout_say_what_they_are(page, until, open_read):
+    open_read(page)
+    for show, title, said in (
+        ("layer average", "encoder: the average of layer 4", "An average shows"),
+        ("all averaged", "encoder: the average of all layers", "An average shows"),
+        ("rolled out", "encoder: all layers followed down to the words", "Rolled out"),
+    ):
+        page.get_by_role("button", name=show).click()
+        starts = "title => document.querySelector('.title').textContent.startsWith(title)"
+        until(page, starts, title)
+        assert page.locator(".notes p").first.text_content().startswith(said)
+
+
+def test_the_table_behind_the_picture(page, open_read):
+    open_read(page)
+    page.get_by_text("As a table").click()
+    rows = page.locator(".as-table tbody tr")
+    rows.first.wait_for()
+    found = [row.split() for row in rows.evaluate_all(
+        "rows => rows.map((row) => [...row.querySelectorAll('td')].map((x) => x.textContent)"
+        ".join(' '))")]  # fmt: skip
+    true = 100 * read(SENTENCE).weights(layer=4, head=7)
+    npt.assert_allclose(np.array(found, float), true, atol=0.05 + 1e-4)  # shown to one decimal
+
+
+def test_a_threshold_hides_small_weights(page, until, open_read):
+    open_read(page, q="-")
+    full = page.evaluate("document.querySelector('.threads').toDataURL()")
+    page.get_by_label("Threshold").fill("50")
+    until(page, "location.hash.includes('least=50')")
+    until(page, "full => document.querySelector('.threads').toDataURL() !== full", full)
+    assert page.text_content(".least") == "50 %"
+
+
+def test_lines_are_where_the_weights_are(page, until, open_read):
+    """The pixels between the sides: a thick line from it to dog, hardly one from it to (end)."""
+    open_read(page)
+    until(page, "document.querySelector('.threads').width > 0")
+    ends = page.evaluate("""() => {
+      const canvas = document.querySelector(".threads");
+      const ratio = canvas.width / canvas.clientWidth;
+      const style = getComputedStyle(document.querySelector(".lines"));
+      const side = parseFloat(style.getPropertyValue("--side"));
+      const x = Math.round((canvas.clientWidth - side - 14) * ratio);
+      const step = canvas.height / document.querySelectorAll(".answers li").length;
+      const { data } = canvas.getContext("2d").getImageData(x, 0, 1, canvas.height);
+      const alpha = data.filter((_, at) => at % 4 === 3);
+      const drawn = (place) => alpha.slice(Math.round(place * step), Math.round((place + 1) * step))
+        .reduce((sum, one) => sum + one / 255, 0);
+      return [...document.querySelectorAll(".answers li")].map((_, place) => drawn(place));
+    }""")  # fmt: skip
+    weights_k = read(SENTENCE).weights(layer=4, head=7)[6]
+    assert int(np.argmax(ends)) == int(weights_k.argmax())
+    assert ends[1] > 10
+    assert ends[-1] < 1
+
+
+def test_a_sentence_that_cannot_be_read_is_a_sentence(page, noticed):
+    noticed.expect("400")
+    page.goto("/#read?sentence=" + "dog+" * 900)
+    page.wait_for_selector(".headline .problem")
+    assert page.text_content(".headline .problem").startswith("a sentence needs at most 256 tokens")
+
+
+def test_an_address_that_is_wrong_does_no_harm(page):
+    for state in (
+        "layer=99&head=-3", "part=nowhere", "show=nothing&by=letters&as=smoke", "q=900-1000&k=a.b",
+        "least=-5", "q=0-999999999",
+    ):  # fmt: skip
+        page.goto("about:blank")
+        page.goto(f"/#read?{state}")
+        page.wait_for_selector(".told:not(:empty)")
+        page.wait_for_selector(".picture canvas")
+
+
+@pytest.mark.parametrize("look", ["lines", "map"])
+def test_it_fits_a_phone(new_page, sideways, look, open_read):
+    page = new_page(width=390, height=844)
+    open_read(page, **{"as": look})
+    assert sideways(page) == 0
+
+
+def test_light_and_dark_by_the_switch(page, open_read):
+    open_read(page)
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_label("Switch between light and dark").click()
+    assert page.evaluate(paper) != light
+    page.reload()
+    page.wait_for_selector(".told:not(:empty)")
+    assert page.evaluate(paper) != light

@@ -1,0 +1,74 @@
+"""Save, in every view: the numbers of the library, the text as text, with and without a server."""
+
+import csv
+import io
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import regard
+from regard.view.explorer.offline import offline_page as one_file
+
+SENTENCE = "A dog ate the food because it was hungry"
+HOSTILE = "</script><img src=x onerror=alert(1)> dog"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return regard.read(SENTENCE)
+
+
+def texts(svg: bytes) -> list[str]:
+    return [x.text or "" for x in ElementTree.fromstring(svg).iter(SVG + "text")]  # noqa: S314
+
+
+def test_a_read_head(page, saved, reading):
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=4&head=7&q=6")
+    page.locator(".told", has_text="layer 4, head 7").wait_for()
+    page.locator(".translation .french button").first.wait_for()
+    files = saved(page)
+    name = "a-dog-ate-the-food-because-it-was-hungry"
+    assert set(files) == {f"{name}.{x}" for x in ("svg", "png", "pdf", "json", "csv", "html")}
+    weights = reading.weights(layer=4, head=7)
+    held = json.loads(files[f"{name}.json"])
+    # The page computes between words in float32 from float32 weights between tokens.
+    np.testing.assert_allclose(held["weights"], weights, atol=1e-6)
+    rows = list(csv.reader(io.StringIO(files[f"{name}.csv"].decode())))
+    np.testing.assert_allclose(np.array(rows)[1:, 1:].astype(float), weights, atol=1e-6)
+    words = texts(files[f"{name}.svg"])
+    assert {"query (looks)", "key (is looked at)", *reading.words} <= set(words)
+    assert any(f"regard {regard.__version__}" in line for line in words)
+    assert files[f"{name}.pdf"].startswith(b"%PDF")
+    assert files[f"{name}.png"].startswith(b"\x89PNG")
+
+
+def test_the_saved_page_opens_where_it_was(offline_page, page, saved):
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&part=across&layer=2&head=3&as=map")
+    page.locator("h2", has_text="across: layer 2, head 3").wait_for()
+    html = next(x for name, x in saved(page).items() if name.endswith(".html")).decode()
+    opened = offline_page(html)
+    opened.locator("h2", has_text="across: layer 2, head 3").wait_for()
+    assert opened.locator("canvas.heat").count() == 1
+
+
+def test_a_stage_of_the_steps(page, saved, reading):
+    page.goto(f"/#steps?sentence={SENTENCE.replace(' ', '+')}&layer=4&head=7&cell=scaled.6.1")
+    page.locator(".why:not(:empty)").wait_for()
+    files = saved(page)
+    held = json.loads(next(x for name, x in files.items() if name.endswith(".json")))
+    assert held["what"] == "scaled"
+    np.testing.assert_allclose(held["weights"], reading.steps(4, 7).scaled, rtol=1e-9, atol=1e-9)
+
+
+def test_without_a_server_all_but_pdf_and_html(offline_page, saved):
+    page = offline_page(one_file(regard.read(HOSTILE)))
+    page.locator(".told:not(:empty)").wait_for()
+    files = saved(page)
+    assert {name.rpartition(".")[2] for name in files} == {"svg", "png", "json", "csv"}
+    svg = next(x for name, x in files.items() if name.endswith(".svg"))
+    kinds = {x.tag.removeprefix(SVG) for x in ElementTree.fromstring(svg).iter()}  # noqa: S314
+    assert kinds <= {"svg", "title", "desc", "rect", "g", "path", "text"}
+    assert any("</script>" in text for text in texts(svg))

@@ -1,0 +1,231 @@
+"""The Steps view in Chromium: the page's numbers and sentences are the library's own."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+from regard.self_attention.examples import run_example
+from regard.self_attention.steps import Steps, attend, self_attention
+from regard.transformer.reader import read
+
+SENTENCE = "A dog ate the food because it was hungry."
+STAGES = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
+EVERYTHING = """async ([choice, switches, cells]) => {
+  const [{ servedSource }, { attendSteps }, { whyOf }] =
+    await Promise.all(["/api.js", "/attend.js", "/why.js"].map((name) => import(name)));
+  const steps = attendSteps(await (await servedSource()).steps(choice), switches);
+  const plain = (value) => (Number.isFinite(value) ? value : String(value));
+  return {
+    stages: Object.fromEntries(Object.entries(steps.stages).map(([name, { values }]) =>
+      [name, [...values].map(plain)])),
+    lines: cells.map(([name, row, column]) => whyOf(steps, name, row, column).line),
+  };
+}"""
+
+
+def some_cells(steps: Steps, most: int = 24) -> list[tuple[str, int, int]]:
+    """Cells of every stage, all where they are few."""
+    random = np.random.default_rng(0)
+    found = []
+    for name, stage in steps.stages().items():
+        every = [(name, row, column) for row, column in np.ndindex(stage.shape)]
+        chosen = random.permutation(len(every))[:most]
+        found += [every[i] for i in sorted(chosen.tolist())]
+    return found
+
+
+def compare(page: Any, choice: dict, switches: dict, steps: Steps) -> None:
+    """Every stage to rounding, every line letter by letter."""
+    cells = some_cells(steps)
+    page.goto("/#steps?from=robots")
+    sent = page.evaluate(EVERYTHING, [choice, switches, cells])
+    for name, stage in steps.stages().items():
+        found = np.array([float(x) for x in sent["stages"][name]]).reshape(stage.shape)
+        # Sums of up to 512 products in another order, then three more such steps, and e^scores:
+        # 512 eps times scores of up to 100, in units of the stage's largest number.
+        seen = np.isfinite(stage)
+        npt.assert_array_equal(np.isfinite(found), seen)
+        size = max(1.0, np.abs(stage[seen]).max(initial=0))
+        npt.assert_allclose(found[seen], stage[seen], atol=100 * 512 * 2.2e-16 * size, rtol=0)
+    assert [settled(line) for line in sent["lines"]] == [
+        settled(str(steps.why(*cell))) for cell in cells
+    ]
+
+
+def settled(line: str) -> str:
+    """89.7 / 8 lies in the middle between two roundings: the last bit of a sum decides there."""
+    return line.replace("11.213", "11.212")
+
+
+@pytest.mark.parametrize("name", ["robots", "good", "cat"])
+def test_examples_cell_by_cell(page, name):
+    compare(page, {"example": name}, {}, run_example(name).steps)
+
+
+@pytest.mark.parametrize(("where", "layer", "head"), [("encoder", 4, 7), ("decoder", 2, 3)])
+def test_a_head_cell_by_cell(page, where, layer, head):
+    choice = {"sentence": SENTENCE, "part": where, "layer": layer, "head": head}
+    compare(page, choice, {}, read(SENTENCE).steps(layer, head, where))
+
+
+@pytest.mark.parametrize(("switches", "options"), [
+    ({"divide": False}, {"scale": 1.0}),
+    ({"causal": True}, {"causal": True}),
+    ({"temperature": 2.5}, {"scale": 1 / np.sqrt(2) / 2.5}),
+    ({"divide": False, "temperature": 0.01}, {"scale": 100.0}),
+])  # fmt: skip
+def test_switches_cell_by_cell(page, switches, options):
+    given = run_example("robots").steps
+    steps = attend(given.query, given.key, given.value, **options)
+    named = Steps(**{**vars(steps), "words": given.words, "x": given.x, "w_query": given.w_query,
+                     "w_key": given.w_key, "w_value": given.w_value})  # fmt: skip
+    compare(page, {"example": "robots"}, switches, named)
+
+
+def test_digits_are_written_as_python_writes_them(page):
+    page.goto("/#steps?from=robots")
+    numbers = [0.0625, 0.125, 2.5, -0.0005, 1.5e-7, 2.5e8, 0.0, -3.0, 1e6, 999999.5, 0.3125, 1 / 3]
+    found = page.evaluate("""async (numbers) => {
+      const { writeNumber, showNumber } = await import("/digits.js");
+      return numbers.map((x) => [0, 1, 2, 3, 9].map((n) =>
+        [writeNumber(x, n), showNumber(x, n).text, showNumber(x, n, Math.abs(x) / 50).text]));
+    }""", numbers)  # fmt: skip
+    from regard.self_attention.explain.digits import show, write
+
+    for number, by_digits in zip(numbers, found, strict=True):
+        assert by_digits == [
+            [write(number, n), show(number, n).text, show(number, n, abs(number) / 50).text]
+            for n in (0, 1, 2, 3, 9)
+        ]
+
+
+def test_a_cell_shows_the_expression_that_made_it_and_lights_its_operands(page, until):
+    page.goto("/#steps?from=robots")
+    page.click('.matrix.weights td[data-row="1"][data-column="4"]')
+    until(page, "location.hash.includes('cell=weights.1.4')")
+    assert page.text_content(".why .line") == str(run_example("robots").steps.why("weights", 1, 4))
+    lit = page.eval_on_selector_all(
+        "td.operand", "all => all.map((x) => [x.closest('table').dataset.stage, x.dataset.row])"
+    )
+    assert lit == [["scaled", "1"]] * 5
+    page.click('.matrix.output td[data-row="1"][data-column="0"]')
+    until(page, "location.hash.includes('cell=output.1.0')")
+    lit = page.eval_on_selector_all("td.operand", "all => all.map((x) => "
+        "x.closest('table').dataset.stage + x.dataset.row + x.dataset.column)")  # fmt: skip
+    assert lit == [f"value{row}0" for row in range(5)] + [f"weights1{k}" for k in range(5)]
+
+
+def test_cells_by_keyboard(page, until):
+    page.goto("/#steps?from=robots")
+    page.focus('.matrix.scores td[data-row="0"][data-column="0"]')
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    until(page, "location.hash.includes('cell=scores.1.1')")
+    assert page.text_content(".why .line") == str(run_example("robots").steps.why("scores", 1, 1))
+
+
+def test_large_matrices_are_elided_and_whole_on_demand(page):
+    page.goto(f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=4&head=7")
+    page.wait_for_selector(".matrix.w_query")
+    assert page.locator(".matrix.w_query td[data-row]").count() == 6 * 6
+    page.locator(".one", has=page.locator(".matrix.w_query")).get_by_text("show all").click()
+    true = read(SENTENCE).steps(4, 7).w_query
+    frame = page.locator(".matrix-frame", has=page.locator(".matrix.w_query"))
+    frame.evaluate("frame => { frame.scrollTop = frame.scrollHeight; }")
+    last = page.locator('.matrix.w_query td[data-row="511"][data-column="63"]')
+    last.wait_for()
+    assert last.text_content() == f"{true[511, 63]:.3f}".replace("-", "−")
+
+
+def test_switches_show_what_was(page):
+    page.goto("/#steps?from=robots&cell=weights.1.4")
+    page.get_by_label("divide by √2").uncheck()
+    page.wait_for_selector(".changed-told:not(:empty)")
+    steps = run_example("robots").steps
+    now = attend(steps.query, steps.key, steps.value, scale=1.0)
+    cell = page.locator('.matrix.weights td[data-row="1"][data-column="4"]')
+    assert cell.text_content() == f"{now.weights[1, 4]:.3f}{steps.weights[1, 4]:.3f}"
+    assert page.text_content(".changed-told").startswith(
+        "robots puts 50 % on tasks, where it put 40 %. The entropy of a row went from 1.34 to 1.15"
+    )
+    page.get_by_role("button", name="as it was").click()
+    page.wait_for_selector(".changed-told:empty", state="attached")
+    assert "divide" not in page.url
+
+
+def test_without_position_equal_words_score_alike(page):
+    page.goto(
+        f"/#steps?sentence={quote('The dog saw the dog.')}&part=encoder&layer=1&head=3&position=no"
+    )
+    page.wait_for_selector(".changed-told:not(:empty)")
+    row = page.locator(".matrix.weights tbody tr").nth(0).locator("td").all_text_contents()
+    # 'dog' is asked about twice, at places 1 and 4; as it was stands behind in each.
+    assert row[1][:5] == row[4][:5]
+
+
+def test_ones_own_numbers(page, until):
+    page.goto("/#steps?from=own")
+    page.locator(".matrix.x input").nth(0).fill("3")
+    page.keyboard.press("Tab")
+    until(page, "location.hash.includes('own=')")
+    # Whoever types goes on typing where they are.
+    held = page.evaluate("document.activeElement.closest('td').dataset.column")
+    assert (held, page.evaluate("document.activeElement.tagName")) == ("1", "INPUT")
+    x = np.array([[3, 0], [0, 1], [1, 1], [2, 0], [0, 2]])
+    steps = self_attention(
+        x, *[np.eye(2)] * 3, words=["Smart", "robots", "perform", "complex", "tasks"]
+    )
+    shown = page.locator('.matrix.output td[data-row="0"]').all_text_contents()
+    assert shown == [f"{value:.3f}" for value in steps.output[0]]
+    page.reload()  # the numbers are in the address
+    page.wait_for_selector(".matrix.output")
+    assert page.locator('.matrix.output td[data-row="0"]').all_text_contents() == shown
+
+
+def test_ones_own_mistakes_are_said(page):
+    page.goto("/#steps?from=own")
+    page.locator(".matrix.x input").nth(0).fill("three")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".origin .problem:not(:empty)")
+    assert page.text_content(".origin .problem") == (
+        'x needs a number between -1,000,000 and 1,000,000 here, but this is "three".'
+    )
+
+
+def test_an_address_that_is_wrong_does_no_harm(page):
+    for own in ("x", "[]", "null", '{"x":"a","words":5}', '{"words":["<b>"],"x":[[1e999]]}'):
+        page.goto("about:blank")
+        page.goto(f"/#steps?from=own&cell=weights.99.99&own={quote(own)}")
+        page.wait_for_selector(".matrix.weights td[data-row]")
+        assert page.locator(".matrix b").count() == 0
+
+
+def test_documents_claims_stand_beside_the_truth(page):
+    page.goto("/#steps?from=robots")
+    claims = page.locator(".claims tbody tr")
+    claims.first.wait_for()
+    example = run_example("robots")
+    assert claims.count() == len(example.claims)
+    assert page.locator(".claims tr.differs").count() == sum(not x.agrees for x in example.claims)
+
+
+def test_an_unknown_head_is_a_sentence(page, noticed):
+    noticed.expect("400")
+    page.goto("/#steps?layer=9")
+    page.wait_for_selector(".problem:not(:empty)")
+    assert page.text_content(".flow .problem") == (
+        "layer needs a number from 1 to 6 (layers count from 1), but it is 9."
+    )
+
+
+@pytest.mark.parametrize("address", ["/#steps", "/#steps?from=good", "/#steps?from=own"])
+def test_it_fits_a_phone(new_page, sideways, address):
+    page = new_page(width=390, height=844)
+    page.goto(address)
+    page.wait_for_selector(".matrix.weights td[data-row]")
+    assert sideways(page) == 0
+    assert json.dumps(page.title()) == '"Steps \\u00b7 regard"'

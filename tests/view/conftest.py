@@ -1,0 +1,220 @@
+"""A real browser for every test of the view: Chromium, regard's own server, and nothing else."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+from typing import Any
+
+import pytest
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update",
+         "--disable-sync")  # fmt: skip
+INSIDE = ("data:", "blob:", "about:")
+PATIENCE = 30_000  # milliseconds: a slow machine is not a wrong page
+
+
+@dataclass
+class Noticed:
+    """What a page must not do: ask anybody else for anything, or complain.
+
+    A test that provokes a complaint says so: ``noticed.expect("413")``.
+    """
+
+    homes: list[str]
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def expect(self, *parts: str) -> None:
+        """Complaints that hold one of these parts are meant."""
+        self.expected += parts
+
+    def request(self, request: Any) -> None:
+        """Note a request to anywhere but the page's own server or its own file."""
+        own = request.url.startswith((*self.homes, *INSIDE))
+        opened = request.url.startswith("file:") and request.is_navigation_request()
+        if not own and not opened:
+            self.outside.append(f"{request.resource_type} {request.url}")
+
+    def console(self, message: Any) -> None:
+        """Note an error of the console; a policy that was broken is one too."""
+        if message.type == "error":
+            self.errors.append(f"error: {message.text}")
+
+    def faults(self) -> list[str]:
+        """What nobody expected."""
+        return [
+            fault
+            for fault in (*(f"asked elsewhere: {url}" for url in self.outside), *self.errors)
+            if not any(part in fault for part in self.expected)
+        ]
+
+
+@pytest.fixture(scope="session")
+def browser_and_loop() -> Iterator[tuple[Any, Any]]:
+    """Chromium, started once, and the event loop that Playwright keeps running beside the tests."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs Playwright: pip install 'regard[test]'"
+    )
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        pytest.skip("needs Chromium on PATH: apt install chromium")
+    with _no_loop(), playwright.sync_playwright() as driver:
+        loop = asyncio._get_running_loop()
+        browser = driver.chromium.launch(executable_path=path, args=list(QUIET))
+        # Other tests run in between; a loop left running in this thread would be in their way.
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+        browser.close()
+
+
+@contextmanager
+def _no_loop() -> Iterator[None]:
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def browser(browser_and_loop: tuple[Any, Any]) -> Iterator[Any]:
+    """The browser, with its loop running only as long as this test does."""
+    chromium, loop = browser_and_loop
+    asyncio._set_running_loop(loop)
+    yield chromium
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., str]]:
+    """A function that starts regard's own server, on .regard files or none: its address."""
+    with ExitStack() as stack:
+        yield lambda *files: stack.enter_context(_serving(files))
+
+
+@pytest.fixture(scope="session")
+def served(serve: Callable[..., str]) -> str:
+    """The address of a server without files, without a trailing slash."""
+    return serve()
+
+
+@contextmanager
+def _serving(files: tuple[Path, ...]) -> Iterator[str]:
+    import uvicorn
+
+    from regard.view.explorer.context import Context
+    from regard.view.explorer.server import address, app, bind
+
+    with bind() as bound:
+        port = bound.getsockname()[1]
+        settings = {"log_level": "error", "ws": "none", "lifespan": "on"}
+        server = uvicorn.Server(uvicorn.Config(app(Context(files=files), port), **settings))
+        thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+        thread.start()
+        yield address(port).rstrip("/")
+        server.should_exit = True
+        thread.join(timeout=10)
+
+
+@pytest.fixture
+def noticed(served: str) -> Iterator[Noticed]:
+    """What the pages of this test did that they must not; the test fails on any of it."""
+    found = Noticed([served])
+    yield found
+    assert found.faults() == []
+
+
+@pytest.fixture
+def new_page(browser: Any, served: str, noticed: Noticed) -> Iterator[Callable[..., Any]]:
+    """A function that opens a watched page: ``new_page(width=390, dark=True, java_script=True)``.
+
+    Addresses are relative to the server: ``page.goto("/#read")``. Another server's address has to
+    be made known first: ``noticed.homes.append(serve(path))``.
+    """
+    contexts = []
+
+    def open_page(width: int = 1280, height: int = 800, **options: Any) -> Any:
+        scheme = "dark" if options.pop("dark", False) else "light"
+        context = browser.new_context(
+            base_url=served, viewport={"width": width, "height": height}, color_scheme=scheme,
+            reduced_motion="reduce", **options,
+        )  # fmt: skip
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        context.on("request", noticed.request)
+        context.on("console", noticed.console)
+        context.on("weberror", lambda error: noticed.errors.append(f"thrown: {error.error}"))
+        return context.new_page()
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any]) -> Any:
+    """One page, 1280 wide, light."""
+    return new_page()
+
+
+@pytest.fixture
+def until() -> Callable[..., None]:
+    """Wait until an expression holds; Playwright's own way is what the page's policy forbids."""
+
+    def wait(page: Any, expression: str, argument: Any = None) -> None:
+        end = monotonic() + PATIENCE / 1000
+        while not page.evaluate(expression, argument):
+            assert monotonic() < end, f"it never came true: {expression}"
+            page.wait_for_timeout(20)
+
+    return wait
+
+
+@pytest.fixture
+def sideways() -> Callable[[Any], int]:
+    """How many pixels a page is wider than its window; 0 is what a phone needs."""
+    return lambda page: page.evaluate(
+        "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+
+
+@pytest.fixture
+def offline_page(tmp_path: Path, new_page: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that writes HTML to disk and opens it from there, with the network off."""
+
+    def open_html(html: str, **options: Any) -> Any:
+        path = tmp_path / "page.html"
+        path.write_text(html, encoding="utf-8")
+        page = new_page(**options)
+        page.context.set_offline(True)
+        page.goto(path.as_uri())
+        return page
+
+    return open_html
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[[Any], dict[str, bytes]]:
+    """Everything that a page's Save menu offers: file name -> content."""
+
+    def save_all(page: Any) -> dict[str, bytes]:
+        page.click(".keep summary")
+        found = {}
+        for entry in page.locator(".keep-list button").all():
+            with page.expect_download() as download:
+                entry.click()
+            path = tmp_path / "saved"
+            download.value.save_as(path)
+            found[download.value.suggested_filename] = path.read_bytes()
+        page.locator(".keep-box", has_text="Saved as").wait_for()
+        return found
+
+    return save_all
