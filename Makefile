@@ -61,6 +61,7 @@ bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes ben
 	$(BIN)/python benchmarks/bench_page.py
 	$(BIN)/python benchmarks/bench_survey.py
 	$(BIN)/python benchmarks/bench_ring.py
+	$(BIN)/python docs/scale.py --write
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -37,8 +37,9 @@ from head_measures import (
 
 from regard.transformer.assemble import SHIPPED, load_model
 from regard.transformer.model import Transformer
+from regard.transformer.naming import PLACES
 from regard.transformer.reader import read, read_all
-from regard.transformer.reading import PLACES, Reading
+from regard.transformer.reading import Reading
 from regard.transformer.roles import HEADS
 
 SEED_SENTENCES = (

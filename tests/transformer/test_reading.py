@@ -8,7 +8,7 @@ import pytest
 from regard.errors import ArgumentError
 from regard.inputs.subwords import Side, to_words
 from regard.transformer import Transformer, read
-from regard.transformer.reading import PLACES
+from regard.transformer.naming import PLACES
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
 

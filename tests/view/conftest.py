@@ -207,8 +207,10 @@ def saved(tmp_path: Path) -> Callable[[Any], dict[str, bytes]]:
 
     def save_all(page: Any) -> dict[str, bytes]:
         page.click(".keep summary")
+        entries = page.locator(".keep-list button")
+        entries.first.wait_for()  # the menu fills when it opens, a moment after the click
         found = {}
-        for entry in page.locator(".keep-list button").all():
+        for entry in entries.all():
             with page.expect_download() as download:
                 entry.click()
             path = tmp_path / "saved"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.self_attention.backends.ring.observation import RankObservation
 from regard.self_attention.observation import Observation
 from regard.self_attention.observe import observe_problem
 from regard.self_attention.tiles.columns import cut
@@ -26,6 +27,11 @@ def merge(first: Observation, second: Observation) -> Observation:
     >>> bool(np.allclose(both.received, observe(x, x, x).received))
     True
     """
+    if any(isinstance(part, RankObservation) for part in (first, second)):
+        raise ArgumentError(
+            "merge needs two observations of the same queries over different keys, and what a rank "
+            "of regard.distributed gets is of all keys already: put the ranks' rows side by side."
+        )
     if (first.leading, first.queries) != (second.leading, second.queries):
         raise ArgumentError(
             f"merge needs two observations of the same queries, but one has axes "
@@ -57,8 +63,9 @@ def _row_facts(
     facts: dict[str, Array] = {}
     parts = (first, second)
     if all("output" in part.facts for part in parts):
-        mixed = sum(s[..., None] * p.output for s, p in zip(shares, parts, strict=True))
-        facts["output"] = np.asarray(mixed, first.output.dtype)
+        outputs = [part.facts["output"] for part in parts]  # arrays, where seen.output is a tensor
+        mixed = sum(s[..., None] * output for s, output in zip(shares, outputs, strict=True))
+        facts["output"] = np.asarray(mixed, outputs[0].dtype)
     if all("entropy" in part.facts for part in parts):
         # The entropy of a part, plus what choosing that part adds.
         pairs = list(zip(shares, parts, strict=True))

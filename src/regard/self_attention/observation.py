@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, NotAskedError
 from regard.self_attention.profile import Profile
+from regard.self_attention.shown import Shown
 from regard.self_attention.tiles.plan import Cost
 from regard.self_attention.tiles.problem import LOG2_E, Array, Problem
 from regard.shapes import count
+
+if TYPE_CHECKING:
+    from regard.view.picture.picture import Picture
 
 Head = int | tuple[int, ...] | None
 
@@ -27,7 +31,7 @@ class Top(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Observation:
+class Observation(Shown):
     """Exact facts about n x n weights, in memory that grows with n; ``print`` it for a summary.
 
     ``parts`` hold the query and key that tiles are computed from, on demand.
@@ -39,11 +43,12 @@ class Observation:
     keys: int
     cost: Cost
     notes: tuple[str, ...] = ()
+    _tensor: Any = field(default=None, repr=False)  # the output, where torch tensors came in
 
     @property
-    def output(self) -> NDArray[Any]:
-        """Weighted sums of the values, (..., h, q, d_v)."""
-        return self._fact("output", "value")
+    def output(self) -> Any:
+        """Weighted sums of the values, (..., h, q, d_v); a torch tensor where those came in."""
+        return self._fact("output", "value") if self._tensor is None else self._tensor
 
     @property
     def logsumexp(self) -> NDArray[Any]:
@@ -99,9 +104,11 @@ class Observation:
         heads = self._heads(head)
         pieces, start = [], 0
         for part in self.parts:
-            inside = _clip(columns, start, part.sight.keys)
-            pieces.append(_weights(part, self.logsumexp, heads, rows, inside))
-            start += part.sight.keys
+            keys = part.sight.keys
+            known_hq = self.logsumexp.reshape(part.heads, self.queries)[heads, rows]
+            cut = part.cut(heads, rows, _clip(columns, start, keys))
+            pieces.append(_weights(*cut, known_hq * LOG2_E))
+            start += keys
         tile_hqk = np.concatenate(pieces, axis=-1)
         return (
             tile_hqk[0]
@@ -113,6 +120,12 @@ class Observation:
         """One query's weights on every key, (..., h, k), or (k,) of one head."""
         result: NDArray[Any] = self.tile(query, slice(None), head)[..., 0, :]
         return result
+
+    def picture(self, head: Head = None, **options: Any) -> "Picture":
+        """One head, the first unless given, to look at and to save: every weight or the map."""
+        from regard.view.picture.of import picture_of_observation
+
+        return picture_of_observation(self, head, options)
 
     def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
         """Write a .regard file: the facts, and with ``query_and_key`` what tiles need."""
@@ -154,12 +167,11 @@ class Observation:
         return slice(index, index + 1)
 
 
-def _weights(part: Problem, logsumexp: Array, heads: slice, rows: slice, columns: slice) -> Array:
+def _weights(part: Problem, heads: slice, rows: slice, columns: slice, known_hq: Array) -> Array:
     shape = (heads.stop - heads.start, rows.stop - rows.start, columns.stop - columns.start)
     tile_hqk = np.empty(shape, part.dtype)
     with np.errstate(all="ignore"):
         seen = part.scores(part.scaled_query(heads, rows), heads, rows, columns, out=tile_hqk)
-        known_hq = logsumexp.reshape(part.heads, part.sight.queries)[heads, rows] * LOG2_E
         known_hq = np.where(np.isfinite(known_hq), known_hq, np.inf)
         rounded_hq = known_hq.astype(part.dtype)
         tile_hqk -= rounded_hq[..., None]

@@ -1,12 +1,14 @@
 """Exact facts about all the weights, without ever holding them."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.errors import ArgumentError
+from regard.self_attention.backends.tensors import as_array, in_kind, is_tensor, on_device
 from regard.self_attention.observation import Observation
 from regard.self_attention.profile import Profile
 from regard.self_attention.tiles.arguments import pose
@@ -41,8 +43,9 @@ def observe(
     """Run attention and report what it attends to, exactly, in memory that grows with n.
 
     ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
-    ``entropy``, ``received`` and ``profile`` say what to report; 0 or False leaves it out and
-    saves its cost. The other arguments are those of ``attention``.
+    ``entropy``, ``received`` and ``profile`` say what to report; 0 or False saves its cost. The
+    other arguments are those of ``attention``. With torch tensors the output is one too; facts are
+    NumPy arrays, which leave a GPU when they are first read.
 
     Examples
     --------
@@ -53,10 +56,15 @@ def observe(
     >>> seen.entropy.round(3)
     array([1.053, 1.053, 1.037])
     """
-    wanted = Wanted(True, entropy, _check_top(top), _check_map(map), received, profile)
-    problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
-                   softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
-    return observe_problem(problem, wanted)
+    wanted = Wanted(True, entropy, check_top(top), check_map(map), received, profile)
+    arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
+                      "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    if on_device(query=query, key=key, value=value):
+        from regard.self_attention.backends.device.observe import observe_on_device
+
+        return observe_on_device(query, key, value, wanted, arguments)
+    seen = observe_problem(pose(query, key, value, **arguments), wanted)
+    return replace(seen, _tensor=in_kind(seen.output, query)) if is_tensor(query) else seen
 
 
 def observe_from_logsumexp(
@@ -84,10 +92,15 @@ def observe_from_logsumexp(
     >>> bool(np.allclose(again.received, seen.received))
     True
     """
-    keys = np.asarray(key)
+    wanted = Wanted(False, entropy, check_top(top), check_map(map), received, profile)
+    if on_device(query=query, key=key):
+        from regard.self_attention.backends.device.observe import observe_from_logsumexp_on_device
+
+        return observe_from_logsumexp_on_device(query, key, logsumexp, wanted, arguments)
+    keys = as_array(key)
     expect("key", keys, "... k d")
     problem = pose(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **arguments)
-    array = np.asarray(logsumexp, np.float64)
+    array = as_array(logsumexp).astype(np.float64)
     shape = (*problem.leading, problem.sight.queries)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
         raise ArgumentError(
@@ -95,24 +108,28 @@ def observe_from_logsumexp(
             + ("." if array.shape != shape else " and it has nan or +inf in it.")
         )
     known_hq = array.reshape(problem.heads, problem.sight.queries) * LOG2_E
-    wanted = Wanted(False, entropy, _check_top(top), _check_map(map), received, profile, known_hq)
-    return observe_problem(problem, wanted)
+    return observe_problem(problem, replace(wanted, log2_total_hq=known_hq))
 
 
 def observe_problem(problem: Problem, wanted: Wanted) -> Observation:
     """Choose a plan, run it, and gather the facts."""
     plan = choose(problem, wanted.columns)
-    gathered = _Gathered(problem, wanted)
+    return gather(problem, wanted, plan).observation(plan)
+
+
+def gather(problem: Problem, wanted: Wanted, plan: Plan) -> "Gathered":
+    """Run a plan; what belongs to columns is left as sums."""
+    gathered = Gathered(problem, wanted)
     if plan.name == "panel":
         _run_panels(plan, gathered)
     else:
         _run_tiles(plan, gathered)
     if plan.name == "two passes":
         _run_second_pass(plan, gathered)
-    return gathered.observation(plan)
+    return gathered
 
 
-class _Gathered:
+class Gathered:
     """Where units put what they found."""
 
     def __init__(self, problem: Problem, wanted: Wanted) -> None:
@@ -134,10 +151,8 @@ class _Gathered:
         if self.wanted.output:
             self.output_hqv[place] = rows.mean_output_hqv()
         if rows.best is not None:
-            self.weights_hqn[place], self.keys_hqn[place] = (
-                rows.best.values_hqn,
-                rows.best.columns_hqn,
-            )
+            self.weights_hqn[place] = rows.best.values_hqn
+            self.keys_hqn[place] = rows.best.columns_hqn
         if rows.given_hq is not None:
             _check_given(rows)
 
@@ -160,7 +175,7 @@ class _Gathered:
         # logsumexp stays float64: at 1e6 a float32 one is off by percents of every weight.
         for name in ("received", "map"):
             if name in shaped:
-                shaped[name] = shaped[name].astype(problem.dtype)
+                shaped[name] = shaped[name].astype(problem.dtype, copy=False)
         profile = None
         if columns.distance_hn is not None:
             profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
@@ -168,7 +183,7 @@ class _Gathered:
         return Observation(shaped, profile, (problem,), problem.sight.keys, spent)
 
 
-def _run_panels(plan: Plan, gathered: _Gathered) -> None:
+def _run_panels(plan: Plan, gathered: Gathered) -> None:
     problem, wanted, columns = gathered.problem, gathered.wanted, gathered.columns
 
     def work(unit: Unit, scratch: Scratch) -> ColumnPart:
@@ -179,7 +194,7 @@ def _run_panels(plan: Plan, gathered: _Gathered) -> None:
     run_in_order(plan.units(problem), work, lambda unit, part: columns.add(part))
 
 
-def _run_tiles(plan: Plan, gathered: _Gathered) -> None:
+def _run_tiles(plan: Plan, gathered: Gathered) -> None:
     problem, wanted = gathered.problem, gathered.wanted
 
     def work(unit: Unit, scratch: Scratch) -> None:
@@ -188,7 +203,7 @@ def _run_tiles(plan: Plan, gathered: _Gathered) -> None:
     run_in_order(plan.units(problem), work)
 
 
-def _run_second_pass(plan: Plan, gathered: _Gathered) -> None:
+def _run_second_pass(plan: Plan, gathered: Gathered) -> None:
     problem, columns = gathered.problem, gathered.columns
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
@@ -204,7 +219,7 @@ def _run_second_pass(plan: Plan, gathered: _Gathered) -> None:
 
 def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
     """The mean over the queries of a block that see anything, so that each row sums to 1."""
-    if not live_hq.size:
+    if not live_hq.size or sums_hrc.shape[1] == live_hq.shape[1]:  # of one query each
         return sums_hrc
     counts_hr = np.add.reduceat(live_hq, edges[:-1], axis=1, dtype=np.int64)
     sums_hrc /= np.maximum(counts_hr, 1)[..., None]
@@ -222,13 +237,15 @@ def _check_given(rows: Rows) -> None:
         )
 
 
-def _check_top(top: int) -> int:
+def check_top(top: int) -> int:
+    """How many best keys are wanted."""
     if not isinstance(top, int | np.integer) or top < 0:
         raise ArgumentError(f"top needs a whole number from 0 up, but it is {top!r}.")
     return int(top)
 
 
-def _check_map(map: int) -> int:
+def check_map(map: int) -> int:
+    """How many blocks a side the map may have."""
     if not isinstance(map, int | np.integer) or map < 0:
         raise ArgumentError(f"map needs a whole number from 0 up, but it is {map!r}.")
     return int(map)

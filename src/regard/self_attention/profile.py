@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.self_attention.tiles.problem import Array, Problem
+from regard.self_attention.tiles.sight import Sight
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,29 @@ class Profile:
         cls, problem: Problem, received_hk: Array, distance_hn: Array, live_hq: Array
     ) -> "Profile":
         """Means from the sums of a call; distances come in as key - query, ascending."""
-        sight = problem.sight
+        leading, dtype = problem.leading, problem.dtype
+        return cls.of_sums(problem.sight, leading, dtype, received_hk, distance_hn, live_hq)
+
+    @classmethod
+    def of_sums(
+        cls,
+        sight: Sight,
+        leading: tuple[int, ...],
+        dtype: np.dtype[Any],
+        received_hk: Array,
+        distance_hn: Array,
+        live_hq: Array,
+    ) -> "Profile":
+        """The same where the numbers lie elsewhere than in a Problem."""
         live_h = np.maximum(live_hq.sum(axis=1), 1)
         first_h = received_hk[:, :1].sum(axis=1) / live_h
         low = sight.offset - (sight.keys - 1)
         back = np.arange(low, low + distance_hn.shape[1])
         weight_hn = distance_hn[:, ::-1] / live_h[:, None]
         return cls(
-            first_h.astype(problem.dtype).reshape(problem.leading),
+            first_h.astype(dtype).reshape(leading),
             back,
-            weight_hn.astype(problem.dtype).reshape(*problem.leading, len(back)),
+            weight_hn.astype(dtype).reshape(*leading, len(back)),
         )
 
     def at(self, back: int) -> NDArray[Any]:
@@ -68,13 +82,20 @@ class Profile:
         """
         if not self.back.size:
             return []
-        reach = max(abs(int(self.back[0])), abs(int(self.back[-1])))
-        steps = [(2**i, 2 ** (i + 1) - 1) for i in range(reach.bit_length())]
-        bands = [*reversed(steps), (0, 0), *[(-a, -b) for a, b in steps]]
         found = []
-        for near, far in bands:
-            low, high = min(near, far), max(near, far)
-            inside = (self.back >= low) & (self.back <= high)
-            if inside.any():
-                found.append((near, far, self.weight[..., inside].sum(axis=-1)))
+        for near, far in bands(int(self.back[0]), int(self.back[-1])):
+            inside = (self.back >= min(near, far)) & (self.back <= max(near, far))
+            found.append((near, far, self.weight[..., inside].sum(axis=-1)))
         return found
+
+
+def bands(lowest: int, highest: int) -> list[tuple[int, int]]:
+    """Doubling distances (nearest, farthest) that touch a range of them, far back first.
+
+    >>> bands(-2, 4)
+    [(4, 7), (2, 3), (1, 1), (0, 0), (-1, -1), (-2, -3)]
+    """
+    reach = max(abs(lowest), abs(highest))
+    steps = [(2**i, 2 ** (i + 1) - 1) for i in range(reach.bit_length())]
+    every = [*reversed(steps), (0, 0), *[(-a, -b) for a, b in steps]]
+    return [x for x in every if min(x) <= highest and max(x) >= lowest]

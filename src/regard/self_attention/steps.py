@@ -16,6 +16,7 @@ from regard.self_attention.explain.in_words import read_row
 from regard.self_attention.explain.why import Why, why
 from regard.self_attention.export import as_dict
 from regard.self_attention.given import floats, named, projections
+from regard.self_attention.shown import ShownSteps
 from regard.self_attention.tiles.arguments import pose
 from regard.self_attention.tiles.problem import Window
 from regard.self_attention.tiles.sight import MaskRule, Sight, ruled
@@ -27,7 +28,7 @@ STAGES = ("x", "query", "key", "value", "scores", "scaled", "capped", "masked", 
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(ShownSteps):
     """Every stage of one self-attention under its name; absent stages are None.
 
     Shapes without a batch; with one, a leading axis b is added to each.
@@ -72,11 +73,6 @@ class Steps:
     def as_dict(self) -> dict[str, Any]:
         """Words, parameters and every stage as plain lists, unrounded; -inf as "-inf"."""
         return as_dict(self)
-
-    def __str__(self) -> str:
-        from regard.view.terminal import as_text
-
-        return as_text(self)
 
 
 def self_attention(

@@ -11,7 +11,7 @@ from regard.self_attention.observation import Observation
 from regard.self_attention.profile import Profile
 from regard.self_attention.tiles.arguments import pose
 from regard.self_attention.tiles.plan import Cost
-from regard.self_attention.tiles.problem import Array
+from regard.self_attention.tiles.problem import Array, Problem
 
 FORMAT = "regard observation"
 VERSION = 1
@@ -28,14 +28,8 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
     arguments: list[dict[str, Any]] = []
     notes = list(seen.notes)
     for index, part in enumerate(seen.parts if query_and_key else ()):
-        if callable(part.arguments["mask"]):
-            raise FileError(
-                f"{path} cannot hold query and key: their mask is a function, which no file can "
-                "hold. Save without query_and_key."
-            )
-        arrays |= _part_arrays(index, part)
-        arguments.append({x: part.arguments[x] for x in ("causal", "offset", "window", "softcap")})
-        arguments[-1]["scale"] = part.scale
+        arguments.append(part_arguments(part, path))
+        arrays |= part_arrays(index, part)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -43,7 +37,7 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
         "cost": vars(seen.cost),
         "notes": notes,
         "parts": arguments,
-        "contents": {name: _described(array) for name, array in arrays.items()},
+        "contents": {name: described(array) for name, array in arrays.items()},
     }
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     save_file(contiguous, path, metadata={"regard": json.dumps(header, default=int)})
@@ -51,22 +45,29 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
 
 def load(path: str | Path) -> Observation:
     """Read a .regard file; tiles and rows work if query and key were saved with it."""
-    header, arrays = _read(Path(path))
+    header, arrays = read_file(Path(path))
     profile = None
     if "profile.first" in arrays:
         profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
-    parts = tuple(
-        _problem(
-            arguments, {x: arrays.get(f"part.{i}.{x}") for x in ("query", "key", "mask", "lengths")}
-        )
-        for i, arguments in enumerate(header["parts"])
-    )
+    parts = tuple(part_problem(given, arrays, i) for i, given in enumerate(header["parts"]))
     facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
     cost, notes = Cost(**header["cost"]), tuple(header["notes"])
     return Observation(facts, profile, parts, header["keys"], cost, notes)
 
 
-def _part_arrays(index: int, part: Any) -> dict[str, Array]:
+def part_arguments(part: Problem, path: Path) -> dict[str, Any]:
+    """What tiles need beside query and key, as JSON can hold it."""
+    if callable(part.arguments["mask"]):
+        raise FileError(
+            f"{path} cannot hold query and key: their mask is a function, which no file can "
+            "hold. Save without query_and_key."
+        )
+    given = {x: part.arguments[x] for x in ("causal", "offset", "window", "softcap")}
+    return given | {"scale": part.scale}
+
+
+def part_arrays(index: int, part: Problem) -> dict[str, Array]:
+    """Query and key in the caller's shapes, mask and lengths where there are any."""
     sight, leading = part.sight, part.leading
     kv_leading = (*leading[:-1], leading[-1] // part.group) if leading else ()
     arrays = {
@@ -80,16 +81,22 @@ def _part_arrays(index: int, part: Any) -> dict[str, Array]:
     return {f"part.{index}.{name}": array for name, array in arrays.items()}
 
 
-def _problem(arguments: dict[str, Any], arrays: dict[str, Array | None]) -> Any:
-    query, key = arrays["query"], arrays["key"]
+def part_problem(arguments: dict[str, Any], arrays: dict[str, Array], index: int) -> Problem:
+    """What ``part_arguments`` and ``part_arrays`` were made of."""
+    query, key, mask, lengths = (
+        arrays.get(f"part.{index}.{x}") for x in ("query", "key", "mask", "lengths")
+    )
     if query is None or key is None:
         raise FileError("the file promises query and key, but does not hold them.")
-    window = tuple(arguments.pop("window")) if arguments["window"] else arguments.pop("window")
-    return pose(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), window=window,
-                mask=arrays["mask"], lengths=arrays["lengths"], **arguments)  # fmt: skip
+    window = tuple(arguments["window"]) if arguments["window"] else None
+    given = arguments | {"window": window, "mask": mask, "lengths": lengths}
+    return pose(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **given)
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+def read_file(
+    path: Path, kind: str = FORMAT, version: int = VERSION
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header of a file of this kind, and all its arrays."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -98,7 +105,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             header = json.loads(metadata.get("regard", "null"))
-            _check_header(header, path)
+            check_header(header, path, kind, version)
             return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise FileError(
@@ -107,17 +114,19 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         ) from None
 
 
-def _check_header(header: Any, path: Path) -> None:
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VERSION) -> None:
+    """A header of this kind of file, and of a version that this regard can read."""
+    if not isinstance(header, dict) or header.get("format") != kind:
         raise FileError(
             f"{path} is a safetensors file, but not a .regard one: it has no such header."
         )
-    if header["version"] > VERSION:
+    if header["version"] > version:
         raise FileError(
-            f"{path} has version {header['version']} and this regard reads up to {VERSION}: "
+            f"{path} has version {header['version']} and this regard reads up to {version}: "
             "update regard."
         )
 
 
-def _described(array: Array) -> dict[str, Any]:
+def described(array: Array) -> dict[str, Any]:
+    """Shape and dtype, for the header."""
     return {"shape": list(array.shape), "dtype": str(array.dtype)}

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from regard.self_attention.backends.tensors import in_kind, on_device
 from regard.self_attention.tiles.arguments import pose
 from regard.self_attention.tiles.plan import Unit, choose
 from regard.self_attention.tiles.problem import Window
@@ -25,13 +26,14 @@ def attention(
     softcap: float | None = None,
     scale: float | None = None,
     lengths: ArrayLike | None = None,
-) -> NDArray[Any]:
+) -> Any:
     """Mix the values by how much each query looks at each key, in memory that grows with n.
 
     Parameters
     ----------
     query : (..., h, q, d), key : (..., h_kv, k, d), value : (..., h_kv, k, d_v)
-        float16, float32 or float64. Arrays with two axes are one head; h_kv divides h.
+        float16, float32 or float64. Arrays with two axes are one head; h_kv divides h. torch
+        tensors too (also bfloat16): on the CPU without a copy, on a GPU by its own kernels.
     mask : bool (True = may look), or float (added to the scores), to broadcast to (..., h, q, k);
         or a function of (query positions, key positions) giving a bool tile.
     causal, offset : key j is seen by query i when j <= i + offset.
@@ -43,7 +45,8 @@ def attention(
     Returns
     -------
     output : (..., h, q, d_v)
-        In the dtype of the input. A query that may look at nothing gets 0.
+        In the dtype of the input, a tensor where tensors came in (no gradient passes through).
+        A query that may look at nothing gets 0.
 
     Examples
     --------
@@ -52,8 +55,13 @@ def attention(
     array([[1.  , 0.  ],
            [0.33, 0.67]])
     """
-    problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
-                   softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
+    arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
+                      "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    if on_device(query=query, key=key, value=value):
+        from regard.self_attention.backends.device.observe import attention_on_device
+
+        return attention_on_device(query, key, value, arguments)
+    problem = pose(query, key, value, **arguments)
     plan = choose(problem, columns_wanted=False)
     wanted = Wanted()
     shape = (problem.heads, problem.sight.queries, problem.value_gkv.shape[-1])
@@ -64,4 +72,4 @@ def attention(
         output_hqv[unit.heads, unit.rows] = rows.mean_output_hqv()
 
     run_in_order(plan.units(problem), work)
-    return output_hqv.reshape(*problem.leading, *shape[1:])
+    return in_kind(output_hqv.reshape(*problem.leading, *shape[1:]), query)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
     """Everything a reading holds; weights are (layer, head, query, key), first layer first."""
-    from regard.transformer.reading import CAUTION, PLACES
+    from regard.transformer.naming import PLACES
+    from regard.transformer.reading import CAUTION
 
     told = reading.telling()
     return {

@@ -41,10 +41,11 @@ class Looked:
 
     def output(self) -> Array:
         """output_bhqd: the weighted sums of each head."""
-        return attention(
+        output_bhqd: Array = attention(
             self.query_bhqd, self.key_bhkd, self.value_bhkd,
             causal=self.causal, lengths=self.lengths_b,
         )  # fmt: skip
+        return output_bhqd
 
     def weights(self) -> Array:
         """weights_bhqk, in full: fit for sentences."""

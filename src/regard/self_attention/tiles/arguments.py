@@ -1,14 +1,22 @@
 """The arguments of attention and observe, checked once; what is wrong is said in one sentence."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import ArgumentError, ShapeError
+from regard.self_attention.backends.tensors import as_array, unless_tensor
 from regard.self_attention.tiles.problem import LOG2_E, Array, Problem, Window
 from regard.self_attention.tiles.sight import Mask, MaskRule, Sight
+from regard.self_attention.tiles.sizes import (
+    compute_dtype,
+    is_bounded,
+    largest_bias,
+    largest_norm,
+)
 from regard.shapes import count, expect
 
 
@@ -26,31 +34,46 @@ def pose(
     lengths: ArrayLike | None = None,
 ) -> Problem:
     """Check every argument, and hold what the engine reads."""
-    arrays = {"query": np.asarray(query), "key": np.asarray(key), "value": np.asarray(value)}
+    arrays = {"query": as_array(query), "key": as_array(key), "value": as_array(value)}
+    mask, lengths = unless_tensor(mask), unless_tensor(lengths)
     arguments = {"mask": mask, "causal": causal, "offset": offset, "window": window,
                  "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    return hold(arrays, measure(arrays), arguments)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What must be known of query, key and value together before any part of them is computed.
+
+    Where a rank holds a slice of the tokens, the extents of all ranks make that of the whole.
+    """
+
+    dtype: np.dtype[Any]
+    leading: tuple[int, ...]
+    queries: int
+    keys: int
+    sizes: dict[str, float]  # a bound on the length of a row of each
+
+
+def measure(arrays: dict[str, Array]) -> Extent:
+    """Check the arrays, and say how large they and their numbers are."""
     dtype = _check_dtypes(arrays)
     leading = _check_shapes(**arrays)
-    queries, width = arrays["query"].shape[-2:]
-    keys = arrays["key"].shape[-2]
-    left, right = _band(causal, window)
-    sight = Sight(
-        leading=leading,
-        queries=queries,
-        keys=keys,
-        offset=_check_offset(offset, queries, keys, left is not None or right is not None),
-        left=left,
-        right=right,
-        mask=_check_mask(mask, (*leading, queries, keys)),
-        lengths_h=_check_lengths(lengths, leading, keys),
-    )
-    scale = _check_positive("scale", scale) or 1 / math.sqrt(max(1, width))
-    softcap = _check_positive("softcap", softcap)
-    sizes = {name: _largest_norm(name, array) for name, array in arrays.items()}
+    sizes = {name: largest_norm(name, array) for name, array in arrays.items()}
+    return Extent(dtype, leading, arrays["query"].shape[-2], arrays["key"].shape[-2], sizes)
+
+
+def hold(arrays: dict[str, Array], whole: Extent, arguments: dict[str, Any]) -> Problem:
+    """Check the arguments beside the arrays; what follows from numbers follows from the whole."""
+    mask, sizes = arguments["mask"], whole.sizes
+    scale = _check_positive("scale", arguments["scale"])
+    scale = scale or 1 / math.sqrt(max(1, arrays["query"].shape[-1]))
+    softcap = _check_positive("softcap", arguments["softcap"])
+    sight = _sight(whole, arguments)
     bound = scale * sizes["query"] * sizes["key"] * LOG2_E
     if bound >= 2.0**999:
         raise ArgumentError("query and key are too large: their products overflow float64.")
-    compute = _compute_dtype(dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
+    compute = compute_dtype(whole.dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
     flat = {x: np.asarray(a, compute) for x, a in arrays.items()}
     flat = {x: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for x, a in flat.items()}
     bound = min(bound, softcap * LOG2_E) if softcap else bound
@@ -58,13 +81,41 @@ def pose(
         query_hqd=flat["query"],
         key_gkd=flat["key"],
         value_gkv=flat["value"],
-        leading=leading,
+        leading=whole.leading,
         sight=sight,
         scale=scale,
         softcap=softcap,
-        output_dtype=dtype,
-        bounded=_is_bounded(bound + _largest_bias(mask) * LOG2_E, sizes["value"], compute),
+        output_dtype=whole.dtype,
+        bounded=is_bounded(bound + largest_bias(mask) * LOG2_E, sizes["value"], compute),
         arguments=arguments,
+    )
+
+
+def pose_shapes(
+    arrays: dict[str, Any], arguments: dict[str, Any]
+) -> tuple[Sight, float, float | None]:
+    """As pose where numbers cannot be looked at: sight, scale and softcap, from shapes alone."""
+    leading = _check_shapes(**arrays)
+    queries, keys = arrays["query"].shape[-2], arrays["key"].shape[-2]
+    sight = _sight(Extent(np.dtype(np.float32), leading, queries, keys, {}), arguments)
+    scale = _check_positive("scale", arguments["scale"])
+    scale = scale or 1 / math.sqrt(max(1, arrays["query"].shape[-1]))
+    return sight, scale, _check_positive("softcap", arguments["softcap"])
+
+
+def _sight(whole: Extent, arguments: dict[str, Any]) -> Sight:
+    queries, keys = whole.queries, whole.keys
+    left, right = _band(arguments["causal"], arguments["window"])
+    banded = left is not None or right is not None
+    return Sight(
+        leading=whole.leading,
+        queries=queries,
+        keys=keys,
+        offset=_check_offset(arguments["offset"], queries, keys, banded),
+        left=left,
+        right=right,
+        mask=_check_mask(arguments["mask"], (*whole.leading, queries, keys)),
+        lengths_h=_check_lengths(arguments["lengths"], whole.leading, keys),
     )
 
 
@@ -175,57 +226,3 @@ def _check_positive(name: str, number: float | None) -> float | None:
     if number is not None and not (math.isfinite(number) and number > 0):
         raise ArgumentError(f"{name} needs a finite number above 0, but it is {number!r}.")
     return None if number is None else float(number)
-
-
-def _largest_norm(name: str, array: Array) -> float:
-    """A bound on the length of a row; the same pass finds NaN and infinity.
-
-    Of value only the order of magnitude matters, so the length of all rows together will do.
-    """
-    if array.size == 0:
-        return 0.0
-    with np.errstate(all="ignore"):
-        wide = array.astype(np.float32) if array.dtype == np.float16 else array
-        rows = wide.reshape(1, -1) if name == "value" else wide
-        largest = float(np.vecdot(rows, rows).max())
-        if 2.0**-99 < largest < math.inf:  # squares of smaller numbers may have underflowed
-            return math.sqrt(largest)
-    bad = ~np.isfinite(array)
-    if bad.any():
-        place = [int(i) for i in np.unravel_index(int(bad.argmax()), array.shape)]
-        found = array[tuple(place)]
-        raise ArgumentError(
-            f"{name} has {found} at {place}: attention needs finite numbers. "
-            "If it stands for padding, use lengths or mask instead."
-        )
-    return float(np.abs(array).max()) * math.sqrt(array.shape[-1])
-
-
-def _compute_dtype(
-    dtype: np.dtype[Any], bound: float, scale: float, softcap: float
-) -> np.dtype[Any]:
-    """float64 stays; anything else is float32, unless a number would overflow or vanish there."""
-    tame = max(bound, bound / softcap) < 2.0**99
-    tame &= all(2.0**-99 < factor < 2.0**99 for factor in (scale, softcap, scale / softcap))
-    return np.dtype(np.float32 if dtype != np.float64 and tame else np.float64)
-
-
-def _largest_bias(mask: ArrayLike | MaskRule | None) -> float:
-    """The largest finite size in a float mask, found in slices so that no second mask is made."""
-    if mask is None or callable(mask) or np.asarray(mask).dtype == bool:
-        return 0.0
-    flat = np.asarray(mask).reshape(-1)
-    slices = (flat[i : i + 2**20] for i in range(0, flat.size, 2**20))
-    return max((float(np.abs(x, where=x != -np.inf, out=np.zeros_like(x)).max()) for x in slices),
-               default=0.0)  # fmt: skip
-
-
-def _is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
-    """Whether 2^t can be summed as it stands, no row's maximum being subtracted first.
-
-    By Cauchy and Schwarz no score exceeds the bound. With a bound of 40 and values between 2^-64
-    and 2^64 every product stays 20 bits away from both ends of float32; float64 has ten times that.
-    """
-    room = 40 if dtype == np.float32 else 400
-    tame = value_size == 0 or abs(math.log2(value_size)) <= room + 24
-    return bound <= room and tame

@@ -44,14 +44,17 @@ class ColumnSums:
         heads, sight = self.problem.heads, self.problem.sight
         self.received_hk = np.zeros((heads, sight.keys))
         if self.wanted.map:
-            edges = self.row_edges, self.column_edges
-            self.map_hrc = np.zeros((heads, len(edges[0]) - 1, len(edges[1]) - 1))
+            shape = (heads, len(self.row_edges) - 1, len(self.column_edges) - 1)
+            # A cell that is one weight is written once: nothing is added up in it.
+            self.map_hrc = np.zeros(shape, self.problem.dtype if self.single else np.float64)
         if self.wanted.profile:
             self.distance_hn = np.zeros((heads, max(0, sight.queries + sight.keys - 1)))
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
         """Where the map's blocks of queries begin and end."""
+        if self.wanted.row_edges is not None:
+            return self.wanted.row_edges
         return blocks(self.problem.sight.queries, self.wanted.map)
 
     @cached_property
@@ -61,12 +64,22 @@ class ColumnSums:
             return self.wanted.edges
         return blocks(self.problem.sight.keys, self.wanted.map)
 
+    @cached_property
+    def single(self) -> bool:
+        """Whether every block of the map is one query and one key, so that it is the weights."""
+        sight = self.problem.sight
+        sizes = len(self.row_edges) - 1, len(self.column_edges) - 1
+        return sizes == (sight.queries, sight.keys)
+
     def part(self, unit: Unit, panel: Panel, inverse_hq: Array) -> ColumnPart:
         """Sum the weights e * inverse of a panel; products do it, no weight is written down."""
         distance_hn = None
         if self.wanted.profile:
             distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
-        if not self.wanted.map:
+        if self.map_hrc is not None and self.single:
+            place = self.map_hrc[unit.heads, unit.rows, panel.columns]
+            np.multiply(panel.e_hqk, inverse_hq[..., None], out=place)
+        if self.map_hrc is None or self.single:
             received_hk = (inverse_hq[:, None, :] @ panel.e_hqk)[:, 0]
             return ColumnPart(unit, panel.columns, received_hk, None, distance_hn)
         edges, _ = cut(self.row_edges, unit.rows)

@@ -74,7 +74,9 @@ def choose(problem: Problem, columns_wanted: bool) -> Plan:
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
     if rows < PANEL_ROWS and rows < queries:
         return _tiles("two passes", problem)
-    rows = max(1, min(rows // 32 * 32 or rows, _block_rows(problem), queries))
+    # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
+    most = min(_block_rows(problem), max(PANEL_ROWS, keys // 8))
+    rows = max(1, min(rows // 32 * 32 or rows, most, queries))
     return Plan("panel", _heads_together(problem, rows * keys, PANEL), rows, COLUMNS)
 
 

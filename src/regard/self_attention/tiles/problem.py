@@ -54,6 +54,15 @@ class Problem:
         """A score below every possible one, finite so that no arithmetic makes NaN of it."""
         return -(2.0 ** (100 if self.dtype == np.float32 else 1000))
 
+    def cut(
+        self, heads: slice, rows: slice, columns: slice
+    ) -> tuple["Problem", slice, slice, slice]:
+        """Where a rectangle is to be computed from, and its place there.
+
+        Here that is the whole; what lies on a device hands over the rectangle alone.
+        """
+        return self, heads, rows, columns
+
     def shared(self, array_gkx: Array, heads: slice, columns: slice) -> Array:
         """Keys or values (h, k, .) of these query heads: a view for one head, else gathered."""
         chosen: Any = heads

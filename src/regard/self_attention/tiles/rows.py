@@ -26,6 +26,7 @@ class Wanted:
     profile: bool = False
     log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
     edges: Array | None = None  # where the map's blocks of keys begin and end, if not evenly
+    row_edges: Array | None = None  # the same of queries
 
     @property
     def columns(self) -> bool:
@@ -105,6 +106,11 @@ class Rows:
         if value_hkv is not None:
             self.output_hqv += e_hqk @ value_hkv
 
+    def settle(self) -> None:
+        """After the last key: best scores become weights."""
+        if self.best is not None:
+            self.best.become_weights(self.shift_hq, self.inverse_hq())
+
     def raise_shift(self, highest_hq: Array) -> None:
         """Move the shift up to a new maximum; what was summed is scaled down to match."""
         shift_hq = np.maximum(self.shift_hq, highest_hq)
@@ -123,6 +129,19 @@ def stream_rows(problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratc
     elsewhere a running maximum is.
     """
     rows = Rows.none_seen(problem, unit, wanted)
+    stream_past(rows, problem, plan, unit, wanted, scratch)
+    rows.settle()
+    return rows
+
+
+def stream_past(
+    rows: Rows, problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch,
+    first: int = 0,
+) -> None:  # fmt: skip
+    """Add the keys of a problem to rows that may have seen others; ``first`` is the first's place.
+
+    The problems must agree in dtype and in whether they are bounded.
+    """
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
     for columns in tiles(problem, plan, unit):
         shape = (*rows.shift_hq.shape, columns.stop - columns.start)
@@ -131,7 +150,7 @@ def stream_rows(problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratc
         if rows.best is not None:
             if seen is not None:
                 problem.hide(t_hqk, seen)
-            rows.best.update(t_hqk, columns.start)
+            rows.best.update(t_hqk, first + columns.start)
         if not problem.bounded:
             rows.raise_shift(t_hqk.max(axis=-1))
             t_hqk -= rows.shift_hq[..., None]
@@ -139,9 +158,6 @@ def stream_rows(problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratc
         problem.exponential(t_hqk, seen, out=e_hqk)
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
         rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
-    if rows.best is not None:
-        rows.best.become_weights(rows.shift_hq, rows.inverse_hq())
-    return rows
 
 
 def tiles(problem: Problem, plan: Plan, unit: Unit) -> Iterator[slice]:

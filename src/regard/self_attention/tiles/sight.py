@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,25 @@ class Sight:
     right: int | None = None
     mask: Mask = None
     lengths_h: NDArray[np.int64] | None = None
+
+    def part(self, rows: slice, columns: slice) -> "Sight":
+        """What some of the queries see of some of the keys, both counted from 0 again.
+
+        >>> Sight((1,), queries=8, keys=8, right=0).part(slice(4, 8), slice(2, 6)).offset
+        2
+        """
+        mask = self.mask
+        if mask is not None:
+            mask = _moved(mask, rows, columns) if callable(mask) else mask[..., rows, columns]
+        keys, lengths_h = columns.stop - columns.start, self.lengths_h
+        return replace(
+            self,
+            queries=rows.stop - rows.start,
+            keys=keys,
+            offset=self.offset + rows.start - columns.start,
+            mask=mask,
+            lengths_h=None if lengths_h is None else np.clip(lengths_h - columns.start, 0, keys),
+        )
 
     def reach(self, heads: slice, rows: slice) -> slice:
         """The range of keys outside which none of these queries sees anything.
@@ -165,6 +184,11 @@ def ruled(rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
         f"mask, a function, needs to give bool values that broadcast to {shape}, "
         f"but it gave dtype {tile_qk.dtype} and shape {tile_qk.shape}."
     )
+
+
+def _moved(rule: MaskRule, rows: slice, columns: slice) -> MaskRule:
+    """The same rule for a part of the sequence, which counts its own positions from 0."""
+    return lambda at_q, at_k: rule(at_q + rows.start, at_k + columns.start)
 
 
 def _band_tile(

@@ -1,0 +1,150 @@
+"""What watching costs: a BERT-size encoder under its own sdpa, watched, and eager with weights.
+
+One run times all of them in turns, on the same random parameters and the same text. ``watch`` gives
+entropy, received, best 16, map of up to 512 blocks, distances and the measures of the head report;
+eager gives the weights themselves and nothing about them.
+"""
+
+import argparse
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from machine import RESULTS, best_of, describe, write
+from transformers import BertConfig, BertModel
+
+import regard
+
+LENGTHS = (128, 512, 1024, 4096)
+LAYERS = 6
+ROOT = Path(__file__).parents[1]
+
+
+def encoder(tokens: int) -> BertModel:
+    """Six layers of BERT's size, parameters random: time does not depend on them."""
+    torch.manual_seed(0)
+    sizes = {"num_hidden_layers": LAYERS, "max_position_embeddings": max(512, tokens)}
+    return BertModel(BertConfig(**sizes)).eval()
+
+
+def text(tokens: int) -> torch.Tensor:
+    """Numbers of words of this project's documents, so that words repeat as words do."""
+    files = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
+    words = re.findall(r"\w+|\S", " ".join(path.read_text(encoding="utf-8") for path in files))
+    numbers: dict[str, int] = {}
+    ids = [numbers.setdefault(word.lower(), 1000 + len(numbers)) for word in words]
+    return torch.tensor(np.resize(ids, tokens))[None]
+
+
+def watched(model: BertModel, ids: torch.Tensor) -> regard.Seen:
+    """One forward, everything seen."""
+    with regard.watch(model) as seen:
+        model(ids)
+    return seen
+
+
+def eager(model: BertModel, ids: torch.Tensor) -> object:
+    """One forward with all the weights."""
+    model.set_attn_implementation("eager")
+    try:
+        return model(ids, output_attentions=True)
+    finally:
+        model.set_attn_implementation("sdpa")
+
+
+def measure(tokens: int, seconds: float) -> dict[str, float | int]:
+    """Times of the three in turns."""
+    model, ids = encoder(tokens), text(tokens)
+    calls = {
+        "sdpa": lambda: model(ids),
+        "watch": lambda: watched(model, ids),
+        "eager": lambda: eager(model, ids),
+    }
+    with torch.no_grad():
+        times = best_of(calls, seconds, least=3)
+    return {
+        "tokens": tokens,
+        **{f"{name}_ms": round(1e3 * best, 2) for name, best in times.items()},
+        "watch_to_sdpa": round(times["watch"] / times["sdpa"], 3),
+        "eager_to_watch": round(times["eager"] / times["watch"], 3),
+    }
+
+
+def peak(kind: str, tokens: int) -> float:
+    """Peak resident memory in MB beyond the model's, of one call in a fresh process."""
+    command = [sys.executable, __file__, "--peak", kind, str(tokens)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(answer.stdout.split()[-1])
+
+
+def show_peak(kind: str, tokens: int) -> None:
+    """In the fresh process: the model first, then the call."""
+    model, ids = encoder(tokens), text(tokens)
+    calls = {"sdpa": model, "watch": watched, "eager": eager}
+    with torch.no_grad():
+        model(ids[:, :16])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        kept = model(ids) if kind == "sdpa" else calls[kind](model, ids)
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert kept is not None
+    print(round((after - before) / 1024, 1))
+
+
+def table(rows: list[dict[str, float | int]], peaks: list[dict[str, float | int]]) -> str:
+    """The rows as Markdown."""
+    lines = [
+        "| tokens | sdpa | watched | to sdpa | eager with weights | to watched |",
+        "|--:|--:|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {row['tokens']:,} | {row['sdpa_ms']:,.0f} ms | {row['watch_ms']:,.0f} ms | "
+        f"{row['watch_to_sdpa']:.2f} x | {row['eager_ms']:,.0f} ms | "
+        f"{row['eager_to_watch']:.2f} x |"
+        for row in rows
+    ]
+    lines += [
+        f"\nPeak memory at {x['tokens']:,} tokens, beyond the model: sdpa {x['sdpa']:,.0f} MB, "
+        f"watched {x['watch']:,.0f} MB, eager with weights {x['eager']:,.0f} MB."
+        for x in peaks
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print as it comes, save at the end."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="only see that it works")
+    parser.add_argument("--seconds", type=float, default=8.0, help="least time for each length")
+    parser.add_argument("--peak", nargs=2, metavar=("KIND", "TOKENS"), help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    torch.set_num_threads(len(__import__("os").sched_getaffinity(0)))
+    if chosen.peak:
+        show_peak(chosen.peak[0], int(chosen.peak[1]))
+        return
+    lengths, seconds = ((64, 128), 0.0) if chosen.quick else (LENGTHS, chosen.seconds)
+    rows = []
+    for tokens in lengths:
+        rows.append(measure(tokens, seconds))
+        print(rows[-1], flush=True)
+    last = lengths[-1]
+    peaks = [{"tokens": last, **{kind: peak(kind, last) for kind in ("sdpa", "watch", "eager")}}]
+    print(table(rows, peaks))
+    if chosen.quick:
+        return
+    machine = describe()
+    path = write("watch", {"torch": torch.__version__, "layers": LAYERS, "rows": rows,
+                           "memory": peaks})  # fmt: skip
+    (RESULTS / "watch.md").write_text(
+        f"BERT's size, {LAYERS} layers of 12 heads, random parameters; {machine['cores']} cores of "
+        f"{machine['processor']}, PyTorch {torch.__version__}, {machine['date']}; best of several."
+        f"\n\n{table(rows, peaks)}\n"
+    )
+    print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""One sequence over several processes: every rank of torch.distributed holds a slice of it.
+
+A program for ``torchrun --nproc-per-node 4 program.py``::
+
+    import regard, torch.distributed as dist
+    dist.init_process_group("gloo")
+    query, key, value = (regard.distributed.cut(whole, layout="zigzag") for whole in arrays)
+    seen = regard.distributed.observe(query, key, value, layout="zigzag", causal=True)
+    print(seen)     # this rank's queries and keys
+
+What it costs and where it stops scaling: docs/scale.md.
+
+>>> import regard
+>>> regard.distributed.positions(8, rank=0, ranks=2, layout="zigzag")
+array([0, 1, 6, 7])
+"""
+
+from importlib.util import find_spec
+
+from regard.errors import BackendError
+
+if find_spec("torch") is None:
+    raise BackendError("regard.distributed needs torch: pip install 'regard[models]'.")
+
+from regard.self_attention.backends.ring.layout import positions
+from regard.self_attention.backends.ring.observation import RankObservation
+from regard.self_attention.backends.ring.observe import observe
+from regard.self_attention.backends.ring.session import cut
+
+__all__ = ["RankObservation", "cut", "observe", "positions"]

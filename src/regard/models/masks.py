@@ -1,0 +1,151 @@
+"""The mask of a Hugging Face model as a description, so that nothing of size n x n is made.
+
+transformers asks a registered function for the mask of a call, once a forward. What is given back
+here is not a tensor but what it would have been made of; the attention function reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+Band = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """Which keys the queries of one forward may see, before anybody has drawn it as a matrix.
+
+    Queries stand at ``query_start`` and on, keys at ``key_start`` and on; ``arguments`` are what
+    transformers gave, from which the model's own kind of mask can be made.
+    """
+
+    arguments: dict[str, Any] = field(repr=False)
+    made: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    ndim = 4  # some models ask before they pass a mask on
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """As the matrix would have it: sentences, 1, queries, keys."""
+        a = self.arguments
+        return (int(a["batch_size"]), 1, int(a["q_length"]), int(a["kv_length"]))
+
+    def contiguous(self) -> Described:
+        """As ``generate`` asks of a mask that it makes beforehand."""
+        return self
+
+    @property
+    def query_start(self) -> int:
+        """The position of the first query."""
+        return int(self.arguments["q_offset"])
+
+    @property
+    def key_start(self) -> int:
+        """The position of the first key; above 0 where a cache has let the oldest go."""
+        return int(self.arguments["kv_offset"])
+
+    @cached_property
+    def real_bk(self) -> NDArray[np.bool_] | None:
+        """Which positions are no padding, from position 0 on; None where all are real."""
+        padding = self.arguments.get("attention_mask")
+        if padding is None:
+            return None
+        real_bk: NDArray[np.bool_] = padding.detach().cpu().numpy().astype(bool)
+        return None if real_bk.all() else real_bk
+
+    @cached_property
+    def band(self) -> Band | None:
+        """(left, right) as in ``window``; None where the rule is of another kind."""
+        return band_of(self.arguments["mask_function"])
+
+    def rule(self, sentence: int) -> Callable[[NDArray[np.intp], NDArray[np.intp]], Any]:
+        """The mask function of one sentence for positions of queries and keys, as regard's mask."""
+        import torch
+
+        function = self.arguments["mask_function"]
+        if self.arguments.get("use_vmap"):
+            for places in ((None, None, None, 0), (None, None, 0, None)):
+                function = torch.vmap(function, in_dims=places)
+
+        def visible(query: NDArray[np.intp], key: NDArray[np.intp]) -> Any:
+            rows, columns = torch.from_numpy(query), torch.from_numpy(key)
+            if self.arguments.get("use_vmap"):
+                rows, columns = rows[:, 0], columns[0]
+            found = function(torch.tensor(sentence), torch.tensor(0), rows, columns)
+            return found.expand(query.shape[0], key.shape[1]).numpy()
+
+        return visible
+
+    def own(self, implementation: str) -> Any:
+        """The mask as the model's own attention takes it, made once."""
+        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+
+        if implementation not in self.made:
+            make = ALL_MASK_ATTENTION_FUNCTIONS[implementation]
+            self.made[implementation] = make(**self.arguments)
+        return self.made[implementation]
+
+    def own_rows(self, implementation: str, rows: list[int]) -> torch.Tensor:
+        """The model's own mask for a few rows of queries alone, (b, 1, rows, k)."""
+        import torch
+        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+
+        make = ALL_MASK_ATTENTION_FUNCTIONS[implementation]
+        skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        made = [
+            make(**self.arguments | skips | {"q_length": 1, "q_offset": self.query_start + row})
+            for row in rows
+        ]
+        return torch.cat(made, dim=2)
+
+
+def describe(**arguments: Any) -> Described:
+    """The mask function that is registered with transformers."""
+    given = arguments.get("attention_mask")
+    if isinstance(given, Described):
+        return given
+    # A cache of fixed size gives a tensor that it goes on counting with: its number is needed now.
+    starts = {name: int(arguments.get(name, 0)) for name in ("q_offset", "kv_offset")}
+    return Described(arguments | starts)
+
+
+def band_of(function: Callable[..., Any]) -> Band | None:
+    """Read a mask function of transformers as a band around each query, where it is one.
+
+    The functions are told by name and by what they close over: there is nothing else to go by.
+    """
+    name = getattr(function, "__qualname__", "")
+    if name == "causal_mask_function":
+        return (None, 0)
+    if name == "bidirectional_mask_function":
+        return (None, None)
+    if name == "sliding_window_overlay.<locals>.inner_mask":
+        return (_held(function, "sliding_window") - 1, None)
+    if name == "sliding_window_bidirectional_overlay.<locals>.inner_mask":
+        reach = _held(function, "sliding_window")
+        return (reach, reach)
+    if name == "and_masks.<locals>.and_mask":
+        bands = [band_of(part) for part in _held(function, "mask_functions")]
+        known = [band for band in bands if band is not None]
+        if len(known) == len(bands):
+            return _least(left for left, _ in known), _least(right for _, right in known)
+    return None
+
+
+def _held(function: Callable[..., Any], name: str) -> Any:
+    code: Any = function.__code__
+    closure: Any = function.__closure__
+    return closure[code.co_freevars.index(name)].cell_contents
+
+
+def _least(sides: Any) -> int | None:
+    return min((side for side in sides if side is not None), default=None)

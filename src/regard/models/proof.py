@@ -1,0 +1,52 @@
+"""Before any number is shown: is what regard computes what the model computes?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from regard.errors import BackendError
+from regard.models.call import Call
+
+if TYPE_CHECKING:
+    import torch
+
+FEW = 64  # up to so many queries all are compared, beyond them four rows
+# Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
+# in float64 take their softmax in float32.
+ALLOWED = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+
+
+def compared_rows(queries: int) -> list[int]:
+    """The queries to compare: all of a short call, else the ends and two between.
+
+    >>> compared_rows(3), compared_rows(1000)
+    ([0, 1, 2], [0, 333, 666, 999])
+    """
+    if queries <= FEW:
+        return list(range(queries))
+    return [0, queries // 3, 2 * queries // 3, queries - 1]
+
+
+def prove(call: Call, output: torch.Tensor, real: list[slice], name: str) -> None:
+    """Compare output (b, q, h, d) with the model's own attention, on the real queries.
+
+    Raises BackendError with the size of the difference where they do not agree.
+    """
+    import torch
+
+    rows = compared_rows(call.query.shape[2])
+    with torch.no_grad():
+        own = call.some_rows(rows).own()[0]
+    apart, size = 0.0, float(call.value.detach().abs().max()) or 1.0
+    for sentence, inside in enumerate(real):
+        kept = [i for i, row in enumerate(rows) if inside.start <= row < inside.stop]
+        if kept:
+            ours = output[sentence, [rows[i] for i in kept]].float()
+            apart = max(apart, float((ours - own[sentence, kept].float()).abs().max()))
+    allowed = ALLOWED[str(call.query.dtype).removeprefix("torch.")] * size
+    if not apart <= allowed:
+        raise BackendError(
+            f"{name}: regard's attention is {apart:.3g} away from the model's own "
+            f"({allowed:.1g} would be rounding), so watch shows nothing. The model does something "
+            "regard does not know: leave this layer out with layers=..."
+        )

@@ -1,0 +1,139 @@
+"""regard.watch: what any Hugging Face model attends to, exactly, while it runs as ever."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import ArgumentError, BackendError
+from regard.models.options import Layers, Options, Spans
+
+if TYPE_CHECKING:
+    from regard.models.run import Place
+    from regard.models.seen import Seen
+    from regard.models.watcher import Watcher
+
+ELSEWHERE = (
+    "it does not attend through the attention interface of transformers. Take a model class of "
+    "transformers 5 that does, or pass its query, key and value to regard.observe."
+)
+
+
+@contextlib.contextmanager
+def watch(
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    layers: Layers = "all",
+    top: int = 16,
+    map: int = 512,
+    keep: Layers = (),
+    spans: Spans | None = None,
+    notice: Callable[[Place], None] | None = None,
+) -> Iterator[Seen]:
+    """Watch a model's attention inside the block; what it computes stays what it was.
+
+    Parameters
+    ----------
+    model : a model of transformers, or a module that holds one.
+    tokenizer : gives tokens and words their names.
+    layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
+    top, map : how many best keys of each query, and the largest number of blocks a side.
+    keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
+    spans : {name: (start, stop)} in tokens; ``seen[4].span(a, b)`` is then exact attention from any
+        to any.
+    notice : called with each layer when it is done, for a progress bar.
+
+    Only calls on the thread that entered the block are recorded; other threads get the model's own
+    attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
+    the model's own attention computes the output, and regard observes beside it; weights are those
+    before dropout.
+    """
+    from regard.models.interface import install, remove
+    from regard.models.seen import Seen
+    from regard.models.watcher import Watcher
+
+    options = Options.of(layers, top, map, keep, spans)
+    _check(model)
+    watcher = Watcher(_outermost(model), options, notice)
+    hooks = listen(_outermost(model), watcher)
+    install(watcher, model)
+    seen = Seen.of(watcher, tokenizer)
+    try:
+        yield seen
+        watcher.settle()
+        if watcher.forwards:
+            _check_seen(watcher, type(model).__name__)
+    finally:
+        remove(watcher, model)
+        for hook in hooks:
+            hook.remove()
+
+
+def listen(model: Any, watcher: Watcher) -> list[Any]:
+    """Hooks that hear which tokens go in, for each side of a model that has two."""
+    parts = {"": model.base_model}
+    if getattr(model.config, "is_encoder_decoder", False):
+        parts = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+    return [
+        part.register_forward_pre_hook(_hear(watcher, stack), with_kwargs=True)
+        for stack, part in parts.items()
+    ]
+
+
+def _hear(watcher: Watcher, stack: str) -> Any:
+    def hear(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        ids = named.get("input_ids", arguments[0] if arguments else None)
+        whole = ids is not None and getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point()
+        watcher.heard(stack, ids if whole else None)
+
+    return hear
+
+
+def _outermost(model: Any) -> Any:
+    """The model of transformers itself, or the first one inside."""
+    from transformers import PreTrainedModel
+
+    return next(module for module in model.modules() if isinstance(module, PreTrainedModel))
+
+
+def need_extra(what: str = "watching a model") -> None:
+    """Say which packages are missing and how to get them."""
+    missing = [x for x in ("torch", "transformers") if importlib.util.find_spec(x) is None]
+    if missing:
+        raise BackendError(
+            f"{what} needs {' and '.join(missing)}, not installed here: "
+            "pip install 'regard[models]'."
+        )
+
+
+def _check_seen(watcher: Watcher, name: str) -> None:
+    """A model that ran must have been seen, in every layer that was asked for."""
+    layers = sorted({place.layer for place in watcher.places})
+    if not layers:
+        raise BackendError(f"{name} ran, but nothing was seen of its attention: {ELSEWHERE}")
+    missing = sorted((watcher.options.layers or set()) - set(layers))
+    if missing:
+        raise ArgumentError(
+            f"layers needs layers of {name}, which are {', '.join(map(str, layers))}, but "
+            f"{', '.join(map(str, missing))} is asked for."
+        )
+
+
+def _check(model: Any) -> None:
+    need_extra()
+    import torch
+    from transformers import PreTrainedModel
+
+    inside = model.modules() if isinstance(model, torch.nn.Module) else ()
+    found = [module for module in inside if isinstance(module, PreTrainedModel)]
+    if not found:
+        raise ArgumentError(
+            f"watch needs a model of transformers, but it got {type(model).__name__}: load one "
+            "with AutoModel.from_pretrained(folder). For attention of your own: regard.observe."
+        )
+    for part in found:
+        if not part._can_set_attn_implementation():
+            raise BackendError(f"{type(part).__name__} cannot be watched: {ELSEWHERE}")

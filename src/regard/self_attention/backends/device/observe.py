@@ -1,0 +1,156 @@
+"""attention and observe on a device: which path serves, and an observation from what it found."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.errors import ArgumentError
+from regard.self_attention.backends.device.call import Call, Tensor, call
+from regard.self_attention.backends.device.chunks import find_in_chunks
+from regard.self_attention.backends.device.later import LaterFacts, LaterProblem, LaterProfile
+from regard.self_attention.backends.device.sums import Found, edges
+from regard.self_attention.backends.tensors import as_array, is_tensor
+from regard.self_attention.observation import Observation
+from regard.self_attention.profile import Profile
+from regard.self_attention.tiles.plan import Cost
+from regard.self_attention.tiles.rows import Wanted
+
+NOTHING: dict[str, Any] = dict.fromkeys(
+    ("mask", "offset", "window", "softcap", "scale", "lengths")
+) | {"causal": False}
+
+
+def attention_on_device(query: Any, key: Any, value: Any, arguments: dict[str, Any]) -> Tensor:
+    """The output of attention, a tensor beside its inputs."""
+    here = call(query, key, value, arguments)
+    output_hqv = find(here, Wanted(), None)[0].output_hqv
+    assert output_hqv is not None
+    return output_hqv.reshape(*here.leading, *output_hqv.shape[1:])
+
+
+def observe_on_device(
+    query: Any, key: Any, value: Any, wanted: Wanted, arguments: dict[str, Any]
+) -> Observation:
+    """Every fact asked for; none of them leaves the device before it is read."""
+    here = call(query, key, value, arguments)
+    found, plan = find(here, wanted, None)
+    return observation(here, wanted, found, plan, None)
+
+
+def observe_from_logsumexp_on_device(
+    query: Any, key: Any, logsumexp: Any, wanted: Wanted, arguments: dict[str, Any]
+) -> Observation:
+    """The same from a log-sum-exp, which may belong to more keys than these."""
+    here = call(query, key, key[..., :0], NOTHING | arguments)
+    shape = (*here.leading, here.sight.queries)
+    tensor = logsumexp if is_tensor(logsumexp) else torch.as_tensor(np.asarray(logsumexp))
+    if tuple(tensor.shape) != shape:
+        raise ArgumentError(
+            f"logsumexp needs numbers or -inf of shape {shape}, but its shape is "
+            f"{tuple(tensor.shape)}."
+        )
+    total_hq = tensor.detach().to(here.device).reshape(here.heads, here.sight.queries)
+    found, plan = find(here, wanted, total_hq)
+    return observation(here, wanted, found, plan, total_hq)
+
+
+def find(here: Call, wanted: Wanted, total_hq: Tensor | None) -> tuple[Found, str]:
+    """By kernels where they can serve, else in chunks; the plan says which."""
+    from regard.self_attention.backends.device.choose import reasons_against_kernels
+
+    reasons = reasons_against_kernels(here, wanted)
+    if not reasons:
+        from regard.self_attention.backends.device.with_kernels import find_with_kernels
+
+        return find_with_kernels(here, wanted, total_hq), "kernels"
+    return find_in_chunks(here, wanted, total_hq), f"chunks in torch ({reasons[0]})"
+
+
+def observation(
+    here: Call, wanted: Wanted, found: Found, plan: str, given_hq: Tensor | None
+) -> Observation:
+    """All facts in the caller's shapes; what was not asked for is absent."""
+    total_hq = found.total_hq if given_hq is None else given_hq
+    assert total_hq is not None
+    facts = {"logsumexp": total_hq}
+    named = {"output": found.output_hqv if wanted.output else None, "entropy": found.entropy_hq,
+             "top_weights": found.weights_hqn, "top_keys": found.keys_hqn,
+             "received": found.received_hk if wanted.received else None}  # fmt: skip
+    facts |= {name: tensor for name, tensor in named.items() if tensor is not None}
+    if found.map_hrc is not None:
+        facts["map"] = _mean_map(here, wanted, found.map_hrc, total_hq)
+    shaped = {x: t.reshape(*here.leading, *t.shape[1:]) for x, t in facts.items()}
+    dtype = np.dtype(np.float64 if here.compute_dtype == torch.float64 else np.float32)
+    profile = None
+    if found.distance_hn is not None:
+        profile = LaterProfile(partial(_profile, here, found, total_hq, dtype))
+    lazy: Any = LaterFacts(shaped, dtype, partial(_check, here, found, given_hq))
+    part: Any = LaterProblem(here)
+    cost = _cost(here, wanted, plan, found.held)
+    return Observation(lazy, profile, (part,), here.sight.keys, cost, (), shaped.get("output"))
+
+
+def _mean_map(here: Call, wanted: Wanted, sums_hrc: Tensor, total_hq: Tensor) -> Tensor:
+    """The mean over the queries of a block that see anything, so that each row sums to 1."""
+    row_edges, _ = edges(here, wanted)
+    if not total_hq.numel():
+        return sums_hrc
+    sizes = np.diff(row_edges)
+    if here.all_live and (sizes == sizes[0]).all():
+        return sums_hrc / int(sizes[0])
+    live_hq = total_hq > -torch.inf
+    counted_hq = torch.nn.functional.pad(live_hq.int().cumsum(dim=1), (1, 0))
+    at = torch.as_tensor(row_edges, device=here.device)
+    counts_hr = counted_hq[:, at[1:]] - counted_hq[:, at[:-1]]
+    return sums_hrc / counts_hr.clamp(min=1)[..., None]
+
+
+def _profile(here: Call, found: Found, total_hq: Tensor, dtype: np.dtype[Any]) -> Profile:
+    received = as_array(found.received_hk).astype(np.float64)
+    distance = as_array(found.distance_hn).astype(np.float64)
+    live_hq = as_array(total_hq > -torch.inf)
+    return Profile.of_sums(here.sight, here.leading, dtype, received, distance, live_hq)
+
+
+def _check(here: Call, found: Found, given_hq: Tensor | None) -> None:
+    """NaN and infinity travel to the log-sum-exp; then the arrays are searched for the first."""
+    for total_hq in (found.total_hq, given_hq):
+        if total_hq is not None and bool((total_hq.isnan() | (total_hq == torch.inf)).any()):
+            _find_bad(here)
+            raise ArgumentError(
+                "logsumexp needs numbers or -inf, but it has nan or +inf in it."
+                if given_hq is not None
+                else "query and key are too large: their products overflow."
+            )
+    if given_hq is None or found.total_hq is None or not given_hq.numel():
+        return
+    sums_hq = torch.exp(found.total_hq - given_hq)
+    largest = float(torch.where(found.total_hq > -torch.inf, sums_hq, 0).max())
+    if largest > 1.01:
+        raise ArgumentError(
+            f"logsumexp does not belong to these scores: a row's weights would sum to "
+            f"{largest:.3g}. It must be natural (multiply a base-2 one by ln 2 = 0.6931) "
+            "and made with the same scale and masks."
+        )
+
+
+def _find_bad(here: Call) -> None:
+    for name, tensor in (("query", here.query_hqd), ("key", here.key_gkd)):
+        bad = ~tensor.isfinite()
+        if bool(bad.any()):
+            leading = here.leading if name == "query" else here.key_leading
+            at = int(bad.flatten().int().argmax())
+            place = np.unravel_index(at, (*leading, *tensor.shape[1:]))
+            found = float(tensor.flatten()[at])
+            raise ArgumentError(
+                f"{name} has {found} at {[int(i) for i in place]}: attention needs finite "
+                "numbers. If it stands for padding, use lengths or mask instead."
+            )
+
+
+def _cost(here: Call, wanted: Wanted, plan: str, held: int) -> Cost:
+    width, value_width = here.query_hqd.shape[-1], here.value_gkv.shape[-1]
+    passes = 1 + wanted.columns + bool(wanted.top) + wanted.profile
+    return Cost(plan, 2 * here.pairs() * (width * passes + value_width), held)

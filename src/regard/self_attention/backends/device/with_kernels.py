@@ -1,0 +1,70 @@
+"""Facts by kernels: forward, then as few passes as what was asked for takes."""
+
+import torch
+
+from regard.self_attention.backends.device.best import find_best
+from regard.self_attention.backends.device.call import Call, Tensor
+from regard.self_attention.backends.device.columns import sum_columns
+from regard.self_attention.backends.device.common import Common
+from regard.self_attention.backends.device.distances import sum_distances
+from regard.self_attention.backends.device.forward import by_cudnn, by_rows, cudnn_serves
+from regard.self_attention.backends.device.hopper import (
+    Padded,
+    aligned,
+    find_best_on_hopper,
+    reasons_against_hopper,
+    sum_columns_on_hopper,
+)
+from regard.self_attention.backends.device.sums import Found
+from regard.self_attention.tiles.rows import Wanted
+
+
+def find_with_kernels(call: Call, wanted: Wanted, given_hq: Tensor | None) -> Found:
+    """Every fact asked for, equal to ``steps`` on the numbers as they are."""
+    common = Common(call)
+    on_hopper = not reasons_against_hopper(common)
+    if cudnn_serves(common) and given_hq is None and (on_hopper or not wanted.entropy):
+        found = by_cudnn(common)
+    else:
+        found = by_rows(common, wanted, given_hq)
+    total_hq = found.total_hq if given_hq is None else given_hq
+    assert total_hq is not None
+    if on_hopper:
+        _on_hopper(common, wanted, found, total_hq, given_hq is None)
+    _elsewhere(common, wanted, found, total_hq)
+    if not wanted.entropy:
+        found.entropy_hq = None
+    return found
+
+
+def _on_hopper(common: Common, wanted: Wanted, found: Found, total_hq: Tensor, own: bool) -> None:
+    """What the kernels for Hopper do; what they leave is done elsewhere."""
+    if not (wanted.columns or wanted.top or wanted.entropy):
+        return
+    padded = Padded(common, total_hq, live=own and common.call.all_live)
+    with_map = bool(wanted.map) and aligned(common, wanted)
+    if wanted.columns or (wanted.entropy and found.entropy_hq is None):
+        sum_columns_on_hopper(padded, wanted, found, with_map)
+    if wanted.top:
+        find_best_on_hopper(padded, found, _known(total_hq), wanted.top)
+
+
+def _elsewhere(common: Common, wanted: Wanted, found: Found, total_hq: Tensor) -> None:
+    """What is still missing, by kernels for any GPU and any band."""
+    lacks_columns = wanted.columns and found.received_hk is None
+    lacks_columns |= bool(wanted.map) and found.map_hrc is None
+    lacks_best = bool(wanted.top) and found.weights_hqn is None
+    if not (lacks_columns or lacks_best or wanted.profile):
+        return
+    known_hq = _known(total_hq)
+    if lacks_columns:
+        sum_columns(common, wanted, found, known_hq)
+    if lacks_best:
+        find_best(common, found, known_hq, wanted.top)
+    if wanted.profile:
+        found.distance_hn = sum_distances(common, known_hq)
+
+
+def _known(total_hq: Tensor) -> Tensor:
+    """The log-sum-exp in float64; where nothing is seen any number will do, all is hidden."""
+    return torch.where(total_hq > -torch.inf, total_hq, 0).double().contiguous()

@@ -1,0 +1,126 @@
+"""Every path for tensors on a device against the specification, on the CPU: chunks and kernels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from attention_cases import CASES, Case
+from attention_facts import MAP, TOP, Whole, observed, score_size, whole
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("triton", reason="triton is not installed")
+
+from regard.self_attention.backends.device.call import call  # noqa: E402
+from regard.self_attention.backends.device.choose import reasons_against_kernels  # noqa: E402
+from regard.self_attention.backends.device.chunks import find_in_chunks  # noqa: E402
+from regard.self_attention.backends.device.observe import NOTHING, observation  # noqa: E402
+from regard.self_attention.backends.device.with_kernels import find_with_kernels  # noqa: E402
+from regard.self_attention.tiles.rows import Wanted  # noqa: E402
+
+EVERYTHING = Wanted(True, True, TOP, MAP, True, True)
+# As in test_attention: 16 roundings of a score, in units of its size, of whichever dtype.
+ROUNDINGS = 16
+# Kernels pack 6 bits of place into the logarithm of a best weight: 2^-18 of up to 10, times ln 2.
+PACKED = 10 * 2.0**-18
+# The interpreter takes a second for a head's best keys: they are found in these cases only.
+WITH_BEST = ("2-D", "causal, the last queries", "window, offset", "length of 2-D", "one key")
+SLOW = ("one query, many keys", "more tiles than one span", "three batch axes", "two batch axes",
+        "one batch axis", "one key head for all", "grouped heads in one unit")  # fmt: skip
+
+
+def posed(case: Case, dtype):
+    tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in case.arrays(dtype)]
+    return call(*tensors, NOTHING | case.arguments)
+
+
+def allowed(case: Case, expected: Whole, dtype) -> float:
+    size = score_size(*case.arrays()[:2], expected, **case.arguments)
+    return ROUNDINGS * np.finfo(dtype).eps * (1 + size)
+
+
+def assert_equal(seen, expected: Whole, case: Case, dtype, more: float = 0.0) -> None:
+    rough = allowed(case, expected, dtype)
+    value = np.abs(case.arrays()[2]).max(initial=0)
+    tiny = case.arrays()[2].shape[-2] * np.finfo(dtype).smallest_subnormal
+    for name, fact in observed(seen).items():
+        atol = rough * value + tiny if name == "output" else rough + (more if name == "top" else 0)
+        exact = expected.facts()[name]
+        np.testing.assert_allclose(np.asarray(fact), exact, rtol=rough, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_chunks_equal_the_specification(case):
+    here = posed(case, np.float64)
+    expected = whole(*case.arrays(), **case.arguments)
+    seen = observation(here, EVERYTHING, find_in_chunks(here, EVERYTHING), "chunks", None)
+    assert_equal(seen, expected, case, np.float64)
+
+
+def served(case: Case) -> bool:
+    quiet = "1e4" not in case.name and "1e6" not in case.name and case.name not in SLOW
+    return quiet and not reasons_against_kernels(posed(case, np.float32), EVERYTHING)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if served(case)], ids=str)
+def test_kernels_equal_the_specification(case):
+    here = posed(case, np.float32)
+    expected = whole(*case.arrays(np.float32), **case.arguments)
+    wanted = EVERYTHING if case.name in WITH_BEST else replace(EVERYTHING, top=0)
+    found = find_with_kernels(here, wanted, None)
+    seen = observation(here, wanted, found, "kernels", None)
+    assert_equal(seen, expected, case, np.float32, PACKED)
+
+
+@pytest.mark.parametrize("find", [find_in_chunks, find_with_kernels])
+def test_a_part_from_the_logsumexp_of_the_whole(find):
+    random = np.random.default_rng(0)
+    query, key = (random.standard_normal((2, n, 8)).astype(np.float32) for n in (20, 40))
+    full = whole(query, key, key)
+    total_hq = torch.from_numpy(full.logsumexp())
+    wanted = Wanted(False, True, 0, 0, True, False)
+    tensors = [torch.from_numpy(x) for x in (query, key[:, :15].copy())]
+    here = call(tensors[0], tensors[1], tensors[1][..., :0], NOTHING)
+    found = find(here, wanted, total_hq)
+    weights = full.weights[..., :15]
+    share = -(weights * np.log(weights)).sum(axis=-1)
+    np.testing.assert_allclose(found.entropy_hq.numpy(), share, atol=1e-5)
+    np.testing.assert_allclose(found.received_hk.numpy(), weights.sum(axis=1), rtol=1e-5)
+
+
+def test_queries_in_doubt_are_looked_at_again():
+    """Five best keys in one group of a tile: two are kept of it, the others found afterwards."""
+    random = np.random.default_rng(1)
+    key = random.standard_normal((1, 64, 16)).astype(np.float32)
+    query = random.standard_normal((1, 4, 16)).astype(np.float32)
+    near = [0, 1, 8, 9, 16]  # columns 8 j + b: one thread's
+    key[0, near] = 2 * query[0, 0] + 0.1 * random.standard_normal((5, 16))
+    expected = whole(query, key, key)
+    here = call(*(torch.from_numpy(x) for x in (query, key, key)), NOTHING)
+    found = find_with_kernels(here, Wanted(False, False, 6, 0, False, False), None)
+    best = np.argsort(-expected.weights, axis=-1)[..., :6]
+    np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
+    assert set(near) <= set(best[0, 0].tolist())
+
+
+def test_sixteen_best_keys():
+    random = np.random.default_rng(2)
+    query, key = (random.standard_normal((1, n, 16)).astype(np.float16) for n in (3, 70))
+    expected = whole(query, key, key)
+    here = call(*(torch.from_numpy(x) for x in (query, key, key)), NOTHING)
+    found = find_with_kernels(here, Wanted(False, False, 16, 0, False, False), None)
+    best = np.argsort(-expected.weights, axis=-1)[..., :16]
+    np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"mask": np.ones((3, 3), bool)}, "a mask is given"),
+        ({"mask": lambda q, k: k <= q}, "a mask is given"),
+        ({"scale": 1e-12}, "scale or softcap is outside 1e-9 to 1e9"),
+    ],
+)
+def test_what_kernels_cannot_serve_goes_to_chunks(arguments, reason):
+    x = torch.ones(1, 3, 16)
+    here = call(x, x, x, NOTHING | arguments)
+    assert reasons_against_kernels(here, EVERYTHING)[0].startswith(reason)
