@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs/files.md")
@@ -116,7 +117,69 @@ def reading_figures() -> str:
     )
 
 
+def other_figures() -> str:
+    """Watching, the page, surveys and the ring: what was measured beside what was to be reached."""
+    watch, page, survey, ring = (_results(name) for name in ("watch", "page", "survey", "ring"))
+    at = {row["tokens"]: row for row in watch["rows"]}
+    strong = next(x for x in ring["strong"] if x["facts"] == "all" and x["causal"])
+    found, limits = page["figures"], page["limits"]
+    rows = [
+        ("a 6-layer BERT at 512 tokens, watched, over its default sdpa",
+         at[512]["watch_to_sdpa"], 1.5),
+        ("eager with all weights over watched, at 4,096 tokens (more is better)",
+         at[4096]["eager_to_watch"], 2),
+        *((text, found[name], limits[name]) for name, text in PAGE.items()),
+        ("a survey on Ray over the same on processes, documents a second (more is better)",
+         survey["figures"]["ray_over_local"], 0.85),
+        ("the same on one core over eager with all weights, batches of 32 as they come (more is "
+         f"better; sorted by length {survey['figures']['survey_over_eager_sorted']})",
+         survey["figures"]["survey_over_eager"], 2),
+        ("8,192 tokens, causal, all facts, on two processes over one (more is better)",
+         strong["times_faster"], 1.7),
+    ]  # fmt: skip
+    lines = [f"| {text} | {measured:.3g} | {limit:g} |" for text, measured, limit in rows]
+    return "\n".join(["| | measured | to reach |", "|---|--:|--:|", *lines])
+
+
+PAGE = {
+    "file_512_megabytes": "a saved file of 12 x 12 heads at 512 tokens (MB; bertviz: 1,720)",
+    "first_picture_512_seconds": "its first picture (s; bertviz at 256 tokens: 76)",
+    "hover_512_milliseconds": "a hover, median (ms; bertviz at 256 tokens: 3,153)",
+    "page_kilobytes": "the page, as sent (kB)",
+    "sentence_milliseconds": "a typed sentence of 10 words to its picture (ms)",
+    "map_first_view_seconds": "a map of 131,072 tokens, first view (s)",
+    "zoom_milliseconds": "a zoom step there, median (ms)",
+}
+
+
+def gpu_figures() -> str:
+    """Times on a GPU as multiples of the fastest SDPA forward."""
+    held = _results("h200")
+    lengths = [8192, 32768, 131072]
+    names = {
+        "regard: attention": "`attention`",
+        "regard: output, entropy, received, map 512": "output, entropy, received, map 512 (1.6)",
+        "the same and top 8": "and top 8 (2.2)",
+        "SDPA flash": "PyTorch's flash, output alone",
+    }
+    head = f"| x cuDNN's forward (to reach) | {' | '.join(f'{n:,}' for n in lengths)} |"
+    lines = [head, "|---|" + "--:|" * len(lengths)]
+    for name, text in names.items():
+        cells = [f"{held[f'times at {n}'][name]['x']:.2f}" for n in lengths]
+        lines.append(f"| {text} | {' | '.join(cells)} |")
+    eager = held["times at 8192"]["eager with weights"]["x"]
+    lines.append(f"| eager with all weights | {eager:.1f} | | |")
+    return "\n".join(lines)
+
+
+def _results(name: str) -> dict[str, Any]:
+    held: dict[str, Any] = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+    return held
+
+
 PARTS = {
+    "others": other_figures,
+    "gpu": gpu_figures,
     "sentences": reading_figures,
     "reading": lambda: capture(SENTENCE),
     "robots": lambda: capture("example", "robots"),
