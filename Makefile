@@ -35,7 +35,7 @@ $(VENV)/bench.stamp: $(VENV)/test.stamp
 demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the shipped model
 	@$(BIN)/regard "$(SENTENCE)"
 	@echo
-	@echo 'Next: $(BIN)/regard "Your own sentence", $(BIN)/regard example all, $(BIN)/regard --help'
+	@echo 'Next: $(BIN)/regard open (in the browser), $(BIN)/regard "Your own sentence", $(BIN)/regard --help'
 
 test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
 	$(BIN)/ruff check .

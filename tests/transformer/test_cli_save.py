@@ -4,25 +4,7 @@ import json
 
 import pytest
 
-from regard.cli import main
-
 SENTENCE = "A dog ate the food because it was hungry"
-
-
-@pytest.fixture
-def run(folder, capsys):
-    """Run `regard` with the small model; gives status, output and error."""
-
-    def call(*arguments):
-        status = 0
-        try:
-            main([*arguments, "--model", str(folder)])
-        except SystemExit as leaving:
-            status = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
 
 
 STARTS = {"svg": "<svg", "json": "{", "csv": ",", "html": "<!doctype html>"}

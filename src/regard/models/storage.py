@@ -19,7 +19,6 @@ tokens, "....top_weights" and "....top_keys" (h, q, n), "....profile.weight" (h,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -35,18 +34,19 @@ from regard.self_attention.heads import HeadMeasures, Measure
 from regard.self_attention.profile import Profile
 from regard.self_attention.storage import (
     PROFILE,
+    Hold,
     described,
     part_arguments,
     part_arrays,
     part_problem,
     read_file,
 )
+from regard.self_attention.tiles.arguments import pose
 from regard.self_attention.tiles.plan import Cost
 from regard.self_attention.tiles.problem import Array, Problem
 
 FORMAT = "regard seen"
 VERSION = 1
-MakeProblem = Callable[[dict[str, Any], dict[str, Array], int], Problem]
 EDGES = ("row_edges", "column_edges", "span_weights")
 
 
@@ -78,12 +78,10 @@ def load_seen(path: Path) -> Seen:
 
 
 class Stored:
-    """The layers of a file, as a Source; ``problem`` makes what tiles are computed from."""
+    """The layers of a file, as a Source; ``hold`` makes what tiles are computed from."""
 
-    def __init__(
-        self, header: dict[str, Any], arrays: dict[str, Array], problem: MakeProblem = part_problem
-    ) -> None:
-        self.header, self.arrays, self._problem = header, arrays, problem
+    def __init__(self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = pose) -> None:
+        self.header, self.arrays, self._hold = header, arrays, hold
         self._made: dict[tuple[Place, int], LayerSeen] = {}
         self._entries = {
             (Place(x["stack"], x["layer"]), x["sentence"]): x for x in header["layers"]
@@ -118,7 +116,7 @@ class Stored:
         if "profile.first" in own:
             profile = Profile(*(own[f"profile.{name}"] for name in PROFILE))
         if prefix in self.header["parts"]:
-            parts = (self._problem(dict(self.header["parts"][prefix]), own, 0),)
+            parts = (part_problem(self.header["parts"][prefix], own, 0, self._hold),)
         facts = {x: a for x, a in own.items() if "." not in x and x not in EDGES}
         return LayerSeen(
             facts,

@@ -11,10 +11,8 @@ import numpy as np
 
 from regard.errors import FileError
 from regard.self_attention.observation import Observation
-from regard.self_attention.profile import Profile
-from regard.self_attention.storage import PROFILE, check_header
+from regard.self_attention.storage import check_header, observation_of
 from regard.self_attention.tiles.arguments import Extent, hold
-from regard.self_attention.tiles.plan import Cost
 from regard.self_attention.tiles.problem import Array, Problem
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1",
@@ -26,18 +24,7 @@ def open_mapped(path: str | Path) -> Observation:
     """An observation whose facts, query and key are read from the file as they are used."""
     header, arrays = mapped_arrays(Path(path))
     check_header(header, Path(path))
-    return observation_of(header, arrays)
-
-
-def observation_of(header: dict[str, Any], arrays: dict[str, Array]) -> Observation:
-    """Facts, profile and parts out of named arrays, none of them copied."""
-    profile = None
-    if "profile.first" in arrays:
-        profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
-    parts = tuple(mapped_problem(given, arrays, i) for i, given in enumerate(header["parts"]))
-    facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
-    cost, notes = Cost(**header["cost"]), tuple(header["notes"])
-    return Observation(facts, profile, parts, header["keys"], cost, notes)
+    return observation_of(header, arrays, unread)
 
 
 def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
@@ -64,16 +51,8 @@ def _array(content: Array, entry: dict[str, Any]) -> Array:
     return array
 
 
-def mapped_problem(arguments: dict[str, Any], arrays: dict[str, Array], index: int) -> Problem:
-    """As ``storage.part_problem``, but without looking at the numbers."""
-    query, key, mask, lengths = (
-        arrays.get(f"part.{index}.{x}") for x in ("query", "key", "mask", "lengths")
-    )
-    if query is None or key is None:
-        raise FileError("the file promises query and key, but does not hold them.")
-    window = tuple(arguments["window"]) if arguments["window"] else None
-    given = arguments | {"window": window, "mask": mask, "lengths": lengths}
-    value: Array = np.zeros((*key.shape[:-1], 0), key.dtype)
+def unread(query: Array, key: Array, value: Array, **given: Any) -> Problem:
+    """As ``pose``, but without looking at the numbers."""
     whole = Extent(query.dtype, tuple(query.shape[:-2]), query.shape[-2], key.shape[-2],
                    {"query": LONG, "key": LONG, "value": 0.0})  # fmt: skip
     return hold({"query": query, "key": key, "value": value}, whole, given)

@@ -1,6 +1,7 @@
 """Observations on disk: a .regard file is safetensors with a header that says what is inside."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from regard.self_attention.tiles.problem import Array, Problem
 FORMAT = "regard observation"
 VERSION = 1
 PROFILE = ("first", "back", "weight")
+Hold = Callable[..., Problem]
 
 
 def save(seen: Observation, path: Path, query_and_key: bool) -> None:
@@ -45,11 +47,17 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
 
 def load(path: str | Path) -> Observation:
     """Read a .regard file; tiles and rows work if query and key were saved with it."""
-    header, arrays = read_file(Path(path))
+    return observation_of(*read_file(Path(path)))
+
+
+def observation_of(
+    header: dict[str, Any], arrays: dict[str, Array], hold: Hold = pose
+) -> Observation:
+    """Facts, profile and parts out of named arrays; ``hold`` makes a part of query and key."""
     profile = None
     if "profile.first" in arrays:
         profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
-    parts = tuple(part_problem(given, arrays, i) for i, given in enumerate(header["parts"]))
+    parts = tuple(part_problem(given, arrays, i, hold) for i, given in enumerate(header["parts"]))
     facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
     cost, notes = Cost(**header["cost"]), tuple(header["notes"])
     return Observation(facts, profile, parts, header["keys"], cost, notes)
@@ -81,7 +89,9 @@ def part_arrays(index: int, part: Problem) -> dict[str, Array]:
     return {f"part.{index}.{name}": array for name, array in arrays.items()}
 
 
-def part_problem(arguments: dict[str, Any], arrays: dict[str, Array], index: int) -> Problem:
+def part_problem(
+    arguments: dict[str, Any], arrays: dict[str, Array], index: int, hold: Hold = pose
+) -> Problem:
     """What ``part_arguments`` and ``part_arrays`` were made of."""
     query, key, mask, lengths = (
         arrays.get(f"part.{index}.{x}") for x in ("query", "key", "mask", "lengths")
@@ -90,7 +100,7 @@ def part_problem(arguments: dict[str, Any], arrays: dict[str, Array], index: int
         raise FileError("the file promises query and key, but does not hold them.")
     window = tuple(arguments["window"]) if arguments["window"] else None
     given = arguments | {"window": window, "mask": mask, "lengths": lengths}
-    return pose(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **given)
+    return hold(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **given)
 
 
 def read_file(

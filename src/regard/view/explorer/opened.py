@@ -15,9 +15,9 @@ from regard.models.seen import Seen
 from regard.models.storage import FORMAT as SEEN
 from regard.models.storage import VERSION as SEEN_VERSION
 from regard.models.storage import Stored
-from regard.self_attention.mapped import mapped_arrays, mapped_problem, observation_of
+from regard.self_attention.mapped import mapped_arrays, unread
 from regard.self_attention.observation import Observation
-from regard.self_attention.storage import check_header
+from regard.self_attention.storage import check_header, observation_of
 from regard.view.explorer.regions import Array, edges
 from regard.view.explorer.thinned import Place
 
@@ -94,9 +94,9 @@ def open_file(path: Path) -> Opened:
     header, arrays = mapped_arrays(path)
     if isinstance(header, dict) and header.get("format") == SEEN:
         check_header(header, path, SEEN, SEEN_VERSION)
-        return opened_seen(Seen(Stored(header, arrays, mapped_problem)), path.name)
+        return opened_seen(Seen(Stored(header, arrays, unread)), path.name)
     check_header(header, path)
-    return opened_observation(observation_of(header, arrays), path.name)
+    return opened_observation(observation_of(header, arrays, unread), path.name)
 
 
 def opened_observation(seen: Observation, name: str = "observation") -> Opened:
