@@ -56,7 +56,7 @@ def observe(
     >>> seen.entropy.round(3)
     array([1.053, 1.053, 1.037])
     """
-    wanted = Wanted(True, entropy, check_top(top), check_map(map), received, profile)
+    wanted = Wanted(True, entropy, from_zero("top", top), from_zero("map", map), received, profile)
     arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
                       "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
     if on_device(query=query, key=key, value=value):
@@ -92,7 +92,7 @@ def observe_from_logsumexp(
     >>> bool(np.allclose(again.received, seen.received))
     True
     """
-    wanted = Wanted(False, entropy, check_top(top), check_map(map), received, profile)
+    wanted = Wanted(False, entropy, from_zero("top", top), from_zero("map", map), received, profile)
     if on_device(query=query, key=key):
         from regard.self_attention.backends.device.observe import observe_from_logsumexp_on_device
 
@@ -237,15 +237,8 @@ def _check_given(rows: Rows) -> None:
         )
 
 
-def check_top(top: int) -> int:
-    """How many best keys are wanted."""
-    if not isinstance(top, int | np.integer) or top < 0:
-        raise ArgumentError(f"top needs a whole number from 0 up, but it is {top!r}.")
-    return int(top)
-
-
-def check_map(map: int) -> int:
-    """How many blocks a side the map may have."""
-    if not isinstance(map, int | np.integer) or map < 0:
-        raise ArgumentError(f"map needs a whole number from 0 up, but it is {map!r}.")
-    return int(map)
+def from_zero(name: str, number: int) -> int:
+    """How many best keys, or blocks a side of the map: 0 for none."""
+    if not isinstance(number, int | np.integer) or number < 0:
+        raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
+    return int(number)

@@ -27,7 +27,7 @@ from regard.self_attention.backends.ring.session import (
 from regard.self_attention.backends.ring.share import Share
 from regard.self_attention.backends.ring.watch import Watch
 from regard.self_attention.backends.tensors import in_kind, is_tensor, on_device
-from regard.self_attention.observe import check_map, check_top
+from regard.self_attention.observe import from_zero
 from regard.self_attention.tiles.problem import Window
 from regard.self_attention.tiles.rows import Wanted
 from regard.self_attention.tiles.sight import MaskRule
@@ -68,7 +68,7 @@ def observe(  # noqa: PLR0913 (the arguments of observe, and three that say how 
     RankError on every other rank; after that the process group cannot be used again.
     """
     check_layout(layout)
-    wanted = Wanted(True, entropy, check_top(top), check_map(map), received, profile)
+    wanted = Wanted(True, entropy, from_zero("top", top), from_zero("map", map), received, profile)
     arrays = {"query": query, "key": key, "value": value}
     kind = ON_DEVICE if on_device(**arrays) else ON_CPU
     arguments = {"mask": kind.beside(mask), "causal": causal, "offset": offset, "window": window,
