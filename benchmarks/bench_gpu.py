@@ -7,7 +7,6 @@ bf16, causal, 16 heads of width 128; ratios are of medians taken in turns in thi
 
 import argparse
 import json
-import math
 import statistics
 import time
 import traceback
@@ -16,17 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from gpu_checks import FACTS, TOP, errors, inputs, million, other_errors, twice
 from gpu_peers import eager, flex_twice, sdpa_forwards
+from gpu_watch import watched
 from machine import describe
 
 import regard
-from regard.self_attention.backends.device.call import call
-from regard.self_attention.backends.device.chunks import find_in_chunks
-from regard.self_attention.backends.device.observe import NOTHING, observation
-from regard.self_attention.tiles.rows import Wanted
 
-HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8
-FACTS = {"top": 0, "map": MAP, "profile": False, "causal": True}
 START = time.perf_counter()
 
 
@@ -42,12 +37,16 @@ def main() -> None:
     sections: dict[str, Callable[[], Any]] = {
         "errors": lambda: errors(8192),
         **{f"times at {n}": lambda n=n: times(n, options.quick) for n in sizes},
+        "times at 8192 without pauses": lambda: times(8192, options.quick, pause=0.0),
         "memory at 8192": lambda: memory(8192),
     }
     if not options.quick:
         sections["a million tokens"] = lambda: million(2**20)
-        sections["flex attention at 32768"] = lambda: flex(32768)
         sections["errors of other calls"] = other_errors
+        sections["errors at 131072, one head"] = lambda: errors(131072, heads=1)
+        sections["the same twice at 16384"] = lambda: twice(16384)
+        sections["a watched model"] = watched
+        sections["flex attention at 32768"] = lambda: flex(32768)
     words = options.only.split(",")
     for name, section in sections.items():
         if not any(word in name for word in words):
@@ -75,64 +74,7 @@ def _gpu() -> dict[str, Any]:
             "triton": triton.__version__, "cudnn": torch.backends.cudnn.version()}  # fmt: skip
 
 
-def inputs(n: int, heads: int = HEADS, width: int = WIDTH, dtype: Any = torch.bfloat16) -> Any:
-    """Query, key and value, fresh numbers each time."""
-    return tuple(
-        torch.randn(1, heads, n, width, device="cuda", dtype=torch.float32).to(dtype)
-        for _ in range(3)
-    )
-
-
-def errors(n: int) -> dict[str, float]:
-    """Largest relative error of each statistic, of 2 heads against float64 on the same numbers."""
-    query, key, value = inputs(n, heads=2)
-    seen = regard.observe(query, key, value, **FACTS | {"top": TOP, "profile": True})
-    found = _compare(seen, _reference(query, key, value, {"causal": True}, TOP, MAP))
-    sums = torch.as_tensor(seen.received, dtype=torch.float64).sum(dim=-1)
-    return found | {"received sums to n within": float((sums / n - 1).abs().max())}
-
-
-def other_errors() -> dict[str, Any]:
-    """The same for calls that take other paths."""
-    bf16 = torch.bfloat16
-    cases: dict[str, Any] = {
-        "n = 5,000": (bf16, (1, 4, 2, 5000, 128), {"causal": True}),
-        "not causal, width 64": (bf16, (1, 2, 2, 2048, 64), {}),
-        "map of 8 blocks": (bf16, (1, 2, 2, 8192, 128), {"causal": True}),
-        "window, grouped heads": (bf16, (2, 4, 2, 1000, 64), {"window": (99, 0)}),
-        "softcap, float16": (torch.float16, (1, 2, 2, 900, 128), {"causal": True, "softcap": 30.0}),
-        "lengths, float32": (torch.float32, (3, 2, 2, 300, 80), {"lengths": [300, 0, 77]}),
-    }
-    found = {}
-    for name, (dtype, (b, h, g, n, d), arguments) in cases.items():
-        query, key, value = (torch.randn(b, x, n, d, device="cuda").to(dtype) for x in (h, g, g))
-        side = 8 if "map" in name else 100
-        seen = regard.observe(query, key, value, top=16, map=side, **arguments)
-        errors = _compare(seen, _reference(query, key, value, arguments, 16, side))
-        found[name] = max(errors.values())
-        print(f"  {name}: {errors}", flush=True)
-    return found
-
-
-def _reference(query: Any, key: Any, value: Any, arguments: Any, top: int, map: int) -> Any:
-    here = call(query.double(), key.double(), value.double(), NOTHING | arguments)
-    wanted = Wanted(True, True, top, map, True, True)
-    return observation(here, wanted, find_in_chunks(here, wanted), "chunks", None)
-
-
-def _compare(seen: Any, exact: Any) -> dict[str, float]:
-    """Relative to the exact number, or to a thousandth of the mean where that is larger."""
-    pairs = {x: (getattr(seen, x), getattr(exact, x)) for x in ("entropy", "received", "map")}
-    pairs["best weights"] = seen.top().weights, exact.top().weights
-    pairs["weights by distance"] = seen.profile.weight, exact.profile.weight
-    found = {}
-    for name, (x, y) in pairs.items():
-        a, b = torch.as_tensor(x).double(), torch.as_tensor(y).double()
-        found[name] = float(((a - b).abs() / b.abs().clamp(min=1e-3 * float(b.abs().mean()))).max())
-    return found
-
-
-def times(n: int, quick: bool) -> dict[str, Any]:
+def times(n: int, quick: bool, pause: float = 0.1) -> dict[str, Any]:
     """Milliseconds and ratios to the fastest SDPA forward."""
     query, key, value = inputs(n)
     calls: dict[str, Callable[[], Any]] = dict(sdpa_forwards(query, key, value))
@@ -147,13 +89,18 @@ def times(n: int, quick: bool) -> dict[str, Any]:
         calls["regard: everything (top 16, map 256, profile)"] = seen(causal=True)
     if n == 8192:
         calls["eager with weights"] = lambda: eager(query, key, value)
-    taken = medians(calls, seconds=1.0 if quick else 2.0)
+    taken = medians(calls, 2.0 if quick else 5.0, pause)
     fastest = min(t for name, t in taken.items() if name.startswith("SDPA"))
     return {name: {"ms": round(t, 4), "x": round(t / fastest, 3)} for name, t in taken.items()}
 
 
-def medians(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Median milliseconds by device events, calls taken in turns; what fails is left out."""
+def medians(
+    calls: dict[str, Callable[[], Any]], seconds: float, pause: float = 0.1
+) -> dict[str, float]:
+    """Median milliseconds by device events, calls taken in turns; what fails is left out.
+
+    A pause before each: what ran before leaves the GPU warm, and its clock follows its power.
+    """
     for name, work in list(calls.items()):
         try:
             work()
@@ -166,6 +113,8 @@ def medians(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, fl
     start = time.perf_counter()
     while time.perf_counter() - start < seconds or len(next(iter(taken.values()))) < 3:
         for name, work in calls.items():
+            torch.cuda.synchronize()
+            time.sleep(pause)
             taken[name] += _block(work)
     return {name: statistics.median(values) for name, values in taken.items()}
 
@@ -212,22 +161,6 @@ def memory(n: int) -> dict[str, Any]:
             "share of eager": ours / whole}  # fmt: skip
 
 
-def million(n: int) -> dict[str, Any]:
-    """One call over this many tokens, with the map."""
-    query, key, value = inputs(n)
-    start = time.perf_counter()
-    seen = regard.observe(query, key, value, **FACTS)
-    torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    sums = torch.as_tensor(seen.received, dtype=torch.float64).sum(dim=-1)
-    rows = torch.as_tensor(seen.map, dtype=torch.float64).sum(dim=-1)
-    return {"tokens": n, "seconds": seconds, "peak GB": torch.cuda.max_memory_allocated() / 1e9,
-            "received sums to n within": float((sums / n - 1).abs().max()),
-            "map rows sum to 1 within": float((rows - 1).abs().max()),
-            "entropy of the last query": float(seen.entropy[0, 0, -1]),
-            "of log n": math.log(n)}  # fmt: skip
-
-
 def flex(n: int) -> dict[str, Any]:
     """FlexAttention forward, then transposed with the log-sum-exp: output and received only."""
     query, key, value = inputs(n)
@@ -241,7 +174,7 @@ def flex(n: int) -> dict[str, Any]:
         "flex twice": peer,
         "regard: output, received": lambda: regard.observe(query, key, value, **fewer),
     }
-    taken = medians(calls, seconds=2.0)
+    taken = medians(calls, seconds=4.0)
     ratios = {x: {"ms": round(t, 4), "x": round(t / taken[fastest], 3)} for x, t in taken.items()}
     return ratios | {"largest difference in received": off}
 

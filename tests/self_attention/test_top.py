@@ -5,20 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.self_attention.tiles.top import FANOUT, NARROW, largest
+from regard.self_attention.tiles.top import FOLDS, NARROW, largest
 
 
 @pytest.mark.smoke
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
-    width=st.integers(1, 3 * NARROW * FANOUT),
+    width=st.integers(1, 3 * NARROW * FOLDS),
     number=st.integers(1, 40),
     values=st.integers(1, 1000),
+    dtype=st.sampled_from([np.float32, np.float64]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_largest_equals_sorting(width, number, values, seed):
-    """With few different values most are ties; with 1, all."""
-    tile_rk = np.random.default_rng(seed).integers(0, values, (3, width)).astype(np.float32)
+def test_largest_equals_sorting(width, number, values, dtype, seed):
+    """On both sides of 0, some without end; with few different values most are ties, or all."""
+    random = np.random.default_rng(seed)
+    tile_rk = random.integers(-values, values, (3, width)).astype(dtype) / 7
+    tile_rk[random.random(tile_rk.shape) < 0.1] = -np.inf
     number = min(number, width)
     values_rn, columns_rn = largest(tile_rk, number)
     np.testing.assert_array_equal(values_rn, -np.sort(-tile_rk, axis=1)[:, :number])

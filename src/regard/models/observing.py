@@ -64,7 +64,7 @@ def pieces(
 ) -> Iterator[tuple[int, Piece]]:  # fmt: skip
     """What each sentence of a stretch saw; only what is kept of query and key lives on."""
     keys = slice(stretch.column_start, stretch.column_start + seen.keys)
-    facts = {name: array for name, array in seen.facts.items() if name != "output"}
+    facts = {name: seen.facts[name] for name in seen.facts if name != "output"}
     seen = replace(seen, facts=facts, _tensor=None)
     for place, sentence in enumerate(stretch.sentences):
         own: Observation = seen if len(seen.leading) == 1 else picked(seen, place)

@@ -222,7 +222,7 @@ def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
     if not live_hq.size or sums_hrc.shape[1] == live_hq.shape[1]:  # of one query each
         return sums_hrc
     counts_hr = np.add.reduceat(live_hq, edges[:-1], axis=1, dtype=np.int64)
-    sums_hrc /= np.maximum(counts_hr, 1)[..., None]
+    sums_hrc /= np.maximum(counts_hr, 1)[..., None].astype(sums_hrc.dtype)
     return sums_hrc
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.self_attention.backends.tensors import beside, is_tensor, summed
 from regard.self_attention.even import Even
 from regard.self_attention.pairs import Block, Listed, listed_weights
 from regard.self_attention.tiles.problem import Array, Problem
@@ -17,6 +17,7 @@ from regard.self_attention.tiles.threads import run_in_order
 
 AFTER = {"duplicate": 0, "induction": 1}  # how far behind the same token one looks
 Sums = tuple[Array, Array, Array]
+Places = tuple[NDArray[np.intp], NDArray[np.intp]]  # queries (m, a) and keys (m, b) of a token each
 
 
 class Pairs(NamedTuple):
@@ -73,45 +74,48 @@ def repeats(
     Tokens with equally many places are computed together, so there are few calls.
     """
     sums = {name: np.zeros((3, problem.heads)) for name in AFTER}
-    classes = [] if tokens_k is None else list(_classes(problem, tokens_k))
-    # Halves, whatever the number of threads, so that sums have one order.
-    half = -(-problem.heads // 2)
-    units = [slice(0, half), slice(half, problem.heads)]
+    sight = problem.sight
+    classes = [] if tokens_k is None else _classes(tokens_k.tobytes(), sight.queries, sight.offset)
 
-    def work(heads: slice, scratch: Scratch) -> None:
-        for rows_ma, places_mb in classes:
-            for name, after in AFTER.items():
-                columns_mb = places_mb + after
-                inside_mb = np.where(columns_mb < problem.sight.keys, columns_mb, -1)
-                block = Block(rows_ma, inside_mb)
-                for listed in listed_weights(problem, logsumexp_hq, block, heads):
-                    other_mab = _others(listed, problem, after)
-                    sums[name][:, heads] += _counted(listed, other_mab, even.choices_hq[heads])
+    def work(unit: Places, scratch: Scratch) -> dict[str, Array]:
+        rows_ma, places_mb = unit
+        columns_mb = np.concatenate([places_mb + after for after in AFTER.values()], axis=1)
+        block = Block(rows_ma, np.where(columns_mb < sight.keys, columns_mb, -1))
+        found = {name: np.zeros((3, problem.heads)) for name in AFTER}
+        for listed in listed_weights(problem, logsumexp_hq, block):
+            for part, (name, after) in zip(listed.split(len(AFTER)), AFTER.items(), strict=True):
+                found[name] += _counted(part, _others(part, sight.offset, after), even.choices_hq)
+        return found
 
-    run_in_order(units, work)
+    def commit(unit: Places, found: dict[str, Array]) -> None:
+        for name in AFTER:
+            sums[name] += found[name]
+
+    run_in_order(classes, work, commit)
     return {name: (a, b, c) for name, (a, b, c) in sums.items()}
 
 
-def _classes(
-    problem: Problem, tokens_k: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+@lru_cache(maxsize=16)
+def _classes(tokens: bytes, queries: int, offset: int) -> list[Places]:
     """Queries and places of each token that stands more than once, stacked by their numbers."""
-    sight = problem.sight
+    tokens_k = np.frombuffer(tokens, np.int64)
     order_k = np.argsort(tokens_k, kind="stable")
     starts = np.flatnonzero(np.diff(tokens_k[order_k], prepend=tokens_k.min(initial=0) - 1))
-    stacks: dict[tuple[int, int], list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = {}
+    stacks: dict[tuple[int, int], list[Places]] = {}
     for places_b in np.split(order_k, starts[1:]):
-        rows_a = places_b - sight.offset
-        rows_a = rows_a[(rows_a >= 0) & (rows_a < sight.queries)]
+        rows_a = places_b - offset
+        rows_a = rows_a[(rows_a >= 0) & (rows_a < queries)]
         if len(places_b) > 1 and len(rows_a):
             stacks.setdefault((len(rows_a), len(places_b)), []).append((rows_a, places_b))
-    for pairs in stacks.values():
-        yield np.stack([rows for rows, _ in pairs]), np.stack([places for _, places in pairs])
+    return [
+        (np.stack([rows for rows, _ in pairs]), np.stack([places for _, places in pairs]))
+        for pairs in stacks.values()
+    ]
 
 
-def _others(listed: Listed, problem: Problem, after: int) -> NDArray[np.bool_]:
+def _others(listed: Listed, offset: int, after: int) -> NDArray[np.bool_]:
     """A query's own place does not count, nor what follows it, nor what would follow the last."""
-    own_ma1 = listed.block.rows_ma[..., None] + problem.sight.offset
+    own_ma1 = listed.block.rows_ma[..., None] + offset
     columns_m1b = listed.block.columns_mb[:, None, :]
     other_mab = (columns_m1b != own_ma1) & (columns_m1b - after != own_ma1)
     return np.asarray(other_mab & (columns_m1b >= 0))
@@ -122,9 +126,15 @@ def _counted(listed: Listed, other_mab: NDArray[np.bool_], choices_hq: NDArray[n
     visible_hmab, heads = listed.visible_hmab, len(choices_hq)
     if visible_hmab.strides[0] == 0:  # all heads see alike
         visible_hmab, choices_hq = visible_hmab[:1], choices_hq[:1]
-    weights_h = (listed.weights_hmab * other_mab).sum(axis=(1, 2, 3), dtype=np.float64)
     number_hma = (visible_hmab & other_mab).sum(axis=-1)
     choices_hma = np.maximum(choices_hq[:, listed.block.rows_ma], 1)
     even_h = (number_hma / choices_hma).sum(axis=(1, 2))
     seeing_h = (number_hma > 0).sum(axis=(1, 2))
+    weights_h = _summed_where(listed.weights_hmab, other_mab)
     return np.stack([weights_h, *(np.broadcast_to(x, heads) for x in (even_h, seeing_h))])
+
+
+def _summed_where(weights_hmab: Any, other_mab: NDArray[np.bool_]) -> Array:
+    if is_tensor(weights_hmab):
+        return summed(weights_hmab * beside(other_mab, weights_hmab), (1, 2, 3))
+    return summed(np.vecdot(weights_hmab, other_mab.astype(weights_hmab.dtype)), (1, 2))

@@ -59,3 +59,19 @@ def in_kind(array: NDArray[Any], like: Any) -> Any:
         return array
     torch = sys.modules["torch"]
     return torch.from_numpy(array).to(like.dtype)
+
+
+def summed(numbers: Any, axes: tuple[int, ...]) -> NDArray[np.float64]:
+    """Sums in float64, of an array or of a tensor where it lies.
+
+    >>> summed(np.ones((2, 3), np.float32), (1,))
+    array([3., 3.])
+    """
+    if not is_tensor(numbers):
+        return np.asarray(numbers.sum(axis=axes, dtype=np.float64))
+    return as_array(numbers.sum(dim=axes, dtype=sys.modules["torch"].float64))
+
+
+def beside(array: NDArray[Any], like: Any) -> Any:
+    """The array as a tensor where ``like`` lies if that is a tensor, else as it is."""
+    return sys.modules["torch"].tensor(array, device=like.device) if is_tensor(like) else array

@@ -103,20 +103,19 @@ def _blank_groups(problem: Problem, plan: Plan, panel: Panel, scratch: Scratch) 
 
 
 def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> None:
-    """The largest e of each full row; zeros beside it stand for columns past its ends."""
+    """The largest e of each full row; a zero beside it stands for columns past its end."""
     heads, queries, full = panel.full_hqs.shape
-    flat_rs = panel.full_hqs.reshape(heads * queries, full)
-    number = best.values_hqn.shape[-1]
+    width = panel.columns.stop - panel.columns.start
+    number, side = best.values_hqn.shape[-1], panel.side
     if groups is None:
-        e_rn, columns_rn = largest(flat_rs, number)
+        side = 0
+        e_rn, columns_rn = largest(panel.e_hqk.reshape(heads * queries, width), number)
     else:
-        width = panel.columns.stop - panel.columns.start
-        among_rn = np.minimum(groups.columns(number), width) + panel.side
+        flat_rs = panel.full_hqs.reshape(heads * queries, full)
+        among_rn = np.minimum(groups.columns(number), width) + side
         e_rn, columns_rn = largest_among(flat_rs, among_rn, number)
     shape = (heads, queries, e_rn.shape[1])
     weights_hqn = e_rn.reshape(shape) * rows.inverse_hq()[..., None]
     best.values_hqn[..., : shape[-1]] = weights_hqn
-    best.columns_hqn[..., : shape[-1]] = (
-        columns_rn.reshape(shape) - panel.side + panel.columns.start
-    )
+    best.columns_hqn[..., : shape[-1]] = columns_rn.reshape(shape) - side + panel.columns.start
     best.drop_weightless()

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from regard.self_attention.tiles.problem import Array
 
-FANOUT = 8  # each level keeps the maxima of groups of eight of the level below
-NARROW = 96  # rows this short are sorted as they are
+FANOUT = 8  # tiles that share their maxima, column by column
+FOLDS = 4  # inside a tile each level keeps the maxima of groups of four of the level below
+NARROW = 128  # rows this short are sorted as they are
 
 
 @dataclass
@@ -92,7 +93,7 @@ class Groups:
         together = np.moveaxis(self.maxima_shqc, 0, 2).reshape(heads * queries, spans * tile)
         _, groups_rn = largest(together, min(number, spans * tile))
         start_rn = groups_rn // tile * (FANOUT * tile) + groups_rn % tile
-        return _inside(start_rn, tile)
+        return _inside(start_rn, tile, FANOUT)
 
 
 def largest(tile_rk: Array, number: int) -> tuple[Array, NDArray[np.int64]]:
@@ -103,9 +104,9 @@ def largest(tile_rk: Array, number: int) -> tuple[Array, NDArray[np.int64]]:
     (array([[9., 7.]]), array([[1, 3]]))
     """
     levels = _levels(tile_rk, number)
-    values_rn, columns_rn = _best_of(levels[-1], number)
+    values_rn, columns_rn = _best_of(levels[-1], np.arange(levels[-1].shape[1]), number)
     for level in levels[-2::-1]:
-        inside_rn = _inside(columns_rn, level.shape[1] // FANOUT)
+        inside_rn = _inside(columns_rn, level.shape[1] // FOLDS, FOLDS)
         values_rn, columns_rn = largest_among(level, inside_rn, number)
     return values_rn, columns_rn
 
@@ -114,34 +115,55 @@ def largest_among(
     tile_rk: Array, columns_rn: NDArray[np.int64], number: int
 ) -> tuple[Array, NDArray[np.int64]]:
     """The largest entries of each row among some of its columns."""
-    values_rn, order_rn = _best_of(_gather(tile_rk, columns_rn), number)
-    return values_rn, _gather(columns_rn, order_rn)
+    return _best_of(_gather(tile_rk, columns_rn), columns_rn, number)
 
 
 def _levels(tile_rk: Array, number: int) -> list[Array]:
-    """The tile, the maxima of its groups of eight columns, the maxima of groups of those, ..."""
+    """The tile, the maxima of its groups of four columns, the maxima of groups of those, ..."""
     levels = [tile_rk]
-    while (width := levels[-1].shape[1]) > max(NARROW, 4 * number):
-        if width % FANOUT:
-            tail = ((0, 0), (0, -width % FANOUT))
+    while (width := levels[-1].shape[1]) > max(NARROW, FOLDS * number):
+        if width % FOLDS:
+            tail = ((0, 0), (0, -width % FOLDS))
             levels[-1] = np.pad(levels[-1], tail, constant_values=-np.inf)
-        folded = levels[-1].reshape(len(tile_rk), FANOUT, -1).max(axis=1)
+        folded = levels[-1].reshape(len(tile_rk), FOLDS, -1).max(axis=1)
         levels.append(folded)
     return levels
 
 
-def _inside(groups_rn: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """The columns of the level below that these groups are the maxima of."""
-    return (groups_rn[:, :, None] + width * np.arange(FANOUT)).reshape(len(groups_rn), -1)
+def _inside(groups_rn: NDArray[np.int64], width: int, size: int) -> NDArray[np.int64]:
+    """The columns of the level below that these groups of some size are the maxima of."""
+    steps_s1 = width * np.arange(size)[:, None]
+    return (groups_rn[:, None, :] + steps_s1).reshape(len(groups_rn), -1)
 
 
-def _best_of(values_rn: Array, number: int) -> tuple[Array, NDArray[np.int64]]:
-    order_rn = np.argsort(values_rn, axis=1)[:, : -number - 1 : -1]
-    return _gather(values_rn, order_rn), order_rn
+def _best_of(
+    values_rn: Array, columns_rn: NDArray[np.int64], number: int
+) -> tuple[Array, NDArray[np.int64]]:
+    """The largest of a few values, high to low, and their columns, which are below 2^32.
+
+    A float32 value and its column fit into one whole number, the value first: sorting those takes
+    a third of the time of argsort, and nothing is gathered afterwards.
+    """
+    best = slice(None, -number - 1, -1)
+    if values_rn.dtype != np.float32:
+        order_rn = np.argsort(values_rn, axis=1)[:, best]
+        columns_rn = np.broadcast_to(columns_rn, values_rn.shape)
+        return _gather(values_rn, order_rn), _gather(columns_rn, order_rn)
+    both_rn = _in_order(values_rn.view(np.int32)).astype(np.int64)
+    both_rn <<= 32
+    both_rn |= columns_rn
+    both_rn.sort(axis=1)
+    best_rn = both_rn[:, best]
+    return _in_order((best_rn >> 32).astype(np.int32)).view(np.float32), best_rn & (2**32 - 1)
+
+
+def _in_order(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The bits of float32 as whole numbers in the same order, and back: below 0 they run down."""
+    return bits ^ ((bits >> 31) & (2**31 - 1))
 
 
 def _gather(level_rk: Array, columns_rn: NDArray[np.int64]) -> Array:
     """take_along_axis, at four times its speed."""
-    starts = np.arange(0, level_rk.size, max(1, level_rk.shape[1]))[:, None]
+    starts = np.arange(len(level_rk))[:, None] * level_rk.shape[1]
     gathered: Array = np.take(level_rk.reshape(-1), columns_rn + starts)
     return gathered

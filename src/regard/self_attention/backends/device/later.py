@@ -1,7 +1,7 @@
 """Facts that lie on the device until somebody reads them: nothing waits for the GPU before that."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from regard.self_attention.backends.device.call import Call, Tensor
 from regard.self_attention.backends.tensors import as_array
+from regard.self_attention.pairs import Block
 from regard.self_attention.profile import Profile
 from regard.self_attention.tiles.problem import Array, Problem
 
@@ -112,6 +113,15 @@ class LaterProblem:
     def leading(self) -> tuple[int, ...]:
         """The caller's leading axes, heads last."""
         return self._call.leading
+
+    @property
+    def listed_there(self) -> Callable[[Array, Block], Tensor] | None:
+        """For weights at listed places; masks of values are read on the CPU."""
+        if self._call.mask is not None or self._call.sight.mask is not None:
+            return None
+        from regard.self_attention.backends.device.listed import listed_on_device
+
+        return partial(listed_on_device, self._call)
 
     @cached_property
     def whole(self) -> Problem:

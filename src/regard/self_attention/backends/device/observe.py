@@ -80,7 +80,8 @@ def observation(
              "received": found.received_hk if wanted.received else None}  # fmt: skip
     facts |= {name: tensor for name, tensor in named.items() if tensor is not None}
     if found.map_hrc is not None:
-        facts["map"] = _mean_map(here, wanted, found.map_hrc, total_hq)
+        averaged, sums_hrc = found.averaged, found.map_hrc
+        facts["map"] = sums_hrc if averaged else _mean_map(here, wanted, sums_hrc, total_hq)
     shaped = {x: t.reshape(*here.leading, *t.shape[1:]) for x, t in facts.items()}
     dtype = np.dtype(np.float64 if here.compute_dtype == torch.float64 else np.float32)
     profile = None

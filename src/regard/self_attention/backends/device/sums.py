@@ -27,6 +27,7 @@ class Found:
     keys_hqn: Tensor | None = None
     received_hk: Tensor | None = None
     map_hrc: Tensor | None = None
+    averaged: bool = False  # whether the map holds means instead of sums
     distance_hn: Tensor | None = None
     held: int = 0  # bytes of working memory at the peak
 

@@ -17,17 +17,22 @@ def load_rows(ptr, at, size, WIDTH: tl.constexpr, PADDED: tl.constexpr):
 
 
 @triton.jit
-def scores(left, right, factor, cap, CAPPED: tl.constexpr):
-    """Base-2 scores of a tile: ``log2(e) * softcap * tanh(scale * left @ right / softcap)``.
-
-    Products of float32 are exact to float32 (no TF32).
-    """
-    t = tl.dot(left, right, input_precision="ieee") * factor
+def capped(t, cap, CAPPED: tl.constexpr):
+    """Products times factor as base-2 scores, by softcap where there is one."""
     if CAPPED:
         # tanh by one exponential; beyond 15 it is 1 in float32.
         e = tl.exp2(tl.minimum(tl.maximum(t, -15.0), 15.0) * (2.0 * LOG2_E))
         t = (e - 1.0) / (e + 1.0) * cap
     return t
+
+
+@triton.jit
+def scores(left, right, factor, cap, CAPPED: tl.constexpr):
+    """Base-2 scores of a tile: ``log2(e) * softcap * tanh(scale * left @ right / softcap)``.
+
+    Products of float32 are exact to float32 (no TF32).
+    """
+    return capped(tl.dot(left, right, input_precision="ieee") * factor, cap, CAPPED)
 
 
 @triton.jit

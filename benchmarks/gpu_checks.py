@@ -1,0 +1,121 @@
+"""What observe finds on a GPU against float64 on the same numbers, and against itself."""
+
+import time
+from typing import Any
+
+import torch
+
+import regard
+from regard.self_attention.backends.device.call import call
+from regard.self_attention.backends.device.chunks import find_in_chunks
+from regard.self_attention.backends.device.observe import NOTHING, observation
+from regard.self_attention.tiles.rows import Wanted
+
+HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8
+FACTS = {"top": 0, "map": MAP, "profile": False, "causal": True}
+
+
+def inputs(n: int, heads: int = HEADS, width: int = WIDTH, dtype: Any = torch.bfloat16) -> Any:
+    """Query, key and value, fresh numbers each time."""
+    return tuple(
+        torch.randn(1, heads, n, width, device="cuda", dtype=torch.float32).to(dtype)
+        for _ in range(3)
+    )
+
+
+def errors(n: int, heads: int = 2) -> dict[str, float]:
+    """Largest relative error of each statistic, against float64 on the same numbers."""
+    query, key, value = inputs(n, heads=heads)
+    seen = regard.observe(query, key, value, **FACTS | {"top": TOP, "profile": True})
+    found = _compare(seen, _reference(query, key, value, {"causal": True}, TOP, MAP))
+    sums = torch.as_tensor(seen.received, dtype=torch.float64).sum(dim=-1)
+    return found | {"received sums to n within": float((sums / n - 1).abs().max())}
+
+
+def other_errors() -> dict[str, Any]:
+    """The same for calls that take other paths."""
+    bf16 = torch.bfloat16
+    cases: dict[str, Any] = {
+        "n = 5,000": (bf16, (1, 4, 2, 5000, 128), {"causal": True}, 100),
+        "not causal, width 64": (bf16, (1, 2, 2, 2048, 64), {}, 100),
+        "map of 8 blocks": (bf16, (1, 2, 2, 8192, 128), {"causal": True}, 8),
+        "map of 1,024 blocks": (bf16, (1, 2, 2, 16384, 128), {"causal": True}, 1024),
+        "the last queries": (bf16, (1, 2, 2, 8192, 128), {"causal": True, "offset": 7168}, 64),
+        "window, grouped heads": (bf16, (2, 4, 2, 1000, 64), {"window": (99, 0)}, 100),
+        "softcap, float16": (torch.float16, (1, 2, 2, 900, 128),
+                             {"causal": True, "softcap": 30.0}, 100),
+        "lengths, float32": (torch.float32, (3, 2, 2, 300, 80), {"lengths": [300, 0, 77]}, 100),
+    }  # fmt: skip
+    found = {}
+    for name, (dtype, (b, h, g, n, d), arguments, side) in cases.items():
+        query, key, value = (torch.randn(b, x, n, d, device="cuda").to(dtype) for x in (h, g, g))
+        query = query[..., arguments.get("offset", 0) :, :].contiguous()
+        seen = regard.observe(query, key, value, top=16, map=side, **arguments)
+        errors = _compare(seen, _reference(query, key, value, arguments, 16, side))
+        found[name] = max(errors.values())
+        print(f"  {name}: {errors}", flush=True)
+    return found
+
+
+def _reference(query: Any, key: Any, value: Any, arguments: Any, top: int, map: int) -> Any:
+    here = call(query.double(), key.double(), value.double(), NOTHING | arguments)
+    wanted = Wanted(True, True, top, map, True, True)
+    return observation(here, wanted, find_in_chunks(here, wanted), "chunks", None)
+
+
+def _compare(seen: Any, exact: Any) -> dict[str, float]:
+    """Relative to the exact number, or to a thousandth of the mean where that is larger."""
+    pairs = {x: (getattr(seen, x), getattr(exact, x)) for x in ("entropy", "received", "map")}
+    pairs["best weights"] = seen.top().weights, exact.top().weights
+    pairs["weights by distance"] = seen.profile.weight, exact.profile.weight
+    return {name: _apart(*pair) for name, pair in pairs.items()}
+
+
+def _apart(found: Any, exact: Any) -> float:
+    a, b = (torch.as_tensor(x).double() for x in (found, exact))
+    return float(((a - b).abs() / b.abs().clamp(min=1e-3 * float(b.abs().mean()))).max())
+
+
+def twice(n: int) -> dict[str, bool]:
+    """Whether two calls on the same numbers agree to the bit."""
+    query, key, value = inputs(n)
+    one, two = (regard.observe(query, key, value, top=TOP, map=MAP, causal=True) for _ in range(2))
+    facts = ("entropy", "received", "map", "logsumexp")
+    same = {x: bool((getattr(one, x) == getattr(two, x)).all()) for x in facts}
+    same["best keys"] = bool((one.top().keys == two.top().keys).all())
+    same["weights by distance"] = bool((one.profile.weight == two.profile.weight).all())
+    return same
+
+
+def million(n: int) -> dict[str, Any]:
+    """One call over this many tokens, with the map; its last block of queries against float64."""
+    query, key, value = inputs(n)
+    torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
+    seen = regard.observe(query, key, value, **FACTS)
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - start
+    peak = torch.cuda.max_memory_allocated() / 1e9
+    sums = torch.as_tensor(seen.received, dtype=torch.float64).sum(dim=-1)
+    rows = torch.as_tensor(seen.map, dtype=torch.float64).sum(dim=-1)
+    block = n // MAP
+    entropy, row = _last_block(query[0, 0, -block:].double(), key[0, 0].double())
+    return {"tokens": n, "seconds": seconds, "peak GB": peak,
+            "received sums to n within": float((sums / n - 1).abs().max()),
+            "map rows sum to 1 within": float((rows - 1).abs().max()),
+            "error of the last block's entropies": _apart(seen.entropy[0, 0, -block:], entropy),
+            "error of the map's last row": _apart(seen.map[0, 0, -1], row)}  # fmt: skip
+
+
+def _last_block(query_qd: Any, key_kd: Any) -> tuple[Any, Any]:
+    """Entropies of the last queries, and the map's row for them."""
+    n, (queries, width) = len(key_kd), query_qd.shape
+    entropies, row = [], torch.zeros(MAP, dtype=torch.float64, device="cuda")
+    for part in query_qd.split(64):
+        s = part @ key_kd.T / width**0.5
+        at_q = n - queries + 64 * len(entropies) + torch.arange(64, device="cuda")
+        s = s.masked_fill(torch.arange(n, device="cuda") > at_q[:, None], -torch.inf)
+        p = torch.softmax(s, dim=-1)
+        entropies.append(-torch.special.xlogy(p, p).sum(dim=-1))
+        row += p.view(64, MAP, -1).sum(dim=(0, 2)) / queries
+    return torch.cat(entropies).cpu(), row.cpu()
