@@ -27,3 +27,6 @@ def test_largest_equals_sorting(width, number, values, dtype, seed):
     np.testing.assert_array_equal(values_rn, -np.sort(-tile_rk, axis=1)[:, :number])
     np.testing.assert_array_equal(values_rn, np.take_along_axis(tile_rk, columns_rn, axis=1))
     assert all(len(set(row)) == number for row in columns_rn.tolist())
+    if dtype == np.float32:
+        tied = values_rn[:, 1:] == values_rn[:, :-1]
+        assert (np.diff(columns_rn, axis=1) > 0)[tied].all()
