@@ -38,6 +38,7 @@ def main() -> None:
         "errors": lambda: errors(8192),
         **{f"times at {n}": lambda n=n: times(n, options.quick) for n in sizes},
         "times at 8192 without pauses": lambda: times(8192, options.quick, pause=0.0),
+        "microseconds of kernels": lambda: {str(n): kernels(n) for n in sizes[:2]},
         "memory at 8192": lambda: memory(8192),
     }
     if not options.quick:
@@ -136,6 +137,24 @@ def _timed(work: Callable[[], Any], number: int) -> list[float]:
         marks.append((start, end))
     torch.cuda.synchronize()
     return [start.elapsed_time(end) for start, end in marks]
+
+
+def kernels(n: int) -> dict[str, float]:
+    """Where a call's time goes on the device, by torch's profiler: kernels of 2 and more."""
+    from torch.profiler import ProfilerActivity, profile
+
+    query, key, value = inputs(n)
+
+    def some(number: int) -> None:
+        for _ in range(number):
+            regard.observe(query, key, value, **FACTS | {"top": TOP})
+        torch.cuda.synchronize()
+
+    some(3)
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        some(10)
+    events = [(event.key, event.self_device_time_total / 10) for event in seen.key_averages()]
+    return {name[:40]: round(taken, 1) for name, taken in events if taken >= 2}
 
 
 def memory(n: int) -> dict[str, Any]:
