@@ -10,7 +10,6 @@ import numpy as np
 from regard.check.case import Array
 from regard.errors import ArgumentError
 
-LIBRARIES = ("numpy", "torch", "jax")
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 # The distance from 1 to the next number.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}

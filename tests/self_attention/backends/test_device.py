@@ -127,6 +127,16 @@ def test_measures_of_heads_come_from_where_query_and_key_lie(softcap):
     np.testing.assert_allclose(sums, host, rtol=1e-5, atol=1e-7)
 
 
+def test_a_key_that_gets_no_weight_is_no_best_key():
+    """Scores of 400 and 0: weights of 1 and of e^-400, which is 0 in float32."""
+    query, key = np.full((1, 2, 16), 10, np.float32), np.zeros((1, 40, 16), np.float32)
+    key[0, 7] = 10
+    here = call(*(torch.from_numpy(x) for x in (query, key, key)), NOTHING)
+    found = find_with_kernels(here, Wanted(False, False, 3, 0, False, False), None)
+    np.testing.assert_array_equal(found.weights_hqn.numpy(), [[[1, 0, 0]] * 2])
+    np.testing.assert_array_equal(found.keys_hqn.numpy(), [[[7, -1, -1]] * 2])
+
+
 def test_sixteen_best_keys():
     random = np.random.default_rng(2)
     query, key = (random.standard_normal((1, n, 16)).astype(np.float16) for n in (3, 70))

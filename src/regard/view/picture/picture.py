@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -137,10 +137,6 @@ class Picture:
         from regard.view.picture.table import as_dict
 
         return as_dict(self)
-
-    def without_page(self) -> "Picture":
-        """The same, holding nothing but its own numbers."""
-        return replace(self, page=None)
 
     def _repr_svg_(self) -> str:
         return self.svg()

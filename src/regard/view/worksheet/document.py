@@ -10,7 +10,6 @@ from regard.view.worksheet.rounding import text
 from regard.view.worksheet.worksheet import Worksheet
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-LETTERS = "abcdef"
 
 
 def document(sheet: Worksheet, *, answers: bool) -> str:

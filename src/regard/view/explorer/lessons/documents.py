@@ -13,7 +13,7 @@ from regard.self_attention.examples.story import Claim, Example
 from regard.self_attention.steps import softmax
 
 Facts = dict[str, Any]
-ROBOTS, TASKS, SMART = "robots", "tasks", "Smart"
+ROBOTS, SMART = "robots", "Smart"
 
 
 @cache

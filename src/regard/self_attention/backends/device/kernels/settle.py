@@ -86,8 +86,9 @@ def settle_kernel(
     at_m = tl.arange(0, 2 * PAIRS)[None, :]
     kept = (at_q < queries)[:, None] & (at_m < TOP)
     place = row[:, None] * TOP + at_m
-    tl.store(weights_ptr + place, tl.where(t > SEEN, tl.exp2(t), 0.0), mask=kept)
-    tl.store(keys_ptr + place, tl.where(t > SEEN, key, -1).to(tl.int64), mask=kept)
+    weights = tl.where(t > SEEN, tl.exp2(t), 0.0)
+    tl.store(weights_ptr + place, weights, mask=kept)
+    tl.store(keys_ptr + place, tl.where(weights > 0, key, -1).to(tl.int64), mask=kept)
     worst = tl.min(tl.where(at_m < TOP, t, 0.0), 1)
     worst = tl.maximum(worst - (1.0 - worst) * SLACK, SEEN)
     lost = tl.load(lost_ptr + (head * listed + q) * 4 + tl.arange(0, 4)[None, :])
@@ -144,5 +145,6 @@ def doubt_kernel(
                     more = tl.reshape(tl.topk(sortable(s, at_k), PAIRS), [PAIRS])
                     best = tl.topk(tl.reshape(tl.join(best, more), [2 * PAIRS]), PAIRS)
         t, key = unsorted(best)
-        tl.store(weights_ptr + place, tl.where(t > SEEN, tl.exp2(t), 0.0), mask=at_n < TOP)
-        tl.store(keys_ptr + place, tl.where(t > SEEN, key, -1).to(tl.int64), mask=at_n < TOP)
+        weights = tl.where(t > SEEN, tl.exp2(t), 0.0)
+        tl.store(weights_ptr + place, weights, mask=at_n < TOP)
+        tl.store(keys_ptr + place, tl.where(weights > 0, key, -1).to(tl.int64), mask=at_n < TOP)
