@@ -37,7 +37,7 @@ def main() -> None:
     sections: dict[str, Callable[[], Any]] = {
         "errors": lambda: errors(8192),
         **{f"times at {n}": lambda n=n: times(n, options.quick) for n in sizes},
-        "times at 8192 without pauses": lambda: times(8192, options.quick, pause=0.0),
+        "one call after a pause at 8192": lambda: times(8192, options.quick, alone=True),
         "microseconds of kernels": lambda: {str(n): kernels(n) for n in sizes[:2]},
         "memory at 8192": lambda: memory(8192),
     }
@@ -75,7 +75,7 @@ def _gpu() -> dict[str, Any]:
             "triton": triton.__version__, "cudnn": torch.backends.cudnn.version()}  # fmt: skip
 
 
-def times(n: int, quick: bool, pause: float = 0.1) -> dict[str, Any]:
+def times(n: int, quick: bool, alone: bool = False) -> dict[str, Any]:
     """Milliseconds and ratios to the fastest SDPA forward."""
     query, key, value = inputs(n)
     calls: dict[str, Callable[[], Any]] = dict(sdpa_forwards(query, key, value))
@@ -90,17 +90,16 @@ def times(n: int, quick: bool, pause: float = 0.1) -> dict[str, Any]:
         calls["regard: everything (top 16, map 256, profile)"] = seen(causal=True)
     if n == 8192:
         calls["eager with weights"] = lambda: eager(query, key, value)
-    taken = medians(calls, 2.0 if quick else 5.0, pause)
+    taken = medians(calls, 0.0 if alone else 0.1 if quick else 0.4)
     fastest = min(t for name, t in taken.items() if name.startswith("SDPA"))
     return {name: {"ms": round(t, 4), "x": round(t / fastest, 3)} for name, t in taken.items()}
 
 
-def medians(
-    calls: dict[str, Callable[[], Any]], seconds: float, pause: float = 0.1
-) -> dict[str, float]:
+def medians(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
     """Median milliseconds by device events, calls taken in turns; what fails is left out.
 
-    A pause before each: what ran before leaves the GPU warm, and its clock follows its power.
+    In each of three turns every call runs for the same time, so that each finds the GPU equally
+    warm: its clock follows its power. With no seconds, one call at a time after a pause.
     """
     for name, work in list(calls.items()):
         try:
@@ -109,21 +108,18 @@ def medians(
         except Exception as error:
             print(f"  {name} failed: {error!r:.300}", flush=True)
             del calls[name]
-    torch.cuda.synchronize()
     taken: dict[str, list[float]] = {name: [] for name in calls}
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds or len(next(iter(taken.values()))) < 3:
+    for _ in range(3 if seconds else 15):
         for name, work in calls.items():
             torch.cuda.synchronize()
-            time.sleep(pause)
-            taken[name] += _block(work)
+            time.sleep(0.0 if seconds else 0.05)
+            taken[name] += _timed(work, _number(work, seconds) if seconds else 1)
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def _block(work: Callable[[], Any]) -> list[float]:
-    """One call, and if it is short several in a row, so that launches run ahead of the device."""
-    first = _timed(work, 1)
-    return first if first[0] > 50 else _timed(work, 8)
+def _number(work: Callable[[], Any], seconds: float) -> int:
+    """How many calls fill the time."""
+    return min(1000, max(2, round(1e3 * seconds / min(_timed(work, 2)))))
 
 
 def _timed(work: Callable[[], Any], number: int) -> list[float]:
@@ -193,7 +189,7 @@ def flex(n: int) -> dict[str, Any]:
         "flex twice": peer,
         "regard: output, received": lambda: regard.observe(query, key, value, **fewer),
     }
-    taken = medians(calls, seconds=4.0)
+    taken = medians(calls, seconds=0.4)
     ratios = {x: {"ms": round(t, 4), "x": round(t / taken[fastest], 3)} for x, t in taken.items()}
     return ratios | {"largest difference in received": off}
 

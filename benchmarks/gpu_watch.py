@@ -1,8 +1,10 @@
 """A model on the GPU, plain and watched: a Llama with random parameters, bf16."""
 
 import time
+import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,13 +13,18 @@ import regard
 
 
 def watched() -> dict[str, Any]:
-    """Milliseconds of a forward pass under sdpa, watched, and eager with weights; and the facts."""
+    """Milliseconds of a forward pass under sdpa, watched, and eager with weights; and the facts.
+
+    ``watched`` is a whole block, in which every layer is proven; ``proven`` a second forward in
+    such a block, and ``reading`` what it takes to read every fact of every layer afterwards.
+    """
     found: dict[str, Any] = {"facts at 1024 off by": _facts(1024)}
     for n in (2048, 8192, 32768):
         taken = _times(n)
         found[f"ms at {n}"] = {name: round(ms, 2) for name, ms in taken.items()}
-        found[f"watched / sdpa at {n}"] = round(taken["watched"] / taken["sdpa"], 3)
-    return found
+        for name in ("watched", "proven"):
+            found[f"{name} / sdpa at {n}"] = round(taken[name] / taken["sdpa"], 3)
+    return found | {"waits of a proven forward at 2048": _waits(2048)}
 
 
 def _times(n: int) -> dict[str, float]:
@@ -26,10 +33,44 @@ def _times(n: int) -> dict[str, float]:
         "sdpa": _median(lambda: model(words, logits_to_keep=1)),
         "watched": _median(lambda: _watch(model, words)),
     }
+    both = sorted(_proven(model, words) for _ in range(3))
+    taken["proven"], taken["reading"] = both[1][0], sorted(reading for _, reading in both)[1]
     if n <= 8192:
         loud = _model("eager")
         taken["eager"] = _median(lambda: loud(words, output_attentions=True, logits_to_keep=1))
     return taken
+
+
+@torch.no_grad()
+def _proven(model: Any, words: Any) -> tuple[float, float]:
+    """Milliseconds of a second forward in a block, and of reading all that it saw."""
+    with regard.watch(model, top=8, map=512) as seen:
+        model(words, logits_to_keep=1)
+        forward = _once(lambda: model(words, logits_to_keep=1))
+    return forward, _once(lambda: _read(seen))
+
+
+def _read(seen: Any) -> int:
+    """The report and every fact; gives their bytes."""
+    seen.report()
+    facts = [fact for place in seen.names for fact in seen[place].facts.values()]
+    return sum(fact.nbytes for fact in facts)
+
+
+@torch.no_grad()
+def _waits(n: int) -> list[str]:
+    """Where the host waited for the GPU, in torch's own count: once for the tokens."""
+    model, words = _model("sdpa"), torch.randint(0, 1000, (1, n), device="cuda")
+    with regard.watch(model, top=8, map=512), warnings.catch_warnings(record=True) as said:
+        model(words, logits_to_keep=1)
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            model(words, logits_to_keep=1)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    waits = [x for x in said if "synchronizing" in str(x.message)]
+    return [f"{Path(x.filename).name}:{x.lineno}" for x in waits]
 
 
 @cache
@@ -69,11 +110,13 @@ def _facts(n: int) -> dict[str, float]:
 
 @torch.no_grad()
 def _median(work: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(4):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
+    times = [_once(work) for _ in range(4)]
     return sorted(times[1:])[1]  # the first call compiles
+
+
+def _once(work: Callable[[], Any]) -> float:
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return 1e3 * (time.perf_counter() - start)

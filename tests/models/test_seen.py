@@ -15,6 +15,7 @@ from regard.models.growing_map import GrowingMap
 from regard.models.labels import side_of_ids, word_starts
 from regard.models.naming import Resting, name_of
 from regard.models.report import MEASURES
+from regard.self_attention.tiles.plan import blocks
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -261,7 +262,7 @@ def test_few_queries_name_nothing():
 
 @pytest.mark.parametrize("steps", [3, 40])
 def test_a_growing_map_stays_exact(steps):
-    """A prompt of 10 in blocks of 2, then token by token, merged as it grows past its size."""
+    """A prompt of 10 in blocks of 2, then token by token; larger blocks are those of the whole."""
     random = np.random.default_rng(0)
     keys = 10 + steps
     weights = np.tril(random.random((2, keys, keys)))
@@ -275,6 +276,8 @@ def test_a_growing_map_stays_exact(steps):
     assert (rows[-1], columns[-1]) == (keys, keys)
     assert grown.map_hrc.shape == (2, len(rows) - 1, len(columns) - 1)
     assert max(grown.map_hrc.shape) <= 16
+    assert set(blocks(keys, 8)) <= set(rows) & set(columns)
+    assert len(set(np.diff(columns)[:-1])) == 1
     for r in range(len(rows) - 1):
         for c in range(len(columns) - 1):
             block = weights[:, rows[r] : rows[r + 1], columns[c] : columns[c + 1]]

@@ -88,9 +88,12 @@ class Whole:
 
 
 def edges(positions: int) -> list[tuple[int, int]]:
-    """The blocks of the map: as many as asked for, or one a position."""
-    parts = max(1, min(MAP, positions))
-    return [(i * positions // parts, (i + 1) * positions // parts) for i in range(parts)]
+    """The blocks of the map: at most MAP, of the smallest power of two that will do."""
+    size = 1
+    while size * MAP < positions:
+        size *= 2
+    starts = range(0, max(1, positions), size)
+    return [(start, min(start + size, positions)) for start in starts]
 
 
 def last_scores(steps: Steps) -> Array:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from regard.self_attention.observe import observe, observe_from_logsumexp
 from regard.self_attention.stream import attention
+from regard.self_attention.tiles.plan import blocks
 
 EXAMPLES = settings(max_examples=80, deadline=None, derandomize=True)
 # A sum over at most 40 keys and 40 queries, each weight with a few roundings in it.
@@ -60,11 +61,10 @@ def test_received_sums_to_the_queries_that_see_anything(engine, call):
 def test_rows_of_the_map_sum_to_1_or_to_0_where_nobody_sees_anything(engine, call, side):
     seen = observed(call, engine, map=side)
     queries, keys = seen.queries, call.key.shape[-2]
-    rows = max(1, min(side, queries))
-    edges = np.arange(rows + 1) * queries // rows
+    edges = blocks(queries, side)
     live = sees(call)[1] > 0
     expected = [live[..., a:b].any(axis=-1) for a, b in itertools.pairwise(edges)]
-    assert seen.map.shape == (*seen.leading, rows, max(1, min(side, keys)))
+    assert seen.map.shape == (*seen.leading, len(edges) - 1, len(blocks(keys, side)) - 1)
     found = np.moveaxis(seen.map.sum(axis=-1), -1, 0)
     np.testing.assert_allclose(found, expected, atol=from_sums(call, seen))
 

@@ -53,6 +53,17 @@ def test_splitting_the_keys_anywhere_changes_nothing(cuts: list[int], causal: bo
     np.testing.assert_allclose(merged.tile(*tile), whole.tile(*tile), atol=TOLERANCE)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 40), st.integers(0, 40), st.integers(1, 45))
+def test_a_merged_map_has_the_blocks_of_the_whole(tokens: int, cut_at: int, side: int) -> None:
+    """Of a sequence that looks at itself, at any number of blocks."""
+    query, key, value = arrays(tokens, tokens)
+    first, second = (slice(0, cut_at), slice(cut_at, None))
+    parts = [observe(query, key[..., x, :], value[..., x, :], map=side) for x in (first, second)]
+    whole = observe(query, key, value, map=side)
+    np.testing.assert_allclose(merge(*parts).map, whole.map, atol=TOLERANCE)
+
+
 def test_the_order_of_merging_does_not_matter_to_rows() -> None:
     query, key, value = arrays(30)
     parts = [observe(query, cut(key, a, a + 10), cut(value, a, a + 10)) for a in (0, 10, 20)]

@@ -32,7 +32,7 @@ def watch(
     layers: Annotated[str, typer.Option(help="Such as 0,4,5; all unless given.")] = "all",
     keep: Annotated[str, typer.Option(help="Layers whose query and key are kept.")] = "",
     top: Annotated[int, typer.Option(help="Best keys of each query.")] = 16,
-    map: Annotated[int, typer.Option(help="Blocks of the map a side, at most.")] = 512,
+    map: Annotated[int, typer.Option(help="Equal blocks of the map a side, at most.")] = 512,
     sort: Annotated[str, typer.Option(help="Report by this measure, such as induction.")] = "",
     heads: Annotated[int, typer.Option(help="How many heads of the report to show.")] = 8,
     save: Annotated[Path | None, typer.Option(help="Keep it: x.regard or x.html.")] = None,

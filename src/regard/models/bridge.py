@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -41,3 +42,10 @@ def to_host(array: Any) -> Any:
 def on_host(tensor: torch.Tensor) -> bool:
     """Whether NumPy can reach a tensor's numbers; the others stay on their device."""
     return bool(tensor.device.type == "cpu")
+
+
+def places(listed: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
+    """A list beside a tensor, to index with, for which nothing has to be waited."""
+    from regard.self_attention.backends.device.call import sent
+
+    return cast("torch.Tensor", sent(np.array(listed), like.device))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from regard.errors import BackendError
+from regard.models.bridge import places
 from regard.models.masks import Described
 
 if TYPE_CHECKING:
@@ -88,17 +89,18 @@ class Call:
         """The same call for a few queries, its mask drawn for them alone."""
         import torch
 
-        query, mask = self.query[:, :, rows], self.mask
+        at = places(rows, self.query)
+        query, mask = self.query[:, :, at], self.mask
         options = self.options | {"dropout": 0.0}
         if self.bias is not None:
-            options["position_bias"] = self.bias[:, :, rows]
+            options["position_bias"] = self.bias[:, :, at]
         if isinstance(mask, Described):
             mask = mask.own_rows(self.implementation, rows)
         elif mask is not None:
-            mask = mask[:, :, rows] if mask.shape[2] > 1 else mask
+            mask = mask[:, :, at] if mask.shape[2] > 1 else mask
         elif self.causal and self.query.shape[2] > 1:
             at_k = torch.arange(self.key.shape[2], device=query.device)
-            seen = at_k <= torch.tensor(rows, device=query.device)[:, None]
+            seen = at_k <= at[:, None]
             lowest = torch.finfo(query.dtype).min
             mask = torch.where(seen, 0.0, lowest)[None, None].to(query.dtype)
         return replace(self, query=query, mask=mask, options=options)

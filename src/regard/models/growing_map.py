@@ -1,4 +1,4 @@
-"""A map that grows as tokens are generated: blocks are added, and merged in pairs when many."""
+"""A map that grows as tokens are generated: blocks are added, and larger ones made when many."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class GrowingMap:
     """Mean weight of a block of queries on a block of keys, (h, r, c); counts_hr queries a block.
 
     What the first call saw keeps its blocks; later keys get blocks of the same width, later
-    queries one each. Above ``most`` of either, neighbours become one: sums of columns and weighted
-    means of rows stay exact.
+    queries one each. Above twice ``most`` of either, neighbours become one, in the blocks that
+    ``observe`` would cut: sums of columns and weighted means of rows stay exact.
     """
 
     map_hrc: Array
@@ -36,7 +36,7 @@ class GrowingMap:
         row_edges = blocks(live_hq.shape[1], map_hrc.shape[1])
         counts_hr = np.add.reduceat(live_hq, row_edges[:-1], axis=1, dtype=np.int64)
         columns = blocks(keys, map_hrc.shape[2]) + starts[1]
-        return cls(map_hrc, counts_hr, row_edges + starts[0], columns, 2 * most)
+        return cls(map_hrc, counts_hr, row_edges + starts[0], columns, most)
 
     @property
     def width(self) -> int:
@@ -52,9 +52,9 @@ class GrowingMap:
         first = int(self.row_edges[-1])
         more = np.arange(first + 1, first + 1 + weights_hqk.shape[1])
         self.row_edges = np.concatenate([self.row_edges, more])
-        if self.map_hrc.shape[1] > self.most:
+        if self.map_hrc.shape[1] > 2 * self.most:
             self._merge_rows()
-        if self.map_hrc.shape[2] > self.most:
+        if self.map_hrc.shape[2] > 2 * self.most:
             self._merge_columns()
 
     def _reach(self, keys: int) -> None:
@@ -82,16 +82,16 @@ class GrowingMap:
         return sums_hqc
 
     def _merge_rows(self) -> None:
-        even = self.map_hrc.shape[1] // 2 * 2
-        pairs = np.arange(0, self.map_hrc.shape[1], 2)
-        totals_hrc = np.add.reduceat(self.map_hrc * self.counts_hr[..., None], pairs, axis=1)
-        self.counts_hr = np.add.reduceat(self.counts_hr, pairs, axis=1)
+        self.row_edges, groups = self._fewer(self.row_edges)
+        totals_hrc = np.add.reduceat(self.map_hrc * self.counts_hr[..., None], groups, axis=1)
+        self.counts_hr = np.add.reduceat(self.counts_hr, groups, axis=1)
         self.map_hrc = totals_hrc / np.maximum(self.counts_hr, 1)[..., None]
-        last = self.row_edges[even + 1 :]
-        self.row_edges = np.concatenate([self.row_edges[0 : even + 1 : 2], last])
 
     def _merge_columns(self) -> None:
-        even = self.map_hrc.shape[2] // 2 * 2
-        self.map_hrc = np.add.reduceat(self.map_hrc, np.arange(0, self.map_hrc.shape[2], 2), axis=2)
-        last = self.column_edges[even + 1 :]
-        self.column_edges = np.concatenate([self.column_edges[0 : even + 1 : 2], last])
+        self.column_edges, groups = self._fewer(self.column_edges)
+        self.map_hrc = np.add.reduceat(self.map_hrc, groups, axis=2)
+
+    def _fewer(self, edges: Edges) -> tuple[Edges, Edges]:
+        """The edges of larger blocks, and which of the old ones each begins with."""
+        fewer = blocks(edges[-1] - edges[0], self.most) + edges[0]
+        return fewer, np.searchsorted(edges, fewer[:-1])

@@ -39,7 +39,7 @@ class Live:
     def _run(self) -> Run:
         if not self.watcher.runs:
             return Run()
-        self.watcher.settle()
+        self.watcher.read()
         return self.watcher.runs[-1 if self.number is None else self.number]
 
     @property
@@ -64,6 +64,7 @@ class Live:
         """Made once for as much as was seen so far."""
         run = self._run
         track = run.tracks[place][sentence]
+        track.settle()
         key = (id(run), place, sentence, track.queries)
         if key not in self._made:
             self._made[key] = self._layer(run, track, place, sentence)

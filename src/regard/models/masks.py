@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,17 +95,20 @@ class Described:
         return self.made[implementation]
 
     def own_rows(self, implementation: str, rows: list[int]) -> torch.Tensor:
-        """The model's own mask for a few rows of queries alone, (b, 1, rows, k)."""
+        """The model's own mask for a few rows of queries alone, (b, 1, rows, k), made once."""
         import torch
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-        make = ALL_MASK_ATTENTION_FUNCTIONS[implementation]
-        skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-        made = [
-            make(**self.arguments | skips | {"q_length": 1, "q_offset": self.query_start + row})
-            for row in rows
-        ]
-        return torch.cat(made, dim=2)
+        name = f"{implementation} {rows}"
+        if name not in self.made:
+            make = ALL_MASK_ATTENTION_FUNCTIONS[implementation]
+            skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+            each = [
+                make(**self.arguments | skips | {"q_length": 1, "q_offset": self.query_start + row})
+                for row in rows
+            ]
+            self.made[name] = torch.cat(each, dim=2)
+        return cast("torch.Tensor", self.made[name])
 
 
 def describe(**arguments: Any) -> Described:

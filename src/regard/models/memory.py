@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
+
+from regard.self_attention.tiles.plan import blocks
 
 if TYPE_CHECKING:
     from regard.models.call import Call
@@ -29,10 +32,11 @@ class Memory:
         keys = stretch.columns.stop - stretch.columns.start
         rows = queries * (8 + 4 + 12 * options.top)  # log-sum-exp, entropy, best weights and keys
         columns = keys * 8 + (queries + keys) * 8  # received, distances
-        blocks = min(options.map, queries) * min(options.map, keys) * 4
+        sides = (len(blocks(side, options.map)) - 1 for side in (queries, keys))
+        cells = prod(sides) if options.map else 0
         width = call.query.shape[3]
         held = (queries * heads + keys * call.key.shape[1]) * width * 4 if keep else 0
-        return cls(sentences * heads * (rows + columns + blocks), sentences * held)
+        return cls(sentences * heads * (rows + columns + 4 * cells), sentences * held)
 
     def larger(self, other: Memory) -> Memory:
         """What the larger of two layers takes."""

@@ -1,30 +1,28 @@
-"""One call of attention, observed: the output for the model, and a piece for each sentence."""
+"""One call of attention, observed: a piece for each sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.models.bridge import as_array, as_tensor
+from regard.models.bridge import as_array
 from regard.models.call import Call
+from regard.models.doubts import Doubt
 from regard.models.layer import picked
 from regard.models.options import Options
 from regard.models.stretches import Stretch
-from regard.models.track import Piece
+from regard.models.track import Later, Piece
 from regard.self_attention.heads import head_measures
 from regard.self_attention.observation import Observation
 from regard.self_attention.observe import observe
 from regard.self_attention.pairs import sums_by_span
-from regard.self_attention.stream import attention
 from regard.self_attention.tiles.problem import Array
-
-if TYPE_CHECKING:
-    import torch
 
 WHOLE = 2**24  # weights at once where every single one is wanted
 
@@ -61,26 +59,63 @@ def _observed(
 def pieces(
     seen: Observation, stretch: Stretch, options: Options, keep: bool,
     tokens: Sequence[NDArray[np.int64] | None],
-) -> Iterator[tuple[int, Piece]]:  # fmt: skip
-    """What each sentence of a stretch saw; only what is kept of query and key lives on."""
+) -> Iterator[tuple[int, Later]]:  # fmt: skip
+    """What each sentence of a stretch saw; only what is kept of query and key lives on.
+
+    On a device it can wait to be read where nothing is kept of them.
+    """
     keys = slice(stretch.column_start, stretch.column_start + seen.keys)
-    facts = {name: seen.facts[name] for name in seen.facts if name != "output"}
-    seen = replace(seen, facts=facts, _tensor=None)
+    seen = without_output(seen)
     for place, sentence in enumerate(stretch.sentences):
         own: Observation = seen if len(seen.leading) == 1 else picked(seen, place)
-        own_tokens = tokens[sentence]
-        measures = head_measures(own, None if own_tokens is None else own_tokens[keys])
-        sums = span_sums(own, stretch, options) if options.spans else None
-        kept = None
-        if keep:
-            part = getattr(own.parts[0], "whole", own.parts[0])  # a device's comes to the host
-            kept = replace(
-                part, query_hqd=part.query_hqd.copy(), key_gkd=part.key_gkd.copy(),
-                value_gkv=part.value_gkv[..., :0].copy(),
-            )  # fmt: skip
-        piece = Piece(replace(own, parts=()), stretch.row_start, stretch.column_start, measures,
-                      sums, kept)  # fmt: skip
-        yield sentence, piece
+        whole = tokens[sentence]
+        tokens_k = None if whole is None else whole[keys]
+        held, doubt = 0, None
+        if not (keep or options.spans):
+            own, held, doubt = left_on_device(own, tokens_k)
+        make = partial(piece_of, own, stretch, options, keep, tokens_k)
+        yield sentence, Later(own.queries, own.keys, stretch.row_start, stretch.column_start,
+                              make, held, doubt)  # fmt: skip
+
+
+def left_on_device(
+    seen: Observation, tokens_k: NDArray[np.int64] | None
+) -> tuple[Observation, int, Doubt | None]:
+    """Without query and key, how many bytes are left, and a doubt; on the host as it is."""
+    if isinstance(seen.facts, dict):
+        return seen, 0, None
+    from regard.self_attention.backends.device.left import held, let_go
+
+    left = let_go(seen, tokens_k)
+    return (seen, 0, None) if left is None else (left, *held(left))
+
+
+def without_output(seen: Observation) -> Observation:
+    """The model has it."""
+    facts: Any = seen.facts
+    if isinstance(facts, dict):
+        lean = {name: fact for name, fact in facts.items() if name != "output"}
+    else:  # nothing leaves a device for it
+        lean = facts.without("output")
+    return replace(seen, facts=lean, _tensor=None)
+
+
+def piece_of(
+    seen: Observation, stretch: Stretch, options: Options, keep: bool,
+    tokens_k: NDArray[np.int64] | None,
+) -> Piece:  # fmt: skip
+    """The measures of what one sentence saw, and what is kept of its query and key."""
+    measures = head_measures(seen, tokens_k)
+    sums = span_sums(seen, stretch, options) if options.spans else None
+    kept = None
+    if keep:
+        part = getattr(seen.parts[0], "whole", seen.parts[0])  # a device's comes to the host
+        kept = replace(
+            part, query_hqd=part.query_hqd.copy(), key_gkd=part.key_gkd.copy(),
+            value_gkv=part.value_gkv[..., :0].copy(),
+        )  # fmt: skip
+    return Piece(replace(seen, parts=()), stretch.row_start, stretch.column_start, measures,
+                 sums, kept)  # fmt: skip
 
 
 def span_sums(seen: Observation, stretch: Stretch, options: Options) -> Array:
@@ -95,26 +130,3 @@ def span_sums(seen: Observation, stretch: Stretch, options: Options) -> Array:
     ], float)  # fmt: skip
     joined: Array = inside @ sums_hrc @ inside.T
     return joined
-
-
-def put_output(output: torch.Tensor, call: Call, stretch: Stretch, seen: Observation) -> None:
-    """Write what a stretch's queries mixed into the model's output (b, q, h, d)."""
-    (some, _, rows), _ = stretch.place
-    output[some, rows] = as_tensor(seen.output, output).transpose(-3, -2)
-
-
-def put_padding(output: torch.Tensor, call: Call, stretch: Stretch) -> None:
-    """Queries that are padding get what they would: nobody reads it, but it stays the same."""
-    queries = call.query.shape[2]
-    for rows in (slice(0, stretch.rows.start), slice(stretch.rows.stop, queries)):
-        arguments = stretch.arguments
-        if rows.stop <= rows.start or "mask" in arguments:
-            continue
-        (some, _, _), columns = stretch.place
-        moved: dict[str, Any] = dict(arguments)
-        if "offset" in moved:
-            moved["offset"] += rows.start - stretch.rows.start
-        query = as_array(call.query)[some, :, rows]
-        key, value = as_array(call.key)[columns], as_array(call.value)[columns]
-        mixed = attention(query, key, value, scale=call.scale, softcap=call.softcap, **moved)
-        output[some, rows] = as_tensor(mixed, output).transpose(-3, -2)

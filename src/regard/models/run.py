@@ -12,6 +12,7 @@ from regard.errors import BackendError
 from regard.models.track import Track
 
 if TYPE_CHECKING:
+    from regard.models.doubts import Doubts
     from regard.models.stretches import Stretch
     from regard.models.waiting import Waiting
 
@@ -26,6 +27,21 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.stack} layer {self.layer}"
+
+
+@dataclass
+class Moved:
+    """A doubt whether the sentences stand where they stood."""
+
+    fine: Any
+    passed: bool = False
+
+    def speak(self) -> None:
+        """Raise what is wrong."""
+        raise BackendError(
+            "the sentences changed places between two tokens, as beam search makes them: "
+            "generate with num_beams=1 while watching."
+        )
 
 
 @dataclass
@@ -53,7 +69,7 @@ class Run:
             parts = [gap, new] if before is None else [before, gap, new]
             known[sentence] = np.concatenate(parts)
 
-    def check_order(self, place: Place, stretch: Stretch, key: Any) -> None:
+    def check_order(self, place: Place, stretch: Stretch, key: Any, doubts: Doubts) -> None:
         """Sentences must stay where they were between calls; beam search moves them."""
         first, columns = stretch.sentences[0], stretch.columns
         end = stretch.column_start + columns.stop - columns.start
@@ -61,12 +77,7 @@ class Run:
         before = self.last_keys.get(place)
         old = columns.stop - queries - 1
         if before is not None and before[0] == end - queries - 1 and old >= 0:
-            same = bool((key[:, :, old] == before[1]).all())
-            if not same:
-                raise BackendError(
-                    "the sentences changed places between two tokens, as beam search makes them: "
-                    "generate with num_beams=1 while watching."
-                )
+            doubts.add(Moved((key[:, :, old] == before[1]).all()))
         if first == 0:
             self.last_keys[place] = (end - 1, key[:, :, columns.stop - 1].clone())
 

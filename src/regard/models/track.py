@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from regard.self_attention.observation import Observation
 from regard.self_attention.profile import Profile
 from regard.self_attention.tiles.plan import Cost
 from regard.self_attention.tiles.problem import Array, Problem
+
+if TYPE_CHECKING:
+    from regard.models.doubts import Doubt
 
 ROW_FACTS = ("logsumexp", "entropy", "top_weights", "top_keys")
 
@@ -30,11 +34,31 @@ class Piece:
     kept: Problem | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
+class Later:
+    """A piece that is still to be made: how much it is of what, and where it stands.
+
+    ``held`` bytes lie on a device until then; ``doubt`` is what the device has still to say of it.
+    """
+
+    queries: int
+    keys: int
+    row_start: int
+    column_start: int
+    make: Callable[[], Piece]
+    held: int = 0
+    doubt: Doubt | None = None
+
+
+@dataclass(eq=False)
 class Track:
-    """All pieces so far, added up; everything a query or a key has is kept in its own place."""
+    """All pieces so far, added up; everything a query or a key has is kept in its own place.
+
+    How many there are of each is known at once; what was seen, when the track is settled.
+    """
 
     most: int  # blocks of the map
+    waiting: list[Later] = field(default_factory=list)
     rows: dict[str, list[Array]] = field(default_factory=lambda: {x: [] for x in ROW_FACTS})
     received_hk: Array | None = None
     map: GrowingMap | None = None
@@ -49,13 +73,29 @@ class Track:
     peak: int = 0
     dtype: Any = np.float32
 
-    def add(self, piece: Piece) -> None:
+    def expect(self, later: Later) -> None:
         """Take in a call; its queries follow those before."""
-        seen = piece.seen
         if not self.queries:
-            self.first_row, self.dtype = piece.row_start, seen.facts["entropy"].dtype
-        self.queries += seen.queries
-        self.keys = max(self.keys, piece.column_start + seen.keys)
+            self.first_row = later.row_start
+        self.queries += later.queries
+        self.keys = max(self.keys, later.column_start + later.keys)
+        self.waiting.append(later)
+
+    def settle(self) -> None:
+        """Make what is still to be made; what cannot be made says so each time."""
+        while self.waiting:
+            self._add(self.waiting[0].make())
+            del self.waiting[0]
+
+    @property
+    def held(self) -> int:
+        """Bytes that lie on a device."""
+        return sum(later.held for later in self.waiting)
+
+    def _add(self, piece: Piece) -> None:
+        seen = piece.seen
+        if self.measures is None:
+            self.dtype = seen.facts["entropy"].dtype
         self.flops, self.peak = self.flops + seen.cost.flops, max(self.peak, seen.cost.peak_bytes)
         for name in ROW_FACTS:
             if name in seen.facts:

@@ -40,7 +40,8 @@ def watch(
     model : a model of transformers, or a module that holds one.
     tokenizer : gives tokens and words their names.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
-    top, map : how many best keys of each query, and the largest number of blocks a side.
+    top, map : how many best keys of each query, and the largest number of blocks a side, all of the
+        same size, a power of two of tokens; the last may be smaller.
     keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
     spans : {name: (start, stop)} in tokens; ``seen[4].span(a, b)`` is then exact attention from any
         to any.
@@ -49,7 +50,8 @@ def watch(
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
     the model's own attention computes the output, and regard observes beside it; weights are those
-    before dropout.
+    before dropout. On a GPU facts stay until they are read, up to 1 GiB of them, and what is wrong
+    with the numbers is said then, or on leaving the block.
     """
     from regard.models.interface import install, remove
     from regard.models.seen import Seen
@@ -63,7 +65,7 @@ def watch(
     seen = Seen.of(watcher, tokenizer)
     try:
         yield seen
-        watcher.settle()
+        watcher.read()
         if watcher.forwards:
             _check_seen(watcher, type(model).__name__)
     finally:

@@ -8,12 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from regard.errors import BackendError
 from regard.models.call import Call
+from regard.models.doubts import Doubts
 from regard.models.memory import Memory, warn_if_large
-from regard.models.observing import observed, pieces, put_output, put_padding
+from regard.models.observing import observed, pieces
 from regard.models.options import Options
+from regard.models.output import Output
 from regard.models.proof import prove
 from regard.models.run import Place, Run
+from regard.models.shelf import Shelf
 from regard.models.stretches import Stretch, stretches
 from regard.models.track import Track
 from regard.models.waiting import TOGETHER, Waiting
@@ -35,6 +39,7 @@ class Watcher:
         self.runs: list[Run] = []
         self.forwards = 0
         self.memory = Memory()
+        self.shelf, self.doubts = Shelf(), Doubts()
         self.layers = _count_layers(model)
         self._names = {id(module): name for name, module in model.named_modules()}
         self._places: dict[int, Place] = {}
@@ -79,18 +84,21 @@ class Watcher:
             self._wait(run, place, call, cut)
             return call.own()[0]
         self.settle(run, place)
-        shape = (call.query.shape[0], call.query.shape[2], call.query.shape[1], call.value.shape[3])
-        output = None if own and proven else call.value.detach().new_zeros(shape)
+        output = None if own and proven else Output(call)
         for stretch in cut:
             self._watch_stretch(run, place, call, stretch, output)
             if output is not None and not own:
-                put_padding(output, call, stretch)
+                output.put_padding(stretch)
         if output is not None and not proven:
-            prove(call, output, real_rows(cut, shape[0]), str(place))
-            self._proven.add(id(call.module))
+            self._prove(call, output, cut, place)
         if self.notice is not None:
             self.notice(place)
-        return call.own()[0] if output is None or own else output
+        return call.own()[0] if output is None or own else output.tensor
+
+    def read(self) -> None:
+        """Observe what waits, and hear what the device has to say of it all."""
+        self.settle()
+        self.doubts.settle()
 
     def settle(self, run: Run | None = None, place: Place | None = None) -> None:
         """Observe what waits: of one layer, of one run, or everything."""
@@ -100,6 +108,14 @@ class Watcher:
                     call, cut = one.waiting.pop(where).joined()
                     for stretch in cut:
                         self._observe(one, where, call, stretch, None)
+
+    def _prove(self, call: Call, output: Output, cut: list[Stretch], place: Place) -> None:
+        try:
+            prove(call, output.tensor, real_rows(cut, output.shape[0]), str(place))
+        except BackendError:
+            self.doubts.settle()  # numbers that are none have words of their own
+            raise
+        self._proven.add(id(call.module))
 
     def _can_wait(self, run: Run, place: Place, call: Call, cut: list[Stretch]) -> bool:
         """Only tokens after a first call, whose blocks the map already has."""
@@ -119,7 +135,7 @@ class Watcher:
             self.notice(place)
 
     def _watch_stretch(
-        self, run: Run, place: Place, call: Call, stretch: Stretch, output: torch.Tensor | None
+        self, run: Run, place: Place, call: Call, stretch: Stretch, output: Output | None
     ) -> None:
         sentences = call.query.shape[0]
         tracks = run.tracks.setdefault(place, [Track(self.options.map) for _ in range(sentences)])
@@ -137,11 +153,11 @@ class Watcher:
         ids = self._ids_for(place.stack, call)
         run.take_tokens(place.stack, stretch, ids, call.query.shape[0])
         if place == min(x for x in run.tracks if x.stack == place.stack):
-            run.check_order(place, stretch, call.key)
+            run.check_order(place, stretch, call.key, self.doubts)
         run.check_follows(place, run.tracks[place][stretch.sentences[0]], stretch, waiting)
 
     def _observe(
-        self, run: Run, place: Place, call: Call, stretch: Stretch, output: torch.Tensor | None
+        self, run: Run, place: Place, call: Call, stretch: Stretch, output: Output | None
     ) -> None:
         tracks, keep = run.tracks[place], self.options.keeps(place.layer)
         before = tracks[stretch.sentences[0]].queries
@@ -152,9 +168,12 @@ class Watcher:
         tokens = [None] * len(tracks) if call.cross else run.tokens[place.stack]
         for part, seen in observed(call, stretch, self.options, first, output is not None):
             if output is not None:
-                put_output(output, call, part, seen)
-            for sentence, piece in pieces(seen, part, self.options, keep, tokens):
-                tracks[sentence].add(piece)
+                output.put(part, seen.output)
+            for sentence, later in pieces(seen, part, self.options, keep, tokens):
+                tracks[sentence].expect(later)
+                self.shelf.add(tracks[sentence], later)
+                if later.doubt is not None:
+                    self.doubts.add(later.doubt)
 
     def _run(self, place: Place, cut: list[Stretch], call: Call) -> Run:
         """The text this call belongs to: a new one where a layer begins again."""

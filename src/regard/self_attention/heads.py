@@ -16,7 +16,7 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.self_attention.bands import BANDS, by_band
 from regard.self_attention.even import Even, even_attention
 from regard.self_attention.observation import Observation
-from regard.self_attention.repeats import Sums, repeats, repeats_in
+from regard.self_attention.repeats import Sums, in_map, repeats, repeats_in
 from regard.self_attention.tiles.problem import Array, Problem
 from regard.shapes import count
 
@@ -124,10 +124,9 @@ def _repeats(
     seen: Observation, problem: Problem, tokens_k: NDArray[np.int64] | None, even: Even
 ) -> dict[str, Sums]:
     """From the map where it holds every weight, else from query and key."""
-    size, sight = (seen.queries, seen.keys), problem.sight
-    whole = "map" in seen.facts and seen.map.shape[-2:] == size
-    if whole and tokens_k is not None and sight.mask is None and sight.lengths_h is None:
-        return repeats_in(seen.map.reshape(problem.heads, *size), problem, tokens_k)
+    if tokens_k is not None and in_map(seen, problem.sight):
+        weights_hqk = seen.map.reshape(problem.heads, seen.queries, seen.keys)
+        return repeats_in(weights_hqk, problem, tokens_k)
     return repeats(problem, seen.logsumexp.reshape(problem.heads, -1), tokens_k, even)
 
 

@@ -97,7 +97,10 @@ def _column_facts(
     if not (first.parts and second.parts):
         why = "is left out after a merge: it needs query and key, and they were not kept."
         return {}, (*notes, *(f"{name} {why}" for name in wanted))
-    side = max(part.facts["map"].shape[-1] for part in (first, second)) if "map" in wanted else 0
+    # No side has more blocks than were asked for: with the most of them the queries' blocks stay as
+    # they are, and the keys' are those of the whole where it has as many keys as queries.
+    maps = [part.facts["map"] for part in (first, second) if "map" in wanted]
+    side = max((side for found in maps for side in found.shape[-2:]), default=0)
     pieces = _observed_parts(first.parts + second.parts, logsumexp, side, first.keys + second.keys)
     facts: dict[str, Array] = {}
     if "received" in wanted:

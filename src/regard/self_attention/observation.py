@@ -75,7 +75,10 @@ class Observation(Shown):
 
     @property
     def map(self) -> NDArray[Any]:
-        """Mean weight that a block of queries gives to a block of keys; each row sums to 1."""
+        """Mean weight that a block of queries gives to a block of keys; each row sums to 1.
+
+        All blocks have the same size, a power of two; the last may be smaller.
+        """
         return self._fact("map", "map=256")
 
     @property
@@ -136,12 +139,17 @@ class Observation(Shown):
     @property
     def leading(self) -> tuple[int, ...]:
         """The caller's leading axes, heads last."""
-        return self.logsumexp.shape[:-1]
+        return self.shape_of("logsumexp")[:-1]
 
     @property
     def queries(self) -> int:
         """How many queries."""
-        return int(self.logsumexp.shape[-1])
+        return self.shape_of("logsumexp")[-1]
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact, which is not moved for it where it lies on a device."""
+        known = getattr(self.facts, "shape_of", None)
+        return known(name) if known is not None else self._fact(name, "").shape
 
     def __str__(self) -> str:
         from regard.self_attention.summary import summary

@@ -44,6 +44,7 @@ def observe(
 
     ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
     ``entropy``, ``received`` and ``profile`` say what to report; 0 or False saves its cost. The
+    map's blocks all have the same size, a power of two of tokens; the last may be smaller. The
     other arguments are those of ``attention``. With torch tensors the output is one too; facts are
     NumPy arrays, which leave a GPU when they are first read.
 

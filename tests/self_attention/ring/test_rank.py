@@ -146,7 +146,7 @@ def test_slices_of_ranks_are_not_merged(group):
 
 def test_its_picture_is_the_map_of_the_whole(group):
     seen = distributed.observe(*arrays(), map=8)
-    assert str(seen.picture(head=1)).startswith("Picture of 8 x 8 ")
+    assert str(seen.picture(head=1)).startswith("Picture of 5 x 5 ")
     assert seen._repr_html_().startswith("<pre>One rank&#x27;s slice of an observation: 2 heads, ")
 
 

@@ -11,6 +11,7 @@ from ring_cases import RINGS, cases_of, taken
 
 from regard.self_attention.backends.ring.layout import laid_out
 from regard.self_attention.profile import bands
+from regard.self_attention.tiles.plan import blocks
 
 RUNS = [(size, *run) for size in RINGS for run in cases_of(size)]
 
@@ -48,10 +49,10 @@ def test_bytes_sent_are_those_of_the_formulas(answers, ranks, name, case, slices
     rank = scale_model.Rank(0, 0, 0, 0, heads, key_heads, query.shape[-1], value.shape[-1], 8)
     queries, keys = ([len(taken(slices, n, r, ranks)) for r in range(ranks)] for n in (asked, held))
     edges = [i * max(0, asked + held - 1) // ranks for i in range(ranks + 1)]
-    blocks = [max(1, min(MAP, n)) for n in (asked, held)]
+    rows, columns = (len(blocks(n, MAP)) - 1 for n in (asked, held))
     offset = case.arguments.get("offset") or 0
     histogram = len(bands(offset - held + 1, offset + asked - 1)) if asked + held > 1 else 0
-    numbers = heads * (blocks[0] * (blocks[1] + 1) + 1 + 4 + histogram)
+    numbers = heads * (rows * (columns + 1) + 1 + 4 + histogram)
     for me in range(ranks):
         if slices.gathered:
             sent = scale_model.sent_at_once(me, keys, rank)

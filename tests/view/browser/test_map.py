@@ -79,6 +79,30 @@ def test_a_number_on_the_page_is_the_weight(map_page, long_file):
     assert said == pytest.approx(weight, rel=0.06, abs=1e-9)  # two digits are written
 
 
+def test_a_smaller_last_block_lies_where_it_is(serve, new_page, noticed, tmp_path):
+    """Of 90 tokens in blocks of 16 the last has 10: the page must not stretch it."""
+    x = np.random.default_rng(3).normal(size=(90, 4))
+    seen = regard.observe(x, x, x, map=9)
+    seen.save(tmp_path / "coarse.regard")
+    noticed.homes.append(serve(tmp_path / "coarse.regard"))
+    page = new_page()
+    page.goto(f"{noticed.homes[-1]}/#map")
+    shown(page, "exact: each cell is the mean over up to 16 queries")
+    page.get_by_text("As a table").click()
+    cells = page.locator(".as-table tbody tr").first.locator("th, td").all_inner_texts()
+    row, column = (int(x) for x in np.unravel_index(seen.map.argmax(), seen.map.shape))
+    places = [f"{16 * at} to {min(90, 16 * at + 16) - 1}" for at in (row, column)]
+    assert cells[:2] == places
+    box = page.locator(".map-canvas").bounding_box()
+    for across in (0.9, 0.5):
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + 0.86 * box["height"])
+        text = page.locator(".cursor", has_text="in the cell around them").inner_text()
+        query, key = (int(x) for x in re.findall(r"(?:Query|key) ([\d,]+)", text))
+        said = float(re.search(r"([\d.]+) %", text)[1]) / 100
+        # Two digits are written.
+        assert said == pytest.approx(seen.map[query // 16, key // 16], rel=0.06)
+
+
 def test_a_click_pins_a_row_and_says_what_it_looks_at(map_page, long_file, until):
     map_page.goto(map_page.url.split("#")[0] + "#map?row=1234")
     map_page.locator(".map-row table").wait_for()

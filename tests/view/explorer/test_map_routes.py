@@ -57,11 +57,20 @@ def test_a_region_with_its_strips(client, seen):
     npt.assert_allclose(entropy, seen.entropy[1, 10:30].reshape(10, 2).mean(axis=1), rtol=1e-6)
 
 
+def test_strips_are_cut_where_the_cells_are(client, seen):
+    answer = ask(client, "region", file=0, head=1, rows=[0, 60], columns=[0, 60], cells=[2, 2])
+    assert json.loads(answer.headers["x-regard-shown"])["spans"] == [64, 64]
+    received, entropy = np.split(np.frombuffer(answer.content, "<f4")[4:], 2)
+    for strip, fact in ((received, seen.received[1]), (entropy, seen.entropy[1])):
+        npt.assert_allclose(strip, [fact[:32].mean(), fact[32:].mean()], rtol=1e-6)
+
+
 def test_what_was_not_observed_is_not_sent(client):
     answer = ask(client, "region", file=1, rows=[0, 60], columns=[0, 60], cells=[6, 6])
     said = json.loads(answer.headers["x-regard-shown"])
     assert (said["received"], said["entropy"]) == (False, False)
-    assert len(answer.content) == 4 * 36
+    assert (said["cells"], said["spans"]) == ([4, 4], [64, 64])  # of 16, the last of 12
+    assert len(answer.content) == 4 * 16
     assert ask(client, "row", file=1, query=3).json() == {"query": 3, "keys": [], "weights": []}
 
 

@@ -9,9 +9,10 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, FileError
+from regard.view.explorer.cells import Region
 from regard.view.explorer.offline import offline_page, save_page
 from regard.view.explorer.opened import open_file, opened_observation
-from regard.view.explorer.regions import Region, region_of
+from regard.view.explorer.regions import region_of
 
 SIZES = {"n_layer": 2, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions": 64,
          "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip

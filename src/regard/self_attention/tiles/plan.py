@@ -122,10 +122,13 @@ def _held(plan: Plan, reach: int, value_width: int) -> int:
 
 
 def blocks(positions: int, number: int) -> NDArray[np.int64]:
-    """Edges that cut positions into at most ``number`` blocks of nearly equal size.
+    """Edges that cut positions into at most ``number`` equal blocks; the last may be smaller.
+
+    The size is the smallest power of two that will do, so that coarser blocks are whole finer ones
+    and tiles can be cut at them. Asked for as many blocks as it gave, it gives the same again.
 
     >>> blocks(10, 4)
-    array([ 0,  2,  5,  7, 10])
+    array([ 0,  4,  8, 10])
     """
-    parts = max(1, min(number, positions))
-    return np.arange(parts + 1) * positions // parts
+    size = 1 << int((positions - 1) // max(1, number)).bit_length()
+    return np.append(np.arange(0, max(1, positions), size), positions)

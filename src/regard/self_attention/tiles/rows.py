@@ -25,7 +25,7 @@ class Wanted:
     received: bool = False
     profile: bool = False
     log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
-    edges: Array | None = None  # where the map's blocks of keys begin and end, if not evenly
+    edges: Array | None = None  # where the map's blocks of keys begin and end, if part of a whole
     row_edges: Array | None = None  # the same of queries
 
     @property

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.view.explorer.cells import Array, Region
 from regard.view.explorer.opened import Layer, Opened
 from regard.view.explorer.packed import Packed
-from regard.view.explorer.regions import Array, Region, region_of
+from regard.view.explorer.regions import region_of
 
 SIDES = (256, 192, 128, 96, 64, 48, 32)
 
@@ -69,16 +70,14 @@ def _hold_layer(layer: Layer, side: int, packed: Packed) -> list[dict[str, Any]]
 def _hold_head(layer: Layer, place: Any, whole: Region, packed: Packed) -> dict[str, Any]:
     shown = region_of(layer.seen, place, whole, thorough=True, check=lambda: None)
     rows, columns = shown.values_rc.shape
-    strips = {"received": layer.strip("received", place, (*whole.columns, columns)),
-              "entropy": layer.strip("entropy", place, (*whole.rows, rows))}  # fmt: skip
+    strips = {"received": layer.strip("received", place, shown.column_edges),
+              "entropy": layer.strip("entropy", place, shown.row_edges)}  # fmt: skip
     there = [strip for strip in strips.values() if strip is not None]
     numbers: Array = np.concatenate([shown.values_rc.reshape(-1), *there])
     single = rows == layer.seen.queries and columns == layer.seen.keys
     what = shown.what if single else f"{shown.what.split(';')[0]}; this file holds nothing finer"
     return {
-        "rows": list(whole.rows),
-        "columns": list(whole.columns),
-        "cells": [rows, columns],
+        **shown.places(),
         "what": what,
         "better": False,
         "place": packed.add(numbers.astype("<f4").tobytes()),

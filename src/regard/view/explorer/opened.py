@@ -18,7 +18,7 @@ from regard.models.storage import Stored
 from regard.self_attention.mapped import mapped_arrays, unread
 from regard.self_attention.observation import Observation
 from regard.self_attention.storage import check_header, observation_of
-from regard.view.explorer.regions import Array, edges
+from regard.view.explorer.cells import Array
 from regard.view.explorer.thinned import Place
 
 MOST_TEXT = 4096  # tokens in one answer
@@ -52,15 +52,14 @@ class Layer:
         first = whole("from", start, 0, len(tokens))
         return list(tokens[first : whole("to", stop, first, first + MOST_TEXT)])
 
-    def strip(self, fact: str, place: Place, cut: tuple[int, int, int]) -> Array | None:
+    def strip(self, fact: str, place: Place, bounds: Array) -> Array | None:
         """Means of a fact along an axis, one for each cell; None where it was not asked for."""
         if fact not in self.seen.facts:
             return None
-        start, stop, cells = cut
         found: Array = self.seen.facts[fact]
-        line = np.asarray((found if place is None else found[place])[start:stop], np.float64)
-        bounds = edges(0, stop - start, cells)
-        return np.asarray(np.add.reduceat(line, bounds[:-1]) / np.diff(bounds))
+        whole = found if place is None else found[place]
+        line = np.asarray(whole[bounds[0] : bounds[-1]], np.float64)
+        return np.asarray(np.add.reduceat(line, bounds[:-1] - bounds[0]) / np.diff(bounds))
 
     def best(self, place: Place, query: int) -> list[tuple[int, float]]:
         """The keys that a query looks at most, with their weights; none where none were kept."""

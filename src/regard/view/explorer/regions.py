@@ -10,56 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.errors import ArgumentError
 from regard.self_attention.observation import Observation
-from regard.self_attention.tiles.plan import blocks
+from regard.view.explorer.cells import Array, Region, Shown, cell_words
 from regard.view.explorer.thinned import Place, can_thin, thinned
+from regard.view.map_edges import map_edges
 
-Array = NDArray[Any]
 QUICK = 16_000_000  # weights that can be computed while somebody waits, at 64 features a head
 THOROUGH = 30 * QUICK  # and while somebody is looking at something else
 FEWEST = 4  # queries of a cell: a coarser map is better than a sample of fewer
 ROWS, COLUMNS = 256, 2048  # of a tile that stays near the core
 Check = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Region:
-    """Which queries and keys, and into how many cells each side is cut."""
-
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    cells: tuple[int, int]
-
-    @property
-    def row_edges(self) -> Array:
-        """Where blocks of queries begin, and the end."""
-        return edges(*self.rows, self.cells[0])
-
-    @property
-    def column_edges(self) -> Array:
-        """Where blocks of keys begin, and the end."""
-        return edges(*self.columns, self.cells[1])
-
-    @property
-    def size(self) -> int:
-        """How many weights lie in it."""
-        return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Numbers of the cells of a region, and in words what they are; can waiting make it better?"""
-
-    values_rc: Array
-    region: Region
-    what: str
-    better: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,29 +39,22 @@ class Run:
     positions: Array | None = None
 
 
-def edges(start: int, stop: int, cells: int) -> Array:
-    """Cut a range into cells as even as whole numbers allow; never more cells than positions.
-
-    >>> edges(5, 15, 4).tolist(), edges(5, 7, 4).tolist()
-    ([5, 7, 10, 12, 15], [5, 6, 7])
-    """
-    return start + blocks(stop - start, cells)
-
-
 def region_of(
     seen: Observation, head: Place, region: Region, *, thorough: bool, check: Check
 ) -> Shown:
     """The cells of a region, by the best way that the waiting allows."""
     block = (region.rows[1] - region.rows[0]) / region.cells[0]
-    own = seen.queries / seen.map.shape[-2] if "map" in seen.facts else np.inf
+    own = np.diff(map_edges(seen)[0]).max() if "map" in seen.facts else np.inf
     if not seen.parts or block >= own:
         return _from_map(seen, head, region)
     wide = max(16, seen.parts[0].query_hqd.shape[-1])
     quick, most = QUICK * 64 // wide, THOROUGH * 64 // wide
+    if region.size > quick and own < 2 * block:  # nearly as fine, exact, and there already
+        return _from_map(seen, head, region)
     if region.size <= (most if thorough else quick):
         values_rc = _means(seen, head, _all_rows(region.row_edges), region, check)
         sizes = (np.diff(x).max() for x in (region.row_edges, region.column_edges))
-        return Shown(values_rc, region, _cell_words(*sizes))
+        return Shown(values_rc, region.row_edges, region.column_edges, cell_words(*sizes))
     thin = quick * block < FEWEST * region.size and own <= 4 * block
     if thin or not can_thin(seen):
         return replace(_from_map(seen, head, region), better=region.size <= most)
@@ -119,20 +76,7 @@ def _sampled(
         "all its keys"
     )
     values_rc = _means(few, (0,), runs, region, check, seen)
-    return Shown(values_rc, region, what, better)
-
-
-def _cell_words(rows: int, columns: int) -> str:
-    if rows == columns == 1:
-        return "exact: every cell is one weight"
-    return (
-        f"exact: each cell is the mean over {_up_to(rows, 'query', 'queries')} of the weight given "
-        f"to {_up_to(columns, 'key', 'keys')}"
-    )
-
-
-def _up_to(size: int, one: str, many: str) -> str:
-    return f"one {one}" if size == 1 else f"up to {size:,} {many}"
+    return Shown(values_rc, bounds, region.column_edges, what, better)
 
 
 def _means(
@@ -206,7 +150,7 @@ def _from_map(seen: Observation, head: Place, region: Region) -> Shown:
             "observe with map=256, or save with query_and_key=True."
         )
     map_rc: Array = seen.map if head is None else seen.map[head]
-    bounds = _map_edges(seen, map_rc.shape)
+    bounds = map_edges(seen)
     rows = _touched(region.rows, bounds[0], region.cells[0])
     columns = _touched(region.columns, bounds[1], region.cells[1])
     held_rc = np.asarray(map_rc[rows[0] : rows[-1], columns[0] : columns[-1]], np.float64)
@@ -215,30 +159,26 @@ def _from_map(seen: Observation, head: Place, region: Region) -> Shown:
     held_rc /= np.diff(bounds[0][rows])[:, None]
     held_rc = np.add.reduceat(held_rc, columns[:-1] - columns[0], axis=1)
     row_edges, column_edges = bounds[0][rows], bounds[1][columns]
-    covered = Region((int(row_edges[0]), int(row_edges[-1])),
-                     (int(column_edges[0]), int(column_edges[-1])), held_rc.shape)  # fmt: skip
-    return Shown(held_rc, covered, _map_words(row_edges, column_edges, bool(seen.parts)))
+    what = _map_words(row_edges, column_edges, bool(seen.parts))
+    return Shown(held_rc, row_edges, column_edges, what)
 
 
 def _map_words(row_edges: Array, column_edges: Array, fine: bool) -> str:
     rows, columns = np.diff(row_edges).max(), np.diff(column_edges).max()
-    what = _cell_words(rows, columns)
+    what = cell_words(rows, columns)
     if fine or rows == columns == 1:
         return what
     return f"{what}; this file holds no query and key, so it can be shown no finer"
 
 
-def _map_edges(seen: Observation, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Where the map's blocks begin and end: as it says, else even."""
-    rows, columns = (getattr(seen, name, None) for name in ("row_edges", "column_edges"))
-    return (blocks(seen.queries, shape[0]) if rows is None else np.asarray(rows),
-            blocks(seen.keys, shape[1]) if columns is None else np.asarray(columns))  # fmt: skip
-
-
 def _touched(part: tuple[int, int], bounds: Array, cells: int) -> Array:
-    """The blocks of the map that a range touches, in groups of equal size, and their end."""
-    first = int(np.searchsorted(bounds, part[0], "right")) - 1
-    last = int(np.searchsorted(bounds, part[1], "left"))
+    """The blocks of the map that a range touches, in groups of equal size, and their end.
+
+    While a text grows the last blocks are smaller than the others: as many go into a group as fit.
+    """
+    size, start = int(np.diff(bounds).max()), int(bounds[0])
+    first, last = max(0, (part[0] - start) // size), -(-(part[1] - start) // size)
     group = max(1, -(-(last - first) // max(1, cells)))
     first -= first % group  # the same groups wherever one looks, so that panning does not flicker
-    return np.append(np.arange(first, last, group), last)
+    wanted = start + size * np.append(np.arange(first, last, group), last)
+    return np.unique(np.searchsorted(bounds, np.minimum(wanted, bounds[-1])))

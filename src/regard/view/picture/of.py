@@ -13,6 +13,7 @@ from regard.shapes import count
 from regard.transformer.looking import place_of
 from regard.transformer.mixing import Mixed
 from regard.transformer.reading import Reading
+from regard.view.map_edges import map_edges
 from regard.view.picture.marks import Array
 from regard.view.picture.picture import LOOKS, MOST_LINES, Picture
 
@@ -100,19 +101,16 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
     weights = np.asarray(found, np.float64).reshape(found.shape[-2:])
     words = options.pop("words", None)
     sides = [words or _tokens(seen, name) for name in ("queries_side", "keys_side")]
-    said = "Every weight." if weights.shape == (seen.queries, seen.keys) else (
-        f"Mean weight that a block of about {-(-seen.queries // weights.shape[0]):,} queries gives "
-        f"to a block of about {-(-seen.keys // weights.shape[1]):,} keys; each row sums to 1."
-    )  # fmt: skip
+    single = weights.shape == (seen.queries, seen.keys)
+    edges = [np.arange(side + 1) for side in weights.shape] if single else map_edges(seen)
     name = getattr(seen, "name", "")
     title = ", ".join(x for x in (name, f"head {_place(place)}" if seen.leading else "") if x)
     return Picture(
         weights,
-        (_positions(seen.queries, weights.shape[0], sides[0]),
-         _positions(seen.keys, weights.shape[1], sides[1])),
+        (_positions(edges[0], sides[0]), _positions(edges[1], sides[1])),
         options.pop("kind", "heatmap"),
         options.pop("title", title[:1].upper() + title[1:] or "Attention"),
-        said,
+        "Every weight." if single else _blocks_told(*(int(np.diff(side).max()) for side in edges)),
         _provenance(_excerpt(sides[0]), count(seen.queries, "query", "queries"),
                     count(seen.keys, "key")),
         page=_page(seen, {}),
@@ -179,10 +177,18 @@ def _map(seen: Observation, place: Any) -> Any:
     return seen.map[place] if place is not None else seen.map
 
 
-def _positions(size: int, blocks: int, words: Any) -> tuple[str, ...]:
-    if words is not None and len(words) == size == blocks:
+def _blocks_told(queries: int, keys: int) -> str:
+    return (
+        f"Mean weight that a block of up to {count(queries, 'query', 'queries')} gives to a block "
+        f"of up to {count(keys, 'key')}; each row sums to 1."
+    )
+
+
+def _positions(edges: Array, words: Any) -> tuple[str, ...]:
+    """The word of each block, where each is a single one; else where it begins."""
+    if words is not None and len(words) == edges[-1] == len(edges) - 1:
         return tuple(map(str, words))
-    return tuple(f"{start:,}" for start in np.linspace(0, size, blocks + 1)[:-1].astype(int))
+    return tuple(f"{start:,}" for start in edges[:-1])
 
 
 def _place(place: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, ShapeError
 from regard.self_attention.backends.tensors import as_array, is_tensor, unless_tensor
@@ -177,3 +178,11 @@ def broadcast_mask(mask: Any, sight: Sight, device: torch.device) -> Tensor:
             f"mask needs a shape that broadcasts to {shape}, but its shape is "
             f"{tuple(tensor.shape)}."
         ) from None
+
+
+def sent(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; the host does not wait for what is under way there."""
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)

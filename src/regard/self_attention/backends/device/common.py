@@ -3,10 +3,11 @@
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 
-from regard.self_attention.backends.device.call import Call, Tensor
+from regard.self_attention.backends.device.call import Call, Tensor, sent
 from regard.self_attention.tiles.problem import LOG2_E
 
 FAR = 2**30  # farther than any key: no limit on that side
@@ -18,22 +19,34 @@ class Common:
     def __init__(self, call: Call) -> None:
         sight = call.sight
         self.call = call
-        self.query_hqd, self.key_gkd, self.value_gkv = (
-            tensor.contiguous() for tensor in (call.query_hqd, call.key_gkd, call.value_gkv)
-        )
         self.heads, self.group = call.heads, call.group
         self.queries, self.keys = sight.queries, sight.keys
         self.left = _limit(sight.left, -sight.offset)
         self.right = _limit(sight.right, sight.offset)
         self.factor = call.scale / call.softcap if call.softcap else call.scale * LOG2_E
         self.cap = call.softcap * LOG2_E if call.softcap else 0.0
-        self.width = int(self.query_hqd.shape[-1])
+        self.width = int(call.query_hqd.shape[-1])
         self.padded = max(16, triton.next_power_of_2(self.width))
+
+    @cached_property
+    def query_hqd(self) -> Tensor:
+        """As Call's, contiguous."""
+        return self.call.query_hqd.contiguous()
+
+    @cached_property
+    def key_gkd(self) -> Tensor:
+        """As Call's, contiguous."""
+        return self.call.key_gkd.contiguous()
+
+    @cached_property
+    def value_gkv(self) -> Tensor:
+        """As Call's, contiguous."""
+        return self.call.value_gkv.contiguous()
 
     @property
     def short(self) -> bool:
         """Whether the numbers have 16 bits."""
-        return self.query_hqd.dtype in (torch.float16, torch.bfloat16)
+        return self.call.query_hqd.dtype in (torch.float16, torch.bfloat16)
 
     @cached_property
     def lengths_h(self) -> Tensor:
@@ -41,7 +54,7 @@ class Common:
         lengths: Any = self.call.sight.lengths_h
         if lengths is None:
             return self.empty(dtype=torch.int32).fill_(self.keys)
-        return torch.as_tensor(lengths, dtype=torch.int32, device=self.call.device)
+        return sent(np.asarray(lengths, np.int32), self.call.device)
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Room for results, one for each head."""

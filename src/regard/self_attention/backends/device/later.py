@@ -8,68 +8,94 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.self_attention.backends.device.call import Call, Tensor
-from regard.self_attention.backends.tensors import as_array
+from regard.self_attention.backends.device.checks import Check
+from regard.self_attention.backends.device.choose import reasons_against_kernels
+from regard.self_attention.backends.tensors import as_array, is_tensor
 from regard.self_attention.pairs import Block
 from regard.self_attention.profile import Profile
 from regard.self_attention.tiles.problem import Array, Problem
+from regard.self_attention.tiles.rows import Wanted
 
 
 class LaterFacts(Mapping[str, Array]):
-    """Tensors under their names, each moved to NumPy when it is first read.
+    """Tensors under their names, each moved to NumPy, and let go, when it is first read.
 
     ``check`` runs before the first of them is handed out: what is wrong with the numbers of a call
     can be known only once the device has got that far.
     """
 
-    def __init__(
-        self, tensors: dict[str, Tensor], dtype: np.dtype[Any], check: Callable[[], None]
-    ) -> None:
-        self._tensors, self._dtype, self._check = tensors, dtype, check
-        self._arrays: dict[str, Array] = {}
+    def __init__(self, tensors: dict[str, Tensor], dtype: np.dtype[Any], check: Check) -> None:
+        self._held: dict[str, Any] = dict(tensors)
+        self._dtype, self.check = dtype, check
 
     def __getitem__(self, name: str) -> Array:
-        if name not in self._arrays:
-            tensor = self._tensors[name]
-            self.settle()
-            self._arrays[name] = as_array(tensor).astype(self._kind(name, tensor), copy=False)
-        return self._arrays[name]
+        if is_tensor(self._held[name]):
+            self.check()
+            self._held[name] = self._moved(name, self._held[name])
+        array: Array = self._held[name]
+        return array
 
-    def _kind(self, name: str, tensor: Tensor) -> Any:
-        """The dtype that the CPU's engine gives a fact: log-sum-exp is always float64."""
-        kinds = {"logsumexp": np.float64, "top_keys": np.int64, "output": None}
-        return kinds.get(name, self._dtype) or as_array(tensor[:0]).dtype
+    def _moved(self, name: str, tensor: Tensor) -> Array:
+        """In the dtype that the CPU's engine gives a fact: log-sum-exp is always float64."""
+        if name == "top_keys":
+            return as_array(tensor.int()).astype(np.int64)  # half as much to move
+        if name == "output":
+            return as_array(tensor)
+        kind = np.float64 if name == "logsumexp" else self._dtype
+        return as_array(tensor).astype(kind, copy=False)
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """Known without moving anything."""
+        return tuple(self._held[name].shape)
+
+    @property
+    def held(self) -> int:
+        """Bytes that still lie on the device."""
+        return size_of(*(x for x in self._held.values() if is_tensor(x)))
+
+    def without(self, name: str) -> "LaterFacts":
+        """All but one."""
+        others = {x: held for x, held in self._held.items() if x != name}
+        return LaterFacts(others, self._dtype, self.check)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tensors
+        return name in self._held
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
+        return iter(self._held)
 
     def __len__(self) -> int:
-        return len(self._tensors)
+        return len(self._held)
 
     def __or__(self, others: dict[str, Array]) -> dict[str, Array]:
         return dict(self) | others
 
-    def settle(self) -> None:
-        """Check once; a check that fails fails again the next time."""
-        self._check()
-        self._check = _nothing
 
-
-def _nothing() -> None:
-    pass
+def size_of(*tensors: Tensor) -> int:
+    """Bytes of tensors together."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 class LaterProfile(Profile):
-    """A profile whose sums are moved from the device when they are first read."""
+    """A profile whose sums are moved from the device, and let go, when they are first read."""
 
-    def __init__(self, make: Callable[[], Profile]) -> None:
+    def __init__(self, make: Callable[..., Profile], *sums: Tensor) -> None:
         object.__setattr__(self, "_make", make)
+        object.__setattr__(self, "_sums", sums)
 
     @cached_property
     def _made(self) -> Profile:
-        return self._make()  # type: ignore[attr-defined, no-any-return]
+        mine: Any = self
+        arrays = [as_array(x).astype(np.float64, copy=False) for x in mine._sums]
+        object.__setattr__(self, "_sums", ())
+        made: Profile = mine._make(*arrays)
+        return made
+
+    @property
+    def held(self) -> int:
+        """Bytes that still lie on the device."""
+        mine: Any = self
+        return size_of(*mine._sums)
 
     @property
     def first(self) -> NDArray[Any]:
@@ -90,8 +116,8 @@ class LaterProfile(Profile):
 class LaterProblem:
     """What tiles are computed from, on the device; the CPU's form of it is made when asked for."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, call: Call, total_hq: Tensor) -> None:
+        self._call, self._total_hq = call, total_hq
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """Only the rectangle that is looked at leaves the device."""
@@ -122,6 +148,19 @@ class LaterProblem:
         from regard.self_attention.backends.device.listed import listed_on_device
 
         return partial(listed_on_device, self._call)
+
+    @property
+    def serves_repeats(self) -> bool:
+        """Whether a kernel finds repeats in this problem."""
+        return not reasons_against_kernels(self._call, Wanted())
+
+    def repeats_there(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
+        """The sums of ``repeats``, left on the device; None where no kernel serves."""
+        if not self.serves_repeats:
+            return None
+        from regard.self_attention.backends.device.repeats import repeats_on_device
+
+        return repeats_on_device(self._call, self._total_hq, tokens_k)
 
     @cached_property
     def whole(self) -> Problem:

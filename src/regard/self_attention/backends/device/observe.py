@@ -7,15 +7,18 @@ import numpy as np
 import torch
 
 from regard.errors import ArgumentError
-from regard.self_attention.backends.device.call import Call, Tensor, call
+from regard.self_attention.backends.device.call import Call, Tensor, call, sent
+from regard.self_attention.backends.device.checks import Check
 from regard.self_attention.backends.device.chunks import find_in_chunks
 from regard.self_attention.backends.device.later import LaterFacts, LaterProblem, LaterProfile
 from regard.self_attention.backends.device.sums import Found, edges
-from regard.self_attention.backends.tensors import as_array, is_tensor
+from regard.self_attention.backends.tensors import is_tensor
 from regard.self_attention.observation import Observation
 from regard.self_attention.profile import Profile
 from regard.self_attention.tiles.plan import Cost
+from regard.self_attention.tiles.problem import Array
 from regard.self_attention.tiles.rows import Wanted
+from regard.self_attention.tiles.sight import Sight
 
 NOTHING: dict[str, Any] = dict.fromkeys(
     ("mask", "offset", "window", "softcap", "scale", "lengths")
@@ -84,11 +87,12 @@ def observation(
         facts["map"] = sums_hrc if averaged else _mean_map(here, wanted, sums_hrc, total_hq)
     shaped = {x: t.reshape(*here.leading, *t.shape[1:]) for x, t in facts.items()}
     dtype = np.dtype(np.float64 if here.compute_dtype == torch.float64 else np.float32)
+    lazy: Any = LaterFacts(shaped, dtype, Check(here, found.total_hq, given_hq))
     profile = None
-    if found.distance_hn is not None:
-        profile = LaterProfile(partial(_profile, here, found, total_hq, dtype))
-    lazy: Any = LaterFacts(shaped, dtype, partial(_check, here, found, given_hq))
-    part: Any = LaterProblem(here)
+    if found.distance_hn is not None and found.received_hk is not None:
+        make = partial(_profile, here.sight, here.leading, dtype, lazy)
+        profile = LaterProfile(make, found.received_hk[:, :1], found.distance_hn)
+    part: Any = LaterProblem(here, total_hq)
     cost = _cost(here, wanted, plan, found.held)
     return Observation(lazy, profile, (part,), here.sight.keys, cost, (), shaped.get("output"))
 
@@ -103,52 +107,17 @@ def _mean_map(here: Call, wanted: Wanted, sums_hrc: Tensor, total_hq: Tensor) ->
         return sums_hrc / int(sizes[0])
     live_hq = total_hq > -torch.inf
     counted_hq = torch.nn.functional.pad(live_hq.int().cumsum(dim=1), (1, 0))
-    at = torch.as_tensor(row_edges, device=here.device)
+    at = sent(row_edges, here.device)
     counts_hr = counted_hq[:, at[1:]] - counted_hq[:, at[:-1]]
     return sums_hrc / counts_hr.clamp(min=1)[..., None]
 
 
-def _profile(here: Call, found: Found, total_hq: Tensor, dtype: np.dtype[Any]) -> Profile:
-    received = as_array(found.received_hk).astype(np.float64)
-    distance = as_array(found.distance_hn).astype(np.float64)
-    live_hq = as_array(total_hq > -torch.inf)
-    return Profile.of_sums(here.sight, here.leading, dtype, received, distance, live_hq)
-
-
-def _check(here: Call, found: Found, given_hq: Tensor | None) -> None:
-    """NaN and infinity travel to the log-sum-exp; then the arrays are searched for the first."""
-    for total_hq in (found.total_hq, given_hq):
-        if total_hq is not None and bool((total_hq.isnan() | (total_hq == torch.inf)).any()):
-            _find_bad(here)
-            raise ArgumentError(
-                "logsumexp needs numbers or -inf, but it has nan or +inf in it."
-                if given_hq is not None
-                else "query and key are too large: their products overflow."
-            )
-    if given_hq is None or found.total_hq is None or not given_hq.numel():
-        return
-    sums_hq = torch.exp(found.total_hq - given_hq)
-    largest = float(torch.where(found.total_hq > -torch.inf, sums_hq, 0).max())
-    if largest > 1.01:
-        raise ArgumentError(
-            f"logsumexp does not belong to these scores: a row's weights would sum to "
-            f"{largest:.3g}. It must be natural (multiply a base-2 one by ln 2 = 0.6931) "
-            "and made with the same scale and masks."
-        )
-
-
-def _find_bad(here: Call) -> None:
-    for name, tensor in (("query", here.query_hqd), ("key", here.key_gkd)):
-        bad = ~tensor.isfinite()
-        if bool(bad.any()):
-            leading = here.leading if name == "query" else here.key_leading
-            at = int(bad.flatten().int().argmax())
-            place = np.unravel_index(at, (*leading, *tensor.shape[1:]))
-            found = float(tensor.flatten()[at])
-            raise ArgumentError(
-                f"{name} has {found} at {[int(i) for i in place]}: attention needs finite "
-                "numbers. If it stands for padding, use lengths or mask instead."
-            )
+def _profile(
+    sight: Sight, leading: tuple[int, ...], dtype: np.dtype[Any], facts: LaterFacts,
+    first_h1: Array, distance_hn: Array,
+) -> Profile:  # fmt: skip
+    live_hq = facts["logsumexp"].reshape(len(first_h1), sight.queries) > -np.inf
+    return Profile.of_sums(sight, leading, dtype, first_h1, distance_hn, live_hq)
 
 
 def _cost(here: Call, wanted: Wanted, plan: str, held: int) -> Cost:

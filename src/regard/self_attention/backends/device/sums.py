@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.self_attention.backends.device.call import Call, Tensor
+from regard.self_attention.backends.device.call import Call, Tensor, sent
 from regard.self_attention.tiles.plan import blocks
 from regard.self_attention.tiles.rows import Wanted
 
@@ -50,6 +50,6 @@ def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:
     device: Any = sums_hrk.device
     if not sums_hrk.shape[-1]:
         return sums_hrk.new_zeros((*sums_hrk.shape[:-1], len(sizes)))
-    places = torch.as_tensor(np.minimum(at_cn, sums_hrk.shape[-1] - 1), device=device)
-    kept = torch.as_tensor(inside_cn, device=device)
+    places = sent(np.minimum(at_cn, sums_hrk.shape[-1] - 1), device)
+    kept = sent(inside_cn, device)
     return torch.where(kept, sums_hrk[..., places], 0).sum(dim=-1)

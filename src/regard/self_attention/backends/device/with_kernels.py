@@ -8,13 +8,9 @@ from regard.self_attention.backends.device.columns import sum_columns
 from regard.self_attention.backends.device.common import Common
 from regard.self_attention.backends.device.distances import sum_distances
 from regard.self_attention.backends.device.forward import by_cudnn, by_rows, cudnn_serves
-from regard.self_attention.backends.device.hopper import (
-    Padded,
-    aligned,
-    find_best_on_hopper,
-    reasons_against_hopper,
-    sum_columns_on_hopper,
-)
+from regard.self_attention.backends.device.hopper import Hopper, reasons_against_hopper
+from regard.self_attention.backends.device.hopper_best import find_best_on_hopper
+from regard.self_attention.backends.device.hopper_columns import sum_columns_on_hopper
 from regard.self_attention.backends.device.sums import Found
 from regard.self_attention.tiles.rows import Wanted
 
@@ -39,14 +35,13 @@ def find_with_kernels(call: Call, wanted: Wanted, given_hq: Tensor | None) -> Fo
 
 def _on_hopper(common: Common, wanted: Wanted, found: Found, total_hq: Tensor, own: bool) -> None:
     """What the kernels for Hopper do; what they leave is done elsewhere."""
-    if not (wanted.columns or wanted.top or wanted.entropy):
+    lacks_entropy = wanted.entropy and found.entropy_hq is None
+    if not (wanted.columns or wanted.top or lacks_entropy):
         return
-    padded = Padded(common, total_hq, live=own and common.call.all_live)
-    with_map = bool(wanted.map) and aligned(common, wanted)
-    if wanted.columns or (wanted.entropy and found.entropy_hq is None):
-        sum_columns_on_hopper(padded, wanted, found, with_map)
+    hopper = Hopper(common, live=own and common.call.all_live)
+    groups = sum_columns_on_hopper(hopper, wanted, found, total_hq)
     if wanted.top:
-        find_best_on_hopper(padded, found, _known(total_hq), wanted.top)
+        find_best_on_hopper(hopper, found, groups)
 
 
 def _elsewhere(common: Common, wanted: Wanted, found: Found, total_hq: Tensor) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from regard.view.explorer.cells import Region, Shown
 from regard.view.explorer.context import Context, Fields, numbers
 from regard.view.explorer.opened import Layer, Opened, open_file, whole
-from regard.view.explorer.regions import Region, Shown, region_of
+from regard.view.explorer.regions import region_of
 from regard.view.explorer.thinned import Place
 from regard.view.explorer.work import Stop
 
@@ -69,17 +70,14 @@ def _region(file: Opened, fields: Fields, check: Callable[[], None]) -> Response
 
 
 def _strips(layer: Layer, place: Place, shown: Shown) -> list[Any]:
-    region, (rows, columns) = shown.region, shown.values_rc.shape
-    found = (layer.strip("received", place, (*region.columns, columns)),
-             layer.strip("entropy", place, (*region.rows, rows)))  # fmt: skip
+    found = (layer.strip("received", place, shown.column_edges),
+             layer.strip("entropy", place, shown.row_edges))  # fmt: skip
     return [strip for strip in found if strip is not None]
 
 
 def _said(shown: Shown, layer: Layer) -> dict[str, Any]:
     return {
-        "rows": list(shown.region.rows),
-        "columns": list(shown.region.columns),
-        "cells": list(shown.values_rc.shape),
+        **shown.places(),
         "what": shown.what,
         "better": shown.better,
         "received": "received" in layer.seen.facts,

@@ -1,5 +1,6 @@
 // What each view shows, as a figure for paper.js: the same numbers, with the words that say where they come from.
 
+import { cellStart } from "./map_window.js";
 import { nameOf } from "./told.js";
 
 const LOOKS = ["query (looks)", "key (is looked at)"];
@@ -40,12 +41,12 @@ export function stepsFigure(view, stage, read) {
 export function mapFigure(view, source) {
   const patch = view.patches[view.patches.length - 1];
   if (!patch) return null;
-  const at = ([from, to], count) => Array.from({ length: count }, (_, step) => Math.floor(from + (step * (to - from)) / count).toLocaleString("en"));
+  const at = (range, side) => Array.from({ length: patch.cells[side] }, (_, step) => cellStart(range, patch.spans[side], patch.cells[side], step).toLocaleString("en"));
   const name = `${view.layer.name}, head ${view.layer.heads[view.choice.head]}`;
   return {
     name: `${view.map.about.name} ${name}`, kind: "heatmap", title: name[0].toUpperCase() + name.slice(1), caption: `${patch.what[0].toUpperCase()}${patch.what.slice(1)}.`,
     provenance: `${view.map.about.name} · queries ${patch.rows.map((one) => one.toLocaleString("en")).join(" to ")}, keys ${patch.columns.map((one) => one.toLocaleString("en")).join(" to ")} · regard ${source.page.version}`,
-    axes: LOOKS, what: "weights", queries: at(patch.rows, patch.cells[0]), keys: at(patch.columns, patch.cells[1]), chosen: [], values: patch.values,
+    axes: LOOKS, what: "weights", queries: at(patch.rows, 0), keys: at(patch.columns, 1), chosen: [], values: patch.values,
     html: source.page.files.length ? { path: "/api/keep/map", fields: { file: view.file } } : null,
   };
 }

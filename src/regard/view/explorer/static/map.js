@@ -186,16 +186,17 @@ async function point(view, at) {
 
 function cellAt(view, [query, key]) {
   for (const patch of [...view.patches].reverse()) {
-    const [down, across] = [share(query, patch.rows), share(key, patch.columns)];
-    if (down < 0 || down >= 1 || across < 0 || across >= 1) continue;
-    const value = patch.values[Math.floor(down * patch.cells[0]) * patch.cells[1] + Math.floor(across * patch.cells[1])];
+    const [row, column] = [cellOf(query, patch.rows, patch.spans[0], patch.cells[0]), cellOf(key, patch.columns, patch.spans[1], patch.cells[1])];
+    if (row < 0 || column < 0) continue;
+    const value = patch.values[row * patch.cells[1] + column];
     return `${shareWritten(value)}${patch.rows[1] - patch.rows[0] > patch.cells[0] || patch.columns[1] - patch.columns[0] > patch.cells[1] ? " in the cell around them" : ""}`;
   }
   return "";
 }
 
-function share(place, [from, to]) {
-  return (place - from) / (to - from);
+// The last cell that begins at or before a place; none where the place lies outside.
+function cellOf(place, [from, to], span, count) {
+  return place < from || place >= to ? -1 : Math.floor(((place - from + 1) * count - 1) / span);
 }
 
 async function pin(view, query) {

@@ -1,7 +1,7 @@
 // The map on its canvas: cells, axes with positions or words, and a strip along each axis.
 
 import { colours, heatPixels, sized } from "./draw.js";
-import { ticksOf } from "./map_window.js";
+import { cellStart, ticksOf } from "./map_window.js";
 
 const STRIP = 12;
 const LEAST_STEP = 13; // pixels that a word on an axis needs
@@ -59,7 +59,8 @@ export function paintMap(canvas, model, layout) {
     const [x, y] = [place.x(patch.columns[0]), place.y(patch.rows[0])];
     const [width, height] = [place.x(patch.columns[1]) - x, place.y(patch.rows[1]) - y];
     context.imageSmoothingEnabled = width < patch.cells[1] || height < patch.cells[0];
-    context.drawImage(patch.pixels, x, y, width, height);
+    const [down, across] = [patch.rows, patch.columns].map(([from, to], side) => (patch.cells[side] * (to - from)) / patch.spans[side]);
+    context.drawImage(patch.pixels, 0, 0, across, down, x, y, width, height);
   }
   context.strokeStyle = accent;
   context.lineWidth = 1.5;
@@ -93,21 +94,21 @@ function paintStrips(context, patch, place, { left, top, side, down }) {
   context.rect(left - STRIP - 4, top, STRIP, down);
   context.clip();
   context.fillStyle = colours().scale[170];
-  if (patch.received) fillStrip(context, patch.received, patch.columns, (at, tall) => [place.x(at), top - 4 - tall]);
-  if (patch.entropy) fillStrip(context, patch.entropy, patch.rows, (at, tall) => [left - 4 - tall, place.y(at)]);
+  if (patch.received) fillStrip(context, patch.received, patch.columns, patch.spans[1], (at, tall) => [place.x(at), top - 4 - tall]);
+  if (patch.entropy) fillStrip(context, patch.entropy, patch.rows, patch.spans[0], (at, tall) => [left - 4 - tall, place.y(at)]);
   context.restore();
 }
 
-function fillStrip(context, values, [from, to], spot) {
+function fillStrip(context, values, range, span, spot) {
   const most = values.reduce((a, b) => Math.max(a, b), 0) || 1;
-  const at = (step) => from + (step * (to - from)) / values.length;
+  const at = (step) => cellStart(range, span, values.length, step);
   context.beginPath();
-  context.moveTo(...spot(from, 0));
+  context.moveTo(...spot(range[0], 0));
   values.forEach((value, step) => {
     context.lineTo(...spot(at(step), (value / most) * STRIP));
     context.lineTo(...spot(at(step + 1), (value / most) * STRIP));
   });
-  context.lineTo(...spot(to, 0));
+  context.lineTo(...spot(range[1], 0));
   context.fill();
 }
 

@@ -4,8 +4,9 @@
 // about                      { name, notes, layers: [{ name, heads: [names], queries, keys, facts, fine: whether single
 //                              weights can be computed, text: whether it has tokens }] }
 // region(choice, wanted)     wanted { rows: [from, to], columns: [from, to], cells: [down, across], thorough, signal } ->
-//                            { rows, columns, cells, values: Float32Array, received, entropy: Float32Array or null,
-//                              what: in words, better: whether asking thoroughly gives more }. It may cover more than asked.
+//                            { rows, columns, cells, spans: [down, across] positions of the cells were the last as large as
+//                              the others, values: Float32Array, received, entropy: Float32Array or null, what: in words,
+//                              better: whether asking thoroughly gives more }. It may cover more than asked.
 // row(choice, query)         { query, keys: [places], weights } the keys that a query looks at most
 // text(layer, side, from, to)  [tokens] of "query" or "key", [] where there are none
 // choice is { layer, head }, both places from 0.
@@ -82,7 +83,7 @@ function readingMap(source, reading, part) {
         received[at % columns] += weight;
         if (weight > 0) entropy[Math.floor(at / columns)] -= weight * Math.log(weight);
       });
-      return { rows: [0, rows], columns: [0, columns], cells: [rows, columns], values, received, entropy, what: "exact: every cell is one weight", better: false };
+      return { rows: [0, rows], columns: [0, columns], cells: [rows, columns], spans: [rows, columns], values, received, entropy, what: "exact: every cell is one weight", better: false };
     },
     async row(choice, query) {
       const { values, columns } = await table(choice);

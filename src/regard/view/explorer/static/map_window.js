@@ -51,6 +51,11 @@ export function readWindow(state, size) {
   return { rows: read("rows", size.queries), columns: read("columns", size.keys) };
 }
 
+// Where cell `at` of `count` begins. They are alike but for the last, which may stop short of the span.
+export function cellStart([from, to], span, count, at) {
+  return Math.min(to, from + Math.floor((at * span) / count));
+}
+
 // Round positions for an axis: about so many of them.
 export function ticksOf([from, to], most) {
   const rough = Math.max(1, (to - from) / most);

@@ -16,14 +16,15 @@ from regard.self_attention.backends.device.kernels.sight import (
 @triton.jit
 def columns_kernel(
     query_ptr, key_ptr, total_ptr, received_ptr, folded_ptr, length_ptr,
-    queries, keys, group, first_head, map_rows, factor, cap, left, right,
+    queries, keys, group, first_head, each, factor, cap, left, right,
     WIDTH: tl.constexpr, D: tl.constexpr, CAPPED: tl.constexpr,
     MAP: tl.constexpr, BQ: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """One program owns a block of keys of one head and walks over the queries that see them.
 
     With ``weights`` those of ``steps.attend``: received_hk = weights.sum(axis=1); folded_hrk, the
-    same for each block r of queries of the map. Every sum is made by one program, in one order.
+    same for each block r of the map, of ``each`` queries. Every sum is made by one program, in one
+    order.
     """
     head = first_head + tl.program_id(1).to(tl.int64)
     first = tl.program_id(0) * BK
@@ -49,12 +50,13 @@ def columns_kernel(
         weights = tl.exp2(t)
         received += weights
         if MAP:
-            # Position i is in block r when r * n // rows <= i, so r = ((i + 1) * rows - 1) // n.
-            row = ((at_q.to(tl.int64) + 1) * map_rows - 1) // queries
+            row = at_q // each
             row_end = tl.max(tl.where(at_q < queries, row, 0)) + 1
             for r in range(tl.min(row), row_end):
                 part = tl.sum(tl.where((row == r)[:, None], weights, 0.0), 0)
-                place = folded_ptr + ((head - first_head) * map_rows + r) * keys + at_k
+                place = (
+                    folded_ptr + ((head - first_head) * tl.cdiv(queries, each) + r) * keys + at_k
+                )
                 before = tl.load(place, mask=at_k < keys, other=0.0)
                 tl.store(place, before + part, mask=at_k < keys)
     tl.store(received_ptr + head * keys + at_k, tl.sum(received, 0), mask=at_k < keys)

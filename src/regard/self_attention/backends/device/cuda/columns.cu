@@ -1,0 +1,296 @@
+// What belongs to keys: received, map and entropy, and the highest product of each query in groups of
+// keys, from which thresholds for its best keys are made (whole.cu).
+//
+// Two warpgroups hold 128 keys each, and one more warp brings in pairs of tiles of 64 queries, from
+// the last queries backwards, and the next keys before these are done. While the tensor cores
+// multiply one tile a warpgroup works on the other: one multiplication, one exponential and few sums
+// an entry, all of them inside a thread; what has to be added between threads waits for the next
+// pair. Sums are always taken in the same order.
+//
+// ENTROPY, HIGHEST, MAP say what is wanted. A part of the map is of CELL keys and of 16 queries, or
+// of a quarter of a block of ROWS queries where that is more.
+
+constexpr int STAGES = 3;
+constexpr int TURNS = 2;  // blocks of keys: these, and the next ones on their way
+constexpr int CELLS = MAP ? 128 / CELL : 1;
+constexpr int TILES = ROWS < 128 ? 2 : 1;  // of a pair that the map keeps apart
+
+struct Columns {
+    Tensor query, key;
+    const float* minus_hq;   // minus the base-2 log-sum-exp, padded to pairs of tiles
+    float* received_hk;
+    float* map_hrc;          // parts of it
+    float* moment_pshq;      // sums of weight * log2(weight) over the keys of each side of a program
+    float* highest_pshq;     // highest products over the same keys
+    float* fine_hnq;         // and over eight keys, for the first queries
+    int queries, keys, heads, group, right, programs, fine_rows, fine_groups;
+    float factor;
+};
+
+struct alignas(1024) Shared {
+    char query[STAGES][TILE_BYTES];
+    char key[TURNS][2][TILE_BYTES];  // by turn and by side
+    float minus[STAGES][TILE];
+    u64 full[STAGES], empty[STAGES], keys_full[TURNS], keys_empty[TURNS];
+};
+
+static_assert(sizeof(Shared) <= SHARED && sizeof(Columns) == COLUMNS, "the host has other sizes");
+
+extern __shared__ __align__(1024) char raw[];
+
+struct Sums {
+    float moment[2][2], highest[2][2];  // by tile and row
+    float cells[TILES][CELLS];
+};
+
+// One tile's products to sums. A thread holds rows r and r + 8 and columns 8 j + 2 g, 8 j + 2 g + 1.
+template <bool MASKED>
+__device__ __forceinline__ void weigh(const float (&s)[64], const float (&minus)[2],
+                                      const int (&limit)[2], float factor, float (&received)[32],
+                                      float (&moment)[2], float (&highest)[2][4],
+                                      float (&cells)[CELLS]) {
+    float parts[2][2] = {};
+#pragma unroll
+    for (int e = 0; e < 32; e++) {
+        float weight[2];
+#pragma unroll
+        for (int row = 0; row < 2; row++) {
+            bool seen = !MASKED || e / 2 * 8 + e % 2 <= limit[row];
+            float product = seen ? s[e / 2 * 4 + row * 2 + e % 2] : UNSEEN;
+            float t = fmaf(product, factor, minus[row]);
+            weight[row] = exp2_(t);
+            if (ENTROPY) parts[row][e % 2] = fmaf(weight[row], t, parts[row][e % 2]);
+            if (HIGHEST) highest[row][e / 8] = e % 8 ? fmaxf(highest[row][e / 8], product) : product;
+        }
+        float both = weight[0] + weight[1];
+        received[e] += both;
+        int cell = e / 2 * 8 / CELL;
+        bool begins = TILES == 2 && e / 2 * 8 % CELL + e % 2 == 0;
+        if (MAP) cells[cell] = begins ? both : cells[cell] + both;
+    }
+    moment[0] = parts[0][0] + parts[0][1];
+    moment[1] = parts[1][0] + parts[1][1];
+}
+
+// Sums between lanes: numbers change places, so that lanes come to hold sums of different ones.
+template <int N>
+__device__ __forceinline__ void add_lanes(float* v, int lane, int bit) {
+    if constexpr (N > 1) {
+        bool upper = lane & bit;
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            float kept = upper ? v[i + N / 2] : v[i], sent = upper ? v[i] : v[i + N / 2];
+            v[i] = kept + other_lane(sent, bit);
+        }
+    } else {
+        v[0] += other_lane(v[0], bit);
+    }
+    if (bit < 16) add_lanes<(N > 1 ? N / 2 : 1)>(v, lane, bit * 2);
+}
+
+// (tile, row) of four lanes each to one of them a lane: bit 0 chooses the tile, bit 1 the row.
+template <typename F>
+__device__ __forceinline__ float of_four(const float (&v)[2][2], int lane, F join) {
+    bool tile = lane & 1, row = lane & 2;
+    float a = join(tile ? v[1][0] : v[0][0], other_lane(tile ? v[0][0] : v[1][0], 1));
+    float b = join(tile ? v[1][1] : v[0][1], other_lane(tile ? v[0][1] : v[1][1], 1));
+    return join(row ? b : a, other_lane(row ? a : b, 2));
+}
+
+struct Place {  // where a warp writes
+    float *moment, *highest, *map;
+    int columns, lane, lowest;
+    bool again;
+};
+
+// Add up between threads what a pair of tiles left, and write it down. A warpgroup that holds several
+// blocks of keys in turn adds to what it wrote itself.
+__device__ __forceinline__ void flush(Sums& sums, const Place& place, int pair, bool valid) {
+    int lane = place.lane;
+    int at = pair * 128 + (lane & 1) * 64 + (lane & 2) * 4 + lane / 4;
+    if (ENTROPY) {
+        float x = of_four(sums.moment, lane, [](float a, float b) { return a + b; });
+        if (place.again && valid) x += place.moment[at];
+        if (valid) place.moment[at] = x;
+    }
+    if (HIGHEST) {
+        float x = of_four(sums.highest, lane, [](float a, float b) { return fmaxf(a, b); });
+        if (place.again && valid) x = fmaxf(x, place.highest[at]);
+        if (valid) place.highest[at] = x;
+    }
+    if (MAP) {
+        // With several pairs to a block of queries, it is done at its first, or at the first seen.
+        if (TILES == 1 && (!valid || (pair * 128 % ROWS != 0 && pair != place.lowest))) return;
+        constexpr int N = TILES * CELLS;
+        float* v = &sums.cells[0][0];
+        add_lanes<N>(v, lane, 1);
+        int index = 0;
+#pragma unroll
+        for (int bit = 1, i = N / 2; i > 0; bit *= 2, i /= 2) index += lane & bit ? i : 0;
+        size_t row = TILES == 1 ? pair * 128 / ROWS * 4 : pair * 8 + index / CELLS * 4;
+        if (lane < N && valid) place.map[row * place.columns + index % CELLS] = v[0];
+        if (TILES == 1)
+#pragma unroll
+            for (int i = 0; i < N; i++) v[i] = 0;
+    }
+}
+
+// How many pairs of queries, counted from the last, see some of 128 keys, and how many see all.
+__device__ __forceinline__ int pairs_seeing(const Columns& p, int first, bool all) {
+    int last = cdiv(p.queries, 128);
+    if (first + (all ? 128 : 1) > p.keys) return 0;
+    int low = all ? cdiv(max(first + 127 - p.right, 0), 128) : max(first - p.right, 0) / 128;
+    return max(last - low, 0);
+}
+
+struct Held {  // what a warpgroup holds still
+    u32 query, key;
+    int first, warp, head;
+};
+
+// One pair of tiles, while the next one is multiplied, if there is one.
+template <bool MASKED, bool MORE>
+__device__ __forceinline__ void work(int i, int& done, const Columns& p, Shared& shared,
+                                     float (&a)[64], float (&b)[64], float (&received)[32],
+                                     Sums& sums, const Place& place, const Held& held) {
+    int pair = cdiv(p.queries, 128) - 1 - i, lane = place.lane;
+    int row = held.warp * 16 + lane / 4;
+    int stage = done % STAGES, next = (done + 1) % STAGES;
+#pragma unroll
+    for (int tile = 0; tile < 2; tile++, row += 64) {
+        float(&s)[64] = tile ? b : a;
+        mma_wait<0>(s);
+        if (tile == 0) {
+            multiply(b, held.query + stage * TILE_UNITS + 64 * ROW_UNITS, held.key);
+        } else if (MORE) {
+            gate_wait(&shared.full[next], (done + 1) / STAGES & 1);
+            multiply(a, held.query + next * TILE_UNITS, held.key);
+        }
+        const float minus[2] = {shared.minus[stage][row], shared.minus[stage][row + 8]};
+        __syncwarp();
+        if (tile) gate_arrive(&shared.empty[stage], lane);
+        if (tile == 0) flush(sums, place, pair + 1, i > 0);  // beside the exponentials of this tile
+        int limit[2];
+#pragma unroll
+        for (int n = 0; n < 2; n++) {
+            int last = min(pair * 128 + row + n * 8 + p.right, p.keys - 1);
+            limit[n] = last - held.first - lane % 4 * 2;
+        }
+        float highest[2][4];
+        weigh<MASKED>(s, minus, limit, p.factor, received, sums.moment[tile], highest,
+                      sums.cells[TILES == 2 ? tile : 0]);
+        if (HIGHEST) {
+#pragma unroll
+            for (int n = 0; n < 2; n++)
+                sums.highest[tile][n] = fmaxf(fmaxf(highest[n][0], highest[n][1]),
+                                              fmaxf(highest[n][2], highest[n][3]));
+            if (pair * 128 < p.fine_rows) {
+                int group = held.head * p.fine_groups + held.first / 8 + lane % 4 * 4;
+                asm volatile("" : "+r"(group));  // nothing of this is done beforehand
+                float* at = p.fine_hnq + (size_t)group * p.fine_rows + pair * 128 + row;
+#pragma unroll
+                for (int n = 0; n < 4; n++, at += p.fine_rows) at[0] = highest[0][n], at[8] = highest[1][n];
+            }
+        }
+    }
+    if (!MORE) flush(sums, place, pair, true);
+    done++;
+}
+
+// Received: over the rows of a warp, then over the four warps, through what the keys no longer need.
+__device__ __forceinline__ void write_received(const Columns& p, float (&received)[32], void* room,
+                                               int side, int lane, const Held& held) {
+    float(&parts)[4][128] = *reinterpret_cast<float(*)[4][128]>(room);
+    add_lanes<32>(received, lane, 4);
+    int index = (lane & 4 ? 16 : 0) + (lane & 8 ? 8 : 0) + (lane & 16 ? 4 : 0);
+    warpgroup_sync(side);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        parts[held.warp][(index + i) / 2 * 8 + lane % 4 * 2 + i % 2] = received[i];
+    warpgroup_sync(side);
+    int column = held.warp * 32 + lane, key = held.first + column;
+    float whole = (parts[0][column] + parts[1][column]) + (parts[2][column] + parts[3][column]);
+    if (key < p.keys) p.received_hk[(size_t)held.head * p.keys + key] = whole;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+}
+
+__device__ __forceinline__ void consume(const Columns& p, Shared& shared, int program, int head) {
+    int side = this_warp() / 4 - 1, warp = this_warp() % 4, lane = threadIdx.x % 32;
+    int padded = cdiv(p.queries, 128) * 128, columns = cdiv(p.keys, 256) * 256 / CELL;
+    int map_rows = TILES == 2 ? padded / 16 : cdiv(padded, ROWS) * 4;
+    size_t own = ((size_t)(program * 2 + side) * p.heads + head) * padded + warp * 16;
+    u32 keys = described(shared.key[0][0]) + side * TILE_UNITS;
+    float a[64], b[64];
+    int done = 0, turn = 0;
+    for (int block = program; block * 256 < p.keys; block += p.programs, turn++) {
+        Held held = {described(shared.query[0]), keys + turn % TURNS * 2 * TILE_UNITS,
+                     block * 256 + side * 128, warp, head};
+        int pairs = pairs_seeing(p, held.first, false);
+        int free = min(pairs_seeing(p, held.first, true), pairs - 1);
+        Place place = {p.moment_pshq + own, p.highest_pshq + own,
+                       p.map_hrc + ((size_t)head * map_rows + warp) * columns + held.first / CELL,
+                       columns, lane, padded / 128 - pairs, turn > 0};
+        float received[32] = {};
+        Sums sums = {};
+        int end = done + pairs_seeing(p, block * 256, false), i = 0;
+        gate_wait(&shared.keys_full[turn % TURNS], turn / TURNS & 1);
+        if (pairs > 0) {
+            gate_wait(&shared.full[done % STAGES], done / STAGES & 1);
+            multiply(a, held.query + done % STAGES * TILE_UNITS, held.key);
+            for (; i < free; i++)
+                work<false, true>(i, done, p, shared, a, b, received, sums, place, held);
+            for (; i < pairs - 1; i++)
+                work<true, true>(i, done, p, shared, a, b, received, sums, place, held);
+            work<true, false>(i, done, p, shared, a, b, received, sums, place, held);
+        }
+        for (; done < end; done++) {  // brought for the other warpgroup alone
+            gate_wait(&shared.full[done % STAGES], done / STAGES & 1);
+            gate_arrive(&shared.empty[done % STAGES], lane);
+        }
+        write_received(p, received, shared.key[turn % TURNS][side], side, lane, held);
+        gate_arrive(&shared.keys_empty[turn % TURNS], lane);
+    }
+}
+
+__device__ __forceinline__ void produce(const Columns& p, Shared& shared, int program, int head) {
+    int done = 0, turn = 0, last = cdiv(p.queries, 128);
+    for (int block = program; block * 256 < p.keys; block += p.programs, turn++) {
+        u64* full = &shared.keys_full[turn % TURNS];
+        gate_wait(&shared.keys_empty[turn % TURNS], turn / TURNS & 1 ^ 1);
+        gate_expect(full, 2 * TILE_BYTES);
+        for (int side = 0; side < 2; side++)
+            fetch(&p.key, shared.key[turn % TURNS][side], full, block * 256 + side * 128, head / p.group);
+        int pairs = pairs_seeing(p, block * 256, false);
+        for (int i = 0; i < pairs; i++, done++) {
+            int stage = done % STAGES, pair = last - 1 - i;
+            gate_wait(&shared.empty[stage], done / STAGES & 1 ^ 1);
+            gate_expect(&shared.full[stage], TILE_BYTES + TILE * 4);
+            fetch(&p.query, shared.query[stage], &shared.full[stage], pair * 128, head);
+            fetch_row(p.minus_hq + ((size_t)head * last + pair) * TILE, shared.minus[stage],
+                      &shared.full[stage]);
+        }
+    }
+}
+
+// A program takes every so manieth block of 256 keys; those with the longest walks come first.
+extern "C" __global__ void __launch_bounds__(384, 1) columns(const __grid_constant__ Columns p) {
+    Shared& shared = *reinterpret_cast<Shared*>(raw);
+    int program = blockIdx.x / p.heads, head = blockIdx.x % p.heads;
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < STAGES; stage++)
+            gate_init(&shared.full[stage], 1), gate_init(&shared.empty[stage], 8);
+        for (int turn = 0; turn < TURNS; turn++)
+            gate_init(&shared.keys_full[turn], 1), gate_init(&shared.keys_empty[turn], 8);
+        gates_are_there();
+    }
+    __syncthreads();
+    after_others();
+    if (threadIdx.x < 128) {
+        fewer_registers<24>();
+        if (threadIdx.x == 0) produce(p, shared, program, head);
+    } else {
+        more_registers<240>();
+        consume(p, shared, program, head);
+    }
+}

@@ -1,0 +1,109 @@
+// Before and after columns.cu: the log-sum-exp made ready for it, and its parts made whole.
+//
+// ENTROPY, HIGHEST, MAP, CELL and ROWS are those of columns.cu; TOP is how many best keys are wanted,
+// LIST, not less, how many a list of them holds.
+
+constexpr int TILES = ROWS < 128 ? 2 : 1;  // of a pair that the map keeps apart
+
+// minus_hq = -log2(e) * total_hq, padded; where nothing is seen, so low that no weight is left.
+extern "C" __global__ void prepare(const float* total_hq, float* minus_hq, int queries) {
+    after_others();
+    int query = blockIdx.x * 128 + threadIdx.x, head = blockIdx.y;
+    float total = query < queries ? total_hq[(size_t)head * queries + query] : UNSEEN;
+    float minus = total < -1e29f ? UNSEEN : total * -1.4426950408889634f;
+    minus_hq[((size_t)head * gridDim.x + blockIdx.x) * 128 + threadIdx.x] = minus;
+}
+
+// Parts made whole.
+struct Whole {
+    const float *moment_pshq, *parts_hrc, *highest_pshq, *fine_hnq;
+    float *entropy_hq, *map_hrc, *threshold_hq;
+    int* number;  // of queries that best.cu leaves over
+    int queries, keys, heads, right, programs, rows, columns, across, averaged;
+    int fine_rows, fine_groups, query_blocks;
+};
+
+static_assert(sizeof(Whole) == WHOLE, "the host has other sizes");
+
+// entropy = -ln 2 * the sum of moments over the sides of programs that the query's pair reached.
+__device__ __forceinline__ void whole_entropy(const Whole& p, int block) {
+    int pairs = cdiv(p.queries, 128), head = block / pairs, pair = block % pairs;
+    int query = pair * 128 + threadIdx.x;
+    int seen = min(max(pair * 128 + 128 + p.right, 0), p.keys);
+    int sides = min(cdiv(seen, 128), 2 * p.programs);
+    const float* at = p.moment_pshq + (size_t)head * pairs * 128 + query;
+    size_t step = (size_t)p.heads * pairs * 128;
+    float sums[8] = {};
+    for (int side = 0; side < sides; side += 8)
+#pragma unroll
+        for (int i = 0; i < 8; i++) sums[i] += side + i < sides ? __ldg(at + (side + i) * step) : 0;
+    float sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    if (query < p.queries)
+        p.entropy_hq[(size_t)head * p.queries + query] = fmaxf(sum * -0.6931471805599453f, 0);
+}
+
+// One row of the map: a mean over its queries where each of them sees anything, else a sum.
+__device__ __forceinline__ void whole_map(const Whole& p, int at) {
+    constexpr int PARTS = TILES == 1 ? 4 : ROWS / 16, WALKED = ROWS > 128 ? ROWS : 128;
+    int head = at / p.rows, row = at % p.rows, width = cdiv(p.keys, 256) * 256 / CELL;
+    int part_rows = TILES == 2 ? cdiv(p.queries, 128) * 8 : cdiv(cdiv(p.queries, 128) * 128, ROWS) * 4;
+    int end = min((row * ROWS / WALKED + 1) * WALKED, cdiv(p.queries, 128) * 128);
+    int seen = min(max(end + p.right, 0), p.keys);
+    const float* parts = p.parts_hrc + ((size_t)head * part_rows + row * PARTS) * width;
+    float factor = p.averaged ? 1.0f / min(ROWS, p.queries - row * ROWS) : 1.0f;
+    for (int column = threadIdx.x; column < p.columns; column += blockDim.x) {
+        float sum = 0;
+        for (int i = column * p.across; i < (column + 1) * p.across; i++)
+            if (i * CELL / 128 * 128 < seen)
+#pragma unroll
+                for (int part = 0; part < PARTS; part++) sum += parts[(size_t)part * width + i];
+        p.map_hrc[(size_t)at * p.columns + column] = sum * factor;
+    }
+}
+
+// A list of the LIST best, high to low; by comparisons alone, so that it stays in registers.
+__device__ __forceinline__ void insert(float (&list)[LIST], float v) {
+#pragma unroll
+    for (int i = 0; i < LIST; i++) {
+        float lower = fminf(list[i], v);
+        list[i] = fmaxf(list[i], v);
+        v = lower;
+    }
+}
+
+// What the TOP-th highest of a query's groups reaches: of eight keys each for the first fine_rows
+// queries, else of a side of a program.
+__device__ __forceinline__ void whole_threshold(const Whole& p, int block) {
+    int pairs = cdiv(p.queries, 128), head = block / pairs, pair = block % pairs;
+    int query = pair * 128 + threadIdx.x;
+    if (block + threadIdx.x == 0) *p.number = 0;
+    int seen = min(max(pair * 128 + 128 + p.right, 0), p.keys);  // keys that were looked at
+    bool fine = pair * 128 < p.fine_rows;
+    int groups = fine ? cdiv(seen, 128) * 16 : min(cdiv(seen, 128), 2 * p.programs);
+    const float* at = fine ? p.fine_hnq + (size_t)head * p.fine_groups * p.fine_rows + query
+                           : p.highest_pshq + (size_t)head * pairs * 128 + query;
+    size_t step = fine ? p.fine_rows : (size_t)p.heads * pairs * 128;
+    float list[LIST];
+#pragma unroll
+    for (int i = 0; i < LIST; i++) list[i] = UNSEEN;
+    for (int group = 0; group < groups; group += 16) {
+        float v[16];
+#pragma unroll
+        for (int i = 0; i < 16; i++) v[i] = group + i < groups ? __ldg(at + (group + i) * step) : UNSEEN;
+#pragma unroll
+        for (int i = 0; i < 16; i++) insert(list, v[i]);
+    }
+    float reached = list[TOP - 1];
+    reached -= fabsf(reached) * 1e-6f;  // should sums be taken in another order
+    p.threshold_hq[((size_t)head * pairs + pair) * 128 + threadIdx.x] = fmaxf(reached, UNSEEN / 2);
+}
+
+extern "C" __global__ void whole(const __grid_constant__ Whole p) {
+    after_others();
+    int block = blockIdx.x;
+    if (HIGHEST && block < p.query_blocks) return whole_threshold(p, block);
+    if (HIGHEST) block -= p.query_blocks;
+    if (ENTROPY && block < p.query_blocks) return whole_entropy(p, block);
+    if (ENTROPY) block -= p.query_blocks;
+    if (MAP) whole_map(p, block);
+}
