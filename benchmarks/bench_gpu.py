@@ -11,11 +11,22 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_checks import FACTS, TOP, errors, inputs, million, other_errors, twice
+from gpu_checks import (
+    FACTS,
+    TOP,
+    errors,
+    inputs,
+    million,
+    near_inputs,
+    other_errors,
+    together_errors,
+    twice,
+)
 from gpu_peers import eager, flex_twice, sdpa_forwards
 from gpu_watch import watched
 from machine import describe
@@ -43,11 +54,12 @@ def main() -> None:
     }
     if not options.quick:
         sections["a million tokens"] = lambda: million(2**20)
-        sections["errors of other calls"] = other_errors
-        sections["errors at 131072, one head"] = lambda: errors(131072, heads=1)
         sections["the same twice at 16384"] = lambda: twice(16384)
+        sections["best keys that stand together at 8192"] = lambda: together(8192)
         sections["a watched model"] = watched
+        sections["errors of other calls"] = other_errors
         sections["flex attention at 32768"] = lambda: flex(32768)
+        sections["errors at 131072, one head"] = lambda: errors(131072, heads=1)
     words = options.only.split(",")
     for name, section in sections.items():
         if not any(word in name for word in words):
@@ -133,6 +145,19 @@ def _timed(work: Callable[[], Any], number: int) -> list[float]:
         marks.append((start, end))
     torch.cuda.synchronize()
     return [start.elapsed_time(end) for start, end in marks]
+
+
+def together(n: int) -> dict[str, Any]:
+    """Milliseconds with top 8 and 16 where near keys are the best, and where all are equal."""
+    query, key, value = inputs(n)
+    near, equal = near_inputs(n), (query, torch.zeros_like(key))
+    calls = {
+        f"{name}, top {top}": partial(regard.observe, *pair, value, **FACTS | {"top": top})
+        for name, pair in (("apart", (query, key)), ("near", near), ("equal", equal))
+        for top in (8, 16)
+    }
+    taken = {name: round(ms, 4) for name, ms in medians(calls, 0.1).items()}
+    return {"ms": taken, "errors of best weights at 4000": together_errors(4000)}
 
 
 def kernels(n: int) -> dict[str, float]:

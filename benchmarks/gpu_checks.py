@@ -36,11 +36,13 @@ def other_errors() -> dict[str, Any]:
     """The same for calls that take other paths."""
     bf16 = torch.bfloat16
     cases: dict[str, Any] = {
-        "n = 5,000": (bf16, (1, 4, 2, 5000, 128), {"causal": True}, 100),
-        "not causal, width 64": (bf16, (1, 2, 2, 2048, 64), {}, 100),
+        "n = 5,003": (bf16, (1, 4, 2, 5003, 128), {"causal": True}, 100),
+        "map of blocks of 8": (torch.float16, (1, 2, 1, 3999, 64), {"causal": True}, 512),
+        "map of blocks of 4, not causal": (bf16, (1, 1, 1, 1000, 128), {}, 256),
         "map of 8 blocks": (bf16, (1, 2, 2, 8192, 128), {"causal": True}, 8),
-        "map of 1,024 blocks": (bf16, (1, 2, 2, 16384, 128), {"causal": True}, 1024),
+        "not causal, width 64": (bf16, (1, 2, 2, 2048, 64), {}, 100),
         "the last queries": (bf16, (1, 2, 2, 8192, 128), {"causal": True, "offset": 7168}, 64),
+        "130 tokens": (bf16, (1, 2, 2, 130, 128), {"causal": True}, 4),
         "window, grouped heads": (bf16, (2, 4, 2, 1000, 64), {"window": (99, 0)}, 100),
         "softcap, float16": (torch.float16, (1, 2, 2, 900, 128),
                              {"causal": True, "softcap": 30.0}, 100),
@@ -50,10 +52,32 @@ def other_errors() -> dict[str, Any]:
     for name, (dtype, (b, h, g, n, d), arguments, side) in cases.items():
         query, key, value = (torch.randn(b, x, n, d, device="cuda").to(dtype) for x in (h, g, g))
         query = query[..., arguments.get("offset", 0) :, :].contiguous()
+        start = time.perf_counter()
         seen = regard.observe(query, key, value, top=16, map=side, **arguments)
         errors = _compare(seen, _reference(query, key, value, arguments, 16, side))
         found[name] = max(errors.values())
-        print(f"  {name}: {errors}", flush=True)
+        seconds = time.perf_counter() - start
+        print(f"  {name} ({seconds:.0f} s): {errors}", flush=True)
+    return found
+
+
+def near_inputs(n: int, heads: int = HEADS) -> Any:
+    """Query and key whose products fall with the distance, as turned positions make them."""
+    speed = torch.logspace(-3, 0, WIDTH // 2, device="cuda")
+    angle = torch.arange(n, device="cuda")[:, None] * speed
+    turned = torch.cat([angle.cos(), angle.sin()], dim=-1) * 1.5
+    return tuple((turned + 0.1 * x.float()).to(x.dtype) for x in inputs(n, heads)[:2])
+
+
+def together_errors(n: int) -> dict[str, float]:
+    """Largest relative error of the best weights where near keys are the best, or all are equal."""
+    query, key = near_inputs(n, heads=2)
+    found = {}
+    for name, keys in (("near", key), ("equal", torch.zeros_like(key))):
+        for top in (8, 16):
+            seen = regard.observe(query, keys, keys, **FACTS | {"top": top})
+            exact = _reference(query, keys, keys, {"causal": True}, top, MAP)
+            found[f"{name}, top {top}"] = _apart(seen.top().weights, exact.top().weights)
     return found
 
 

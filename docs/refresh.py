@@ -167,8 +167,6 @@ def gpu_figures() -> str:
     for name, text in names.items():
         cells = [f"{held[f'times at {n}'][name]['x']:.2f}" for n in lengths]
         lines.append(f"| {text} | {' | '.join(cells)} |")
-    row = held["times at 8192 without pauses"]["regard: output, entropy, received, map 512"]["x"]
-    lines.insert(4, f"| the same, calls without pauses (1.6) | {row:.2f} | | |")
     eager = held["times at 8192"]["eager with weights"]["x"]
     lines.append(f"| eager with all weights | {eager:.1f} | | |")
     return "\n".join(lines)

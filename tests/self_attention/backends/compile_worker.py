@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver as triton_driver
 from triton.runtime.jit import JITFunction
 
-from regard.self_attention.backends.device import hopper, hopper_best, with_kernels
+from regard.self_attention.backends.device import hopper, with_kernels
 from regard.self_attention.backends.device.call import call
 from regard.self_attention.backends.device.cuda import driver as cuda
 from regard.self_attention.backends.device.observe import NOTHING
@@ -69,7 +69,7 @@ def launch(shape, dtype, top: int, side: int, on_hopper: bool, **arguments) -> N
     with_kernels.reasons_against_hopper = lambda common: [] if on_hopper else ["not tried"]
     tensors = [torch.zeros(shape, dtype=dtype) for _ in range(3)]
     here = call(*tensors, NOTHING | arguments)
-    wanted = Wanted(True, True, top, side, True, not on_hopper)
+    wanted = Wanted(True, True, top, side, True, True)
     with_kernels.find_with_kernels(here, wanted, None)
 
 
@@ -80,10 +80,10 @@ if __name__ == "__main__":
     if cuda.nvrtc() is not None:
         hopper.module = Compiled
         hopper.tensor_map = lambda tensor, rows: cuda.TensorMap()
-        hopper_best.processors = lambda index: 132
         launch((2, 8192, 128), half, 8, 512, on_hopper=True, causal=True)
         launch((1, 5000, 64), torch.float16, 16, 8, on_hopper=True)
         launch((1, 300, 128), half, 0, 0, on_hopper=True, causal=True)
+        launch((1, 1000, 128), half, 0, 256, on_hopper=True)
     launch((2, 300, 64), half, 5, 50, on_hopper=False, window=(9, 0), softcap=30.0)
     launch_repeats((2, 300, 128), half, causal=True)
     launch_repeats((2, 300, 80), torch.float32, window=(9, 0), softcap=30.0)

@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 KERNELS = {"rows_kernel", "columns_kernel", "distances_kernel", "best_kernel", "settle_kernel",
            "doubt_kernel", "repeats_kernel"}  # fmt: skip
-ON_HOPPER = {"prepare", "columns", "whole", "best", "doubtful"}
+ON_HOPPER = {"prepare", "columns", "whole", "best", "distances"}
 
 
 @pytest.fixture(scope="module")

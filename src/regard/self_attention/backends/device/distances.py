@@ -22,11 +22,18 @@ def sum_distances(common: Common, known_hq: Tensor) -> Tensor:
         common.query_hqd, common.key_gkd, known_hq, partial_hsn, common.lengths_h,
         *common.sizes(), highest=highest, tiles=tiles, B=block, num_warps=8, **common.limits(),
     )  # fmt: skip
-    # A diagonal of tiles reaches over two spans of B distances: the second of one is the first of
-    # the next.
+    return joined(partial_hsn, highest, common.queries, common.keys)
+
+
+def joined(partial_hsn: Tensor, highest: int, queries: int, keys: int) -> Tensor:
+    """Partial sums (h, segments, diagonals of tiles, 2 B) as one row of distances for each head.
+
+    A diagonal of tiles reaches over two spans of B distances: the second of one is the first of the
+    next. The first entry stands for key - query = -(B - 1) - B * highest.
+    """
+    block = partial_hsn.shape[-1] // 2
     parts = partial_hsn.sum(dim=1, dtype=torch.float64)
     whole = torch.nn.functional.pad(parts[..., :block], (0, 0, 0, 1))
     whole[:, 1:] += parts[..., block:]
-    # The first entry stands for key - query = -(B - 1) - B * highest.
-    skip = block * (highest + 1) - common.queries
-    return whole.flatten(1)[:, skip : skip + common.queries + common.keys - 1]
+    skip = block * (highest + 1) - queries
+    return whole.flatten(1)[:, skip : skip + queries + keys - 1]

@@ -35,12 +35,6 @@ def _is_hopper(index: int) -> bool:
     return bool(torch.cuda.get_device_capability(index)[0] == 9)
 
 
-@cache
-def processors(index: int) -> int:
-    """How many multiprocessors a GPU has."""
-    return int(torch.cuda.get_device_properties(index).multi_processor_count)
-
-
 def cdiv(a: int, b: int) -> int:
     """How many times b it takes to reach a.
 

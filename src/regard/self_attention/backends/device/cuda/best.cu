@@ -1,15 +1,12 @@
-// The best keys of each query, exactly: every key whose product reaches the query's threshold.
+// The best keys of each query, exactly: those that no TOP others are better than.
 //
-// The threshold comes from the highest products of each query in groups of keys (whole.cu): the n-th
-// highest of these is reached by n keys at least, and by few more. So one comparison an entry finds
-// all candidates. A block holds 256 queries still, 128 for each of two warpgroups, and walks over the
-// keys they see. Each query is searched by four threads, which have a list each; a query that fills
-// one of them is left to doubtful.cu.
-//
-// TOP is how many keys are wanted.
+// A query begins with a threshold from its highest products in groups of keys (whole.cu): the n-th
+// highest of these is reached by n keys at least, and by few more where good keys stand apart. So one
+// comparison an entry finds all candidates. Each query is searched by four threads, which have a list
+// of TOP each; once that is full, a better key takes the place of the worst, and the threshold rises.
+// A block holds 256 queries still, 128 for each of two warpgroups, and walks over the keys they see.
 
 constexpr int STAGES = 3;
-constexpr int ROOM = 15;  // candidates of a query that one thread takes
 
 struct Best {
     Tensor query, key;
@@ -17,8 +14,6 @@ struct Best {
     const float* threshold_hq;  // padded
     float* weights_hqn;
     long long* keys_hqn;
-    int* doubt;                 // rows that are left over, and how many
-    int* number;
     int queries, keys, heads, group, right;
     float factor;
 };
@@ -31,7 +26,7 @@ struct Candidate {
 struct alignas(1024) Shared {
     union {
         char query[2][TILE_BYTES];  // by side, until they are in registers
-        Candidate lists[256][4][ROOM + 1];
+        Candidate lists[256][4][TOP];
     };
     char key[STAGES][TILE_BYTES];
     u64 full[STAGES], empty[STAGES], queries_full;
@@ -41,49 +36,83 @@ static_assert(sizeof(Shared) <= SHARED && sizeof(Best) == BEST, "the host has ot
 
 extern __shared__ __align__(1024) char raw[];
 
-// Write a candidate down if it reaches the threshold, without a branch; the last place takes the rest.
-__device__ __forceinline__ void put(u32& place, u32 end, float product, float threshold, int key) {
-    asm volatile(
-        "{\n.reg .pred reached;\nsetp.ge.f32 reached, %1, %2;\n"
-        "@reached st.shared.b32 [%0], %1;\n"
-        "@reached st.shared.b32 [%0 + 4], %3;\n"
-        "@reached add.u32 %0, %0, 8;\nmin.u32 %0, %0, %4;\n}"
-        : "+r"(place) : "f"(product), "f"(threshold), "r"(key), "r"(end) : "memory");
-}
-
 struct Lists {  // of a thread's two rows of a tile
-    u32 place[2], end[2];
+    Candidate *list[2], *place[2];  // where they begin, and where the next candidate goes
+    int count[2];
     float threshold[2];
 };
 
-// Products of a tile: a thread holds rows r and r + 8 and columns 8 j + 2 g, 8 j + 2 g + 1.
+// Of a full list the worst goes next: the lowest and, of equals, the last.
+__device__ __forceinline__ void put(Lists& lists, int n, float product, int key) {
+    *lists.place[n] = {product, key};
+    if (lists.count[n] < TOP) lists.count[n]++, lists.place[n]++;
+    if (lists.count[n] < TOP) return;
+    Candidate worst = *lists.list[n];
+    lists.place[n] = lists.list[n];
+    for (int i = 1; i < TOP; i++) {
+        Candidate one = lists.list[n][i];
+        bool equal = one.product == worst.product;
+        bool worse = one.product < worst.product || (equal && one.key > worst.key);
+        worst = worse ? one : worst, lists.place[n] = worse ? lists.list[n] + i : lists.place[n];
+    }
+    lists.threshold[n] = fmaxf(lists.threshold[n], worst.product);
+}
+
+__device__ __forceinline__ float highest_of(const float (&v)[8]) {
+    return fmaxf(fmaxf(fmaxf(v[0], v[1]), fmaxf(v[2], v[3])), fmaxf(fmaxf(v[4], v[5]), fmaxf(v[6], v[7])));
+}
+
+__device__ __forceinline__ int column_of(int e) { return e / 2 * 8 + e % 2; }
+
+// One row of a tile's products, the highest first, as long as they are above the threshold: a thread
+// holds 32 columns of rows r and r + 8, in groups of four, whose highest are known.
+template <bool MASKED>
+__device__ __forceinline__ void take(const float (&s)[64], float (&highest)[8], float most, int limit,
+                                     Lists& lists, int n, int key) {
+    u32 taken = 0;
+    while (most > lists.threshold[n]) {
+        int group = 0;
+        float v[4], rest = UNSEEN;
+#pragma unroll
+        for (int i = 7; i >= 0; i--) group = highest[i] == most ? i : group;
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            v[e] = UNSEEN;
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                int at = i * 4 + e;
+                v[e] = i == group ? s[at / 2 * 4 + n * 2 + at % 2] : v[e];
+            }
+            int at = group * 4 + e;
+            bool there = !(taken >> at & 1) && (!MASKED || column_of(at) <= limit);
+            v[e] = there ? v[e] : UNSEEN;
+        }
+        int e = v[0] == most ? 0 : v[1] == most ? 1 : v[2] == most ? 2 : 3;
+        put(lists, n, most, key + column_of(group * 4 + e));
+        taken |= 1u << (group * 4 + e);
+#pragma unroll
+        for (int i = 0; i < 4; i++) rest = i == e ? rest : fmaxf(rest, v[i]);
+#pragma unroll
+        for (int i = 0; i < 8; i++) highest[i] = i == group ? rest : highest[i];
+        most = highest_of(highest);
+    }
+}
+
 template <bool MASKED>
 __device__ __forceinline__ void search(const float (&s)[64], const int (&limit)[2], Lists& lists,
                                        int key) {
-    float highest[2][8], most[2];
-#pragma unroll
-    for (int n = 0; n < 2; n++) {
-#pragma unroll
-        for (int e = 0; e < 32; e++) {
-            bool seen = !MASKED || e / 2 * 8 + e % 2 <= limit[n];
-            float v = seen ? s[e / 2 * 4 + n * 2 + e % 2] : UNSEEN;
-            highest[n][e / 4] = e % 4 ? fmaxf(highest[n][e / 4], v) : v;
-        }
-        most[n] = fmaxf(fmaxf(fmaxf(highest[n][0], highest[n][1]), fmaxf(highest[n][2], highest[n][3])),
-                        fmaxf(fmaxf(highest[n][4], highest[n][5]), fmaxf(highest[n][6], highest[n][7])));
-    }
-    if (most[0] < lists.threshold[0] && most[1] < lists.threshold[1]) return;
+    float highest[2][8];
 #pragma unroll
     for (int n = 0; n < 2; n++)
 #pragma unroll
-        for (int part = 0; part < 8; part++)
-            if (highest[n][part] >= lists.threshold[n])
+        for (int e = 0; e < 32; e++) {
+            bool seen = !MASKED || column_of(e) <= limit[n];
+            float v = seen ? s[e / 2 * 4 + n * 2 + e % 2] : UNSEEN;
+            highest[n][e / 4] = e % 4 ? fmaxf(highest[n][e / 4], v) : v;
+        }
 #pragma unroll
-                for (int e = part * 4; e < part * 4 + 4; e++) {
-                    bool seen = !MASKED || e / 2 * 8 + e % 2 <= limit[n];
-                    float v = seen ? s[e / 2 * 4 + n * 2 + e % 2] : UNSEEN;
-                    put(lists.place[n], lists.end[n], v, lists.threshold[n], key + e / 2 * 8 + e % 2);
-                }
+    for (int n = 0; n < 2; n++)
+        take<MASKED>(s, highest[n], highest_of(highest[n]), limit[n], lists, n, key);
 }
 
 struct Held {  // what a warpgroup holds still: queries from first on, of them this thread's row
@@ -125,11 +154,9 @@ __device__ __forceinline__ void work(int i, const Best& p, Shared& shared, float
 __device__ __forceinline__ void settle(const Best& p, Shared& shared, const Lists& lists, int head,
                                        int first, int row, int lane) {
     int padded = cdiv(p.queries, 128) * 128, half = lane / 16;
-    int own_count[2];
     float own_minus[2];
 #pragma unroll
     for (int n = 0; n < 2; n++) {
-        own_count[n] = ROOM - (int)(lists.end[n] - lists.place[n]) / 8;
         int query = min(first + row + lane / 4 + n * 8, padded - 1);
         own_minus[n] = p.minus_hq[(size_t)head * padded + query];
     }
@@ -137,18 +164,16 @@ __device__ __forceinline__ void settle(const Best& p, Shared& shared, const List
     for (int n = 0; n < 8; n++) {
         int at_row = row + n + half * 8, query = first + at_row;
         size_t at = (size_t)head * p.queries + query;
-        int ends[5] = {}, most = 0;  // where each list ends, if they followed each other
+        int ends[5] = {};  // where each list ends, if they followed each other
 #pragma unroll
         for (int list = 0; list < 4; list++) {
-            int upper = __shfl_sync(~0u, own_count[0], n * 4 + list);
-            int lower = __shfl_sync(~0u, own_count[1], n * 4 + list), count = half ? lower : upper;
-            most = max(most, count), ends[list + 1] = ends[list] + count;
+            int upper = __shfl_sync(~0u, lists.count[0], n * 4 + list);
+            int lower = __shfl_sync(~0u, lists.count[1], n * 4 + list);
+            ends[list + 1] = ends[list] + (half ? lower : upper);
         }
         float upper = __shfl_sync(~0u, own_minus[0], n * 4);
         float lower = __shfl_sync(~0u, own_minus[1], n * 4), minus = half ? lower : upper;
-        bool doubtful = most >= ROOM, inside = query < p.queries;
-        if (doubtful && inside && lane % 16 == 0) p.doubt[atomicAdd(p.number, 1)] = (int)at;
-        int total = doubtful || !inside ? 0 : ends[4];
+        int total = query < p.queries ? ends[4] : 0;
         auto candidate = [&](int i) {
             int list = (i >= ends[1]) + (i >= ends[2]) + (i >= ends[3]);
             int start = list == 0 ? 0 : list == 1 ? ends[1] : list == 2 ? ends[2] : ends[3];
@@ -172,7 +197,7 @@ __device__ __forceinline__ void settle(const Best& p, Shared& shared, const List
             p.weights_hqn[at * TOP + place] = weight;
             p.keys_hqn[at * TOP + place] = weight > 0 ? own.key : -1;
         }
-        if (!doubtful && inside)
+        if (query < p.queries)
             for (int place = total + lane % 16; place < TOP; place += 16)
                 p.weights_hqn[at * TOP + place] = 0, p.keys_hqn[at * TOP + place] = -1;
     }
@@ -199,8 +224,8 @@ __device__ __forceinline__ void consume(const Best& p, Shared& shared, int head,
         int at = held.row + n / 2 * 64 + n % 2 * 8;
         Lists& own = lists[n / 2];
         own.threshold[n % 2] = p.threshold_hq[(size_t)head * padded + min(first + at, padded - 1)];
-        own.place[n % 2] = shared_address(shared.lists[at][lane % 4]);
-        own.end[n % 2] = own.place[n % 2] + ROOM * 8;
+        own.list[n % 2] = own.place[n % 2] = shared.lists[at][lane % 4];
+        own.count[n % 2] = 0;
     }
     int tiles = tiles_seen(p, first + side * 128, false), i = 0;
     int free = min(tiles_seen(p, first + side * 128, true), tiles - 1);

@@ -8,12 +8,14 @@
 // pair. Sums are always taken in the same order.
 //
 // ENTROPY, HIGHEST, MAP say what is wanted. A part of the map is of CELL keys and of 16 queries, or
-// of a quarter of a block of ROWS queries where that is more.
+// of a quarter of a block of ROWS queries where that is more. Maps of smaller blocks, of SMALL tokens
+// a side (2, 4 or 8), are written whole.
 
 constexpr int STAGES = 3;
 constexpr int TURNS = 2;  // blocks of keys: these, and the next ones on their way
 constexpr int CELLS = MAP ? 128 / CELL : 1;
 constexpr int TILES = ROWS < 128 ? 2 : 1;  // of a pair that the map keeps apart
+constexpr int TWOS = SMALL ? 32 : 1;       // sums of two columns of a row
 
 struct Columns {
     Tensor query, key;
@@ -22,8 +24,7 @@ struct Columns {
     float* map_hrc;          // parts of it
     float* moment_pshq;      // sums of weight * log2(weight) over the keys of each side of a program
     float* highest_pshq;     // highest products over the same keys
-    float* fine_hnq;         // and over eight keys, for the first queries
-    int queries, keys, heads, group, right, programs, fine_rows, fine_groups;
+    int queries, keys, heads, group, right, programs, map_rows, map_columns, averaged;
     float factor;
 };
 
@@ -47,9 +48,9 @@ struct Sums {
 template <bool MASKED>
 __device__ __forceinline__ void weigh(const float (&s)[64], const float (&minus)[2],
                                       const int (&limit)[2], float factor, float (&received)[32],
-                                      float (&moment)[2], float (&highest)[2][4],
-                                      float (&cells)[CELLS]) {
-    float parts[2][2] = {};
+                                      float (&moment)[2], float (&highest)[2],
+                                      float (&cells)[CELLS], float (&twos)[TWOS]) {
+    float parts[2][2] = {}, most[2][2];
 #pragma unroll
     for (int e = 0; e < 32; e++) {
         float weight[2];
@@ -60,7 +61,8 @@ __device__ __forceinline__ void weigh(const float (&s)[64], const float (&minus)
             float t = fmaf(product, factor, minus[row]);
             weight[row] = exp2_(t);
             if (ENTROPY) parts[row][e % 2] = fmaf(weight[row], t, parts[row][e % 2]);
-            if (HIGHEST) highest[row][e / 8] = e % 8 ? fmaxf(highest[row][e / 8], product) : product;
+            if (SMALL) twos[row * 16 + e / 2] = (e % 2 ? twos[row * 16 + e / 2] : 0) + weight[row];
+            if (HIGHEST) most[row][e % 2] = e > 1 ? fmaxf(most[row][e % 2], product) : product;
         }
         float both = weight[0] + weight[1];
         received[e] += both;
@@ -68,8 +70,11 @@ __device__ __forceinline__ void weigh(const float (&s)[64], const float (&minus)
         bool begins = TILES == 2 && e / 2 * 8 % CELL + e % 2 == 0;
         if (MAP) cells[cell] = begins ? both : cells[cell] + both;
     }
-    moment[0] = parts[0][0] + parts[0][1];
-    moment[1] = parts[1][0] + parts[1][1];
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        moment[row] = parts[row][0] + parts[row][1];
+        if (HIGHEST) highest[row] = fmaxf(most[row][0], most[row][1]);
+    }
 }
 
 // Sums between lanes: numbers change places, so that lanes come to hold sums of different ones.
@@ -135,6 +140,38 @@ __device__ __forceinline__ void flush(Sums& sums, const Place& place, int pair, 
     }
 }
 
+// The map's small blocks: sums of two columns, by row and column, added over the lanes of a block.
+template <int N, int BIT>
+__device__ __forceinline__ void add_small(float* v, int lane, int& first) {
+    constexpr bool WITHIN = BIT < 4 ? 2 * BIT < SMALL : BIT / 4 < SMALL;  // columns, then rows
+    if constexpr (WITHIN) {
+        bool upper = lane & BIT;
+        first += upper ? N / 2 : 0;
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            float kept = upper ? v[i + N / 2] : v[i], sent = upper ? v[i] : v[i + N / 2];
+            v[i] = kept + other_lane(sent, BIT);
+        }
+    }
+    constexpr int LEFT = WITHIN ? N / 2 : N;
+    if constexpr (BIT < 16) return add_small<LEFT, BIT * 2>(v, lane, first);
+}
+
+__device__ __forceinline__ void write_small(const Columns& p, float (&twos)[TWOS], int head, int query,
+                                            int key, int lane) {
+    constexpr int LANES = SMALL == 8 ? 32 : SMALL == 4 ? 8 : 2, LEFT = TWOS / LANES;
+    int first = 0;
+    add_small<TWOS, 1>(twos, lane, first);
+#pragma unroll
+    for (int i = 0; i < LEFT; i++) {
+        int at = first + i;  // row r or r + 8, then which two columns
+        int row = (query + lane / 4 + at / 16 * 8) / SMALL, column = (key + at % 16 * 8 + lane % 4 * 2) / SMALL;
+        float size = p.averaged ? min(SMALL, p.queries - row * SMALL) : 1;
+        if (row < p.map_rows && column < p.map_columns)
+            p.map_hrc[((size_t)head * p.map_rows + row) * p.map_columns + column] = twos[i] / size;
+    }
+}
+
 // How many pairs of queries, counted from the last, see some of 128 keys, and how many see all.
 __device__ __forceinline__ int pairs_seeing(const Columns& p, int first, bool all) {
     int last = cdiv(p.queries, 128);
@@ -176,22 +213,11 @@ __device__ __forceinline__ void work(int i, int& done, const Columns& p, Shared&
             int last = min(pair * 128 + row + n * 8 + p.right, p.keys - 1);
             limit[n] = last - held.first - lane % 4 * 2;
         }
-        float highest[2][4];
-        weigh<MASKED>(s, minus, limit, p.factor, received, sums.moment[tile], highest,
-                      sums.cells[TILES == 2 ? tile : 0]);
-        if (HIGHEST) {
-#pragma unroll
-            for (int n = 0; n < 2; n++)
-                sums.highest[tile][n] = fmaxf(fmaxf(highest[n][0], highest[n][1]),
-                                              fmaxf(highest[n][2], highest[n][3]));
-            if (pair * 128 < p.fine_rows) {
-                int group = held.head * p.fine_groups + held.first / 8 + lane % 4 * 4;
-                asm volatile("" : "+r"(group));  // nothing of this is done beforehand
-                float* at = p.fine_hnq + (size_t)group * p.fine_rows + pair * 128 + row;
-#pragma unroll
-                for (int n = 0; n < 4; n++, at += p.fine_rows) at[0] = highest[0][n], at[8] = highest[1][n];
-            }
-        }
+        float twos[TWOS];
+        weigh<MASKED>(s, minus, limit, p.factor, received, sums.moment[tile], sums.highest[tile],
+                      sums.cells[TILES == 2 ? tile : 0], twos);
+        if constexpr (SMALL > 0)
+            write_small(p, twos, held.head, pair * 128 + tile * 64 + held.warp * 16, held.first, lane);
     }
     if (!MORE) flush(sums, place, pair, true);
     done++;

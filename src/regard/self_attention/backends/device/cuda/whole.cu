@@ -16,11 +16,10 @@ extern "C" __global__ void prepare(const float* total_hq, float* minus_hq, int q
 
 // Parts made whole.
 struct Whole {
-    const float *moment_pshq, *parts_hrc, *highest_pshq, *fine_hnq;
+    const float *moment_pshq, *parts_hrc, *highest_pshq;
     float *entropy_hq, *map_hrc, *threshold_hq;
-    int* number;  // of queries that best.cu leaves over
     int queries, keys, heads, right, programs, rows, columns, across, averaged;
-    int fine_rows, fine_groups, query_blocks;
+    int query_blocks;
 };
 
 static_assert(sizeof(Whole) == WHOLE, "the host has other sizes");
@@ -51,13 +50,28 @@ __device__ __forceinline__ void whole_map(const Whole& p, int at) {
     int seen = min(max(end + p.right, 0), p.keys);
     const float* parts = p.parts_hrc + ((size_t)head * part_rows + row * PARTS) * width;
     float factor = p.averaged ? 1.0f / min(ROWS, p.queries - row * ROWS) : 1.0f;
+    float* map = p.map_hrc + (size_t)at * p.columns;
+    if (CELL <= 32 && p.columns % 4 == 0) {  // four at a time, which see or do not see together
+        for (int column = threadIdx.x * 4; column < p.columns; column += blockDim.x * 4) {
+            float4 sum = {};
+            if (column * CELL / 128 * 128 < seen)
+#pragma unroll
+                for (int part = 0; part < PARTS; part++) {
+                    float4 more = *(const float4*)(parts + (size_t)part * width + column);
+                    sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+                }
+            sum.x *= factor, sum.y *= factor, sum.z *= factor, sum.w *= factor;
+            *(float4*)(map + column) = sum;
+        }
+        return;
+    }
     for (int column = threadIdx.x; column < p.columns; column += blockDim.x) {
         float sum = 0;
         for (int i = column * p.across; i < (column + 1) * p.across; i++)
             if (i * CELL / 128 * 128 < seen)
 #pragma unroll
                 for (int part = 0; part < PARTS; part++) sum += parts[(size_t)part * width + i];
-        p.map_hrc[(size_t)at * p.columns + column] = sum * factor;
+        map[column] = sum * factor;
     }
 }
 
@@ -71,18 +85,13 @@ __device__ __forceinline__ void insert(float (&list)[LIST], float v) {
     }
 }
 
-// What the TOP-th highest of a query's groups reaches: of eight keys each for the first fine_rows
-// queries, else of a side of a program.
+// What the TOP-th highest of a query's groups reaches, a group being the keys of a side of a program.
 __device__ __forceinline__ void whole_threshold(const Whole& p, int block) {
     int pairs = cdiv(p.queries, 128), head = block / pairs, pair = block % pairs;
-    int query = pair * 128 + threadIdx.x;
-    if (block + threadIdx.x == 0) *p.number = 0;
     int seen = min(max(pair * 128 + 128 + p.right, 0), p.keys);  // keys that were looked at
-    bool fine = pair * 128 < p.fine_rows;
-    int groups = fine ? cdiv(seen, 128) * 16 : min(cdiv(seen, 128), 2 * p.programs);
-    const float* at = fine ? p.fine_hnq + (size_t)head * p.fine_groups * p.fine_rows + query
-                           : p.highest_pshq + (size_t)head * pairs * 128 + query;
-    size_t step = fine ? p.fine_rows : (size_t)p.heads * pairs * 128;
+    int groups = min(cdiv(seen, 128), 2 * p.programs);
+    const float* at = p.highest_pshq + ((size_t)head * pairs + pair) * 128 + threadIdx.x;
+    size_t step = (size_t)p.heads * pairs * 128;
     float list[LIST];
 #pragma unroll
     for (int i = 0; i < LIST; i++) list[i] = UNSEEN;
@@ -94,7 +103,7 @@ __device__ __forceinline__ void whole_threshold(const Whole& p, int block) {
         for (int i = 0; i < 16; i++) insert(list, v[i]);
     }
     float reached = list[TOP - 1];
-    reached -= fabsf(reached) * 1e-6f;  // should sums be taken in another order
+    reached -= fabsf(reached) * 1e-6f + 1e-30f;  // below it, in whatever order sums are taken
     p.threshold_hq[((size_t)head * pairs + pair) * 128 + threadIdx.x] = fmaxf(reached, UNSEEN / 2);
 }
 
