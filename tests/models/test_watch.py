@@ -11,7 +11,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.models import memory, proof, watcher
+from regard.models import memory, output, proof, watcher
 
 FAMILY = {family.name: family for family in FAMILIES}
 NUMBERS = "needs 'all' or numbers of layers, counted from 0"
@@ -200,6 +200,21 @@ def test_refusal_where_the_attention_is_another(monkeypatch):
         "would be rounding), so watch shows nothing. The model does something regard does not "
         "know: leave this layer out with layers=..."
     )
+    untouched(model)
+
+
+def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypatch):
+    kept = output.Output.put
+
+    def put(self, stretch, mixed):
+        kept(self, stretch, mixed)
+        self.tensor[0, 0, 0, 0] = np.nan
+
+    monkeypatch.setattr(output.Output, "put", put)
+    model = FAMILY["llama"].made()
+    with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
+        model(**batch("not"))
+    assert str(error.value).startswith("decoder layer 0: regard's attention is inf away from ")
     untouched(model)
 
 

@@ -40,15 +40,16 @@ def prove(call: Call, output: torch.Tensor, real: list[slice], name: str) -> Non
         own = call.some_rows(rows).own()[0]
     inside = [[some.start <= row < some.stop for row in rows] for some in real]
     at, among = (places(x, output) for x in (rows, inside))
-    apart_bq = (output[:, at].float() - own.float()).abs().amax(dim=(2, 3))
-    # What is no number in both is not for the proof to judge: the facts say so themselves.
-    apart_bq = torch.where(among & ~apart_bq.isnan(), apart_bq, 0)
+    apart = (output[:, at].float() - own.float()).abs()
+    # Where the model's own is no number the proof has nothing to compare; the facts will say so.
+    apart = torch.where(own.isnan(), 0, apart).nan_to_num(nan=torch.inf)
+    apart_bq = torch.where(among, apart.amax(dim=(2, 3)), 0)
     largest = call.value.detach().abs().max().float()
-    apart, size = torch.stack([apart_bq.max(), largest]).tolist()  # the host waits once
+    most, size = torch.stack([apart_bq.max(), largest]).tolist()  # the host waits once
     allowed = ALLOWED[str(call.query.dtype).removeprefix("torch.")] * (size or 1.0)
-    if not apart <= allowed:
+    if not most <= allowed:
         raise BackendError(
-            f"{name}: regard's attention is {apart:.3g} away from the model's own "
+            f"{name}: regard's attention is {most:.3g} away from the model's own "
             f"({allowed:.1g} would be rounding), so watch shows nothing. The model does something "
             "regard does not know: leave this layer out with layers=..."
         )
