@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Debian's browser, where it may be installed; the tests of the page run in it.
 CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
+# Tests that run beside all others, about as long as they: a machine has two cores.
+BESIDE := $(addprefix tests/,cli survey view)
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
@@ -41,7 +43,9 @@ test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	@$(BIN)/pytest $(BESIDE) >$(VENV)/beside.txt 2>&1 & beside=$$!; \
+	$(BIN)/pytest $(BESIDE:%=--ignore=%); rest=$$?; \
+	wait $$beside; others=$$?; cat $(VENV)/beside.txt; exit $$((rest + others))
 
 smoke: $(VENV)/test.stamp ## the few tests that tell at once whether anything stands
 	@$(BIN)/pytest -q -m smoke tests
