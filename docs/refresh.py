@@ -169,7 +169,44 @@ def gpu_figures() -> str:
         lines.append(f"| {text} | {' | '.join(cells)} |")
     eager = held["times at 8192"]["eager with weights"]["x"]
     lines.append(f"| eager with all weights | {eager:.1f} | | |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_gpu_facts(held), "", *_gpu_watched(held["a watched model"])])
+
+
+def _gpu_facts(held: dict[str, Any]) -> list[str]:
+    """What else the run says, beside what it should be."""
+    parts = ("errors", "errors of other calls", "errors at 131072, one head")
+    errors = [x for part in parts for name, x in held[part].items() if "sums to" not in name]
+    sums = [held[part]["received sums to n within"] for part in (parts[0], parts[2])]
+    times = held["times at 8192"]
+    ours = times["regard: output, entropy, received, map 512"]["x"]
+    same = all(held["the same twice at 16384"].values())
+    rows = {
+        "largest relative error of any fact, against float64": (f"{max(errors):.0e}", "1e-3"),
+        "received sums to n within": (f"{max(sums):.0e}", "1e-4"),
+        "two calls agree to the bit": ("yes" if same else "no", "yes"),
+        "eager over output, entropy, received, map 512 at 8,192 tokens (more is better)": (
+            f"{times['eager with weights']['x'] / ours:.1f}", "15"),
+        "memory beyond inputs and outputs over eager's at 8,192 tokens": (
+            f"{100 * held['memory at 8192']['share of eager']:.2f} %", "1 %"),
+        "1,048,576 tokens with their map, one call (s)": (
+            f"{held['a million tokens']['seconds']:.1f}", "it works"),
+    }  # fmt: skip
+    lines = [f"| {name} | {found} | {wanted} |" for name, (found, wanted) in rows.items()]
+    return ["| | reached | to reach |", "|---|--:|--:|", *lines]
+
+
+def _gpu_watched(held: dict[str, Any]) -> list[str]:
+    """A model's forward, watched, as a multiple of the plain one."""
+    lengths = [2048, 8192, 32768]
+    names = {"watched": "watched", "proven": "watched, a second time in the same block",
+             "eager": "eager with all weights"}  # fmt: skip
+    lines = [f"| x a small Llama's forward | {' | '.join(f'{n:,}' for n in lengths)} |",
+             "|---|" + "--:|" * len(lengths)]  # fmt: skip
+    for name, text in names.items():
+        times = [held[f"ms at {n}"] for n in lengths]
+        cells = [f"{ms[name] / ms['sdpa']:.1f}" if name in ms else "" for ms in times]
+        lines.append(f"| {text} | {' | '.join(cells)} |")
+    return lines
 
 
 def _results(name: str) -> dict[str, Any]:

@@ -68,9 +68,8 @@ class Hopper:
 
     def kernels(self, name: str, **defined: Any) -> Module:
         """The kernels of a .cu file, for this call's kind of numbers."""
-        bf16 = self.query_hqd.dtype == torch.bfloat16
-        defined |= {"WIDTH": self.common.width, "BF16": int(bf16)}
-        defined |= {"SHORT": '"bf16"' if bf16 else '"f16"'}
+        kind = "bf16" if self.query_hqd.dtype == torch.bfloat16 else "f16"
+        defined |= {"WIDTH": self.common.width, "SHORT": f'"{kind}"'}
         return module(name, self.index, *defined.items())
 
     def tiles(self, number: int) -> int:

@@ -145,14 +145,14 @@ class ColumnPass:
 
 def sum_columns_on_hopper(hopper: Hopper, wanted: Wanted, found: Found, total_hq: Tensor) -> Groups:
     """Received, entropy and, where its blocks allow it, the map; and groups for the best keys."""
-    common, whole = hopper.common, ColumnPass(hopper, wanted)
+    common, columns = hopper.common, ColumnPass(hopper, wanted)
     found.received_hk, entropy_hq = common.empty(common.keys), common.empty(common.queries)
-    whole.prepare(total_hq.float().contiguous())
-    whole.run(found.received_hk)
-    whole.make_whole(entropy_hq)
-    found.hold(whole.moment, whole.parts.sums, whole.groups.highest)
+    columns.prepare(total_hq.float().contiguous())
+    columns.run(found.received_hk)
+    columns.make_whole(entropy_hq)
+    found.hold(columns.moment, columns.parts.sums, columns.groups.highest)
     if wanted.entropy:
         found.entropy_hq = entropy_hq
-    if whole.parts.map_hrc.numel():
-        found.map_hrc, found.averaged = whole.parts.map_hrc, hopper.live
-    return whole.groups
+    if columns.parts.map_hrc.numel():
+        found.map_hrc, found.averaged = columns.parts.map_hrc, hopper.live
+    return columns.groups
