@@ -94,10 +94,10 @@ def _exported(tokens: int) -> str:
         query, key = random.normal(size=(2, tokens, 64)).astype(np.float32)
         scores = query @ key.T / 8 * random.uniform(0.5, 4)
         weights[place] = softmax(np.where(np.tri(tokens, dtype=bool), scores, -np.inf))
-    others = {f"layer {x + 1}": weights[x].mean(axis=0) for x in range(LAYERS)}
+    others = {f"layer {x}": weights[x].mean(axis=0) for x in range(LAYERS)}
     packed = Packed()
     held = hold_tables(_reading(tokens), {"decoder": Tables(weights, others)}, packed)
-    return page_of(held | {"address": "#read?part=decoder&layer=3&head=4"}, packed)
+    return page_of(held | {"address": "#read?part=decoder&layer=2&head=3"}, packed)
 
 
 def _reading(tokens: int) -> dict[str, Any]:

@@ -18,13 +18,13 @@ Array = NDArray[Any]
 Head = tuple[int, int]
 
 
-def usual_shares(readings: Sequence[Reading], where: str) -> dict[str, Array]:
+def usual_shares(readings: Sequence[Reading], part: str) -> dict[str, Array]:
     """For each head, (l, h): mean share on each place over all words that have such a place."""
     sums: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for reading in readings:
-        weights_lhqk = reading.weights(where)
-        for name, (rows, columns) in _cells(weights_lhqk.shape, where).items():
+        weights_lhqk = reading.weights(part)
+        for name, (rows, columns) in _cells(weights_lhqk.shape, part).items():
             picked = weights_lhqk[:, :, rows, columns].sum(axis=-1)
             sums[name] = sums.get(name, 0) + picked
             counts[name] = counts.get(name, 0) + len(rows)
@@ -34,16 +34,16 @@ def usual_shares(readings: Sequence[Reading], where: str) -> dict[str, Array]:
     return {name: total / counts[name] for name, total in sums.items()}
 
 
-def _cells(shape: tuple[int, ...], where: str) -> dict[str, tuple[Array, Array]]:
+def _cells(shape: tuple[int, ...], part: str) -> dict[str, tuple[Array, Array]]:
     """Rows and columns of every place; words before (end), which asks nothing of its own."""
     queries, keys = shape[-2:]
-    rows = np.arange(queries - (where == "encoder"))
+    rows = np.arange(queries - (part == "encoder"))
     cells = {"first": (rows, np.zeros_like(rows))}
-    if where != "decoder":
+    if part != "decoder":
         cells["end"] = (rows, np.full_like(rows, keys - 1))
-    if where != "across":
+    if part != "cross":
         cells |= {"same": (rows, rows), "previous": (rows[1:], rows[1:] - 1)}
-    if where == "encoder":
+    if part == "encoder":
         cells["next"] = (rows, rows + 1)
     return cells
 
@@ -82,7 +82,7 @@ def rule(readings: Sequence[Reading], items: Sequence[Item], heads: tuple[Head, 
         nouns = content_before(words, place)
         weights_lhk = reading.weights("encoder")[:, :, place]
         layer, head = heads[surest(weights_lhk, nouns, heads)]
-        word = words[nouns[int(weights_lhk[layer - 1, head - 1, nouns].argmax())]]
+        word = words[nouns[int(weights_lhk[layer, head, nouns].argmax())]]
         found.append((word == item.right) - (word == item.wrong))
     return np.array(found)
 
@@ -116,13 +116,13 @@ def choose_heads(
 
 
 def _at(share_lh: Array, head: Head) -> float:
-    return float(share_lh[head[0] - 1, head[1] - 1])
+    return float(share_lh[head])
 
 
 def ranked(share_lh: Array) -> list[Head]:
-    """All heads as (layer, head) from 1, the largest share first."""
+    """All heads as (layer, head), the largest share first."""
     order = np.argsort(-share_lh, axis=None, kind="stable").tolist()
-    return [(i // share_lh.shape[1] + 1, i % share_lh.shape[1] + 1) for i in order]
+    return [divmod(i, share_lh.shape[1]) for i in order]
 
 
 def gender(translation: str, item: Item) -> str:
@@ -152,13 +152,13 @@ def aligned(readings: Sequence[Reading], items: Sequence[Item], shift: int = 0) 
     for reading, item in zip(readings, items, strict=True):
         english = [word.lower() for word in reading.words]
         french = [word.lower() for word in reading.target.words]
-        weights_lhqk = reading.weights("across")
+        weights_lhqk = reading.weights("cross")
         for noun in (item.right, item.wrong):
             rows = [i for i, word in enumerate(french) if word in forms(noun)]
             if rows:
                 best_lh = weights_lhqk[:, :, rows[0] + shift, :-1].argmax(axis=-1)
                 found.append(best_lh == english.index(noun))
-    return np.array(found) if found else np.zeros((1, *readings[0].weights("across").shape[:2]))
+    return np.array(found) if found else np.zeros((1, *readings[0].weights("cross").shape[:2]))
 
 
 def mean_aligned(
@@ -168,8 +168,8 @@ def mean_aligned(
     right = []
     for reading, item in zip(readings, items, strict=True):
         english = [word.lower() for word in reading.words]
-        weights_lhqk = reading.weights("across")
-        mean_qk = np.mean([weights_lhqk[a - 1, b - 1] for a, b in heads], axis=0)
+        weights_lhqk = reading.weights("cross")
+        mean_qk = np.mean([weights_lhqk[head] for head in heads], axis=0)
         for row, word in enumerate(reading.target.words):
             for noun in (item.right, item.wrong):
                 if word.lower() in forms(noun):

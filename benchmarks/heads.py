@@ -37,7 +37,7 @@ from head_measures import (
 
 from regard.transformer.assemble import SHIPPED, load_model
 from regard.transformer.model import Transformer
-from regard.transformer.naming import PLACES
+from regard.transformer.naming import PARTS
 from regard.transformer.reader import read, read_all
 from regard.transformer.reading import Reading
 from regard.transformer.roles import HEADS
@@ -74,11 +74,11 @@ def measure(
     """Everything heads.json holds but the seed sentences."""
     items = items_of(pairs)
     weights = np.array([pronoun_weights(r, x) for r, x in zip(readings, items, strict=True)])
-    heads = {where: _rows(usual_shares(held_out, where)) for where in PLACES}
+    heads = {part: _rows(usual_shares(held_out, part)) for part in PARTS}
     _add(heads["encoder"], **right_heads(weights))
-    _add(heads["across"], alignment=aligned(readings, items).mean(axis=0))
+    _add(heads["cross"], alignment=aligned(readings, items).mean(axis=0))
     return {
-        "counting": "layers and heads count from 1",
+        "counting": "layers and heads count from 0",
         "sentences": len(held_out),
         "heads": heads,
         "pronouns": _pronouns(readings, items, weights),
@@ -119,7 +119,7 @@ def _best(
 ) -> dict[str, Any]:
     """The head that is best by one measure on the even pairs, with its measures on the odd ones."""
     layer, head = ranked(chosen_on[by])[0]
-    told = {name: _round(share_lh[layer - 1, head - 1]) for name, share_lh in told_on.items()}
+    told = {name: _round(share_lh[layer, head]) for name, share_lh in told_on.items()}
     return {"layer": layer, "head": head, **told}
 
 
@@ -170,7 +170,7 @@ def _seed(model: Transformer, sentence: str, measured: dict[str, Any]) -> dict[s
 def _rows(shares: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     some = next(iter(shares.values()))
     return [
-        {"layer": layer + 1, "head": head + 1}
+        {"layer": layer, "head": head}
         | {name: _round(share_lh[layer, head]) for name, share_lh in shares.items()}
         for layer, head in np.ndindex(some.shape)
     ]
@@ -178,7 +178,7 @@ def _rows(shares: dict[str, np.ndarray]) -> list[dict[str, Any]]:
 
 def _add(rows: list[dict[str, Any]], **columns: np.ndarray) -> None:
     for row in rows:
-        place = row["layer"] - 1, row["head"] - 1
+        place = row["layer"], row["head"]
         row |= {name: _round(column[place]) for name, column in columns.items()}
 
 

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "screenshots"
 SIZE = {"width": 1280, "height": 860}
 COLOURS = 200  # enough for one scale, one accent and soft edges
 LARGEST = 100_000  # bytes a picture
-SENTENCE = "A dog ate the food because it was hungry."
+SENTENCE = "A dog ate the food because it was hungry"
 LONGER = (
     "When the old man came home in the evening, he put the bread and the cheese on the table, lit "
     "the lamp, and read the letter that his daughter had sent him from the city, because he "

@@ -67,10 +67,10 @@ def test_a_decoder_writes_and_is_kept(folders, capsys, tmp_path):
     seen = regard.load(kept)
     assert seen[1].tile(0, 0).shape == (4, 1, 1)
     assert seen.tokens[:9] == tuple(TEXT.split())
-    assert table.read_text(encoding="utf-8").startswith("stack,layer,head,entropy,")
+    assert table.read_text(encoding="utf-8").startswith("part,layer,head,entropy,")
 
 
-def test_a_translator_has_three_stacks(folders, capsys):
+def test_a_translator_has_three_parts(folders, capsys):
     status, out, _ = run(capsys, folders / "bart", TEXT, "--generate", 4)
     assert status == 0
     assert [x for x in ("encoder: 9", "decoder: ", "cross: ") if x in out] == [

@@ -56,16 +56,16 @@ def test_one_forward(family, padded):
 
 
 def check_layers(family, seen, expected, inputs):
-    stacks = {"encoder": ("encoder",), "decoder": ("decoder",),
+    parts = {"encoder": ("encoder",), "decoder": ("decoder",),
               "both": ("encoder", "decoder", "cross")}[family.kind]  # fmt: skip
-    assert [tuple(place) for place in seen.names] == [(s, i) for s in stacks for i in range(2)]
+    assert [tuple(place) for place in seen.names] == [(s, i) for s in parts for i in range(2)]
     for place in seen.names:
-        name = NAMES[place.stack] if family.kind == "both" else "attentions"
+        name = NAMES[place.part] if family.kind == "both" else "attentions"
         weights_bhqk = getattr(expected, name)[place.layer].double().numpy()
         for sentence in range(3):
             source, target = real(inputs["attention_mask"], sentence), np.arange(5)
-            rows = source if family.kind != "both" or place.stack == "encoder" else target
-            columns = target if family.kind == "both" and place.stack == "decoder" else source
+            rows = source if family.kind != "both" or place.part == "encoder" else target
+            columns = target if family.kind == "both" and place.part == "decoder" else source
             weights_hqk = weights_bhqk[sentence][:, rows][:, :, columns]
             check_facts(seen.sentence(sentence)[place], weights_hqk)
 
@@ -92,7 +92,7 @@ def test_generate_is_stitched(family, padded):
     assert found.tolist() == expected.sequences.tolist()
 
     for place in seen.names:
-        name = NAMES[place.stack] if family.kind == "both" else "attentions"
+        name = NAMES[place.part] if family.kind == "both" else "attentions"
         for sentence in range(3):
             source = real(inputs["attention_mask"], sentence)
             weights_hqk = stitched(getattr(expected, name), place, sentence, source, family.kind)
@@ -101,10 +101,10 @@ def test_generate_is_stitched(family, padded):
 
 def stitched(given, place, sentence, source, kind):
     """All rows of all steps over the keys of the last, padding left out."""
-    if place.stack == "encoder":
+    if place.part == "encoder":
         return given[place.layer][sentence].double().numpy()[:, source][:, :, source]
     steps = [step[place.layer][sentence].double().numpy() for step in given]
-    if place.stack == "cross":
+    if place.part == "cross":
         return np.concatenate(steps, axis=1)[:, :, source]
     prompt = 1 if kind == "both" else 8
     rows = []
@@ -129,7 +129,7 @@ def test_float64_to_the_last_digits(family):
     with torch.no_grad(), regard.watch(model, top=4) as seen:
         model(**inputs)
     place = seen.names[-1]
-    name = NAMES[place.stack] if family.kind == "both" else "attentions"
+    name = NAMES[place.part] if family.kind == "both" else "attentions"
     weights_hqk = getattr(expected, name)[place.layer][1].numpy()
     columns = real(inputs["attention_mask"], 1)
     rows = columns if family.kind != "both" else np.arange(5)

@@ -52,7 +52,7 @@ def translator():
     return seen
 
 
-def test_a_plain_number_is_the_only_stack(decoder):
+def test_a_plain_number_is_the_only_part(decoder):
     assert decoder[1].name == decoder["decoder", 1].name == "decoder layer 1"
     assert decoder[1, 3].name == decoder["decoder", 1, 3].name == "decoder layer 1 head 3"
     np.testing.assert_array_equal(decoder[1, 3].entropy, decoder[1].entropy[3])
@@ -61,9 +61,9 @@ def test_a_plain_number_is_the_only_stack(decoder):
     np.testing.assert_allclose(tile, decoder[1].map[3, :4, :4], atol=1e-6)
 
 
-def test_three_stacks_are_told_apart(translator):
+def test_three_parts_are_told_apart(translator):
     one = translator.sentence(1)
-    assert one.stacks == ("encoder", "decoder", "cross")
+    assert one.parts == ("encoder", "decoder", "cross")
     assert one["encoder", 1].map.shape == (4, 9, 9)
     assert one["decoder", 1].map.shape == (4, 4, 4)
     assert one["cross", 1].map.shape == (4, 4, 9)
@@ -86,12 +86,12 @@ def test_three_stacks_are_told_apart(translator):
         (lambda one, many: one[1, 9],
          "decoder layer 1 has 4 heads, counted from 0, so there is no head 9."),
         (lambda one, many: one["encoder", 0],
-         "seen needs [layer], [layer, head] or a stack before them (decoder), but it got "
+         "seen needs [layer], [layer, head] or a part before them (decoder), but it got "
          "('encoder', 0)."),
         (lambda one, many: one[1].head(0).head(0), "decoder layer 1 head 0 is one head already."),
         (lambda one, many: one.run(3), "1 texts were seen, counted from 0, so none is 3."),
         (lambda one, many: one.sides("cross"),
-         "stack needs to be one of decoder, but it is 'cross'."),
+         "part needs to be one of decoder, but it is 'cross'."),
         (lambda one, many: one.report().sorted("size"),
          "by needs to be one of entropy, first, itself, previous, next, duplicate, induction, "
          "layer, head or label, but it is 'size'."),

@@ -78,7 +78,7 @@ def test_two_models_at_once_and_one_within_another():
             other(**batch("not"))
         with regard.watch(one, layers=[1], top=2) as inner:
             one(**batch("not"))
-    assert (first.stacks, second.stacks) == (("decoder",), ("encoder",))
+    assert (first.parts, second.parts) == (("decoder",), ("encoder",))
     assert [place.layer for place in inner.names] == [1]
     outer = first.sentence(0)[1]
     np.testing.assert_array_equal(inner.sentence(0)[1].entropy, outer.entropy)

@@ -18,9 +18,9 @@ def test_a_sentence_gets_a_page_that_fits_a_pipe(run):
 
 
 def test_the_head_that_was_asked_for_is_shown(run):
-    _, out, _ = run(SENTENCE, "--layer", "3", "--head", "2", "--from", "dog")
+    _, out, _ = run(SENTENCE, "--layer", "2", "--head", "1", "--from", "dog")
     assert "dog looks at" in out
-    assert "Layer 3, head 2, in %: row looks at column" in out
+    assert "Layer 2, head 1, in %: row looks at column" in out
 
 
 def test_tokens_are_shown_when_asked_for(run):
@@ -45,8 +45,8 @@ def test_a_long_sentence_becomes_bars(run):
 MISTAKES = {
     "nothing": (("\n",), "error: a sentence needs at least one word"),
     "no such word": ((SENTENCE, "--from", "cat"), "error: 'cat' needs to be one of the words read"),
-    "no such layer": ((SENTENCE, "--layer", "7"), "error: layer needs a number from 1 to 3"),
-    "head alone": ((SENTENCE, "--head", "1"), "error: head needs a layer"),
+    "no such layer": ((SENTENCE, "--layer", "3"), "error: layer needs a number from 0 to 2"),
+    "head alone": ((SENTENCE, "--head", "0"), "error: head needs a layer"),
     "too long": (("dog " * 10_000,), "error: a sentence needs at most 256 tokens"),
 }
 

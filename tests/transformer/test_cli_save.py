@@ -13,9 +13,9 @@ STARTS = {"svg": "<svg", "json": "{", "csv": ",", "html": "<!doctype html>"}
 @pytest.mark.parametrize("ending", STARTS)
 def test_each_ending(run, tmp_path, ending):
     path = tmp_path / f"it.{ending}"
-    status, out, error = run(SENTENCE, "--layer", "2", "--head", "3", "--save", str(path))
+    status, out, error = run(SENTENCE, "--layer", "1", "--head", "2", "--save", str(path))
     assert (status, error) == (0, "")
-    assert out.startswith("Layer 2, head 3")
+    assert out.startswith("Layer 1, head 2")
     assert out.endswith(f"Saved as {path}.\n")
     assert path.read_text(encoding="utf-8").startswith(STARTS[ending])
 

@@ -90,7 +90,7 @@ def test_usual_shares_are_those_of_the_places(measures):
     weights = np.zeros((1, 1, 4, 4))
     weights[0, 0, [1, 2, 3], [0, 1, 2]] = 1
     weights[0, 0, 0, 0] = 1
-    reading = SimpleNamespace(weights=lambda where: weights)
+    reading = SimpleNamespace(weights=lambda part: weights)
     found = measures.usual_shares([reading], "encoder")
     shares = {name: round(float(share[0, 0]), 3) for name, share in found.items()}
     assert shares == {

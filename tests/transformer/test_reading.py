@@ -8,7 +8,7 @@ import pytest
 from regard.errors import ArgumentError
 from regard.inputs.subwords import Side, to_words
 from regard.transformer import Transformer, read
-from regard.transformer.naming import PLACES
+from regard.transformer.naming import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
 
@@ -20,13 +20,13 @@ def reading(model):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("by", ["words", "tokens"])
-@pytest.mark.parametrize("where", PLACES)
-def test_every_row_of_weights_sums_to_one(reading, where, by):
-    queries, keys = reading.sides(where)
-    weights = reading.weights(where, by=by)
+@pytest.mark.parametrize("part", PARTS)
+def test_every_row_of_weights_sums_to_one(reading, part, by):
+    queries, keys = reading.sides(part)
+    weights = reading.weights(part, by=by)
     assert weights.shape == (3, 4, len(queries.names(by)), len(keys.names(by)))
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
-    np.testing.assert_array_equal(reading.weights(where, layer=2, head=4, by=by), weights[1, 3])
+    np.testing.assert_array_equal(reading.weights(part, layer=1, head=3, by=by), weights[1, 3])
 
 
 def test_words_are_whole_and_marks_stand_alone(reading):
@@ -43,9 +43,9 @@ def test_sub_words_are_added_over_keys_and_averaged_over_queries():
 
 
 def test_steps_are_the_models_own_numbers(reading, model):
-    steps = reading.steps(layer=2, head=3)
+    steps = reading.steps(layer=1, head=2)
     np.testing.assert_allclose(
-        steps.weights, reading.weights(layer=2, head=3, by="tokens"), atol=1e-6
+        steps.weights, reading.weights(layer=1, head=2, by="tokens"), atol=1e-6
     )
     np.testing.assert_allclose(steps.x @ steps.w_query, steps.query)
     assert steps.query.shape[-1] == model.config.head_width
@@ -53,33 +53,33 @@ def test_steps_are_the_models_own_numbers(reading, model):
 
 
 def test_steps_of_a_whole_layer_end_in_what_the_model_adds(reading, model):
-    steps = reading.steps(layer=2)
-    look = reading.looked("encoder", 2)
+    steps = reading.steps(layer=1)
+    look = reading.looked("encoder", 1)
     wanted = model.encoders[1].self_attention.joined(look.output())
     np.testing.assert_allclose(steps.output, wanted[0], rtol=1e-4, atol=1e-5)
 
 
 def test_steps_of_the_decoder_see_nothing_later(reading):
-    steps = reading.steps(layer=1, head=1, where="decoder")
+    steps = reading.steps(layer=0, head=0, part="decoder")
     assert not np.triu(steps.weights, 1).any()
     np.testing.assert_allclose(
-        steps.weights, reading.weights("decoder", layer=1, head=1, by="tokens"), atol=1e-6
+        steps.weights, reading.weights("decoder", layer=0, head=0, by="tokens"), atol=1e-6
     )
 
 
 def test_why_works_on_a_real_head(reading):
     why = pytest.importorskip("regard.self_attention.explain.why", reason="needs why").why
-    steps = reading.steps(layer=1, head=1)
+    steps = reading.steps(layer=0, head=0)
     told = str(why(steps, "weights", row=2, column=-1))
     assert f"{steps.weights[2, -1]:.3f}" in told
 
 
-@pytest.mark.parametrize("where", PLACES)
-def test_observe_tells_of_the_same_weights(reading, where):
-    seen = reading.observe(layer=3, head=2, where=where)
-    weights = reading.weights(where, layer=3, head=2, by="tokens")
+@pytest.mark.parametrize("part", PARTS)
+def test_observe_tells_of_the_same_weights(reading, part):
+    seen = reading.observe(layer=2, head=1, part=part)
+    weights = reading.weights(part, layer=2, head=1, by="tokens")
     np.testing.assert_allclose(seen.received, weights.sum(axis=0), rtol=1e-4, atol=1e-5)
-    assert reading.observe(layer=3, where=where).received.shape[0] == 4
+    assert reading.observe(layer=2, part=part).received.shape[0] == 4
 
 
 def test_looks_has_every_head_once_most_telling_first(reading):
@@ -87,7 +87,7 @@ def test_looks_has_every_head_once_most_telling_first(reading):
     assert len({(x.layer, x.head) for x in looks}) == 12
     excess = [x.telling for x in looks]
     assert excess == sorted(excess, reverse=True)
-    assert min(x.layer for x in looks) == 1
+    assert min(x.layer for x in looks) == 0
 
 
 def test_find_gives_the_weight_of_every_head(reading):
@@ -95,7 +95,7 @@ def test_find_gives_the_weight_of_every_head(reading):
     first = found[0]
     row, column = reading.words.index("it"), reading.words.index("dog")
     weights = reading.weights("encoder")[:, :, row, column]
-    assert first.weight == weights.max() == weights[first.layer - 1, first.head - 1]
+    assert first.weight == weights.max() == weights[first.layer, first.head]
     assert len(found) == 12
 
 
@@ -110,9 +110,9 @@ def test_a_word_that_is_there_twice(model):
 
 def test_choices_are_named_explained_and_add_up(reading):
     choices = [
-        reading.average(), reading.average(layer=2), reading.average("across"), reading.rollout(),
-        reading.rollout("decoder"), reading.value_weighted(1, 2),
-        reading.value_weighted(3, 4, where="across"),
+        reading.average(), reading.average(layer=1), reading.average("cross"), reading.rollout(),
+        reading.rollout("decoder"), reading.value_weighted(0, 1),
+        reading.value_weighted(2, 3, part="cross"),
     ]  # fmt: skip
     for choice in choices:
         np.testing.assert_allclose(choice.weights_qk.sum(axis=1), 1, atol=1e-6)
@@ -128,25 +128,25 @@ def test_rollout_is_the_product_of_the_layers(reading):
 
 
 def test_value_weighted_is_the_length_of_what_is_brought(reading, model):
-    steps = reading.steps(layer=2, head=1)
+    steps = reading.steps(layer=1, head=0)
     w_output = model.encoders[1].self_attention.w_output[:8]
     brought = steps.weights[:, :, None] * (steps.value @ w_output)[None]
     lengths = np.linalg.norm(brought, axis=-1)
     wanted = lengths / lengths.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(reading.value_weighted(2, 1).tokens_qk, wanted, atol=1e-5)
+    np.testing.assert_allclose(reading.value_weighted(1, 0).tokens_qk, wanted, atol=1e-5)
 
 
 MISTAKES = {
-    "layer": (lambda r: r.steps(layer=9), "layer needs a number from 1 to 3 (layers count from 1)"),
-    "zero": (lambda r: r.weights(layer=0), "layer needs a number from 1 to 3"),
-    "head": (lambda r: r.steps(layer=1, head=5), "head needs a number from 1 to 4"),
-    "where": (lambda r: r.weights("up"), "where needs to be 'encoder', 'decoder' or 'across'"),
+    "layer": (lambda r: r.steps(layer=3), "layer needs a number from 0 to 2 (layers count from 0)"),
+    "below": (lambda r: r.weights(layer=-1), "layer needs a number from 0 to 2"),
+    "head": (lambda r: r.steps(layer=0, head=4), "head needs a number from 0 to 3"),
+    "part": (lambda r: r.weights("up"), "part needs to be 'encoder', 'decoder' or 'cross'"),
     "by": (lambda r: r.weights(by="letters"), "by needs to be 'words' or 'tokens'"),
-    "across": (lambda r: r.steps(1, 1, where="across"), "rows are French"),
-    "rollout": (lambda r: r.rollout("across"), "rollout needs rows and columns of the same words"),
+    "cross": (lambda r: r.steps(0, 0, part="cross"), "rows are French"),
+    "rollout": (lambda r: r.rollout("cross"), "rollout needs rows and columns of the same words"),
     "word": (lambda r: r.looks("cat"), "'cat' needs to be one of the words read, but they are: A"),
     "number": (lambda r: r.find("it", 99), "so word 99 is none of them"),
-    "head alone": (lambda r: r.telling(head=1), "head needs a layer"),
+    "head alone": (lambda r: r.telling(head=0), "head needs a layer"),
 }
 
 
@@ -205,12 +205,12 @@ def test_a_cut_translation_has_a_note(reading):
 
 def test_everything_goes_into_json(reading):
     told = json.loads(json.dumps(reading.to_dict("tokens"), allow_nan=False))
-    np.testing.assert_allclose(told["weights"]["across"], reading.weights("across", by="tokens"))
-    assert told["counting"] == "layers and heads count from 1"
+    np.testing.assert_allclose(told["weights"]["cross"], reading.weights("cross", by="tokens"))
+    assert told["counting"] == "layers and heads count from 0"
 
 
 def test_a_learner_reads_with_an_untrained_model():
     reading = read("I am good", model=Transformer.random("I am good", layers=2))
     assert reading.words == ("I", "am", "good", "(end)")
-    assert reading.steps(layer=1, head=1).query.shape == (4, 64)
+    assert reading.steps(layer=0, head=0).query.shape == (4, 64)
     assert "The model is untrained: its parameters are random and mean nothing." in str(reading)

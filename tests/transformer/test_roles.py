@@ -19,12 +19,12 @@ def row(layer, head, **shares):
 
 MEASURED = {
     "heads": {
-        "encoder": [row(1, 1, previous=0.9), row(2, 3, pronouns=0.8), row(3, 1, pronouns=0.7)],
-        "decoder": [row(1, 1)],
-        "across": [row(1, 1)],
+        "encoder": [row(0, 0, previous=0.9), row(1, 2, pronouns=0.8), row(2, 0, pronouns=0.7)],
+        "decoder": [row(0, 0)],
+        "cross": [row(0, 0)],
     },
-    "pronouns": {"heads": [{"layer": 2, "head": 3}, {"layer": 3, "head": 1}]},
-    "alignment": {"heads": [{"layer": 2, "head": 2}]},
+    "pronouns": {"heads": [{"layer": 1, "head": 2}, {"layer": 2, "head": 0}]},
+    "alignment": {"heads": [{"layer": 1, "head": 1}]},
 }
 
 
@@ -34,8 +34,8 @@ def test_roles_are_loaded_with_the_model(folder):
         model = load_model(folder)
     finally:
         (folder / HEADS).unlink()
-    assert model.roles.pronoun_heads == ((2, 3), (3, 1))
-    assert model.roles.encoder[1, 1].name == "looks at the word before"
+    assert model.roles.pronoun_heads == ((1, 2), (2, 0))
+    assert model.roles.encoder[0, 0].name == "looks at the word before"
     told = read(SENTENCE, model=model).telling()
     assert (told.look.layer, told.look.head) in model.roles.pronoun_heads
     assert told.look.word == "it"
@@ -55,10 +55,10 @@ def test_a_broken_heads_json_is_explained(tmp_path):
 
 
 def test_the_usual_is_no_news(model):
-    always = Role(2, 3, {"previous": 0.97}, entropy=0.1)
-    known = replace(model, roles=Roles(encoder={(2, 3): always}))
+    always = Role(1, 2, {"previous": 0.97}, entropy=0.1)
+    known = replace(model, roles=Roles(encoder={(1, 2): always}))
     for look in read(SENTENCE, model=known).looks("it").looks:
-        if (look.layer, look.head, look.other) == (2, 3, "because"):
+        if (look.layer, look.head, look.other) == (1, 2, "because"):
             assert look.usual == 0.97
-        elif (look.layer, look.head) != (2, 3):
+        elif (look.layer, look.head) != (1, 2):
             assert look.usual == 0

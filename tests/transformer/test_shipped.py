@@ -36,11 +36,11 @@ def test_the_documents_sentence_is_translated(reading):
 
 
 def test_steps_have_the_documents_shapes_and_true_numbers(reading):
-    steps = reading.steps(layer=4, head=3)
+    steps = reading.steps(layer=3, head=2)
     assert steps.x.shape == (10, 512)
     assert steps.w_query.shape == (512, 64)
     assert steps.scale == pytest.approx(1 / 8)
-    found = reading.weights(layer=4, head=3, by="tokens")
+    found = reading.weights(layer=3, head=2, by="tokens")
     np.testing.assert_allclose(steps.weights, found, atol=1e-5)
 
 

@@ -14,7 +14,8 @@ from regard.errors import ArgumentError, RegardError
 
 ABOUT = """See what attention sees: every number true, from three words to a million tokens.
 
-regard "A sentence" shows what the shipped model looks at while it translates it."""
+regard "A sentence" shows what the shipped model looks at while it translates it.
+Layers and heads count from 0."""
 OWN_OPTIONS = ("--help", "--version")
 
 

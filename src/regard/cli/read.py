@@ -14,8 +14,8 @@ import typer
 def read_sentence(
     sentence: Annotated[str, typer.Argument(help="An English sentence, in quotes.")],
     *,
-    layer: Annotated[int | None, typer.Option(help="Show this layer, from 1.")] = None,
-    head: Annotated[int | None, typer.Option(help="Show this head of the layer, from 1.")] = None,
+    layer: Annotated[int | None, typer.Option(help="Show this layer.")] = None,
+    head: Annotated[int | None, typer.Option(help="Show this head of the layer.")] = None,
     word: Annotated[str | None, typer.Option("--from", help="Show where this word looks.")] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Sub-words, not words.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
@@ -27,7 +27,7 @@ def read_sentence(
 ) -> None:
     """Translate a sentence and show what the most telling head looks at.
 
-    Layers and heads count from 1. Write the#2 for the second 'the'.
+    Layers and heads count from 0. Write the#2 for the second 'the'.
     """
     from regard.transformer.assemble import load_model
     from regard.transformer.reader import read

@@ -23,7 +23,7 @@ class Link:
     tells as much as it exceeds it.
     """
 
-    stack: str
+    part: str
     layer: int
     head: int
     word: str
@@ -38,7 +38,7 @@ class Link:
 
     def __str__(self) -> str:
         return (
-            f"{self.word} looks at {self.other}: {percent(self.weight)} in {self.stack} layer "
+            f"{self.word} looks at {self.other}: {percent(self.weight)} in {self.part} layer "
             f"{self.layer}, head {self.head} (others: {percent(self.usual)})"
         )
 
@@ -70,7 +70,7 @@ def _tokens(side: Side, word: int) -> slice:
 
 def _usual(place: Place, seen: LayerSeen, rows: slice, columns: slice, weights_h: Array) -> Array:
     """What the key word receives from all other queries, for each of them."""
-    first = columns.start - (seen.keys - seen.queries) if place.stack == "decoder" else 0
+    first = columns.start - (seen.keys - seen.queries) if place.part == "decoder" else 0
     others = seen.queries - max(0, first) - (rows.stop - rows.start)
     received_h = np.asarray(seen.received[..., columns], np.float64).sum(axis=-1)
     rest_h = received_h - weights_h * (rows.stop - rows.start)

@@ -102,7 +102,7 @@ def attend(
 def _placed(call: Call, watcher: Watcher) -> Call:
     from dataclasses import replace
 
-    if watcher.place(call.module).stack.split()[0] != "cross":
+    if watcher.place(call.module).part.split()[0] != "cross":
         return call
     return replace(call, cross=True, rows=watcher.query_rows(call.query.shape[0]))
 

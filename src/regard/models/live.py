@@ -45,7 +45,7 @@ class Live:
     @property
     def places(self) -> tuple[Place, ...]:
         """Every watched layer: encoder, decoder, cross, then others by name."""
-        return tuple(sorted(self._run.tracks, key=lambda x: (ORDER.get(x.stack, 9), *x)))
+        return tuple(sorted(self._run.tracks, key=lambda x: (ORDER.get(x.part, 9), *x)))
 
     @property
     def sentences(self) -> int:
@@ -102,24 +102,24 @@ class Live:
         return np.asarray(track.span_sums / np.maximum(sizes, 1)[:, None])
 
     def _sides(self, run: Run, track: Track, place: Place, sentence: int) -> tuple[Side, Side]:
-        """Rows and columns; across, rows are the decoder's tokens and columns the encoder's."""
-        if place.stack.split()[0] == "cross":
+        """Rows and columns; in cross-attention the decoder's tokens and the encoder's."""
+        if place.part.split()[0] == "cross":
             rows = self._side(run, "decoder", sentence, track.queries)
             return rows, self._side(run, "encoder", sentence, track.keys)
-        keys = self._side(run, place.stack, sentence, track.keys)
+        keys = self._side(run, place.part, sentence, track.keys)
         if (track.first_row, track.queries) == (0, track.keys):
             return keys, keys
-        ids = self._ids(run, place.stack, sentence)
+        ids = self._ids(run, place.part, sentence)
         start, stop = track.first_row, track.first_row + track.queries
         return side_of_ids(self.tokenizer, None if ids is None else ids[start:stop],
                            track.queries), keys  # fmt: skip
 
-    def _side(self, run: Run, stack: str, sentence: int, length: int) -> Side:
-        ids = self._ids(run, stack, sentence)
+    def _side(self, run: Run, part: str, sentence: int, length: int) -> Side:
+        ids = self._ids(run, part, sentence)
         if ids is not None and len(ids) != length:
             ids = None if len(ids) < length else ids[:length]
         return side_of_ids(self.tokenizer, ids, length)
 
-    def _ids(self, run: Run, stack: str, sentence: int) -> Any:
-        known = run.tokens.get(stack)
+    def _ids(self, run: Run, part: str, sentence: int) -> Any:
+        known = run.tokens.get(part)
         return known[sentence] if known is not None and sentence < len(known) else None

@@ -33,7 +33,7 @@ def name_of(
     queries: Mapping[str, int],
     rests: Resting,
     *,
-    across: bool = False,
+    cross: bool = False,
 ) -> str:
     """The place that takes most beyond its baseline, if it takes a good part; else how it spreads.
 
@@ -43,12 +43,12 @@ def name_of(
     >>> name_of(flat, even, dict.fromkeys(flat, 9), Resting("a", 3, 0.2))
     'looks at the token before: 80 % (evenly 10 %)'
     """
-    places = ("first",) if across else tuple(_PLACES)
+    places = ("first",) if cross else tuple(_PLACES)
     beyond = {x: measured[x] - baseline[x] for x in places if queries[x] >= FEW or x == "first"}
     # Where such a key is there to look at, that says more than where the head rests otherwise.
     told = [x for x in _WHERE_THERE if beyond.get(x, 0.0) >= SHARE / 2 and measured[x] >= SHARE]
     best = max(told or beyond, key=lambda x: beyond[x])
-    resting = rests.share - baseline["itself" if not across else "first"]
+    resting = rests.share - baseline["itself" if not cross else "first"]
     if not told and rests.position and rests.share >= SHARE and resting > beyond[best]:
         return f"rests on {rests.token!r} (token {rests.position}): {_percent(rests.share)}"
     if measured[best] >= SHARE and beyond[best] >= SHARE / 2:

@@ -29,7 +29,7 @@ class HeadRow:
     most of the head's attention, with that share.
     """
 
-    stack: str
+    part: str
     layer: int
     head: int
     measured: dict[str, float]
@@ -45,7 +45,7 @@ class HeadRow:
 
     def flat(self) -> dict[str, Any]:
         """One line of a table."""
-        line: dict[str, Any] = {"stack": self.stack, "layer": self.layer, "head": self.head}
+        line: dict[str, Any] = {"part": self.part, "layer": self.layer, "head": self.head}
         for name in MEASURES:
             line |= {name: self.measured[name], f"{name}_baseline": self.baseline[name]}
             line[f"{name}_queries"] = self.queries[name]
@@ -114,7 +114,7 @@ def _row(place: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> He
         (near, far, float(share)) for (near, far), share in zip(BANDS, shares, strict=True) if share
     )
     rests = _resting(seen, head)
-    label = name_of(measured, baseline, queries, rests, across=place.stack.startswith("cross"))
+    label = name_of(measured, baseline, queries, rests, cross=place.part.startswith("cross"))
     return HeadRow(*place, head, measured, baseline, queries, distance, rests, label)
 
 

@@ -20,13 +20,13 @@ UNKNOWN = -1  # the token of a place that was filled before anybody watched
 
 
 class Place(NamedTuple):
-    """A layer of a stack: 'encoder', 'decoder' or 'cross' (or a part's own name), from 0."""
+    """A layer of a part: 'encoder', 'decoder' or 'cross', or a name of the model's own; from 0."""
 
-    stack: str
+    part: str
     layer: int
 
     def __str__(self) -> str:
-        return f"{self.stack} layer {self.layer}"
+        return f"{self.part} layer {self.layer}"
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Moved:
 
 @dataclass
 class Run:
-    """Tracks by place, one for each sentence; tokens by stack; the real queries of each forward."""
+    """Tracks by place, one for each sentence; tokens by part; the real queries of each forward."""
 
     tracks: dict[Place, list[Track]] = field(default_factory=dict)
     tokens: dict[str, list[NDArray[np.int64] | None]] = field(default_factory=dict)
@@ -54,9 +54,9 @@ class Run:
     last_keys: dict[Place, tuple[int, Any]] = field(default_factory=dict)
     waiting: dict[Place, Waiting] = field(default_factory=dict)
 
-    def take_tokens(self, stack: str, stretch: Stretch, ids_bq: Any, sentences: int) -> None:
+    def take_tokens(self, part: str, stretch: Stretch, ids_bq: Any, sentences: int) -> None:
         """The tokens of a stretch's queries; the layers after the first bring nothing new."""
-        known = self.tokens.setdefault(stack, [None] * sentences)
+        known = self.tokens.setdefault(part, [None] * sentences)
         if ids_bq is None:
             return
         for sentence in stretch.sentences:

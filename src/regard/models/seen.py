@@ -45,7 +45,7 @@ class Seen(Shown):
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
     tile, row); ``seen[4, 3]`` its head 3. Layers and heads count from 0, as in the model's own
-    names. A model with two sides has three stacks: ``seen["encoder", 4]``, ``seen["decoder", 4]``
+    names. A model with two sides has three parts: ``seen["encoder", 4]``, ``seen["decoder", 4]``
     and ``seen["cross", 4]``, each with a head after it if wanted. A batch has
     ``seen.sentence(0)``, ``seen.sentence(1)`` and so on, each without its padding. Where a model
     was called more than once, this is the last text; ``seen.run(0)`` is the first.
@@ -68,13 +68,13 @@ class Seen(Shown):
 
     @property
     def names(self) -> tuple[Place, ...]:
-        """Every watched layer: (stack, layer)."""
+        """Every watched layer: (part, layer)."""
         return self._source.places
 
     @property
-    def stacks(self) -> tuple[str, ...]:
-        """The stacks: 'encoder', 'decoder', 'cross', as far as there are any."""
-        return tuple(dict.fromkeys(place.stack for place in self.names))
+    def parts(self) -> tuple[str, ...]:
+        """The parts: 'encoder', 'decoder', 'cross', as far as there are any."""
+        return tuple(dict.fromkeys(place.part for place in self.names))
 
     @property
     def sentences(self) -> int:
@@ -98,13 +98,13 @@ class Seen(Shown):
             raise ArgumentError("a file holds one text: run is for a block that saw several.")
         return Seen(self._source.at(number), self._sentence)
 
-    def sides(self, stack: str | None = None) -> tuple[Side, Side]:
-        """Tokens and words of the rows and of the columns of a stack."""
+    def sides(self, part: str | None = None) -> tuple[Side, Side]:
+        """Tokens and words of the rows and of the columns of a part."""
         sentence = self._chosen
-        place = next((x for x in self.names if stack in (None, x.stack)), None)
+        place = next((x for x in self.names if part in (None, x.part)), None)
         if place is None:
             raise ArgumentError(
-                f"stack needs to be one of {', '.join(self.stacks)}, but it is {stack!r}."
+                f"part needs to be one of {', '.join(self.parts)}, but it is {part!r}."
             )
         layer = self._source.layer(place, sentence)
         if layer.queries_side is None or layer.keys_side is None:
@@ -121,14 +121,14 @@ class Seen(Shown):
         """The words of the text; the input's where a model has two sides."""
         return self.sides()[1].words
 
-    def find(self, word: str | int, other: str | int, stack: str | None = None) -> tuple[Link, ...]:
+    def find(self, word: str | int, other: str | int, part: str | None = None) -> tuple[Link, ...]:
         """Every head's weight from one word to another, the strongest first.
 
         'the#2' is the second 'the'. Exact, from the map while its blocks are single tokens, from
         query and key where they were kept, else from the best keys as far as they reach.
         """
-        self.sides(stack)  # says what is wrong where there is no such stack
-        chosen = [x for x in self.names if x.stack == (stack or self.names[0].stack)]
+        self.sides(part)  # says what is wrong where there is no such part
+        chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
 
     def report(self) -> Report:
@@ -169,28 +169,28 @@ class Seen(Shown):
         return self._sentence or 0
 
     def _place(self, key: Key) -> tuple[Place, int | None]:
-        parts = key if isinstance(key, tuple) else (key,)
-        stack, numbers = (parts[0], parts[1:]) if isinstance(parts[0], str) else (None, parts)
-        self._check_key(key, stack, numbers)
-        place = Place(stack or self.stacks[0], int(numbers[0]))
+        given = key if isinstance(key, tuple) else (key,)
+        part, numbers = (given[0], given[1:]) if isinstance(given[0], str) else (None, given)
+        self._check_key(key, part, numbers)
+        place = Place(part or self.parts[0], int(numbers[0]))
         if place not in self.names:
-            layers = [str(x.layer) for x in self.names if x.stack == place.stack]
+            layers = [str(x.layer) for x in self.names if x.part == place.part]
             raise ArgumentError(
-                f"{place} was not watched: {place.stack} has layers {', '.join(layers) or 'none'}."
+                f"{place} was not watched: {place.part} has layers {', '.join(layers) or 'none'}."
             )
         return place, int(numbers[1]) if len(numbers) > 1 else None
 
-    def _check_key(self, key: Key, stack: str | None, numbers: tuple[Any, ...]) -> None:
+    def _check_key(self, key: Key, part: str | None, numbers: tuple[Any, ...]) -> None:
         whole = 1 <= len(numbers) <= 2 and all(isinstance(x, int) for x in numbers)
-        if not whole or (stack is not None and self.names and stack not in self.stacks):
+        if not whole or (part is not None and self.names and part not in self.parts):
             raise ArgumentError(
-                f"seen needs [layer], [layer, head] or a stack before them "
-                f"({', '.join(self.stacks)}), but it got {key!r}."
+                f"seen needs [layer], [layer, head] or a part before them "
+                f"({', '.join(self.parts)}), but it got {key!r}."
             )
-        if stack is None and len(self.stacks) > 1:
-            first = self.stacks[0]
+        if part is None and len(self.parts) > 1:
+            first = self.parts[0]
             raise ArgumentError(
-                f"this model has {', '.join(self.stacks)}, so say which: seen[{first!r}, {key!r}]."
+                f"this model has {', '.join(self.parts)}, so say which: seen[{first!r}, {key!r}]."
             )
 
     def __str__(self) -> str:

@@ -4,13 +4,13 @@ The header is the metadata entry "regard". Its ``format`` is "regard seen" ("reg
 a single observation, see self_attention.storage), and it holds
 
 - ``sentences``: how many went in together;
-- ``layers``: a list, one entry for each stack, layer and sentence, with ``stack``, ``layer``,
+- ``layers``: a list, one entry for each part, layer and sentence, with ``part``, ``layer``,
   ``sentence``, ``keys``, ``cost``, and the names of its sides, ``rows`` and ``columns``;
 - ``sides``: {name: {"tokens", "words", "word_of_token"}}, the labels of rows and columns;
 - ``spans``: their names;
 - ``parts``: by the prefix of a layer, the arguments that tiles need, where query and key are kept.
 
-Arrays are named by the prefix of their layer, "stack.layer.sentence.": "encoder.4.0.entropy"
+Arrays are named by the prefix of their layer, "part.layer.sentence.": "encoder.4.0.entropy"
 (h, q), "....received" (h, k), "....map" (h, r, c) with "....row_edges" and "....column_edges" in
 tokens, "....top_weights" and "....top_keys" (h, q, n), "....profile.weight" (h, distances) and
 "....measures.first" (3, h): sums over queries, of even attention, and how many queries.
@@ -60,7 +60,7 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     for sentence in range(seen.sentences):
         for place in seen.names:
             layer = seen.sentence(sentence)[place]
-            prefix = f"{place.stack}.{place.layer}.{sentence}."
+            prefix = f"{place.part}.{place.layer}.{sentence}."
             arrays |= {prefix + name: array for name, array in _layer_arrays(layer).items()}
             header["layers"].append(_layer_header(place, sentence, layer, header["sides"]))
             header["spans"] = list(layer.span_names)
@@ -83,9 +83,7 @@ class Stored:
     def __init__(self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = pose) -> None:
         self.header, self.arrays, self._hold = header, arrays, hold
         self._made: dict[tuple[Place, int], LayerSeen] = {}
-        self._entries = {
-            (Place(x["stack"], x["layer"]), x["sentence"]): x for x in header["layers"]
-        }
+        self._entries = {(Place(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]}
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -109,7 +107,7 @@ class Stored:
         return self._made[key]
 
     def _layer(self, place: Place, sentence: int) -> LayerSeen:
-        prefix, entry = f"{place.stack}.{place.layer}.{sentence}.", self._entries[place, sentence]
+        prefix, entry = f"{place.part}.{place.layer}.{sentence}.", self._entries[place, sentence]
         own = {x.removeprefix(prefix): a for x, a in self.arrays.items() if x.startswith(prefix)}
         profile: Profile | None = None
         parts: tuple[Problem, ...] = ()
@@ -146,7 +144,7 @@ def _layer_header(
     place: Place, sentence: int, layer: LayerSeen, sides: dict[str, Any]
 ) -> dict[str, Any]:
     names = [_side_name(side, sides) for side in (layer.queries_side, layer.keys_side)]
-    return {"stack": place.stack, "layer": place.layer, "sentence": sentence, "keys": layer.keys,
+    return {"part": place.part, "layer": place.layer, "sentence": sentence, "keys": layer.keys,
             "cost": vars(layer.cost), "rows": names[0], "columns": names[1]}  # fmt: skip
 
 

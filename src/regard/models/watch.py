@@ -76,20 +76,20 @@ def watch(
 
 def listen(model: Any, watcher: Watcher) -> list[Any]:
     """Hooks that hear which tokens go in, for each side of a model that has two."""
-    parts = {"": model.base_model}
+    modules = {"": model.base_model}
     if getattr(model.config, "is_encoder_decoder", False):
-        parts = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+        modules = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
     return [
-        part.register_forward_pre_hook(_hear(watcher, stack), with_kwargs=True)
-        for stack, part in parts.items()
+        module.register_forward_pre_hook(_hear(watcher, part), with_kwargs=True)
+        for part, module in modules.items()
     ]
 
 
-def _hear(watcher: Watcher, stack: str) -> Any:
+def _hear(watcher: Watcher, part: str) -> Any:
     def hear(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         ids = named.get("input_ids", arguments[0] if arguments else None)
         whole = ids is not None and getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point()
-        watcher.heard(stack, ids if whole else None)
+        watcher.heard(part, ids if whole else None)
 
     return hear
 

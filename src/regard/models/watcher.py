@@ -58,10 +58,10 @@ class Watcher:
         """Every attention that was called, watched or not."""
         return list(self._places.values())
 
-    def heard(self, stack: str, ids: Any) -> None:
+    def heard(self, part: str, ids: Any) -> None:
         """The tokens that a forward begins with."""
         self.forwards += 1
-        self._ids[stack] = None if ids is None else ids.detach().cpu().numpy()
+        self._ids[part] = None if ids is None else ids.detach().cpu().numpy()
 
     def place(self, module: Any) -> Place:
         """Where in the model this attention stands, by its name there."""
@@ -70,7 +70,7 @@ class Watcher:
             taken = {other: key for key, other in self._places.items()}
             if taken.get(place, id(module)) != id(module):
                 own = self._names[id(module)].rsplit(".", 1)[-1]
-                place = Place(f"{place.stack} {own}", place.layer)
+                place = Place(f"{place.part} {own}", place.layer)
             self._places[id(module)] = place
         return self._places[id(module)]
 
@@ -150,9 +150,9 @@ class Watcher:
         """Take down the tokens, and see that they follow those before."""
         if call.cross:
             return
-        ids = self._ids_for(place.stack, call)
-        run.take_tokens(place.stack, stretch, ids, call.query.shape[0])
-        if place == min(x for x in run.tracks if x.stack == place.stack):
+        ids = self._ids_for(place.part, call)
+        run.take_tokens(place.part, stretch, ids, call.query.shape[0])
+        if place == min(x for x in run.tracks if x.part == place.part):
             run.check_order(place, stretch, call.key, self.doubts)
         run.check_follows(place, run.tracks[place][stretch.sentences[0]], stretch, waiting)
 
@@ -165,7 +165,7 @@ class Watcher:
         if call.cross:  # nobody says where its queries stand: after those before
             arguments = stretch.arguments | {"offset": before}
             stretch = replace(stretch, row_start=before, arguments=arguments)
-        tokens = [None] * len(tracks) if call.cross else run.tokens[place.stack]
+        tokens = [None] * len(tracks) if call.cross else run.tokens[place.part]
         for part, seen in observed(call, stretch, self.options, first, output is not None):
             if output is not None:
                 output.put(part, seen.output)
@@ -184,7 +184,7 @@ class Watcher:
             self.runs.append(Run())
         run = self.runs[-1]
         if not call.cross:
-            run.rows[place.stack] = real_rows(cut, call.query.shape[0])
+            run.rows[place.part] = real_rows(cut, call.query.shape[0])
         return run
 
     def query_rows(self, sentences: int) -> list[slice] | None:
@@ -192,8 +192,8 @@ class Watcher:
         rows = self.runs[-1].rows.get("decoder") if self.runs else None
         return rows if rows is not None and len(rows) == sentences else None
 
-    def _ids_for(self, stack: str, call: Call) -> Any:
-        ids = self._ids.get(stack, self._ids.get(""))
+    def _ids_for(self, part: str, call: Call) -> Any:
+        ids = self._ids.get(part, self._ids.get(""))
         shape = (call.query.shape[0], call.query.shape[2])
         return ids if ids is not None and ids.shape == shape else None
 
@@ -205,7 +205,7 @@ class Watcher:
 
     @property
     def watched_layers(self) -> int:
-        """How many layers of a stack are recorded."""
+        """How many layers of a part are recorded."""
         return self.layers if self.options.layers is None else len(self.options.layers)
 
     def _placed(self, module: Any) -> Place:

@@ -23,7 +23,6 @@ class Observer(Protocol):
     heads: tuple[Head, ...]
     room: int
     about: str
-    counting: str
 
     def windows(self, text: str) -> list[Window]:
         """A text as tokens, cut to what the model can take."""
@@ -96,16 +95,14 @@ def checked_window(window: int | None, most: int) -> int:
 class EncoderObserver:
     """The encoder of our own transformer; nothing is translated."""
 
-    counting = "from 1"
-
     def __init__(self, model: Transformer, room: int) -> None:
         self.model, self.room = model, room
         self.about = f"the encoder of {model!r}"
         sizes = model.config
         self.heads = tuple(
             Head("encoder", layer, head)
-            for layer in range(1, sizes.layers + 1)
-            for head in range(1, sizes.heads + 1)
+            for layer in range(sizes.layers)
+            for head in range(sizes.heads)
         )
 
     def windows(self, text: str) -> list[Window]:

@@ -56,7 +56,7 @@ def make_report(
         },
         "model": {
             "fingerprint": manifest.model, "about": observer.about, "window": observer.room,
-            "layers and heads count": observer.counting,
+            "layers and heads count": "from 0",
         },
         "arguments": manifest.arguments,
         "measures": {

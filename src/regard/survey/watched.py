@@ -27,12 +27,7 @@ ROUGH = 1e-3  # how far from 1 a row of weights in half precision may sum
 
 
 class WatchedObserver:
-    """A model of transformers with its tokenizer; of two sides only the encoder reads.
-
-    Layers and heads count from 0, as they do in ``watch``.
-    """
-
-    counting = "from 0"
+    """A model of transformers with its tokenizer; of two sides only the encoder reads."""
 
     def __init__(self, model: Any, tokenizer: Any, window: int | None, device: str) -> None:
         self.model, self.tokenizer, self.device = model, tokenizer, device
@@ -43,7 +38,7 @@ class WatchedObserver:
         seen = self._seen(self.windows("a")[0])
         self.layers = [seen[place].leading[-1] for place in seen.names]
         self.heads = tuple(
-            Head(place.stack, place.layer, head)
+            Head(place.part, place.layer, head)
             for place, heads in zip(seen.names, self.layers, strict=True)
             for head in range(heads)
         )

@@ -1,4 +1,4 @@
-"""Which English words each French word came from, as the attention across has it.
+"""Which English words each French word came from, as the cross-attention has it.
 
 A French word is read at the step where it is the decoder's input: one step after it was said, when
 the heads that look for its source have the word itself to go by.
@@ -67,8 +67,8 @@ class Alignment:
 def align(reading: Reading) -> Alignment:
     """Average the heads that align best, as measured; else a whole late layer."""
     heads = alignment_heads(reading)
-    weights_lhqk = reading.weights("across", by="tokens")
-    mean_qk = np.mean([weights_lhqk[layer - 1, head - 1] for layer, head in heads], axis=0)
+    weights_lhqk = reading.weights("cross", by="tokens")
+    mean_qk = np.mean([weights_lhqk[layer, head] for layer, head in heads], axis=0)
     by_words_qk = to_words(mean_qk, reading.target, reading.source)[1:]
     return Alignment(reading.translation_words, reading.words, by_words_qk, heads)
 
@@ -79,5 +79,5 @@ def alignment_heads(reading: Reading) -> tuple[tuple[int, int], ...]:
     if known:
         return known
     sizes = reading.model.config
-    layer = max(1, sizes.layers - 1)
-    return tuple((layer, head) for head in range(1, sizes.heads + 1))
+    layer = max(0, sizes.layers - 2)
+    return tuple((layer, head) for head in range(sizes.heads))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
     """Everything a reading holds; weights are (layer, head, query, key), first layer first."""
-    from regard.transformer.naming import PLACES
+    from regard.transformer.naming import PARTS
     from regard.transformer.reading import CAUTION
 
     told = reading.telling()
@@ -25,10 +25,10 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
         "translation_words": list(reading.target.words),
         "translation_tokens": list(reading.target.tokens),
         "by": by,
-        "weights": {where: reading.weights(where, by=by).tolist() for where in PLACES},
+        "weights": {part: reading.weights(part, by=by).tolist() for part in PARTS},
         "alignment": [pair._asdict() for pair in reading.alignment.pairs],
         "telling": {**asdict(told.look), "sentence": told.sentence, "reason": told.reason},
         "notes": list(reading.notes),
-        "counting": "layers and heads count from 1",
+        "counting": "layers and heads count from 0",
         "caution": CAUTION,
     }

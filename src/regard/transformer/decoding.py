@@ -1,7 +1,7 @@
 """One token at a time: the decoders with their keys and values kept from step to step.
 
-Rows are b x beams, called n. What a row looks back on is its own past; what it looks across to is
-shared by the beams of its sentence.
+Rows are b x beams, called n. What a row looks back on is its own past; what its cross-attention
+looks at is shared by the beams of its sentence.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Memory:
-    """Keys and values of the source for one layer's attention across, made once: (b, h, k, d)."""
+    """Keys and values of the source for one layer's cross-attention, made once: (b, h, k, d)."""
 
     key_bhkd: Array
     value_bhkd: Array
@@ -91,11 +91,11 @@ class Decoding:
             query, past.key_nhkd[:, :, :used], past.value_nhkd[:, :, :used]
         )
         x_ne += output_nh1d.reshape(x_ne.shape) @ layer.self_attention.w_output
-        x_ne += self._look_across(x_ne, layer, memory)
+        x_ne += self._look_cross(x_ne, layer, memory)
         x_ne += layer.feed_forward(layer.feed_forward_norm(x_ne))
 
-    def _look_across(self, x_ne: Array, layer: DecoderLayer, memory: Memory) -> Array:
-        """Attention across, the beams of a sentence side by side as queries on one memory."""
+    def _look_cross(self, x_ne: Array, layer: DecoderLayer, memory: Memory) -> Array:
+        """Cross-attention, the beams of a sentence side by side as queries on one memory."""
         attention = layer.cross_attention
         query_ne = layer.cross_attention_norm(x_ne) @ attention.part("w_query")
         query_bqe = query_ne.reshape(-1, self.beams, x_ne.shape[1])

@@ -63,11 +63,11 @@ class Attention:
         return query, key, value
 
     def query(self, x_bte: Array) -> Array:
-        """query_bhqd alone, for attention across."""
+        """query_bhqd alone, for cross-attention."""
         return split_heads(times(x_bte, self.part("w_query")), self.heads)
 
     def key_value(self, memory_bke: Array) -> tuple[Array, Array]:
-        """key_bhkd and value_bhkd of what is looked at across."""
+        """key_bhkd and value_bhkd of what cross-attention looks at."""
         width = len(self.w_qkv)
         kv_bkx = times(memory_bke, self.w_qkv[:, width:])
         key_bke, value_bke = kv_bkx[..., :width], kv_bkx[..., width:]
@@ -108,7 +108,7 @@ class EncoderLayer:
 
 @dataclass(frozen=True)
 class DecoderLayer:
-    """An encoder layer with attention across to the source in the middle."""
+    """An encoder layer with cross-attention to the source in the middle."""
 
     self_attention: Attention
     self_attention_norm: Norm

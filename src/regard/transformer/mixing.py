@@ -46,27 +46,27 @@ class Mixed:
         return mixed_table(self)
 
 
-def average(reading: Reading, where: str, layer: int | None) -> Mixed:
+def average(reading: Reading, part: str, layer: int | None) -> Mixed:
     """The plain mean over heads."""
-    weights_qk = reading.weights(where, layer=layer, by="tokens")
+    weights_qk = reading.weights(part, layer=layer, by="tokens")
     of = "all layers" if layer is None else f"layer {layer}"
     return Mixed(
         f"average of {of}",
         f"The mean over the heads of {of}. It shows what many heads agree on, and hides the one "
         "head that does something else.",
-        *reading.sides(where),
+        *reading.sides(part),
         weights_qk.mean(axis=tuple(range(weights_qk.ndim - 2))),
     )
 
 
-def rollout(reading: Reading, where: str) -> Mixed:
+def rollout(reading: Reading, part: str) -> Mixed:
     """Follow attention down the layers, half of each vector coming straight from below."""
-    if where == "across":
+    if part == "cross":
         raise ArgumentError(
-            "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but where "
-            "is 'across': use average or alignment."
+            "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part "
+            "is 'cross': use average or alignment."
         )
-    weights_lhqk = reading.weights(where, by="tokens")
+    weights_lhqk = reading.weights(part, by="tokens")
     mixed_qk = np.eye(weights_lhqk.shape[-1])
     for mean_qk in weights_lhqk.mean(axis=1):
         mixed_qk = (0.5 * mean_qk + 0.5 * np.eye(len(mean_qk))) @ mixed_qk
@@ -75,17 +75,17 @@ def rollout(reading: Reading, where: str) -> Mixed:
         "The mean over heads, followed from the last layer down to the words, with half of every "
         "vector taken as coming straight from below (the residual path). It takes mixing for "
         "adding up shares, which the layers between do not.",
-        *reading.sides(where),
+        *reading.sides(part),
         mixed_qk,
     )
 
 
-def value_weighted(reading: Reading, where: str, layer: int, head: int) -> Mixed:
+def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
     """Each weight times the length of the vector it brings, as shares of the row."""
-    weights_qk = reading.weights(where, layer=layer, head=head, by="tokens")
-    value_kd = reading.looked(where, layer).value_bhkd[0, head - 1]
+    weights_qk = reading.weights(part, layer=layer, head=head, by="tokens")
+    value_kd = reading.looked(part, layer).value_bhkd[0, head]
     width = reading.model.config.head_width
-    w_output = reading.matrices(where, layer).w_output[(head - 1) * width : head * width]
+    w_output = reading.matrices(part, layer).w_output[head * width : (head + 1) * width]
     size_k = np.linalg.norm(value_kd.astype(np.float64) @ w_output, axis=1)
     carried_qk = weights_qk * size_k
     return Mixed(
@@ -93,6 +93,6 @@ def value_weighted(reading: Reading, where: str, layer: int, head: int) -> Mixed
         "Each weight times the length of what it brings (the value through w_output), as a share "
         "of the row. A large weight on a short vector moves little; but lengths say nothing of "
         "directions, and parts can cancel.",
-        *reading.sides(where),
+        *reading.sides(part),
         carried_qk / carried_qk.sum(axis=1, keepdims=True),
     )

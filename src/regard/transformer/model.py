@@ -78,7 +78,7 @@ class Decoded:
 
     x_bte: Array
     looked: tuple[Looked, ...] = field(repr=False)
-    looked_across: tuple[Looked, ...] = field(repr=False)
+    looked_cross: tuple[Looked, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -176,16 +176,16 @@ class Transformer:
     def decode(self, encoded: Encoded, given_bt: NDArray[np.integer]) -> Decoded:
         """Run all decoders on a given target, which begins with START."""
         expect("given", given_bt, "b t", b=len(encoded.memory_bke))
-        x_bte, inside, across = self.vectors(given_bt), [], []
+        x_bte, inside, cross = self.vectors(given_bt), [], []
         for layer in self.decoders:
             look = look_inside(layer, x_bte, causal=True)
             x_bte += layer.self_attention.joined(look.output())
-            look_over = look_across(layer, x_bte, encoded)
+            look_over = look_cross(layer, x_bte, encoded)
             x_bte += layer.cross_attention.joined(look_over.output())
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
             inside.append(look)
-            across.append(look_over)
-        return Decoded(self.decoder_norm(x_bte), tuple(inside), tuple(across))
+            cross.append(look_over)
+        return Decoded(self.decoder_norm(x_bte), tuple(inside), tuple(cross))
 
     def logits(self, source_bt: NDArray[np.integer], given_bt: NDArray[np.integer]) -> Array:
         """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""
@@ -205,7 +205,7 @@ def look_inside(
     return Looked(normed_bte, normed_bte, *qkv, causal=causal, lengths_b=lengths_b)
 
 
-def look_across(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Looked:
+def look_cross(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Looked:
     """The target's queries, and the source's keys and values."""
     normed_bte = layer.cross_attention_norm(x_bte)
     query_bhqd = layer.cross_attention.query(normed_bte)
@@ -216,15 +216,15 @@ def look_across(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Looked:
 
 def _named_parameters(model: Transformer) -> Iterator[tuple[str, Array]]:
     yield "embedding", model.embedding_ve
-    stacks: dict[str, tuple[Any, ...]] = {"encoder": model.encoders, "decoder": model.decoders}
-    for stack, layers in stacks.items():
+    parts: dict[str, tuple[Any, ...]] = {"encoder": model.encoders, "decoder": model.decoders}
+    for part, layers in parts.items():
         for number, layer in enumerate(layers):
-            for part, held in vars(layer).items():
+            for block, held in vars(layer).items():
                 for name, array in _parts(held):
-                    yield f"{stack}.{number}.{part}.{name}", array
-    for stack, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
-        yield f"{stack}.norm.gain", norm.gain
-        yield f"{stack}.norm.bias", norm.bias
+                    yield f"{part}.{number}.{block}.{name}", array
+    for part, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
+        yield f"{part}.norm.gain", norm.gain
+        yield f"{part}.norm.bias", norm.bias
 
 
 def _parts(held: Any) -> Iterator[tuple[str, Array]]:

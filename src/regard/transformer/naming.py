@@ -1,4 +1,4 @@
-"""Layers and heads as people count them, from 1, and the three places where attention happens."""
+"""Parts of the transformer that hold attention, and checked numbers of layers and heads."""
 
 from typing import Any
 
@@ -6,25 +6,26 @@ import numpy as np
 
 from regard.errors import ArgumentError
 
-PLACES = ("encoder", "decoder", "across")
+PARTS = ("encoder", "decoder", "cross")
 
 
-def check_where(where: str) -> None:
-    """One of the three places."""
-    if where not in PLACES:
+def check_part(part: str) -> None:
+    """Raise an ArgumentError unless this is one of PARTS."""
+    if part not in PARTS:
         raise ArgumentError(
-            f"where needs to be 'encoder', 'decoder' or 'across', but it is {where!r}."
+            f"part needs to be 'encoder', 'decoder' or 'cross', but it is {part!r}."
         )
 
 
-def from_one(name: str, number: Any, last: int) -> int:
-    """An index from 0 for a layer or head that is counted from 1.
+def check_number(name: str, number: Any, total: int) -> int:
+    """The number of a layer or head, from 0 and below ``total``, as an int.
 
-    >>> from_one("layer", 4, 6)
+    >>> check_number("layer", np.int64(3), 6)
     3
     """
-    if not isinstance(number, int | np.integer) or not 1 <= number <= last:
+    if not isinstance(number, int | np.integer) or not 0 <= number < total:
         raise ArgumentError(
-            f"{name} needs a number from 1 to {last} ({name}s count from 1), but it is {number!r}."
+            f"{name} needs a number from 0 to {total - 1} ({name}s count from 0), but it is "
+            f"{number!r}."
         )
-    return int(number) - 1
+    return int(number)

@@ -16,7 +16,7 @@ from regard.self_attention.shown import Shown
 from regard.self_attention.steps import Steps, self_attention
 from regard.transformer.layers import Array, Attention
 from regard.transformer.model import Decoded, Encoded, Looked, Transformer
-from regard.transformer.naming import PLACES, check_where, from_one
+from regard.transformer.naming import PARTS, check_number, check_part
 from regard.transformer.translating import Translation
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ CAUTION = (
 
 @dataclass(frozen=True)
 class Reading(Shown):
-    """What a model made of a sentence. Layers and heads count from 1.
+    """What a model made of a sentence. Layers and heads count from 0.
 
-    ``where`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
-    it) or 'across' (French looks at English); rows are queries, columns are keys. The French side
+    ``part`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
+    it) or 'cross' (French looks at English); rows are queries, columns are keys. The French side
     are the decoder's inputs: (start), then each word at the step where it has just been said.
     """
 
@@ -79,15 +79,15 @@ class Reading(Shown):
         """The words of the translation."""
         return self.target.words[1:]
 
-    def sides(self, where: str = "encoder") -> tuple[Side, Side]:
+    def sides(self, part: str = "encoder") -> tuple[Side, Side]:
         """Who asks and who answers: the sides of the rows and of the columns."""
-        check_where(where)
-        asks = self.source if where == "encoder" else self.target
-        return asks, self.target if where == "decoder" else self.source
+        check_part(part)
+        asks = self.source if part == "encoder" else self.target
+        return asks, self.target if part == "decoder" else self.source
 
     def weights(
         self,
-        where: str = "encoder",
+        part: str = "encoder",
         *,
         layer: int | None = None,
         head: int | None = None,
@@ -98,27 +98,27 @@ class Reading(Shown):
         Between words, weights are added over the pieces of a key and averaged over those of a
         query; by='tokens' gives them as they are.
         """
-        self.sides(where)[0].names(by)  # says what is wrong with where or by
-        weights_lhqk = self._weights[where, by]
+        self.sides(part)[0].names(by)  # says what is wrong with part or by
+        weights_lhqk = self._weights[part, by]
         if layer is not None:
             weights_lhqk = weights_lhqk[self._layer(layer)]
         if head is not None:
             weights_lhqk = weights_lhqk[..., self._head(head), :, :]
         return weights_lhqk
 
-    def steps(self, layer: int, head: int | None = None, where: str = "encoder") -> Steps:
+    def steps(self, layer: int, head: int | None = None, part: str = "encoder") -> Steps:
         """Every step of one head with the model's own numbers, from x (the normed vectors) on.
 
         Without ``head`` it is the whole attention of the layer, w_output included.
         """
-        if where == "across":
+        if part == "cross":
             raise ArgumentError(
-                "steps needs self-attention, 'encoder' or 'decoder', but where is 'across', whose "
+                "steps needs self-attention, 'encoder' or 'decoder', but part is 'cross', whose "
                 "rows are French and whose columns are English: use weights or observe."
             )
-        look, matrices = self.looked(where, layer), self.matrices(where, layer)
+        look, matrices = self.looked(part, layer), self.matrices(part, layer)
         parts = [matrices.part(name) for name in ("w_query", "w_key", "w_value")]
-        side, causal, width = self.sides(where)[0], where == "decoder", self.model.config.head_width
+        side, causal, width = self.sides(part)[0], part == "decoder", self.model.config.head_width
         if head is None:
             return self_attention(
                 look.x_bqe[0], *parts, words=side.tokens, heads=matrices.heads,
@@ -129,27 +129,27 @@ class Reading(Shown):
         return self_attention(look.x_bqe[0], *parts, words=side.tokens, causal=causal)
 
     def observe(
-        self, layer: int, head: int | None = None, where: str = "encoder", **options: Any
+        self, layer: int, head: int | None = None, part: str = "encoder", **options: Any
     ) -> Observation:
         """The exact facts about a layer's weights, or about those of one head, between tokens."""
-        look = self.looked(where, layer)
+        look = self.looked(part, layer)
         heads = slice(None) if head is None else slice(self._head(head), self._head(head) + 1)
         arrays = (look.query_bhqd[0, heads], look.key_bhkd[0, heads], look.value_bhkd[0, heads])
         if head is not None:
             arrays = (arrays[0][0], arrays[1][0], arrays[2][0])
         return observe(*arrays, causal=look.causal, **options)
 
-    def looks(self, word: str | int, where: str = "encoder") -> Looks:
+    def looks(self, word: str | int, part: str = "encoder") -> Looks:
         """Where a word looks, over all heads, the most telling first."""
         from regard.transformer.looking import looks
 
-        return looks(self, word, where)
+        return looks(self, word, part)
 
-    def find(self, word: str | int, other: str | int, where: str = "encoder") -> tuple[Look, ...]:
+    def find(self, word: str | int, other: str | int, part: str = "encoder") -> tuple[Look, ...]:
         """How much each head links two words: from one to the other, the strongest first."""
         from regard.transformer.looking import find
 
-        return find(self, word, other, where)
+        return find(self, word, other, part)
 
     def telling(
         self, word: str | int | None = None, layer: int | None = None, head: int | None = None
@@ -163,23 +163,23 @@ class Reading(Shown):
             self._head(head)
         return telling(self, word, layer, head)
 
-    def average(self, where: str = "encoder", layer: int | None = None) -> Mixed:
+    def average(self, part: str = "encoder", layer: int | None = None) -> Mixed:
         """The mean over the heads of a layer, or of all layers: one choice among others."""
         from regard.transformer.mixing import average
 
-        return average(self, where, layer)
+        return average(self, part, layer)
 
-    def rollout(self, where: str = "encoder") -> Mixed:
+    def rollout(self, part: str = "encoder") -> Mixed:
         """Attention followed down through all layers: one choice among others."""
         from regard.transformer.mixing import rollout
 
-        return rollout(self, where)
+        return rollout(self, part)
 
-    def value_weighted(self, layer: int, head: int, where: str = "encoder") -> Mixed:
+    def value_weighted(self, layer: int, head: int, part: str = "encoder") -> Mixed:
         """Weights times the size of what they carry: one choice among others."""
         from regard.transformer.mixing import value_weighted
 
-        return value_weighted(self, where, layer, head)
+        return value_weighted(self, part, layer, head)
 
     @cached_property
     def alignment(self) -> Alignment:
@@ -188,15 +188,15 @@ class Reading(Shown):
 
         return align(self)
 
-    def looked(self, where: str, layer: int) -> Looked:
+    def looked(self, part: str, layer: int) -> Looked:
         """Query, key, value and vectors of one attention."""
-        check_where(where)
-        return self._looked(where)[self._layer(layer)]
+        check_part(part)
+        return self._looked(part)[self._layer(layer)]
 
     def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
         """One head to look at and to save; the most telling one where none is named.
 
-        ``where`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``.
+        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``.
         """
         from regard.view.picture.of import picture_of_reading
 
@@ -215,32 +215,30 @@ class Reading(Shown):
 
     @cached_property
     def _weights(self) -> dict[tuple[str, str], Array]:
-        """weights_lhqk by place and by tokens or words."""
+        """weights_lhqk by part and by tokens or words."""
         found = {}
-        for where in PLACES:
-            weights_lhqk = np.stack([look.weights()[0] for look in self._looked(where)])
-            found[where, "tokens"] = weights_lhqk.astype(np.float64)
-            found[where, "words"] = to_words(found[where, "tokens"], *self.sides(where))
+        for part in PARTS:
+            weights_lhqk = np.stack([look.weights()[0] for look in self._looked(part)])
+            found[part, "tokens"] = weights_lhqk.astype(np.float64)
+            found[part, "words"] = to_words(found[part, "tokens"], *self.sides(part))
         for weights_lhqk in found.values():
             weights_lhqk.setflags(write=False)  # every caller gets the same ones
         return found
 
-    def _looked(self, where: str) -> tuple[Looked, ...]:
-        if where == "encoder":
+    def _looked(self, part: str) -> tuple[Looked, ...]:
+        if part == "encoder":
             return self.encoded.looked
-        return self.decoded.looked if where == "decoder" else self.decoded.looked_across
+        return self.decoded.looked if part == "decoder" else self.decoded.looked_cross
 
-    def matrices(self, where: str, layer: int) -> Attention:
+    def matrices(self, part: str, layer: int) -> Attention:
         """w_query, w_key, w_value and w_output of one attention."""
-        stack = self.model.encoders if where == "encoder" else self.model.decoders
-        part = stack[self._layer(layer)]
-        found: Attention = getattr(
-            part, "cross_attention" if where == "across" else "self_attention"
-        )
+        layers = self.model.encoders if part == "encoder" else self.model.decoders
+        own = layers[self._layer(layer)]
+        found: Attention = getattr(own, "cross_attention" if part == "cross" else "self_attention")
         return found
 
     def _layer(self, layer: int) -> int:
-        return from_one("layer", layer, self.model.config.layers)
+        return check_number("layer", layer, self.model.config.layers)
 
     def _head(self, head: int) -> int:
-        return from_one("head", head, self.model.config.heads)
+        return check_number("head", head, self.model.config.heads)

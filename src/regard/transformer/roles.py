@@ -1,6 +1,6 @@
 """What each head usually does, as measured by benchmarks/heads.py and kept beside the model.
 
-Layers and heads count from 1 wherever a person sees them: in arguments, results and files.
+Layers and heads count from 0.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Roles:
-    """The roles of all heads, by (layer, head), for the encoder, the decoder and across.
+    """The roles of all heads, by (layer, head), for the encoder, the decoder and cross-attention.
 
     pronoun_heads find what a pronoun stands for; alignment_heads which English word a French
     word came from; each list has the best head first.
@@ -64,14 +64,14 @@ class Roles:
 
     encoder: Mapping[tuple[int, int], Role] = field(default_factory=dict)
     decoder: Mapping[tuple[int, int], Role] = field(default_factory=dict)
-    across: Mapping[tuple[int, int], Role] = field(default_factory=dict)
+    cross: Mapping[tuple[int, int], Role] = field(default_factory=dict)
     pronoun_heads: tuple[tuple[int, int], ...] = ()
     alignment_heads: tuple[tuple[int, int], ...] = ()
     measured: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, where: str) -> Mapping[tuple[int, int], Role]:
-        """The roles of the encoder, the decoder or across."""
-        roles: Mapping[tuple[int, int], Role] = getattr(self, where)
+    def of(self, part: str) -> Mapping[tuple[int, int], Role]:
+        """The roles of the heads of one part."""
+        roles: Mapping[tuple[int, int], Role] = getattr(self, part)
         return roles
 
 
@@ -95,7 +95,7 @@ def load_roles(folder: Path) -> Roles:
 
 def roles_from(measured: Mapping[str, Any]) -> Roles:
     """Roles from what benchmarks/heads.py measured."""
-    tables = {where: _roles(measured["heads"][where]) for where in ("encoder", "decoder", "across")}
+    tables = {part: _roles(measured["heads"][part]) for part in ("encoder", "decoder", "cross")}
     pronouns, alignment = measured["pronouns"], measured["alignment"]
     return Roles(
         **tables,

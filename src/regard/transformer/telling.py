@@ -31,11 +31,11 @@ class Telling:
 
     @property
     def sentence(self) -> str:
-        """One plain sentence, as in: it looks at dog: 88 % in layer 4, head 3; at food: 0 %."""
+        """One plain sentence, as in: it looks at dog: 88 % in layer 3, head 2; at food: 0 %."""
         look = self.look
         rest = "".join(f"; at {word}: {percent(weight)}" for word, weight in self.others)
-        where = f"in layer {look.layer}, head {look.head}"
-        return f"{look.word} looks at {look.other}: {percent(look.weight)} {where}{rest}"
+        number = f"in layer {look.layer}, head {look.head}"
+        return f"{look.word} looks at {look.other}: {percent(look.weight)} {number}{rest}"
 
 
 def telling(
@@ -51,8 +51,8 @@ def telling(
 
 
 def surest(weights_lhk: Array, nouns: list[int], heads: tuple[tuple[int, int], ...]) -> int:
-    """Which of these heads, as (layer, head) from 1, gives the most to one of these words."""
-    strengths = [weights_lhk[layer - 1, head - 1, nouns].max() for layer, head in heads]
+    """Which of these heads, as (layer, head), gives the most to one of these words."""
+    strengths = [weights_lhk[layer, head, nouns].max() for layer, head in heads]
     return int(np.argmax(strengths))
 
 
@@ -74,8 +74,8 @@ def _pronoun_link(reading: Reading, place: int) -> Telling:
     heads, nouns = reading.model.roles.pronoun_heads, content_before(reading.words, place)
     weights_lhk = reading.weights("encoder")[:, :, place]
     layer, head = heads[surest(weights_lhk, nouns, heads)]
-    key = nouns[int(weights_lhk[layer - 1, head - 1, nouns].argmax())]
-    look = look_of(reading, "encoder", place, (layer - 1, head - 1), key)
+    key = nouns[int(weights_lhk[layer, head, nouns].argmax())]
+    look = look_of(reading, "encoder", place, (layer, head), key)
     right = reading.model.roles.encoder[layer, head].pronouns
     several = f"the surest of the {len(heads)} heads" if len(heads) > 1 else "the head"
     reason = (
@@ -109,9 +109,9 @@ def _unusual_link(
 
 def _keep_only(excess_lhk: Array, layer: int | None, head: int | None) -> None:
     if layer is not None:
-        excess_lhk[np.arange(len(excess_lhk)) != layer - 1] -= 9
+        excess_lhk[np.arange(len(excess_lhk)) != layer] -= 9
     if head is not None:
-        excess_lhk[:, np.arange(excess_lhk.shape[1]) != head - 1] -= 9
+        excess_lhk[:, np.arange(excess_lhk.shape[1]) != head] -= 9
 
 
 def _others(reading: Reading, place: int, look: Look, key: int) -> tuple[tuple[str, float], ...]:

@@ -34,8 +34,8 @@ def summary(seen: Seen, paper: Paper = PIPE) -> str:
     if seen.sentences > 1 and seen._sentence is None:
         lines.append("Choose one first: seen.sentence(0).")
         return "\n".join(lines)
-    for stack in seen.stacks:
-        lines += ["", *_stack(seen, stack, paper)]
+    for part in seen.parts:
+        lines += ["", *_part(seen, part, paper)]
     return "\n".join([*lines, "", *paper.wrap(
         "Ask seen[layer], seen[layer, head], seen.find(word, other), seen.report()."
     )])  # fmt: skip
@@ -62,19 +62,19 @@ def links_text(links: Sequence[object], most: int = 8) -> str:
 
 def _opening(seen: Seen) -> str:
     layers = count(len(seen.names), "layer")
-    sizes = f"{layers} ({', '.join(seen.stacks)}), {count(seen.sentences, 'sentence')}"
+    sizes = f"{layers} ({', '.join(seen.parts)}), {count(seen.sentences, 'sentence')}"
     return f"Seen: {sizes}; {seen.memory}."
 
 
-def _stack(seen: Seen, stack: str, paper: Paper) -> list[str]:
-    queries, keys = seen.sides(stack)
+def _part(seen: Seen, part: str, paper: Paper) -> list[str]:
+    queries, keys = seen.sides(part)
     rows, columns = count(len(queries.tokens), "query", "queries"), count(len(keys.tokens), "key")
-    lines = paper.wrap(f"{stack}: {rows} on {columns}: {_text(keys.words)}", "  ")
-    shown = [place for place in seen.names if place.stack == stack]
+    lines = paper.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
+    shown = [place for place in seen.names if place.part == part]
     lines.append(
         paper.bold("  layer  entropy  of even  first  itself  prev  next  most received token")
     )
-    lines += [_layer_line(seen[place.stack, place.layer], place.layer)
+    lines += [_layer_line(seen[place.part, place.layer], place.layer)
               for place in shown[:MOST_LAYERS]]  # fmt: skip
     if len(shown) > MOST_LAYERS:
         lines.append(f"  ... {count(len(shown) - MOST_LAYERS, 'more layer')}")
@@ -113,7 +113,7 @@ def _width(heading: str) -> int:
 
 
 def _head_name(row: HeadRow) -> str:
-    return f"{row.stack} {row.layer}.{row.head}"
+    return f"{row.part} {row.layer}.{row.head}"
 
 
 def _text(words: Sequence[str]) -> str:

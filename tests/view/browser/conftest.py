@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-SENTENCE = "A dog ate the food because it was hungry."
+SENTENCE = "A dog ate the food because it was hungry"
 
 
 @pytest.fixture

@@ -90,10 +90,10 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
     page = offline_page(f"<!doctype html>{seen._repr_html_()}")
     frame = page.frame_locator("iframe")
     frame.locator("[data-side=query]").nth(2).hover()
-    frame.locator(".told", has_text="in layer 1, head 1").wait_for()
-    frame.get_by_role("button", name="layer 2, head 3").click()
-    frame.locator(".title", has_text="layer 2, head 3").wait_for()
-    assert frame.get_by_text("Layers and heads are counted from 1 here").count() == 1
+    frame.locator(".told", has_text="in layer 0, head 0").wait_for()
+    frame.get_by_role("button", name="layer 1, head 2").click()
+    frame.locator(".title", has_text="layer 1, head 2").wait_for()
+    assert frame.get_by_text("Layers and heads count from 0.").count() == 1
     with regard.watch(tiny_model) as nothing:
         pass
     assert nothing._repr_html_() == (

@@ -9,7 +9,7 @@ import pytest
 
 from regard.transformer.reader import read
 
-SENTENCE = "A dog ate the food because it was hungry."
+SENTENCE = "A dog ate the food because it was hungry"
 GRID = """async ([sentence, choice, options]) => {
   const [{ servedSource }, { gridOf }] =
     await Promise.all(["/api.js", "/weights.js"].map((name) => import(name)));
@@ -42,11 +42,11 @@ def test_a_sentence_its_translation_and_the_telling_head(page, open_read):
 def test_every_head_is_there_with_its_role(page, open_read):
     open_read(page)
     reading = read(SENTENCE)
-    for where in ("encoder", "decoder", "across"):
-        part = page.locator(f'.part[aria-label="{where}"]')
+    for name in ("encoder", "decoder", "cross"):
+        part = page.locator(f'.part[aria-label="{name}"]')
         assert part.locator(".layer button").count() == 48
-        role = reading.model.roles.of(where)[3, 2].name
-        assert part.get_by_label(f"{where}, layer 3, head 2: {role}").count() == 1
+        role = reading.model.roles.of(name)[2, 1].name
+        assert part.get_by_label(f"{name}, layer 2, head 1: {role}").count() == 1
 
 
 def test_grids_are_the_readings_weights(page):
@@ -54,10 +54,10 @@ def test_grids_are_the_readings_weights(page):
     reading = read(sentence)
     assert len(reading.tokens) > len(reading.words)
     page.goto("/#learn")
-    for part, by in product(("encoder", "decoder", "across"), ("words", "tokens")):
-        choice = {"part": part, "show": "head", "layer": 2, "head": 5}
+    for part, by in product(("encoder", "decoder", "cross"), ("words", "tokens")):
+        choice = {"part": part, "show": "head", "layer": 1, "head": 4}
         grid = page.evaluate(GRID, [sentence, choice, {"by": by, "hide": False}])
-        true = reading.weights(part, layer=2, head=5, by=by)
+        true = reading.weights(part, layer=1, head=4, by=by)
         assert grid["queries"] == list(reading.sides(part)[0].names(by))
         # Sent as float32; sums of a few of them are sure to some units of its last place.
         npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=4e-7)
@@ -65,15 +65,15 @@ def test_grids_are_the_readings_weights(page):
 
 def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, until, open_read):
     open_read(page)
-    choice = {"part": "encoder", "show": "head", "layer": 4, "head": 7}
+    choice = {"part": "encoder", "show": "head", "layer": 3, "head": 6}
     grid = page.evaluate(GRID, [SENTENCE, choice, {"by": "words", "hide": True}])
-    true = read(SENTENCE).weights(layer=4, head=7)[:-1, :-1]
+    true = read(SENTENCE).weights(layer=3, head=6)[:-1, :-1]
     true = true / true.sum(axis=1, keepdims=True)
     npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=1e-6)
     page.get_by_label("Hide (end)").check()
-    until(page, "document.querySelectorAll('.asks li').length === 10")
+    until(page, "document.querySelectorAll('.asks li').length === 9")
     assert "(end)" not in page.locator(".side").all_text_contents()[0]
-    gone = 100 * read(SENTENCE).weights(layer=4, head=7)[:-1, -1].mean()
+    gone = 100 * read(SENTENCE).weights(layer=3, head=6)[:-1, -1].mean()
     assert page.locator(".notes p").first.text_content() == (
         "Without (end) the weights of each row are divided by their sum, so that they add up to "
         f"100 % again; it had {gone:.0f} % of a row on average."
@@ -83,7 +83,7 @@ def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, until, open_
 def test_averages_and_rollout_say_what_they_are(page, until, open_read):
     open_read(page)
     for show, title, said in (
-        ("layer average", "encoder: the average of layer 4", "An average shows"),
+        ("layer average", "encoder: the average of layer 3", "An average shows"),
         ("all averaged", "encoder: the average of all layers", "An average shows"),
         ("rolled out", "encoder: all layers followed down to the words", "Rolled out"),
     ):
@@ -101,7 +101,7 @@ def test_the_table_behind_the_picture(page, open_read):
     found = [row.split() for row in rows.evaluate_all(
         "rows => rows.map((row) => [...row.querySelectorAll('td')].map((x) => x.textContent)"
         ".join(' '))")]  # fmt: skip
-    true = 100 * read(SENTENCE).weights(layer=4, head=7)
+    true = 100 * read(SENTENCE).weights(layer=3, head=6)
     npt.assert_allclose(np.array(found, float), true, atol=0.05 + 1e-4)  # shown to one decimal
 
 
@@ -131,7 +131,7 @@ def test_lines_are_where_the_weights_are(page, until, open_read):
         .reduce((sum, one) => sum + one / 255, 0);
       return [...document.querySelectorAll(".answers li")].map((_, place) => drawn(place));
     }""")  # fmt: skip
-    weights_k = read(SENTENCE).weights(layer=4, head=7)[6]
+    weights_k = read(SENTENCE).weights(layer=3, head=6)[6]
     assert int(np.argmax(ends)) == int(weights_k.argmax())
     assert ends[1] > 10
     assert ends[-1] < 1

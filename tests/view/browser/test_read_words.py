@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.transformer.reader import read
 
-SENTENCE = "A dog ate the food because it was hungry."
+SENTENCE = "A dog ate the food because it was hungry"
 
 
 def told(page: Any) -> str:
@@ -13,7 +13,7 @@ def told(page: Any) -> str:
 
 def test_a_hover_isolates_and_a_click_pins(page, until, open_read, word):
     open_read(page)
-    weights_k = read(SENTENCE).weights(layer=4, head=7)[8]
+    weights_k = read(SENTENCE).weights(layer=3, head=6)[8]
     word(page, "query", 8).hover()
     best = int(weights_k.argmax())
     said = f"hungry looks at {read(SENTENCE).words[best]} {100 * weights_k[best]:.0f} %"
@@ -28,12 +28,12 @@ def test_a_hover_isolates_and_a_click_pins(page, until, open_read, word):
     word(page, "query", 8).click()  # and off again
     page.mouse.move(5, 5)
     until(page, "location.hash.includes('q=-')")
-    assert told(page).startswith("The strongest link of layer 4, head 7")
+    assert told(page).startswith("The strongest link of layer 3, head 6")
 
 
 def test_several_words_add_up(page, until, open_read, word):
     open_read(page)
-    weights_qk = read(SENTENCE).weights(layer=4, head=7)
+    weights_qk = read(SENTENCE).weights(layer=3, head=6)
     word(page, "query", 6).click()
     word(page, "query", 8).click(modifiers=["Shift"])
     until(page, "location.hash.includes('q=6-8')")
@@ -43,7 +43,7 @@ def test_several_words_add_up(page, until, open_read, word):
     share = weights_qk[6:9, 1].sum() / 3
     until(page, "document.querySelector('.told').textContent.includes('give')")
     assert told(page) == (
-        f"it, was and hungry give {100 * share:.0f} % of their attention to dog in layer 4, head 7."
+        f"it, was and hungry give {100 * share:.0f} % of their attention to dog in layer 3, head 6."
     )
 
 
@@ -76,17 +76,17 @@ def test_words_by_keyboard(page, until, open_read, word):
 
 def test_heads_by_keyboard_and_going_back(page, until, open_read):
     open_read(page)
-    page.get_by_label("encoder, layer 1, head 1:").focus()
+    page.get_by_label("encoder, layer 0, head 0:").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    until(page, "location.hash.includes('layer=2&head=2')")
+    until(page, "location.hash.includes('layer=1&head=1')")
     until(
-        page, "document.querySelector('.title').textContent.startsWith('encoder: layer 2, head 2')"
+        page, "document.querySelector('.title').textContent.startsWith('encoder: layer 1, head 1')"
     )
     page.go_back()
     until(
-        page, "document.querySelector('.title').textContent.startsWith('encoder: layer 4, head 7')"
+        page, "document.querySelector('.title').textContent.startsWith('encoder: layer 3, head 6')"
     )
 
 
@@ -116,9 +116,9 @@ def test_the_heatmap_by_keyboard(page, until, open_read):
     page.focus(".heat")
     for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
-    weights_qk = read(SENTENCE).weights(layer=4, head=7)
+    weights_qk = read(SENTENCE).weights(layer=3, head=6)
     share = f"{100 * weights_qk[1, 1]:.0f} %" if weights_qk[1, 1] >= 0.005 else "< 1 %"
-    said = f"dog gives {share} of its attention to dog in layer 4, head 7."
+    said = f"dog gives {share} of its attention to dog in layer 3, head 6."
     until(page, "said => document.querySelector('.told').textContent === said", said)
     assert page.get_attribute(".heat", "aria-label") == said
 
@@ -171,7 +171,7 @@ def test_a_model_of_twelve_by_twelve_heads_and_512_tokens(page, until, word):
     assert page.locator(".translation").is_hidden()
     word(page, "query", 3).hover()
     until(page, "document.querySelector('.told').textContent.startsWith('t3 looks')")
-    assert told(page) == "t3 looks at t3 50 % in layer 1, head 1; at t4 25 %, at t5 13 %."
+    assert told(page) == "t3 looks at t3 50 % in layer 0, head 0; at t4 25 %, at t5 13 %."
     assert page.locator(".notes").text_content() == (
         "Each word's largest weights are held one by one; the others have 6 % of a row together "
         "and are not drawn."

@@ -26,13 +26,13 @@ def texts(svg: bytes) -> list[str]:
 
 
 def test_a_read_head(page, saved, reading):
-    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=4&head=7&q=6")
-    page.locator(".told", has_text="layer 4, head 7").wait_for()
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&q=6")
+    page.locator(".told", has_text="layer 3, head 6").wait_for()
     page.locator(".translation .french button").first.wait_for()
     files = saved(page)
     name = "a-dog-ate-the-food-because-it-was-hungry"
     assert set(files) == {f"{name}.{x}" for x in ("svg", "png", "pdf", "json", "csv", "html")}
-    weights = reading.weights(layer=4, head=7)
+    weights = reading.weights(layer=3, head=6)
     held = json.loads(files[f"{name}.json"])
     # The page computes between words in float32 from float32 weights between tokens.
     np.testing.assert_allclose(held["weights"], weights, atol=1e-6)
@@ -46,21 +46,21 @@ def test_a_read_head(page, saved, reading):
 
 
 def test_the_saved_page_opens_where_it_was(offline_page, page, saved):
-    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&part=across&layer=2&head=3&as=map")
-    page.locator("h2", has_text="across: layer 2, head 3").wait_for()
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&part=cross&layer=1&head=2&as=map")
+    page.locator("h2", has_text="cross: layer 1, head 2").wait_for()
     html = next(x for name, x in saved(page).items() if name.endswith(".html")).decode()
     opened = offline_page(html)
-    opened.locator("h2", has_text="across: layer 2, head 3").wait_for()
+    opened.locator("h2", has_text="cross: layer 1, head 2").wait_for()
     assert opened.locator("canvas.heat").count() == 1
 
 
 def test_a_stage_of_the_steps(page, saved, reading):
-    page.goto(f"/#steps?sentence={SENTENCE.replace(' ', '+')}&layer=4&head=7&cell=scaled.6.1")
+    page.goto(f"/#steps?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&cell=scaled.6.1")
     page.locator(".why:not(:empty)").wait_for()
     files = saved(page)
     held = json.loads(next(x for name, x in files.items() if name.endswith(".json")))
     assert held["what"] == "scaled"
-    np.testing.assert_allclose(held["weights"], reading.steps(4, 7).scaled, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(held["weights"], reading.steps(3, 6).scaled, rtol=1e-9, atol=1e-9)
 
 
 def test_without_a_server_all_but_pdf_and_html(offline_page, saved):

@@ -12,7 +12,7 @@ from regard.self_attention.examples import run_example
 from regard.self_attention.steps import Steps, attend, self_attention
 from regard.transformer.reader import read
 
-SENTENCE = "A dog ate the food because it was hungry."
+SENTENCE = "A dog ate the food because it was hungry"
 STAGES = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
 EVERYTHING = """async ([choice, switches, cells]) => {
   const [{ servedSource }, { attendSteps }, { whyOf }] =
@@ -66,10 +66,10 @@ def test_examples_cell_by_cell(page, name):
     compare(page, {"example": name}, {}, run_example(name).steps)
 
 
-@pytest.mark.parametrize(("where", "layer", "head"), [("encoder", 4, 7), ("decoder", 2, 3)])
-def test_a_head_cell_by_cell(page, where, layer, head):
-    choice = {"sentence": SENTENCE, "part": where, "layer": layer, "head": head}
-    compare(page, choice, {}, read(SENTENCE).steps(layer, head, where))
+@pytest.mark.parametrize(("part", "layer", "head"), [("encoder", 3, 6), ("decoder", 1, 2)])
+def test_a_head_cell_by_cell(page, part, layer, head):
+    choice = {"sentence": SENTENCE, "part": part, "layer": layer, "head": head}
+    compare(page, choice, {}, read(SENTENCE).steps(layer, head, part))
 
 
 @pytest.mark.parametrize(("switches", "options"), [
@@ -129,11 +129,11 @@ def test_cells_by_keyboard(page, until):
 
 
 def test_large_matrices_are_elided_and_whole_on_demand(page):
-    page.goto(f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=4&head=7")
+    page.goto(f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6")
     page.wait_for_selector(".matrix.w_query")
     assert page.locator(".matrix.w_query td[data-row]").count() == 6 * 6
     page.locator(".one", has=page.locator(".matrix.w_query")).get_by_text("show all").click()
-    true = read(SENTENCE).steps(4, 7).w_query
+    true = read(SENTENCE).steps(3, 6).w_query
     frame = page.locator(".matrix-frame", has=page.locator(".matrix.w_query"))
     frame.evaluate("frame => { frame.scrollTop = frame.scrollHeight; }")
     last = page.locator('.matrix.w_query td[data-row="511"][data-column="63"]')
@@ -159,7 +159,7 @@ def test_switches_show_what_was(page):
 
 def test_without_position_equal_words_score_alike(page):
     page.goto(
-        f"/#steps?sentence={quote('The dog saw the dog.')}&part=encoder&layer=1&head=3&position=no"
+        f"/#steps?sentence={quote('The dog saw the dog.')}&part=encoder&layer=0&head=2&position=no"
     )
     page.wait_for_selector(".changed-told:not(:empty)")
     row = page.locator(".matrix.weights tbody tr").nth(0).locator("td").all_text_contents()
@@ -215,10 +215,10 @@ def test_documents_claims_stand_beside_the_truth(page):
 
 def test_an_unknown_head_is_a_sentence(page, noticed):
     noticed.expect("400")
-    page.goto("/#steps?layer=9")
+    page.goto("/#steps?layer=6")
     page.wait_for_selector(".problem:not(:empty)")
     assert page.text_content(".flow .problem") == (
-        "layer needs a number from 1 to 6 (layers count from 1), but it is 9."
+        "layer needs a number from 0 to 5 (layers count from 0), but it is 6."
     )
 
 

@@ -26,7 +26,7 @@ MODULES = {name: text for name, text in static_text().items() if name.endswith("
 
 @pytest.fixture(scope="module")
 def page():
-    return offline_page(regard.read(SENTENCE, model=MODEL), {"layer": 2, "head": 1})
+    return offline_page(regard.read(SENTENCE, model=MODEL), {"layer": 1, "head": 0})
 
 
 def held_in(page: str) -> dict:
@@ -78,14 +78,14 @@ def test_nothing_but_its_own_script_and_style_may_run(page):
 def test_the_numbers_are_those_of_the_reading(page):
     reading = regard.read(SENTENCE, model=MODEL)
     held = held_in(page)
-    assert held["address"] == "#read?layer=2&head=1"
+    assert held["address"] == "#read?layer=1&head=0"
     table = held["tables"]["decoder"]
-    values = np.frombuffer(block(page, table["places"]["head 2 1"]), "<f4")
-    weights = reading.weights("decoder", layer=2, head=1, by="tokens")
+    values = np.frombuffer(block(page, table["places"]["head 1 0"]), "<f4")
+    weights = reading.weights("decoder", layer=1, head=0, by="tokens")
     npt.assert_array_equal(values.reshape(table["rows"], table["columns"]), weights.astype("f4"))
     rolled = np.frombuffer(block(page, held["tables"]["encoder"]["places"]["rollout"]), "<f4")
     npt.assert_array_equal(rolled, reading.rollout().tokens_qk.astype("f4").reshape(-1))
-    assert list(held["steps"]) == ["encoder 2 1"]
+    assert list(held["steps"]) == ["encoder 1 0"]
 
 
 @pytest.mark.parametrize("text", ["</script><img src=x onerror=alert(1)>", "a \u2028 <!-- b"])

@@ -51,15 +51,15 @@ def unpacked(content: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     return header, {x: values[at : at + r * c].reshape(r, c) for x, (r, c, at) in places}
 
 
-@pytest.mark.parametrize("part", ["encoder", "decoder", "across"])
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
 def test_weights_of_every_way(client, reading, part):
-    ask = {"sentence": SENTENCE, "part": part, "layer": 2, "head": 1}
+    ask = {"sentence": SENTENCE, "part": part, "layer": 1, "head": 0}
     every = {
-        "head": reading.weights(part, layer=2, head=1, by="tokens"),
-        "layer": reading.average(part, 2).tokens_qk,
+        "head": reading.weights(part, layer=1, head=0, by="tokens"),
+        "layer": reading.average(part, 1).tokens_qk,
         "all": reading.average(part).tokens_qk,
     }
-    if part != "across":
+    if part != "cross":
         every["rollout"] = reading.rollout(part).tokens_qk
     for show, true in every.items():
         sent = array(client.post("/api/weights", json={**ask, "show": show}))
@@ -69,11 +69,11 @@ def test_weights_of_every_way(client, reading, part):
 def test_a_reading_as_the_page_takes_it(client, reading):
     sent = client.post("/api/read", json={"sentence": SENTENCE}).json()
     assert sent["translation"] == reading.translation
-    assert [part["name"] for part in sent["parts"]] == ["encoder", "decoder", "across"]
-    across = sent["parts"][2]
-    assert across["query"]["tokens"] == list(reading.target.tokens)
-    assert across["key"]["words"] == list(reading.source.words)
-    assert across["ways"] == ["head", "layer", "all"]
+    assert [part["name"] for part in sent["parts"]] == ["encoder", "decoder", "cross"]
+    cross = sent["parts"][2]
+    assert cross["query"]["tokens"] == list(reading.target.tokens)
+    assert cross["key"]["words"] == list(reading.source.words)
+    assert cross["ways"] == ["head", "layer", "all"]
     assert len(sent["alignment"]["sources"]) == len(reading.translation_words)
     told = sent["telling"]
     weights_qk = reading.weights(layer=told["layer"], head=told["head"])
@@ -84,7 +84,7 @@ def test_the_quick_reading_has_the_same_english_side(client, reading):
     quick = client.post("/api/read", json={"sentence": SENTENCE, "quick": True}).json()
     assert (quick["translation"], quick["alignment"]) == ("", None)
     assert [part["name"] for part in quick["parts"]] == ["encoder"]
-    ask = {"sentence": SENTENCE, "part": "encoder", "layer": 1, "head": 2}
+    ask = {"sentence": SENTENCE, "part": "encoder", "layer": 0, "head": 1}
     npt.assert_array_equal(
         array(client.post("/api/weights", json={**ask, "quick": True})),
         array(client.post("/api/weights", json=ask)),
@@ -104,16 +104,16 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
 
 
 @pytest.mark.parametrize(("fields", "said"), [
-    ({"part": "encoder", "layer": 9, "head": 1},
-     "layer needs a number from 1 to 2 (layers count from 1), but it is 9."),
-    ({"part": "encoder", "layer": 1, "head": "x"},
-     "head needs a whole number from 1, but it is 'x'."),
-    ({"part": "encoder", "show": "layer"}, "layer needs a whole number from 1, but it is None."),
-    ({"part": "nowhere", "layer": 1, "head": 1},
-     "where needs to be 'encoder', 'decoder' or 'across', but it is 'nowhere'."),
-    ({"part": "across", "show": "rollout"},
-     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but where is "
-     "'across': use average or alignment."),
+    ({"part": "encoder", "layer": 2, "head": 0},
+     "layer needs a number from 0 to 1 (layers count from 0), but it is 2."),
+    ({"part": "encoder", "layer": 0, "head": "x"},
+     "head needs a whole number from 0, but it is 'x'."),
+    ({"part": "encoder", "show": "layer"}, "layer needs a whole number from 0, but it is None."),
+    ({"part": "nowhere", "layer": 0, "head": 0},
+     "part needs to be 'encoder', 'decoder' or 'cross', but it is 'nowhere'."),
+    ({"part": "cross", "show": "rollout"},
+     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
+     "'cross': use average or alignment."),
     ({"sentence": 5}, "a sentence needs to be text: send it as 'sentence'."),
     ({"sentence": "  "},
      "a sentence needs at least one word, but this one is blank: "
@@ -130,17 +130,17 @@ def test_a_sentence_that_is_too_long(client):
     assert answer.json()["error"].startswith("a sentence needs at most 256 tokens, END included,")
 
 
-@pytest.mark.parametrize("part", ["encoder", "decoder", "across"])
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
 def test_steps_start_from_the_models_own_numbers(client, reading, part):
     answer = client.post(
-        "/api/steps", json={"sentence": SENTENCE, "part": part, "layer": 2, "head": 2}
+        "/api/steps", json={"sentence": SENTENCE, "part": part, "layer": 1, "head": 1}
     )
     header, given = unpacked(answer.content)
     x, memory = given["x"], given.get("memory", given["x"])
     steps = attend(x @ given["w_query"], memory @ given["w_key"], memory @ given["w_value"],
                    causal=header["causal"])  # fmt: skip
     # The reading computes in float32: scores of a few units are sure to about 1e-6.
-    true = reading.weights(part, layer=2, head=2, by="tokens")
+    true = reading.weights(part, layer=1, head=1, by="tokens")
     npt.assert_allclose(steps.weights, true, atol=2e-5)
     assert header["queries"] == list(reading.sides(part)[0].tokens)
     assert header["keys"] == list(reading.sides(part)[1].tokens)
@@ -148,10 +148,10 @@ def test_steps_start_from_the_models_own_numbers(client, reading, part):
 
 def test_without_position_equal_words_are_equal_vectors():
     found = without_position(read("the dog ate the dog", model=MODEL))
-    x_te = found.looked("encoder", 1).x_bqe[0]
+    x_te = found.looked("encoder", 0).x_bqe[0]
     npt.assert_array_equal(x_te[0], x_te[3])
     assert isinstance(found.model, Unplaced)
-    placed = read("the dog ate the dog", model=MODEL).looked("encoder", 1).x_bqe[0]
+    placed = read("the dog ate the dog", model=MODEL).looked("encoder", 0).x_bqe[0]
     assert np.abs(placed[0] - placed[3]).max() > 0.1
 
 

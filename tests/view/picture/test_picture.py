@@ -53,14 +53,14 @@ def test_a_line_is_as_thick_as_its_weight():
 
 
 def test_the_rows_drawn_are_those_of_the_reading(reading):
-    picture = reading.picture(layer=2, head=1, word="it")
-    np.testing.assert_array_equal(picture.weights, reading.weights(layer=2, head=1))
+    picture = reading.picture(layer=1, head=0, word="it")
+    np.testing.assert_array_equal(picture.weights, reading.weights(layer=1, head=0))
     assert picture.names == (reading.words, reading.words)
     assert picture.chosen == (6,)
     found = texts(picture.svg())
     assert {"query (looks)", "key (is looked at)", *reading.words} <= set(found)
     assert f'"{SENTENCE}"' in picture.provenance
-    assert "encoder, layer 2, head 1" in picture.provenance
+    assert "encoder, layer 1, head 0" in picture.provenance
     assert f"regard {regard.__version__}" in picture.provenance
 
 
@@ -70,8 +70,8 @@ def test_without_a_head_it_is_the_most_telling_one(reading):
     assert title.startswith(f"Layer {look.layer}, head {look.head}")
 
 
-def test_tokens_and_across(reading):
-    picture = reading.picture(1, 1, where="across", by="tokens", kind="heatmap")
+def test_tokens_and_cross(reading):
+    picture = reading.picture(0, 0, part="cross", by="tokens", kind="heatmap")
     assert picture.names == (reading.target.tokens, reading.source.tokens)
 
 
@@ -90,7 +90,7 @@ def test_numbers_below_zero_have_their_own_colour_and_hidden_ones_none():
 
 
 def test_every_stage_of_steps_can_be_drawn(reading):
-    steps = reading.steps(1, 1, "decoder")
+    steps = reading.steps(0, 0, "decoder")
     for stage in steps.stages():
         assert stage in texts(steps.picture(stage).svg())
     assert steps.picture("query").axes == ("token", "feature")
@@ -135,7 +135,7 @@ def test_text_is_shown_as_what_it_is(kind, tmp_path):
 
 
 def test_csv_and_json_hold_every_digit(reading, tmp_path):
-    picture = reading.picture(1, 2)
+    picture = reading.picture(0, 1)
     rows = list(csv.reader(io.StringIO(picture.save(tmp_path / "it.csv").read_text())))
     assert rows[0] == ["", *reading.words]
     np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), picture.weights)
@@ -149,42 +149,42 @@ def test_a_word_is_no_formula_in_a_spreadsheet():
 
 
 def test_the_files_are_what_their_endings_say(reading, tmp_path):
-    picture = reading.picture(1, 1)
+    picture = reading.picture(0, 0)
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{", "csv": b","}
     for ending, start in starts.items():
         assert picture.save(tmp_path / f"it.{ending}").read_bytes().startswith(start)
-    assert picture.content(".pdf") == reading.picture(1, 1).content(".pdf")
+    assert picture.content(".pdf") == reading.picture(0, 0).content(".pdf")
 
 
 def test_a_width_for_a_column_of_a_paper(reading):
-    assert 'width="85mm"' in reading.picture(1, 1).svg(mm=85)
-    assert reading.picture(1, 1)._repr_svg_() == reading.picture(1, 1).svg()
+    assert 'width="85mm"' in reading.picture(0, 0).svg(mm=85)
+    assert reading.picture(0, 0)._repr_svg_() == reading.picture(0, 0).svg()
 
 
 MISTAKES = {
     "ending": (
-        lambda r: r.picture(1, 1).save("it.bmp"), ArgumentError,
+        lambda r: r.picture(0, 0).save("it.bmp"), ArgumentError,
         "a picture's name needs to end in .svg, .png, .pdf, .json, .csv or .html, but its ending "
         "is '.bmp'.",
     ),
     "kind": (
-        lambda r: r.picture(1, 1, kind="pie"), ArgumentError,
+        lambda r: r.picture(0, 0, kind="pie"), ArgumentError,
         "kind needs to be 'lines' or 'heatmap', but it is 'pie'.",
     ),
     "width": (
-        lambda r: r.picture(1, 1).content(".svg", 2), ArgumentError,
+        lambda r: r.picture(0, 0).content(".svg", 2), ArgumentError,
         "mm needs a width from 10 to 2000 millimetres, but it is 2.",
     ),
     "folder": (
-        lambda r: r.picture(1, 1).save("/nowhere/it.svg"), FileError,
+        lambda r: r.picture(0, 0).save("/nowhere/it.svg"), FileError,
         "/nowhere/it.svg cannot be written: No such file or directory.",
     ),
     "no head": (
-        lambda r: r.picture(where="across"), ArgumentError,
-        "a picture of 'across' needs a layer and a head: say layer=1, head=1, for instance.",
+        lambda r: r.picture(part="cross"), ArgumentError,
+        "a picture of 'cross' needs a layer and a head: say layer=0, head=0, for instance.",
     ),
     "lines of scores": (
-        lambda r: r.steps(1, 1).picture("scores", kind="lines"), ArgumentError,
+        lambda r: r.steps(0, 0).picture("scores", kind="lines"), ArgumentError,
         "lines are as thick as weights, and this is scores: say kind='heatmap'.",
     ),
     "too many lines": (
@@ -210,7 +210,7 @@ def test_mistakes_are_explained(reading, mistake):
 def test_without_matplotlib_the_way_out_is_said(reading, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(BackendError) as caught:
-        reading.picture(1, 1).content(".png")
+        reading.picture(0, 0).content(".png")
     assert str(caught.value) == (
         ".png needs matplotlib, and it is not installed: pip install 'regard[picture]', "
         "or save as .svg, which needs nothing."

@@ -29,11 +29,11 @@ def test_a_grid_of_heads_and_the_one_that_is_chosen(offline_page, html, report):
     assert page.locator(".survey-cell").count() == 48
     assert page.locator("h1").inner_text() == "48 heads over 8 documents"
     page.locator("#cell-13").click()
-    page.get_by_role("heading", name="Layer 2, head 6").wait_for()
-    role = report["heads"][13]["role"]  # layer 2, head 6
+    page.get_by_role("heading", name="Layer 1, head 5").wait_for()
+    role = report["heads"][13]["role"]  # layer 1, head 5
     assert f"{role['mean']:.0%}" in page.locator(".told").inner_text()
     assert page.locator("#cell-13").get_attribute("aria-pressed") == "true"
-    assert "head=encoder.2.6" in page.url
+    assert "head=encoder.1.5" in page.url
 
 
 PRESSED = "id => document.getElementById(id).getAttribute('aria-pressed') === 'true'"
@@ -59,7 +59,7 @@ def test_by_keyboard(offline_page, html):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Layer 2, head 2").wait_for()
+    page.get_by_role("heading", name="Layer 1, head 1").wait_for()
     assert page.evaluate("document.activeElement.id") == "cell-9"
 
 

@@ -77,7 +77,7 @@ class Decoding:
         normed_n1e = norm(x_n1e, memory.layer, "self_attention_norm")
         x_n1e = x_n1e + self._look_back(normed_n1e, memory.layer, past)
         normed_n1e = norm(x_n1e, memory.layer, "cross_attention_norm")
-        x_n1e = x_n1e + self._look_across(normed_n1e, memory)
+        x_n1e = x_n1e + self._look_cross(normed_n1e, memory)
         normed_n1e = norm(x_n1e, memory.layer, "feed_forward_norm")
         return x_n1e + feed_forward(normed_n1e, memory.layer, 0.0)
 
@@ -91,7 +91,7 @@ class Decoding:
         output_nh1d = F.scaled_dot_product_attention(query, past.key_nhkd, past.value_nhkd)
         return times(output_nh1d.transpose(1, 2).flatten(2), layer["self_attention.w_output"])
 
-    def _look_across(self, x_n1e: Tensor, memory: Memory) -> Tensor:
+    def _look_cross(self, x_n1e: Tensor, memory: Memory) -> Tensor:
         """Cross-attention, the beams of a sentence side by side as queries on one memory."""
         query_n1e = times(x_n1e, memory.layer["cross_attention.w_query"])
         query_bhqd = heads_apart(query_n1e.view(-1, self.beams, x_n1e.shape[-1]), self.config.heads)

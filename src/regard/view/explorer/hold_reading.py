@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regard.transformer.naming import PLACES
+from regard.transformer.naming import PARTS
 from regard.transformer.reading import Reading
 from regard.view.explorer.packed import Array, Form, Packed, choose_form, pack_table, small_picture
 
@@ -19,9 +19,9 @@ class Tables:
     others: Mapping[str, Array]
 
     def named(self) -> Iterator[tuple[str, Array]]:
-        """'head 4 7' and the like, then the others."""
-        for layer, weights_hqk in enumerate(self.weights_lhqk, start=1):
-            for head, weights_qk in enumerate(weights_hqk, start=1):
+        """'head 3 6' and the like, then the others."""
+        for layer, weights_hqk in enumerate(self.weights_lhqk):
+            for head, weights_qk in enumerate(weights_hqk):
                 yield f"head {layer} {head}", weights_qk
         yield from self.others.items()
 
@@ -36,7 +36,7 @@ def hold_weights(reading: Reading, packed: Packed) -> dict[str, Any]:
     """The reading and its tables alone: what a notebook, which keeps every output, has room for."""
     from regard.view.explorer.routes.read import as_page
 
-    tables = {where: _tables(reading, where) for where in PLACES}
+    tables = {part: _tables(reading, part) for part in PARTS}
     return hold_tables(as_page(reading), tables, packed)
 
 
@@ -44,11 +44,11 @@ def _steps(reading: Reading, packed: Packed, state: Mapping[str, Any]) -> dict[s
     from regard.view.explorer.steps_data import data_of_reading
 
     look = reading.telling().look
-    where = state.get("part", "encoder")
+    part = state.get("part", "encoder")
     layer, head = state.get("layer", look.layer), state.get("head", look.head)
     # Leaving the positions out needs the model, which stays behind.
-    data = replace(data_of_reading(reading, where, layer, head), position=False)
-    return {f"{where} {layer} {head}": packed.add(data.to_bytes())}
+    data = replace(data_of_reading(reading, part, layer, head), position=False)
+    return {f"{part} {layer} {head}": packed.add(data.to_bytes())}
 
 
 def hold_tables(
@@ -65,13 +65,13 @@ def hold_tables(
     return {"views": ["read"], "reading": reading | {"notes": notes}, "tables": held}
 
 
-def _tables(reading: Reading, where: str) -> Tables:
-    layers = range(1, reading.model.config.layers + 1)
-    others = {f"layer {layer}": reading.average(where, layer).tokens_qk for layer in layers}
-    others["all"] = reading.average(where).tokens_qk
-    if where != "across":
-        others["rollout"] = reading.rollout(where).tokens_qk
-    return Tables(reading.weights(where, by="tokens"), others)
+def _tables(reading: Reading, part: str) -> Tables:
+    layers = range(reading.model.config.layers)
+    others = {f"layer {layer}": reading.average(part, layer).tokens_qk for layer in layers}
+    others["all"] = reading.average(part).tokens_qk
+    if part != "cross":
+        others["rollout"] = reading.rollout(part).tokens_qk
+    return Tables(reading.weights(part, by="tokens"), others)
 
 
 def _form(tables: Mapping[str, Tables]) -> Form:

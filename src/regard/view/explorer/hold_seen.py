@@ -16,10 +16,6 @@ from regard.view.explorer.opened import opened_seen
 from regard.view.explorer.packed import Array, Packed
 
 MOST_TOKENS = 1024
-COUNTING = (
-    "Layers and heads are counted from 1 here; the model's own names, and seen[layer, head], count "
-    "from 0."
-)
 CAUTION = (
     "Attention is evidence, not explanation: it shows where a head looks, not why the model "
     "answers as it does."
@@ -36,21 +32,21 @@ def hold_seen(seen: Seen, packed: Packed) -> dict[str, Any]:
     opened = opened_seen(seen)
     if seen.sentences > 1 and seen._sentence is None:
         return hold_map(opened, packed)
-    layers = {stack: _layers(seen, stack) for stack in seen.stacks}
-    if not all(_is_short(layer) for stack in layers.values() for _, layer in stack):
+    layers = {part: _layers(seen, part) for part in seen.parts}
+    if not all(_is_short(layer) for found in layers.values() for _, layer in found):
         return hold_map(opened, packed)
-    tables = {stack: _tables(found, stack) for stack, found in layers.items()}
-    parts = [_part(stack, found) for stack, found in layers.items()]
+    tables = {part: _tables(found) for part, found in layers.items()}
+    parts = [_part(part, found) for part, found in layers.items()]
     reading = {
         "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
-        "notes": [_numbering(layers), COUNTING], "caution": CAUTION, "alignment": None,
+        "notes": [_numbering(layers)], "caution": CAUTION, "alignment": None,
         "telling": None, "parts": parts,
     }  # fmt: skip
     return hold_tables(reading, tables, packed)
 
 
-def _layers(seen: Seen, stack: str) -> list[tuple[Place, LayerSeen]]:
-    return [(place, seen[place]) for place in seen.names if place.stack == stack]
+def _layers(seen: Seen, part: str) -> list[tuple[Place, LayerSeen]]:
+    return [(place, seen[place]) for place in seen.names if place.part == part]
 
 
 def _is_short(layer: LayerSeen) -> bool:
@@ -58,18 +54,18 @@ def _is_short(layer: LayerSeen) -> bool:
     return few and layer.queries_side is not None and bool(layer.parts or layer.every_weight)
 
 
-def _tables(layers: list[tuple[Place, LayerSeen]], stack: str) -> Tables:
+def _tables(layers: list[tuple[Place, LayerSeen]]) -> Tables:
     weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
-    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk, start=1)}
+    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
     return Tables(weights_lhqk, others | {"all": weights_lhqk.mean(axis=(0, 1))})
 
 
-def _part(stack: str, layers: list[tuple[Place, LayerSeen]]) -> dict[str, Any]:
+def _part(part: str, layers: list[tuple[Place, LayerSeen]]) -> dict[str, Any]:
     first = layers[0][1]
     return {
-        "name": stack,
-        "title": stack,
-        "about": TITLES.get(stack, ""),
+        "name": part,
+        "title": part,
+        "about": TITLES.get(part, ""),
         "layers": len(layers),
         "heads": first.leading[-1],
         "causal": False,
@@ -91,10 +87,11 @@ def _side(side: Side | None) -> dict[str, Any]:
 def _numbering(layers: dict[str, list[tuple[Place, LayerSeen]]]) -> str:
     """Which layers were watched, where they are not all from the first on."""
     told = []
-    for stack, found in layers.items():
+    for part, found in layers.items():
         numbers = [place.layer for place, _ in found]
         if numbers != list(range(len(numbers))):
-            told.append(f"of the {stack} the model's layers {', '.join(map(str, numbers))}")
+            listed = ", ".join(map(str, numbers))
+            told.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
     return f"Watched: {'; '.join(told)}." if told else "All watched layers are here."
 
 

@@ -98,8 +98,8 @@ def _(thing: Seen, packed: Packed, state: Mapping[str, Any]) -> dict[str, Any]:
 def address(view: str, state: Mapping[str, Any]) -> str:
     """The place in the page, as its address has it.
 
-    >>> address("read", {"layer": 4, "head": 7, "word": None})
-    '#read?layer=4&head=7'
+    >>> address("read", {"layer": 3, "head": 6, "word": None})
+    '#read?layer=3&head=6'
     """
     given = {name: value for name, value in state.items() if value is not None}
     return f"#{view}" + (f"?{urlencode(given)}" if given else "")

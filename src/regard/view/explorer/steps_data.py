@@ -57,32 +57,32 @@ class StepsData:
 
 
 def data_of_reading(
-    reading: Reading, where: str, layer: int | None = None, head: int | None = None
+    reading: Reading, part: str, layer: int | None = None, head: int | None = None
 ) -> StepsData:
     """One head of a model, with the model's own numbers; the most telling one unless named."""
     look = reading.telling().look
-    first = (look.layer, look.head) if where == "encoder" else (1, 1)
+    first = (look.layer, look.head) if part == "encoder" else (0, 0)
     layer, head = first[0] if layer is None else layer, first[1] if head is None else head
-    queries, keys = reading.sides(where)
-    looked, parameters = reading.looked(where, layer), reading.matrices(where, layer)
+    queries, keys = reading.sides(part)
+    looked, parameters = reading.looked(part, layer), reading.matrices(part, layer)
     sizes = reading.model.config
     width = sizes.head_width
-    reading.weights(where, layer=layer, head=head)  # says what is wrong with the head
-    of_head = slice((head - 1) * width, head * width)
+    reading.weights(part, layer=layer, head=head)  # says what is wrong with the head
+    of_head = slice(head * width, (head + 1) * width)
     matrices = {"x": looked.x_bqe[0]} | {x: parameters.part(x)[:, of_head] for x in PROJECTIONS}
-    if where == "across":
+    if part == "cross":
         matrices["memory"] = looked.memory_bke[0]
-    roles = reading.model.roles.of(where)
+    roles = reading.model.roles.of(part)
     role = roles[layer, head].name if (layer, head) in roles else ""
     return StepsData(
-        title=f"{where}, layer {layer}, head {head}",
+        title=f"{part}, layer {layer}, head {head}",
         about=role,
         queries=queries.tokens,
         keys=keys.tokens,
         matrices=matrices,
-        causal=where == "decoder",
+        causal=part == "decoder",
         position=True,
-        more={"part": where, "layer": layer, "head": head, "layers": sizes.layers,
+        more={"part": part, "layer": layer, "head": head, "layers": sizes.layers,
               "heads": sizes.heads},
     )  # fmt: skip
 

@@ -24,17 +24,17 @@ def picture_of_reading(
     reading: Reading, layer: int | None, head: int | None, options: dict[str, Any]
 ) -> Picture:
     """One head, the most telling where none is named; ``word`` stands out."""
-    where, by = options.pop("where", "encoder"), options.pop("by", "words")
+    part, by = options.pop("part", "encoder"), options.pop("by", "words")
     word = options.pop("word", None)
-    queries, keys = reading.sides(where)
-    layer, head, found = _head_of(reading, where, layer, head, word)
-    chosen = _chosen(reading, where, by, found)
-    weights = reading.weights(where, layer=layer, head=head, by=by)
-    role = reading.model.roles.of(where).get((layer, head))
+    queries, keys = reading.sides(part)
+    layer, head, found = _head_of(reading, part, layer, head, word)
+    chosen = _chosen(reading, part, by, found)
+    weights = reading.weights(part, layer=layer, head=head, by=by)
+    role = reading.model.roles.of(part).get((layer, head))
     name = f"Layer {layer}, head {head}" + (f": {role.name}" if role else "")
     kind = options.pop("kind", None) or usual_kind(weights)
     # The words of the page's address (static/read.js); what is as usual is left out.
-    state = {"part": where, "layer": layer, "head": head, "by": by if by == "tokens" else None,
+    state = {"part": part, "layer": layer, "head": head, "by": by if by == "tokens" else None,
              "as": "map" if kind == "heatmap" else None,
              "q": ".".join(map(str, chosen)) or None}  # fmt: skip
     return Picture(
@@ -42,9 +42,9 @@ def picture_of_reading(
         (queries.names(by), keys.names(by)),
         kind,
         name,
-        _said(reading, where, layer, head, found),
+        _said(reading, part, layer, head, found),
         _provenance(
-            _model(reading), f'"{reading.sentence}"', f"{where}, layer {layer}, head {head}", by
+            _model(reading), f'"{reading.sentence}"', f"{part}, layer {layer}, head {head}", by
         ),
         chosen,
         page=_page(reading, state),
@@ -134,35 +134,35 @@ def _excerpt(tokens: Any) -> str:
 
 
 def _head_of(
-    reading: Reading, where: str, layer: int | None, head: int | None, word: str | int | None
+    reading: Reading, part: str, layer: int | None, head: int | None, word: str | int | None
 ) -> tuple[int, int, int | None]:
     """The head asked for or the most telling one, and the word that stands out."""
-    if where == "encoder" and (layer is None or head is None):
+    if part == "encoder" and (layer is None or head is None):
         told = reading.telling(word, layer, head)
         return told.look.layer, told.look.head, told.place
     if layer is None or head is None:
         raise ArgumentError(
-            f"a picture of {where!r} needs a layer and a head: say layer=1, head=1, for instance."
+            f"a picture of {part!r} needs a layer and a head: say layer=0, head=0, for instance."
         )
-    words = reading.sides(where)[0].words
+    words = reading.sides(part)[0].words
     return layer, head, None if word is None else place_of(words, word)
 
 
-def _chosen(reading: Reading, where: str, by: str, place: int | None) -> tuple[int, ...]:
+def _chosen(reading: Reading, part: str, by: str, place: int | None) -> tuple[int, ...]:
     if place is None:
         return ()
-    side = reading.sides(where)[0]
+    side = reading.sides(part)[0]
     if by == "words":
         return (place,)
     return tuple(t for t, word in enumerate(side.word_of_token) if word == place)
 
 
-def _said(reading: Reading, where: str, layer: int, head: int, place: int | None) -> str:
+def _said(reading: Reading, part: str, layer: int, head: int, place: int | None) -> str:
     """What the chosen word looks at most, in one sentence."""
     if place is None:
         return ""
-    queries, keys = reading.sides(where)
-    row = reading.weights(where, layer=layer, head=head)[place]
+    queries, keys = reading.sides(part)
+    row = reading.weights(part, layer=layer, head=head)[place]
     best = int(row.argmax())
     return f"{queries.words[place]} looks at {keys.words[best]}: {100 * row[best]:.0f} %."
 

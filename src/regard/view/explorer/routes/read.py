@@ -12,7 +12,7 @@ from starlette.routing import Route
 from regard.errors import ArgumentError
 from regard.inputs.subwords import Side
 from regard.transformer.layers import Array
-from regard.transformer.naming import PLACES
+from regard.transformer.naming import PARTS
 from regard.transformer.reading import CAUTION, Reading
 from regard.view.explorer.context import Context, Fields, numbers
 from regard.view.explorer.work import Stop
@@ -20,7 +20,7 @@ from regard.view.explorer.work import Stop
 TITLES = {
     "encoder": ("encoder", "English looks at English"),
     "decoder": ("decoder", "French looks at the French before it"),
-    "across": ("across", "French looks at English"),
+    "cross": ("cross", "French looks at English"),
 }
 THUMBNAIL = 24  # cells on a side of a head's small picture
 
@@ -54,7 +54,7 @@ def routes(context: Context) -> list[Route]:
 
 def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
     """A reading as the page takes it (the shape is written down in static/api.js)."""
-    parts = ("encoder",) if quick else PLACES
+    parts = ("encoder",) if quick else PARTS
     told = reading.telling()
     place = [k for k, word in enumerate(reading.words) if word == told.look.other]
     row = reading.weights(layer=told.look.layer, head=told.look.head)[told.place]
@@ -83,11 +83,11 @@ def table(reading: Reading, fields: Fields) -> Array:
     if show == "all":
         return reading.average(part).tokens_qk
     if not isinstance(layer, int):
-        raise ArgumentError(f"layer needs a whole number from 1, but it is {layer!r}.")
+        raise ArgumentError(f"layer needs a whole number from 0, but it is {layer!r}.")
     if show == "layer":
         return reading.average(part, layer).tokens_qk
     if not isinstance(head, int):
-        raise ArgumentError(f"head needs a whole number from 1, but it is {head!r}.")
+        raise ArgumentError(f"head needs a whole number from 0, but it is {head!r}.")
     return reading.weights(part, layer=layer, head=head, by="tokens")
 
 
@@ -105,25 +105,25 @@ def small(weights_lhqk: Array, most: int) -> Array:
     return weights_lhqk
 
 
-def _part(reading: Reading, where: str) -> dict[str, Any]:
-    queries, keys = reading.sides(where)
-    sizes, roles = reading.model.config, reading.model.roles.of(where)
-    title, about = TITLES[where]
+def _part(reading: Reading, part: str) -> dict[str, Any]:
+    queries, keys = reading.sides(part)
+    sizes, roles = reading.model.config, reading.model.roles.of(part)
+    title, about = TITLES[part]
     language = {id(reading.source): "English", id(reading.target): "French"}
     return {
-        "name": where,
+        "name": part,
         "title": title,
         "about": about,
         "layers": sizes.layers,
         "heads": sizes.heads,
-        "causal": where == "decoder",
+        "causal": part == "decoder",
         "query": _side(queries, language[id(queries)]),
         "key": _side(keys, language[id(keys)]),
         "roles": [
-            [_role(roles.get((layer, head))) for head in range(1, sizes.heads + 1)]
-            for layer in range(1, sizes.layers + 1)
+            [_role(roles.get((layer, head))) for head in range(sizes.heads)]
+            for layer in range(sizes.layers)
         ],
-        "ways": ["head", "layer", "all", *(() if where == "across" else ("rollout",))],
+        "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
         "thumbnail": [
             min(THUMBNAIL, len(queries.tokens)),
             min(THUMBNAIL, len(keys.tokens)),

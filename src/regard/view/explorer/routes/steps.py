@@ -40,5 +40,5 @@ def _number(fields: Fields, name: str) -> int | None:
     if number is None:
         return None
     if not isinstance(number, int) or isinstance(number, bool):
-        raise ArgumentError(f"{name} needs a whole number from 1, but it is {number!r}.")
+        raise ArgumentError(f"{name} needs a whole number from 0, but it is {number!r}.")
     return number

@@ -27,7 +27,7 @@
 //        sparse: { rows, columns, starts: Uint32Array(rows + 1), keys: Uint16Array or Uint32Array, weights: Float32Array,
 //                  rest: Float32Array(rows) }: row q has keys[starts[q] .. starts[q + 1]], the largest first; rest[q] is what
 //                  all other keys of the row have together. Tables are read through weights.js alone.
-// Layers and heads count from 1; places of words and tokens from 0. Errors are Error objects whose message is a sentence.
+// Layers and heads, words and tokens all count from 0. Errors are Error objects whose message is a sentence.
 
 export async function servedSource() {
   const page = await (await fetch("/api/page")).json();

@@ -5,7 +5,7 @@
 //   title, about, note, queries: [names of rows], keys: [names of columns], causal, scale (null: 1 / sqrt(d)),
 //   position: whether there is one to leave out; example: what a document claims (see steps_data.told); of a model's
 //   head also part, layer, head, layers, heads;
-//   matrices: { x, memory (attention across: the vectors that answer), w_query, w_key, w_value; or query, key, value as
+//   matrices: { x, memory (cross-attention: the vectors that answer), w_query, w_key, w_value; or query, key, value as
 //               given; mask (added to the scaled scores) } }
 // Matrix { rows, columns, values: Float64Array }
 // Switches { divide: true, temperature: 1, causal: null (as given) }

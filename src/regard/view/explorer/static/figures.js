@@ -8,7 +8,7 @@ const LOOKS = ["query (looks)", "key (is looked at)"];
 export function readFigure(view) {
   const { grid, choice, part, reading, state, source } = view;
   if (!grid) return null;
-  const role = choice.show === "head" && part.roles ? part.roles[choice.layer - 1][choice.head - 1] : "";
+  const role = choice.show === "head" && part.roles ? part.roles[choice.layer][choice.head] : "";
   const by = state.get("by", "words");
   const name = nameOf(choice);
   const chosen = view.chosen ? view.chosen.queries : [];

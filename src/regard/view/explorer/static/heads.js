@@ -31,7 +31,7 @@ function partBox(part, choose, look) {
   const says = element("p", { class: "role", "aria-hidden": "true" }, part.about);
   const buttons = [];
   const headButton = (layer, head) => {
-    const role = part.roles ? part.roles[layer - 1][head - 1] : "";
+    const role = part.roles ? part.roles[layer][head] : "";
     const title = `layer ${layer}, head ${head}${role ? `: ${role}` : ""}`;
     const button = element("button", {
       type: "button", title, "aria-label": `${part.title}, ${title}`, "data-role": role, tabindex: buttons.length ? "-1" : "0",
@@ -44,11 +44,11 @@ function partBox(part, choose, look) {
     buttons.push(button);
     return button;
   };
-  const count = (most) => Array.from({ length: most }, (_, at) => at + 1);
-  const rows = count(part.layers).map((layer) =>
+  const numbers = (total) => [...Array(total).keys()];
+  const rows = numbers(part.layers).map((layer) =>
     element("div", { class: "layer", role: "group", "aria-label": `layer ${layer}` },
       element("span", { class: "number", "aria-hidden": "true" }, layer),
-      count(part.heads).map((head) => headButton(layer, head))));
+      numbers(part.heads).map((head) => headButton(layer, head))));
   // One canvas for all: a browser tends every canvas in every frame.
   const canvas = element("canvas", { "aria-hidden": "true" });
   const small = part.heads > WIDE ? { "--thumb": "1.7rem", "--across": String(part.heads) } : {};
@@ -67,7 +67,7 @@ function markHead({ part, buttons, root }, choice) {
   const here = part.name === choice.part;
   root.classList.toggle("current", here);
   buttons.forEach((button, at) => {
-    const [layer, head] = [Math.floor(at / part.heads) + 1, (at % part.heads) + 1];
+    const [layer, head] = [Math.floor(at / part.heads), at % part.heads];
     const among = choice.show === "layer" || (choice.show === "head" && head === choice.head);
     if (here && layer === choice.layer && among) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");

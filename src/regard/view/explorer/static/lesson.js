@@ -100,7 +100,7 @@ const COMPUTED_ROWS = { scores: "row", shares: "true", sum: "weights", division:
 export function lessonFigure({ page, facts, answered }, source) {
   if (!facts || !(answered || page.name === "habit")) return null;
   const row = facts[COMPUTED_ROWS[page.name]];
-  const head = facts.head && `Layer ${facts.layer}, head ${facts.head}`;
+  const head = facts.head === undefined ? null : `Layer ${facts.layer}, head ${facts.head}`;
   const sentence = facts.sentence || facts.words.join(" ");
   return {
     name: `${page.title} ${sentence}`, kind: head ? "lines" : "heatmap", title: head || page.title, caption: page.title,

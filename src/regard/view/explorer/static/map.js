@@ -1,6 +1,6 @@
 // The Map view: all weights of a head at once, down to single ones, whatever the length of the text.
 //
-// Fields of the address: file, layer, head (places from 0), rows and columns ("from-to"), row (the query pinned);
+// Fields of the address: file, layer, head, rows and columns ("from-to"), row (the query pinned);
 // without a file, sentence and part as in the Read view.
 
 import { element, frames, labelled, problem, replace, say } from "./dom.js";
@@ -53,7 +53,7 @@ async function openMap(view) {
   if (!view.map || file !== view.file) [view.map, view.file, view.base] = [await maps.open(file), file, null];
   const { about } = view.map;
   const first = about.first || { layer: 0, head: 0 };
-  const within = (name, most) => Math.min(most, Math.max(0, Math.round(state.number(maps.names.length ? name : `map${name}`, first[name]))));
+  const within = (name, most) => Math.min(most, Math.max(0, Math.round(state.number(name, first[name]))));
   view.layer = about.layers[within("layer", about.layers.length - 1)];
   const choice = { layer: about.layers.indexOf(view.layer), head: within("head", view.layer.heads.length - 1) };
   if (JSON.stringify(choice) !== JSON.stringify(view.choice)) [view.choice, view.base, view.patches] = [choice, null, []];
@@ -67,7 +67,7 @@ async function openMap(view) {
 
 function drawMapControls(view) {
   const { maps, map, choice, layer } = view;
-  const change = (name) => (event) => view.state.set({ [maps.names.length ? name : `map${name}`]: event.target.value, row: null });
+  const change = (name) => (event) => view.state.set({ [name]: event.target.value, row: null });
   const select = (label, names, chosen, name) => (names.length < 2 ? null : labelled(label,
     element("select", { on: { change: change(name) } }, names.map((text, at) => element("option", { value: at, selected: at === chosen }, text)))));
   const button = (text, title, act) => element("button", { type: "button", class: "button", title, "aria-label": title, on: { click: act } }, text);

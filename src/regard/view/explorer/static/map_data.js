@@ -9,13 +9,15 @@
 //                              better: whether asking thoroughly gives more }. It may cover more than asked.
 // row(choice, query)         { query, keys: [places], weights } the keys that a query looks at most
 // text(layer, side, from, to)  [tokens] of "query" or "key", [] where there are none
-// choice is { layer, head }, both places from 0.
+// choice is { layer, head }, both from 0.
+
+import { FIRST_SENTENCE } from "./read_parts.js";
 
 export async function mapsOf(source, state) {
   const files = source.page.files || [];
   if (files.length) return { names: files, open: (place) => servedMap(source, place) };
   if (source.held && source.held.map) return { names: [source.held.map.about.name], open: async () => keptMap(source) };
-  const reading = await source.reading(state.get("sentence", "A dog ate the food because it was hungry."), {});
+  const reading = await source.reading(state.get("sentence", FIRST_SENTENCE), {});
   const part = reading.parts.find((one) => one.name === state.get("part")) || reading.parts[0];
   return { names: [], open: async () => readingMap(source, reading, part) };
 }
@@ -70,12 +72,12 @@ function keptMap(source) {
 function readingMap(source, reading, part) {
   const [asks, answers] = [part.query.tokens, part.key.tokens];
   const layers = Array.from({ length: part.layers }, (_, layer) => ({
-    name: `layer ${layer + 1}`, heads: Array.from({ length: part.heads }, (_, head) => `${head + 1}`),
+    name: `layer ${layer}`, heads: Array.from({ length: part.heads }, (_, head) => `${head}`),
     queries: asks.length, keys: answers.length, facts: ["received", "entropy", "top_keys"], fine: true, text: true,
   }));
-  const table = async ({ layer, head }) => everyWeight(await source.weights(reading, { part: part.name, show: "head", layer: layer + 1, head: head + 1 }));
+  const table = async ({ layer, head }) => everyWeight(await source.weights(reading, { part: part.name, show: "head", layer, head }));
   return {
-    about: { name: reading.sentence, notes: [], layers, first: reading.telling && reading.telling.part === part.name ? { layer: reading.telling.layer - 1, head: reading.telling.head - 1 } : null },
+    about: { name: reading.sentence, notes: [], layers, first: reading.telling && reading.telling.part === part.name ? reading.telling : null },
     async region(choice) {
       const { values, rows, columns } = await table(choice);
       const [received, entropy] = [new Float32Array(columns), new Float32Array(rows)];

@@ -4,7 +4,7 @@
 // tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen places, "1-3.7"; "-" is none).
 
 import { element, problem, replace, say } from "./dom.js";
-import { headline } from "./read_parts.js";
+import { FIRST_SENTENCE, headline } from "./read_parts.js";
 import { choiceOf, handlersFor, isTelling, pinnedOf } from "./read_choice.js";
 import { drawControls } from "./read_controls.js";
 import { gridOf } from "./weights.js";
@@ -16,7 +16,6 @@ import { weightsTable } from "./table.js";
 import { keepable } from "./keep.js";
 import { readFigure } from "./figures.js";
 
-const FIRST_SENTENCE = "A dog ate the food because it was hungry.";
 const LINGER = { come: 60, go: 120 }; // milliseconds over a small picture before the large one follows
 
 export async function showRead(root, state, source) {

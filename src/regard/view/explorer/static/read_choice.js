@@ -4,12 +4,12 @@ import { readPlaces, writePlaces } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at goes before both.
 export function choiceOf({ state, reading, peek }) {
-  const told = reading.telling || { part: reading.parts[0].name, layer: 1, head: 1 };
+  const told = reading.telling || { part: reading.parts[0].name, layer: 0, head: 0 };
   const named = peek ? peek.part : state.get("part", told.part);
   const part = reading.parts.find((one) => one.name === named) || reading.parts[0];
   if (peek) return { part: part.name, show: "head", layer: peek.layer, head: peek.head };
-  const first = part.name === told.part ? told : { layer: 1, head: 1 };
-  const within = (name, most) => Math.min(most, Math.max(1, Math.round(state.number(name, first[name]))));
+  const first = part.name === told.part ? told : { layer: 0, head: 0 };
+  const within = (name, total) => Math.min(total - 1, Math.max(0, Math.round(state.number(name, first[name]))));
   const show = state.get("show", "head");
   return {
     part: part.name, show: part.ways.includes(show) ? show : "head",

@@ -26,7 +26,7 @@ export function drawControls(view) {
 }
 
 function drawTitle({ state, source, reading, part, choice: shown, title }) {
-  const role = shown.show === "head" && part.roles ? part.roles[shown.layer - 1][shown.head - 1] : "";
+  const role = shown.show === "head" && part.roles ? part.roles[shown.layer][shown.head] : "";
   const toSteps = () => state.go("steps", {
     sentence: reading.sentence, part: part.name, layer: shown.layer, head: shown.head, from: null, cell: null,
   });

@@ -3,9 +3,10 @@
 import { element, problem, replace } from "./dom.js";
 import { translationLine } from "./french.js";
 
+export const FIRST_SENTENCE = "A dog ate the food because it was hungry"; // of every view, as of the command
 const SENTENCES = [
-  ["it was hungry", "A dog ate the food because it was hungry."],
-  ["it was delicious", "A dog ate the food because it was delicious."],
+  ["it was hungry", FIRST_SENTENCE],
+  ["it was delicious", "A dog ate the food because it was delicious"],
   ["the cat sat", "The cat sat on the mat."],
   ["I am good", "I am good."],
   ["the book that he wanted", "She gave her brother the book that he wanted."],

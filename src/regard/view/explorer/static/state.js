@@ -1,10 +1,10 @@
-// The state of the page is its address: #read?sentence=I+am+good&part=encoder&layer=4&head=7
+// The state of the page is its address: #read?sentence=I+am+good&part=encoder&layer=3&head=6
 //
 // state.view                    which view: read, steps, map, learn
 // state.get(name, otherwise)    a value as text;  state.number(name, otherwise) as a number
-// state.set({ layer: 4 })       changes the address in place; null takes a name out
+// state.set({ layer: 3 })       changes the address in place; null takes a name out
 // state.set({...}, true)        as a step that going back undoes
-// state.go("steps", { layer: 4 })   another view (a step); what is not named is kept
+// state.go("steps", { layer: 3 })   another view (a step); what is not named is kept
 // state.follow(f)               f(state) after every change within the view; forgotten when the view changes
 //
 // Values that equal their default need not be in the address: set them to null.

@@ -9,7 +9,8 @@ import { BETWEEN_WORDS, attendSteps } from "./attend.js";
 import { isLarge, matrixTable } from "./matrix.js";
 import { nameLabels } from "./why.js";
 import { editOwn, ownInputs } from "./own.js";
-import { FIRST_READ, drawOrigin, drawSwitches, switchesOf, temperatureOf } from "./steps_origin.js";
+import { FIRST_SENTENCE } from "./read_parts.js";
+import { drawOrigin, drawSwitches, switchesOf, temperatureOf } from "./steps_origin.js";
 import { litAs, markCells, pickCell } from "./steps_cell.js";
 import { claimsOf, formulaOf, meaningOf } from "./steps_told.js";
 import { keepable } from "./keep.js";
@@ -33,7 +34,7 @@ export async function showSteps(root, state, source) {
   const recolour = () => { if (view.now) { drawFlow(view); markCells(view); } };
   window.addEventListener("colours", recolour);
   state.follow(() => compute(view));
-  keepable(() => stepsFigure(view, state.get("cell", "weights").split(".")[0], state.get("sentence", FIRST_READ)));
+  keepable(() => stepsFigure(view, state.get("cell", "weights").split(".")[0], state.get("sentence", FIRST_SENTENCE)));
   await compute(view);
   return () => window.removeEventListener("colours", recolour);
 }
@@ -67,7 +68,7 @@ function inputsFor({ state, source }, more = {}) {
   if (from) return source.steps({ example: from });
   const named = ["layer", "head"].filter((name) => state.get(name)).map((name) => [name, state.number(name)]);
   const part = state.get("part", "encoder");
-  return source.steps({ sentence: state.get("sentence", FIRST_READ), part, ...Object.fromEntries(named), ...more });
+  return source.steps({ sentence: state.get("sentence", FIRST_SENTENCE), part, ...Object.fromEntries(named), ...more });
 }
 
 function drawFlow(view) {

@@ -2,11 +2,10 @@
 
 import { choice, element, labelled, replace } from "./dom.js";
 import { ownTools } from "./own.js";
+import { FIRST_SENTENCE } from "./read_parts.js";
 
 const DOCUMENTS = [["robots", "robots"], ["good", "I am good"], ["cat", "cat"]];
 const AS_GIVEN = { divide: null, causal: null, position: null, heat: null };
-
-export const FIRST_READ = "A dog ate the food because it was hungry.";
 
 export function switchesOf(state) {
   return Object.keys(AS_GIVEN).map((name) => state.get(name));
@@ -40,7 +39,7 @@ export function drawOrigin({ state, source, origin, inputs }) {
 function titleOf(state, source, inputs) {
   if (state.get("from") === "own") return inputs.queries.join(" ");
   if (inputs.example) return inputs.example.sentence;
-  return state.get("sentence", source.live ? FIRST_READ : inputs.title);
+  return state.get("sentence", source.live ? FIRST_SENTENCE : inputs.title);
 }
 
 function headPicker(state, inputs) {
@@ -48,9 +47,9 @@ function headPicker(state, inputs) {
   const pick = (name, values) => labelled(name, element("select", {
     on: { change: (event) => state.set({ ...now, [name]: event.target.value, cell: null }, true) },
   }, values.map((value) => element("option", { value, selected: value === inputs[name] }, value))));
-  const count = (most) => Array.from({ length: most }, (_, at) => at + 1);
+  const numbers = (total) => [...Array(total).keys()];
   return element("div", { class: "controls" },
-    pick("part", ["encoder", "decoder", "across"]), pick("layer", count(inputs.layers)), pick("head", count(inputs.heads)),
+    pick("part", ["encoder", "decoder", "cross"]), pick("layer", numbers(inputs.layers)), pick("head", numbers(inputs.heads)),
     inputs.about && element("span", { class: "quiet" }, inputs.about),
     element("button", { type: "button", class: "link quiet", on: { click: () => state.go("read") } }, "← all heads"));
 }

@@ -38,9 +38,9 @@ const MEANINGS = {
 
 export function meaningOf(steps, name) {
   const { layer } = steps.inputs;
-  if (name !== "x" || !layer) return MEANINGS[name];
-  const before = layer === 2 ? "The layer before" : `The ${layer - 1} layers before`;
-  return `${MEANINGS.x} ${layer === 1 ? "Embedding and position make" : `${before} made`} it; here it is normalised.`;
+  if (name !== "x" || layer === undefined) return MEANINGS[name];
+  const before = layer === 1 ? "The layer before" : `The ${layer} layers before`;
+  return `${MEANINGS.x} ${layer === 0 ? "Embedding and position make" : `${before} made`} it; here it is normalised.`;
 }
 
 export function rowTold(steps, row) {

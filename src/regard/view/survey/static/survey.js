@@ -67,7 +67,7 @@ function heading() {
 function measureChoice(now) {
   return element("div", { class: "survey-measure" },
     choice("Measure", measures.map((name) => [name, measureName(name)]), now.measure, (name) => choose(name, now.head)),
-    element("p", { class: "quiet small" }, `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. Rows are layers, columns are heads.`));
+    element("p", { class: "quiet small" }, `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. Rows are layers, columns are heads; both count from 0.`));
 }
 
 function capital(text) {

@@ -8,8 +8,8 @@ export function measureName(name) {
 }
 
 export function headName(head, parts) {
-  const where = parts && parts.length > 1 ? `${head.part}, ` : "";
-  return `${where}layer ${head.layer}, head ${head.head}`;
+  const part = parts && parts.length > 1 ? `${head.part}, ` : "";
+  return `${part}layer ${head.layer}, head ${head.head}`;
 }
 
 // Shares as percentages, entropy in nats.
