@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Debian's browser, where it may be installed; the tests of the page run in it.
 CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
 # Tests that run beside all others, about as long as they: a machine has two cores.
-BESIDE := $(addprefix tests/,cli survey view)
+BESIDE := $(addprefix tests/,cli corpus view)
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
@@ -56,7 +56,7 @@ lint: $(VENV)/test.stamp ## format and mend what can be mended
 	$(BIN)/mypy
 
 readme: $(VENV)/test.stamp ## write the made parts of the README anew
-	@$(BIN)/python docs/refresh.py
+	@$(BIN)/python tools/refresh_docs.py
 
 bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes benchmarks/results/
 	$(BIN)/python benchmarks/bench_attention.py
@@ -65,7 +65,7 @@ bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes ben
 	$(BIN)/python benchmarks/bench_page.py
 	$(BIN)/python benchmarks/bench_survey.py
 	$(BIN)/python benchmarks/bench_ring.py
-	$(BIN)/python docs/scale.py --write
+	$(BIN)/python tools/scale.py --write
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

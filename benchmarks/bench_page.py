@@ -20,10 +20,10 @@ from machine import write
 from page_clocks import WATCH, served, timed_change, timed_patch
 
 import regard
-from regard.self_attention.steps import softmax
-from regard.view.explorer.hold_reading import Tables, hold_tables
-from regard.view.explorer.offline import page_of, static_text
-from regard.view.explorer.packed import Packed
+from regard.textbook.steps import softmax
+from regard.view.page.blobs import Packed
+from regard.view.page.embed import Tables, hold_tables
+from regard.view.page.single_file import page_of, static_text
 
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update",

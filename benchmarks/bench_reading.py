@@ -85,11 +85,10 @@ def time_regard(folder: Path | None) -> list[float]:
 
 def time_torch(folder: Path | None) -> list[float]:
     """The same parameters, the same beams, in PyTorch."""
-    from regard.transformer.assemble import SHIPPED
-    from regard.transformer.parameters import TOKENS, load_parameters
-    from regard.transformer.train.module import to_torch
-    from regard.transformer.train.tokens import load_tokens
-    from regard.transformer.train.translate import Translator
+    from regard.transformer.checkpoint import SHIPPED, TOKENS, load_parameters
+    from regard.transformer.train.subwords import load_tokens
+    from regard.transformer.train.torch_decoding import Translator
+    from regard.transformer.train.torch_model import to_torch
 
     place = folder or SHIPPED
     config, parameters = load_parameters(place)

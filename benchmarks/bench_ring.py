@@ -128,7 +128,7 @@ class Rank:
 
     def around(self) -> dict[str, Any]:
         """The map of a sequence by way of the ring even where it would fit, on one core or two."""
-        from regard.self_attention.backends.ring import gathered
+        from regard.engine.ring import passes as gathered
 
         before, gathered.GATHERED_BYTES = gathered.GATHERED_BYTES, -1
         alone, both = self.dist.new_group([0]), self.dist.group.WORLD
@@ -165,8 +165,8 @@ class Rank:
         """A large array to the other rank, and its like back."""
         import numpy as np
 
-        from regard.self_attention.backends.ring.post import Post
-        from regard.self_attention.backends.ring.session import watch_of
+        from regard.engine.ring.agreement import watch_of
+        from regard.engine.ring.transport import Post
 
         post = Post(self.dist.group.WORLD, watch_of(self.dist.group.WORLD, 60))
         other, array = 1 - self.rank, np.zeros(SENT, np.float32)

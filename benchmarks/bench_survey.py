@@ -75,7 +75,7 @@ def _figures(
 
 
 def _scale(local: dict[str, Any], cores: dict[str, Any]) -> dict[str, float]:
-    """What docs/scale.py computes with."""
+    """What tools/scale.py computes with."""
     driver = local["driver"]
     return {
         "documents_a_second": cores["worker"],
@@ -88,13 +88,13 @@ def _scale(local: dict[str, Any], cores: dict[str, Any]) -> dict[str, float]:
 
 def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
     """What one driver spends on a document, whoever does the work: seconds of each part."""
-    from regard.survey.choice import Choice
-    from regard.survey.corpus import documents
-    from regard.survey.observers import ModelPlace
-    from regard.survey.shards import DOCUMENTS, HEADS, SUMS, Shard, Shards
-    from regard.survey.sources import find_sources
-    from regard.survey.totals import Totals, total
-    from regard.survey.windows import bands_within
+    from regard.corpus.batching import Choice
+    from regard.corpus.models import ModelPlace
+    from regard.corpus.readers import documents
+    from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shard, Shards
+    from regard.corpus.sources import find_sources
+    from regard.corpus.totals import Totals, total
+    from regard.corpus.windows import bands_within
 
     held, times = Shards(out), {}
     parts = sorted(held.finished())
@@ -156,13 +156,13 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     import torch
     from survey_peer import eager_statistics, pegasus
 
-    from regard.survey.choice import Choice
-    from regard.survey.corpus import documents
-    from regard.survey.observers import EncoderObserver, ModelPlace
-    from regard.survey.shards import packed
-    from regard.survey.sources import find_sources
-    from regard.survey.windows import bands_within
-    from regard.survey.work import Work
+    from regard.corpus.batch_job import Work
+    from regard.corpus.batching import Choice
+    from regard.corpus.models import EncoderObserver, ModelPlace
+    from regard.corpus.readers import documents
+    from regard.corpus.shards import packed
+    from regard.corpus.sources import find_sources
+    from regard.corpus.windows import bands_within
 
     torch.set_num_threads(1)
     place = ModelPlace()

@@ -10,9 +10,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.check.operator import run_suite
-from regard.self_attention.observe import observe
-from regard.self_attention.steps import attend
+from regard.checker.operator_suite import run_suite
+from regard.engine.observe import observe
+from regard.textbook.steps import attend
 
 PAGE = Path(__file__).parent.parent / "docs" / "conformance.md"
 BACKENDS = {"math": SDPBackend.MATH, "flash": SDPBackend.FLASH_ATTENTION}

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 
 import regard
-from regard.self_attention.backends.device.call import call
-from regard.self_attention.backends.device.chunks import find_in_chunks
-from regard.self_attention.backends.device.observe import NOTHING, observation
-from regard.self_attention.tiles.rows import Wanted
+from regard.engine.gpu.call import call
+from regard.engine.gpu.dispatch import NOTHING, observation
+from regard.engine.gpu.torch_path import find_in_chunks
+from regard.engine.tiles.rows import Wanted
 
 HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8
 FACTS = {"top": 0, "map": MAP, "profile": False, "causal": True}

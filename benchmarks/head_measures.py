@@ -10,9 +10,9 @@ import numpy as np
 from contrast import Contrast, Item, forms
 from numpy.typing import NDArray
 
+from regard.text.english import content_before
+from regard.transformer.highlight import surest
 from regard.transformer.reading import Reading
-from regard.transformer.telling import surest
-from regard.transformer.words import content_before
 
 Array = NDArray[Any]
 Head = tuple[int, int]

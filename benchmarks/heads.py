@@ -35,12 +35,11 @@ from head_measures import (
     usual_shares,
 )
 
-from regard.transformer.assemble import SHIPPED, load_model
+from regard.transformer.checkpoint import SHIPPED, load_model
 from regard.transformer.model import Transformer
-from regard.transformer.naming import PARTS
 from regard.transformer.reader import read, read_all
 from regard.transformer.reading import Reading
-from regard.transformer.roles import HEADS
+from regard.transformer.roles import HEADS, PARTS
 
 SEED_SENTENCES = (
     "A dog ate the food because it was hungry",

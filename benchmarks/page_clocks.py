@@ -83,8 +83,8 @@ def served(*files: Path) -> Iterator[str]:
     """The address of regard's own server, without a trailing slash."""
     import uvicorn
 
-    from regard.view.explorer.context import Context
-    from regard.view.explorer.server import address, app, bind
+    from regard.view.page.jobs import Context
+    from regard.view.page.server import address, app, bind
 
     with bind() as bound:
         port = bound.getsockname()[1]

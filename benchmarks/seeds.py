@@ -13,7 +13,7 @@ from typing import Any
 
 from machine import write
 
-from regard.transformer.assemble import SHIPPED
+from regard.transformer.checkpoint import SHIPPED
 
 ROLES = ("previous", "next", "same", "first", "end")
 

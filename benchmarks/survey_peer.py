@@ -17,8 +17,8 @@ from torch.nn import functional
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from regard.self_attention.heads import BANDS
-from regard.survey.windows import COMPARED, MOST, NAMES
+from regard.corpus.windows import COMPARED, MOST, NAMES
+from regard.heads.measures import BANDS
 from regard.transformer.model import Transformer
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-COMPILE = Path(__file__).parent / "self_attention" / "backends" / "compile_worker.py"
+COMPILE = Path(__file__).parent / "helpers" / "compile_worker.py"
 
 # Triton reads it when it is first imported, which the doctests of src do before any test.
 os.environ.setdefault("TRITON_INTERPRET", "1")

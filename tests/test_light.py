@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import regard
 
 HEAVY = ("torch", "rich", "typer", "sentencepiece", "safetensors", "matplotlib", "transformers")
 
@@ -22,28 +25,10 @@ def test_nothing_heavy_is_imported(use):
     assert fresh(code) == "[]"
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        "import regard",
-        "import regard.self_attention",
-        "from regard.self_attention.steps import Steps",
-        "from regard.self_attention import observe",
-        "import regard.errors",
-        "import regard.cli",
-        "from regard import self_attention",
-        "import regard.view.terminal",
-    ],
-)
-def test_the_function_wins_over_the_folder_of_its_name(first):
-    code = (
-        f"{first}\n"
-        "import regard, regard.self_attention.explain.why, regard.self_attention.backends\n"
-        "from regard.self_attention.steps import Steps\n"
-        "found = regard.self_attention([[1.0]], [[1.0]], [[1.0]], [[1.0]])\n"
-        "print(type(found) is Steps is regard.Steps)"
-    )
-    assert fresh(code) == "True"
+@pytest.mark.parametrize("name", regard.__all__)
+def test_no_folder_or_file_has_the_name_of_a_public_function(name):
+    top = {path.stem for path in Path(regard.__file__).parent.iterdir()}
+    assert name not in top
 
 
 def test_help_imports_nothing_heavy():

@@ -12,7 +12,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def load_refresh():
-    spec = importlib.util.spec_from_file_location("refresh", ROOT / "docs" / "refresh.py")
+    spec = importlib.util.spec_from_file_location("refresh", ROOT / "tools" / "refresh_docs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

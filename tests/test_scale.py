@@ -6,9 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
-
 import scale
 from scale_model import Rank, Survey, fewest_tokens, ring
 
@@ -40,7 +37,7 @@ def test_the_bytes_are_those_that_were_sent(point):
 def test_the_page_holds_the_tables_of_the_script(name):
     table = scale.tables({})[name]
     assert f"<!-- {name} -->\n{table}\n<!-- /{name} -->" in scale.PAGE.read_text(), (
-        "run python docs/scale.py --write"
+        "run python tools/scale.py --write"
     )
 
 

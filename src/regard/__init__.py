@@ -9,27 +9,22 @@ weights[yes, no] = e^0.000 / (e^0.707 + e^0.000) = 1.000 / 3.028 = 0.330
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# A folder and a function share a name, three times. Importing the folder binds the name to it once
-# and for all, so the functions, bound below, stay.
-import regard.check
-import regard.self_attention
-import regard.survey
-from regard.self_attention.merge import merge
-from regard.self_attention.observation import Observation
-from regard.self_attention.observe import observe, observe_from_logsumexp
-from regard.self_attention.steps import Steps, self_attention
-from regard.self_attention.stream import attention
+from regard.engine.attention import attention
+from regard.engine.merge import merge
+from regard.engine.observation import Observation
+from regard.engine.observe import observe, observe_from_logsumexp
+from regard.textbook.steps import Steps, self_attention
 
 if TYPE_CHECKING:
-    import regard.distributed
-    from regard.check.function import check
-    from regard.models.loading import load
-    from regard.models.seen import Seen
-    from regard.models.watch import watch
-    from regard.survey.function import survey
-    from regard.transformer.assemble import load_model
+    from regard import distributed as distributed
+    from regard.checker.check import check
+    from regard.corpus.survey import survey
+    from regard.transformer.checkpoint import load_model
     from regard.transformer.model import Transformer
     from regard.transformer.reader import read
+    from regard.watcher.seen import Seen
+    from regard.watcher.watch import watch
+    from regard.watcher.watched_file import load
 
 __version__ = "0.1.0"
 
@@ -52,20 +47,15 @@ __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
 ]
 
 _LATER = {
-    "check": "regard.check.function",
-    "load": "regard.models.loading",
+    "check": "regard.checker.check",
+    "load": "regard.watcher.watched_file",
     "read": "regard.transformer.reader",
-    "load_model": "regard.transformer.assemble",
-    "survey": "regard.survey.function",
+    "load_model": "regard.transformer.checkpoint",
+    "survey": "regard.corpus.survey",
     "Transformer": "regard.transformer.model",
-    "watch": "regard.models.watch",
-    "Seen": "regard.models.seen",
+    "watch": "regard.watcher.watch",
+    "Seen": "regard.watcher.seen",
 }
-
-
-if not TYPE_CHECKING:
-    # From here on these are the functions, imported when they are first asked for.
-    del regard.check, regard.survey
 
 
 def __getattr__(name: str) -> Any:

@@ -22,9 +22,9 @@ from regard.errors import BackendError
 if find_spec("torch") is None:
     raise BackendError("regard.distributed needs torch: pip install 'regard[models]'.")
 
-from regard.self_attention.backends.ring.layout import positions
-from regard.self_attention.backends.ring.observation import RankObservation
-from regard.self_attention.backends.ring.observe import observe
-from regard.self_attention.backends.ring.session import cut
+from regard.engine.ring.agreement import cut
+from regard.engine.ring.rank_observation import RankObservation
+from regard.engine.ring.ring_observe import observe
+from regard.engine.ring.token_layout import positions
 
 __all__ = ["RankObservation", "cut", "observe", "positions"]

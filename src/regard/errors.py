@@ -1,4 +1,9 @@
-"""What can go wrong for a reader, said in one sentence: what was needed, what came, what next."""
+"""Exceptions and the one sentence form of their messages.
+
+What was needed, what came, what to do next.
+"""
+
+from typing import Any
 
 
 class RegardError(Exception):
@@ -27,3 +32,40 @@ class BackendError(RegardError, RuntimeError):
 
 class RankError(RegardError, RuntimeError):
     """A rank that others wait for is gone, late or has failed."""
+
+
+def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
+    """Raise a ShapeError unless the array has these axes, with these sizes where given.
+
+    A leading '...' stands for any number of axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expect("key", np.zeros((8, 5, 64)), "h_kv k d", d=64)
+    >>> expect("key", np.zeros((8, 5, 32)), "h_kv k d", d=64)
+    Traceback (most recent call last):
+    regard.errors.ShapeError: key needs axes (h_kv, k, d=64), but its shape is (8, 5, 32): d is 32.
+    """
+    letters = axes.split()
+    free = letters[0] == "..."
+    named = letters[1:] if free else letters
+    shape = tuple(array.shape)
+    tail = shape[len(shape) - len(named) :]
+    if len(shape) < len(named) or (not free and len(shape) != len(named)):
+        what = f"it has {count(len(shape), 'axis', 'axes')}"
+    else:
+        pairs = zip(named, tail, strict=True)
+        what = ", ".join([f"{x} is {n}" for x, n in pairs if sizes.get(x, n) != n])
+    if what:
+        wanted = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in letters)
+        raise ShapeError(f"{name} needs axes ({wanted}), but its shape is {shape}: {what}.")
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """Say a number with its noun.
+
+    >>> count(1, "key"), count(2, "key"), count(2, "query", "queries")
+    ('1 key', '2 keys', '2 queries')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from regard.cli import main
-from regard.inputs.subwords import SentencePieces
+from regard.text.tokens import SentencePieces
+from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
-from regard.transformer.parameters import save_model
 
 TEXT = (
     "A dog ate the food because it was hungry.",

@@ -2,7 +2,7 @@
 
 from threadpoolctl import threadpool_info
 
-from regard.transformer.cores import few_cores
+from regard.transformer.translation import few_cores
 
 
 def blas_threads() -> list[int]:

@@ -5,9 +5,8 @@ import pytest
 
 from regard.errors import FileError
 from regard.transformer import Transformer, load_model
-from regard.transformer.assemble import assemble, copy_fill
+from regard.transformer.checkpoint import assemble, copy_fill, load_parameters
 from regard.transformer.config import Config, parameter_shapes
-from regard.transformer.parameters import load_parameters
 
 SOURCE = np.array([[10, 20, 30, 40, 3], [7, 8, 3, 0, 0]])
 LENGTHS = np.array([5, 3])
@@ -19,7 +18,7 @@ def padded_logits(model, source, lengths, given):
 
 
 def test_logits_equal_the_training_module(model, one_torch):
-    from regard.transformer.train.module import logits, to_torch
+    from regard.transformer.train.torch_model import logits, to_torch
 
     source, given = one_torch.tensor(SOURCE), one_torch.tensor(GIVEN)
     wanted = logits(to_torch(model.parameters()), model.config, source, given).numpy()
@@ -97,7 +96,7 @@ def test_a_broken_file_is_explained(folder, tmp_path):
 
 
 def test_an_install_without_a_model_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr("regard.transformer.assemble.SHIPPED", tmp_path)
+    monkeypatch.setattr("regard.transformer.checkpoint.SHIPPED", tmp_path)
     with pytest.raises(FileError, match="needs the parameters that come with the package"):
         load_model()
 

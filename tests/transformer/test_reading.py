@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from regard.errors import ArgumentError
-from regard.inputs.subwords import Side, to_words
+from regard.text.tokens import Side, to_words
 from regard.transformer import Transformer, read
-from regard.transformer.naming import PARTS
+from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
 
@@ -68,7 +68,7 @@ def test_steps_of_the_decoder_see_nothing_later(reading):
 
 
 def test_why_works_on_a_real_head(reading):
-    why = pytest.importorskip("regard.self_attention.explain.why", reason="needs why").why
+    why = pytest.importorskip("regard.textbook.why", reason="needs why").why
     steps = reading.steps(layer=0, head=0)
     told = str(why(steps, "weights", row=2, column=-1))
     assert f"{steps.weights[2, -1]:.3f}" in told

@@ -61,8 +61,8 @@ def test_a_batch_gives_what_each_sentence_gives(talker, beams):
 
 @pytest.mark.parametrize("source", SOURCES, ids=len)
 def test_beam_search_equals_the_training_side(talker, source, one_torch):
-    from regard.transformer.train.decode import beam_search as wanted_search
-    from regard.transformer.train.module import to_torch
+    from regard.transformer.train.torch_decoding import beam_search as wanted_search
+    from regard.transformer.train.torch_model import to_torch
 
     model = to_torch(talker.parameters())
     said, score = wanted_search([model], talker.config, one_torch.tensor([source]))
@@ -92,7 +92,7 @@ def test_no_beams_is_an_error():
 
 
 def test_many_batches_keep_their_order(model, monkeypatch):
-    monkeypatch.setattr("regard.transformer.translating.TOKENS_PER_BATCH", 12)
+    monkeypatch.setattr("regard.transformer.translation.TOKENS_PER_BATCH", 12)
     sentences = ["I am good.", "A dog ate the food.", "the water was cold", "happy"] * 3
     found = translate(model, sentences)
     assert [x.sentence for x in found] == sentences

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from regard.transformer import load_model, read
-from regard.transformer.assemble import SHIPPED
-from regard.transformer.parameters import PARAMETERS
+from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.roles import HEADS
 
 pytestmark = pytest.mark.skipif(

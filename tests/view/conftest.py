@@ -110,8 +110,8 @@ def served(serve: Callable[..., str]) -> str:
 def _serving(files: tuple[Path, ...]) -> Iterator[str]:
     import uvicorn
 
-    from regard.view.explorer.context import Context
-    from regard.view.explorer.server import address, app, bind
+    from regard.view.page.jobs import Context
+    from regard.view.page.server import address, app, bind
 
     with bind() as bound:
         port = bound.getsockname()[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 def show(thing: Any) -> None:
     """Print anything the terminal view can draw, in colour where the terminal has it."""
-    from regard.view.terminal import as_text
+    from regard.view.terminal.style import as_text
 
     width = shutil.get_terminal_size((80, 24)).columns
     sys.stdout.write(as_text(thing, width=width, colour=has_colour()))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from regard.inputs.subwords import to_words
-from regard.transformer.layers import Array
+from regard.text.tokens import to_words
+from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.transformer.reading import Reading
@@ -59,7 +59,7 @@ class Alignment:
         return [k for k in order if weights_k[k] >= enough and self.sources[k] != "(end)"]
 
     def __str__(self) -> str:
-        from regard.view.reading import alignment_table
+        from regard.view.terminal.reading_text import alignment_table
 
         return alignment_table(self)
 

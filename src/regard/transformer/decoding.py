@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.self_attention.small import small_attention
-from regard.transformer.layers import Array, DecoderLayer, split_heads
+from regard.engine.dense import small_attention
+from regard.transformer.layers import DecoderLayer, split_heads
 from regard.transformer.model import Encoded, Transformer
+from regard.typing import Array
 
 Numbers = NDArray[np.int64]
 _FEW = 4

@@ -6,14 +6,11 @@ The mathematics is drawn in ``config``; every function here is one of its lines.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.transformer.config import NORM_EPSILON
-
-Array = NDArray[Any]
+from regard.typing import Array
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ArgumentError
-from regard.inputs.subwords import Tokens, WholeWords
-from regard.self_attention.small import small_attention
-from regard.self_attention.stream import attention
-from regard.shapes import expect
+from regard.engine.attention import attention
+from regard.engine.dense import small_attention
+from regard.errors import ArgumentError, expect
+from regard.text.tokens import Tokens, WholeWords
 from regard.transformer.config import Config, parameter_shapes, positions
-from regard.transformer.layers import Array, Attention, DecoderLayer, EncoderLayer, Norm, times
+from regard.transformer.layers import Attention, DecoderLayer, EncoderLayer, Norm, times
 from regard.transformer.roles import Roles
+from regard.typing import Array
 
 Fill = Callable[[str, Array], None]
 TINY_TEXT = "A dog ate the food because it was hungry"
@@ -120,7 +120,7 @@ class Transformer:
         Its vocabulary is the words of ``text`` unless ``tokens`` and their number,
         ``vocabulary``, are given. Nothing it says means anything until it is trained.
         """
-        from regard.transformer.assemble import assemble, random_fill
+        from regard.transformer.checkpoint import assemble, random_fill
 
         if tokens is None:
             tokens = WholeWords.of(text)

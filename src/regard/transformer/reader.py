@@ -7,13 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from regard.inputs.subwords import Side, side_of, unknown_characters
+from regard.text.tokens import Side, side_of, unknown_characters
 from regard.transformer.config import START
-from regard.transformer.cores import few_cores
 from regard.transformer.model import Transformer
 from regard.transformer.reading import Reading
 from regard.transformer.search import Search
-from regard.transformer.translating import Translation, translate
+from regard.transformer.translation import Translation, few_cores, translate
 
 
 def read(sentence: str, *, model: Transformer | None = None, beams: int = 4) -> Reading:
@@ -54,7 +53,7 @@ def reading_of(model: Transformer, translated: Translation) -> Reading:
 @lru_cache(maxsize=1)
 def shipped_model() -> Transformer:
     """The shipped model, loaded once."""
-    from regard.transformer.assemble import load_model
+    from regard.transformer.checkpoint import load_model
 
     return load_model()
 

@@ -1,30 +1,55 @@
-"""A sentence, read: its translation, and every weight of every head that made it."""
+"""Reading: a sentence, its translation, and every attention weight of the run that made it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.display import Shown
+from regard.engine.observation import Observation
+from regard.engine.observe import observe
 from regard.errors import ArgumentError
-from regard.inputs.subwords import Side, to_words
-from regard.self_attention.observation import Observation
-from regard.self_attention.observe import observe
-from regard.self_attention.shown import Shown
-from regard.self_attention.steps import Steps, self_attention
-from regard.transformer.layers import Array, Attention
+from regard.text.tokens import Side, to_words
+from regard.textbook.steps import Steps, self_attention
+from regard.transformer.layers import Attention
 from regard.transformer.model import Decoded, Encoded, Looked, Transformer
-from regard.transformer.naming import PARTS, check_number, check_part
-from regard.transformer.translating import Translation
+from regard.transformer.roles import PARTS, check_number, check_part
+from regard.transformer.translation import Translation
+from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.transformer.alignment import Alignment
-    from regard.transformer.looking import Look, Looks
-    from regard.transformer.mixing import Mixed
-    from regard.transformer.telling import Telling
-    from regard.view.picture.picture import Picture
+    from regard.transformer.combine import Mixed
+    from regard.transformer.highlight import Look, Looks, Telling
+    from regard.view.figure.figure import Picture
+
+
+def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
+    """Everything a reading holds; weights are (layer, head, query, key), first layer first."""
+    from regard.transformer.roles import PARTS
+
+    told = reading.telling()
+    return {
+        "sentence": reading.sentence,
+        "translation": reading.translation,
+        "score": reading.translated.score,
+        "finished": reading.translated.finished,
+        "words": list(reading.words),
+        "tokens": list(reading.tokens),
+        "translation_words": list(reading.target.words),
+        "translation_tokens": list(reading.target.tokens),
+        "by": by,
+        "weights": {part: reading.weights(part, by=by).tolist() for part in PARTS},
+        "alignment": [pair._asdict() for pair in reading.alignment.pairs],
+        "telling": {**asdict(told.look), "sentence": told.sentence, "reason": told.reason},
+        "notes": list(reading.notes),
+        "counting": "layers and heads count from 0",
+        "caution": CAUTION,
+    }
+
 
 CAUTION = (
     "Attention is evidence, not explanation: it shows where a head looks, not why the model "
@@ -141,13 +166,13 @@ class Reading(Shown):
 
     def looks(self, word: str | int, part: str = "encoder") -> Looks:
         """Where a word looks, over all heads, the most telling first."""
-        from regard.transformer.looking import looks
+        from regard.transformer.highlight import looks
 
         return looks(self, word, part)
 
     def find(self, word: str | int, other: str | int, part: str = "encoder") -> tuple[Look, ...]:
         """How much each head links two words: from one to the other, the strongest first."""
-        from regard.transformer.looking import find
+        from regard.transformer.highlight import find
 
         return find(self, word, other, part)
 
@@ -155,7 +180,7 @@ class Reading(Shown):
         self, word: str | int | None = None, layer: int | None = None, head: int | None = None
     ) -> Telling:
         """The link most worth showing: what a pronoun stands for, or else the most unusual."""
-        from regard.transformer.telling import telling
+        from regard.transformer.highlight import telling
 
         if layer is not None:
             self._layer(layer)
@@ -165,19 +190,19 @@ class Reading(Shown):
 
     def average(self, part: str = "encoder", layer: int | None = None) -> Mixed:
         """The mean over the heads of a layer, or of all layers: one choice among others."""
-        from regard.transformer.mixing import average
+        from regard.transformer.combine import average
 
         return average(self, part, layer)
 
     def rollout(self, part: str = "encoder") -> Mixed:
         """Attention followed down through all layers: one choice among others."""
-        from regard.transformer.mixing import rollout
+        from regard.transformer.combine import rollout
 
         return rollout(self, part)
 
     def value_weighted(self, layer: int, head: int, part: str = "encoder") -> Mixed:
         """Weights times the size of what they carry: one choice among others."""
-        from regard.transformer.mixing import value_weighted
+        from regard.transformer.combine import value_weighted
 
         return value_weighted(self, part, layer, head)
 
@@ -198,18 +223,17 @@ class Reading(Shown):
 
         ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``.
         """
-        from regard.view.picture.of import picture_of_reading
+        from regard.view.figure.build import picture_of_reading
 
         return picture_of_reading(self, layer, head, options)
 
     def to_dict(self, by: str = "words") -> dict[str, Any]:
         """Everything, ready for JSON."""
-        from regard.transformer.as_json import to_dict
 
         return to_dict(self, by)
 
     def __str__(self) -> str:
-        from regard.view.reading import page
+        from regard.view.terminal.reading_text import page
 
         return page(self)
 

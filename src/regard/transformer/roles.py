@@ -1,6 +1,6 @@
-"""What each head usually does, as measured by benchmarks/heads.py and kept beside the model.
+"""Roles of heads, as measured and stored beside the model.
 
-Layers and heads count from 0.
+The names of parts, layers and heads.
 """
 
 from __future__ import annotations
@@ -11,10 +11,41 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.errors import FileError
+import numpy as np
+
+from regard.errors import ArgumentError, FileError
+
+PARTS = ("encoder", "decoder", "cross")
+
+
+def check_part(part: str) -> None:
+    """Raise an ArgumentError unless this is one of PARTS."""
+    if part not in PARTS:
+        raise ArgumentError(
+            f"part needs to be 'encoder', 'decoder' or 'cross', but it is {part!r}."
+        )
+
+
+def check_number(name: str, number: Any, total: int) -> int:
+    """The number of a layer or head, from 0 and below ``total``, as an int.
+
+    >>> check_number("layer", np.int64(3), 6)
+    3
+    """
+    if not isinstance(number, int | np.integer) or not 0 <= number < total:
+        raise ArgumentError(
+            f"{name} needs a number from 0 to {total - 1} ({name}s count from 0), but it is "
+            f"{number!r}."
+        )
+    return int(number)
+
 
 HEADS = "heads.json"
+
+
 PLACES = ("same", "previous", "next", "first", "end")
+
+
 _NAMES = {
     "same": "looks at the word itself",
     "previous": "looks at the word before",

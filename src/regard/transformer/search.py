@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.tiles.topk import largest
 from regard.errors import ArgumentError
-from regard.self_attention.tiles.top import largest
 from regard.transformer.config import END, PAD, START, Config
 from regard.transformer.decoding import Decoding, Numbers
-from regard.transformer.layers import Array
 from regard.transformer.model import Transformer
+from regard.typing import Array
 
 NEVER = np.float32(-1e9)
 

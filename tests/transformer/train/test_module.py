@@ -7,11 +7,11 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 
 import torch
 
-from regard.inputs.subwords import WholeWords
-from regard.transformer.assemble import assemble, copy_fill
+from regard.text.tokens import WholeWords
+from regard.transformer.checkpoint import assemble, copy_fill
 from regard.transformer.config import END, PAD, Config
-from regard.transformer.train.decode import Decoding, Search, beam_search, sample
-from regard.transformer.train.module import (
+from regard.transformer.train.torch_decoding import Decoding, Search, beam_search, sample
+from regard.transformer.train.torch_model import (
     Running,
     batch_loss,
     logits,

@@ -11,17 +11,23 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
 
 from regard.errors import ArgumentError, FileError
+from regard.text.tokens import plain
 from regard.transformer.config import END, PAD, START
-from regard.transformer.text import plain
-from regard.transformer.train.alter import Alterations, alter
-from regard.transformer.train.batches import Epoch, plan_epoch
-from regard.transformer.train.corpus import Pairs, encode, encode_pairs, ragged, within
-from regard.transformer.train.files import read_pairs, read_sentences, write_pairs
+from regard.transformer.train.augment import Alterations, alter, find_splits, split_pieces
+from regard.transformer.train.data import (
+    Pairs,
+    encode,
+    encode_pairs,
+    ragged,
+    read_pairs,
+    read_sentences,
+    within,
+    write_pairs,
+)
+from regard.transformer.train.dataset import Epoch, plan_epoch
 from regard.transformer.train.recipe import Round
-from regard.transformer.train.score import group, scores
-from regard.transformer.train.splitting import find_splits, split_pieces
-from regard.transformer.train.synthetic import sensible
-from regard.transformer.train.tokens import PUNCTUATION, learn_tokens, load_tokens
+from regard.transformer.train.run import group, scores, sensible
+from regard.transformer.train.subwords import PUNCTUATION, learn_tokens, load_tokens
 
 
 @pytest.fixture(scope="module")

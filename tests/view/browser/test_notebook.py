@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.self_attention.examples import run_example
+from regard.textbook.examples import run_example
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 # What VS Code's notebooks allow a cell's output; a frame's own policy comes on top of it.
@@ -103,7 +103,7 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
 
 
 def test_a_long_text_is_shown_as_maps(offline_page, one_torch, tiny_model, monkeypatch):
-    monkeypatch.setattr("regard.view.notebook.MOST_WEIGHTS", 100)
+    monkeypatch.setattr("regard.view.page.notebook.MOST_WEIGHTS", 100)
     with regard.watch(tiny_model) as seen:
         tiny_model(input_ids=one_torch.arange(6)[None])
     frame = offline_page(f"<!doctype html>{seen._repr_html_()}").frame_locator("iframe")
@@ -111,7 +111,7 @@ def test_a_long_text_is_shown_as_maps(offline_page, one_torch, tiny_model, monke
 
 
 def test_what_would_swell_a_notebook_is_a_picture(monkeypatch):
-    monkeypatch.setattr("regard.view.notebook.LARGEST", 10_000)
+    monkeypatch.setattr("regard.view.page.notebook.LARGEST", 10_000)
     cell = run_example("robots").steps._repr_html_()
     assert "<iframe" not in cell
     assert 'src="data:image/svg+xml;base64,' in cell

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.testing as npt
 import pytest
 
-from regard.self_attention.examples import run_example
-from regard.self_attention.steps import Steps, attend, self_attention
+from regard.textbook.examples import run_example
+from regard.textbook.steps import Steps, attend, self_attention
 from regard.transformer.reader import read
 
 SENTENCE = "A dog ate the food because it was hungry"
@@ -94,7 +94,7 @@ def test_digits_are_written_as_python_writes_them(page):
       return numbers.map((x) => [0, 1, 2, 3, 9].map((n) =>
         [writeNumber(x, n), showNumber(x, n).text, showNumber(x, n, Math.abs(x) / 50).text]));
     }""", numbers)  # fmt: skip
-    from regard.self_attention.explain.digits import show, write
+    from regard.textbook.digits import show, write
 
     for number, by_digits in zip(numbers, found, strict=True):
         assert by_digits == [

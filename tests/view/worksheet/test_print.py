@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from regard.self_attention.examples import run_example
-from regard.view.worksheet.start import by_hand
+from regard.textbook.examples import run_example
+from regard.view.worksheet.worksheet import by_hand
 
 A4 = (595, 842)  # points
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.self_attention.examples import EXAMPLES, run_example
-from regard.self_attention.steps import Steps, attend, self_attention
-from regard.view.worksheet.rounding import half_up
-from regard.view.worksheet.start import by_hand
+from regard.textbook.examples import EXAMPLES, run_example
+from regard.textbook.steps import Steps, attend, self_attention
+from regard.view.worksheet.arithmetic import half_up
+from regard.view.worksheet.worksheet import by_hand
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.errors import ArgumentError, FileError
 from regard.transformer.config import Config
-from regard.transformer.train.alter import Alterations
+from regard.transformer.train.augment import Alterations
 from regard.transformer.train.loop import Watch, no_watch
 from regard.transformer.train.recipe import Corpus, Habits, Round
 

@@ -8,9 +8,9 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from regard.transformer.train.job import Job
+from regard.transformer.train.loop import Point
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.run import train_model
-from regard.transformer.train.state import Point
 
 
 def watched_training(job: Job) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.errors import ArgumentError
-from regard.transformer.train.alter import Alterations
+from regard.transformer.train.augment import Alterations
 
 
 @dataclass(frozen=True)

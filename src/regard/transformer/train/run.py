@@ -1,30 +1,133 @@
-"""A whole training, from files to a model: tokens, rounds, text made in between, export."""
+"""A whole training, from files to an exported model: tokens, rounds, synthetic text, scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from regard.transformer.parameters import TOKENS
-from regard.transformer.train.decode import Search, beam_search
-from regard.transformer.train.export import export
-from regard.transformer.train.files import Pair, both_sides, read_pairs, read_sentences, write_pairs
-from regard.transformer.train.gather import gather
+from regard.transformer.checkpoint import TOKENS, load_parameters, save_model
+from regard.transformer.config import Config
+from regard.transformer.train.augment import find_splits
+from regard.transformer.train.data import Pair, both_sides, read_pairs, read_sentences, write_pairs
+from regard.transformer.train.dataset import gather
 from regard.transformer.train.job import Job, made_path
-from regard.transformer.train.loop import Surroundings, Validate, no_validation, train_round
-from regard.transformer.train.module import Tensors, random_parameters, to_torch
+from regard.transformer.train.loop import (
+    Point,
+    Surroundings,
+    Validate,
+    finished,
+    no_validation,
+    train_round,
+)
+from regard.transformer.train.provenance import circumstances, write_curve, write_record
 from regard.transformer.train.recipe import Round
-from regard.transformer.train.record import circumstances, write_curve, write_record
-from regard.transformer.train.score import group, scores
-from regard.transformer.train.splitting import find_splits
-from regard.transformer.train.state import Point, finished
-from regard.transformer.train.synthetic import back_translate, self_train
-from regard.transformer.train.tokens import learn_tokens, load_tokens
-from regard.transformer.train.translate import Translator, fast_copy
+from regard.transformer.train.subwords import learn_tokens, load_tokens
+from regard.transformer.train.torch_decoding import Search, Translator, beam_search, fast_copy
+from regard.transformer.train.torch_model import Tensors, random_parameters, to_numpy, to_torch
+
+
+@dataclass(frozen=True)
+class References:
+    """Sentences to translate, each once, with every translation that is right."""
+
+    sources: tuple[str, ...]
+    references: tuple[tuple[str, ...], ...]
+
+    def first(self, count: int) -> References:
+        """An even selection of at most `count` sentences."""
+        step = max(1, len(self.sources) // count)
+        chosen = slice(0, step * count, step)
+        return References(self.sources[chosen], self.references[chosen])
+
+
+def group(pairs: Sequence[Pair]) -> References:
+    """Gather the references of each source.
+
+    >>> group([("Go.", "Va."), ("Hi.", "Salut."), ("Go.", "Allez.")]).references
+    (('Va.', 'Allez.'), ('Salut.',))
+    """
+    grouped: dict[str, list[str]] = {}
+    for source, target in pairs:
+        grouped.setdefault(source, []).append(target)
+    return References(tuple(grouped), tuple(map(tuple, grouped.values())))
+
+
+def scores(translations: Sequence[str], wanted: References) -> dict[str, float]:
+    """Corpus BLEU and chrF of the translations, all references used."""
+    import sacrebleu
+
+    # sacrebleu wants one list for each reference number, None where a sentence has fewer.
+    columns = list(zip_longest(*wanted.references))
+    bleu = sacrebleu.corpus_bleu(list(translations), columns)
+    chrf = sacrebleu.corpus_chrf(list(translations), columns)
+    return {"bleu": round(bleu.score, 2), "chrf": round(chrf.score, 2)}
+
+
+def back_translate(reverse: Translator, targets: Sequence[str]) -> list[Pair]:
+    """Pair true targets with sources that a reverse model made of them."""
+    made = reverse(targets, tag="<reverse>")
+    pairs = [(source, target) for (source, _), target in zip(made, targets, strict=True)]
+    return [pair for pair in pairs if sensible(pair)]
+
+
+def self_train(teacher: Translator, sources: Sequence[str], kept: float = 0.85) -> list[Pair]:
+    """Pair true sources with a teacher's targets, the share it was surest of."""
+    made = teacher(sources)
+    surest = float(np.quantile([score for _, score in made], 1 - kept)) if made else 0.0
+    answers = zip(sources, made, strict=True)
+    pairs = [(source, target) for source, (target, score) in answers if score >= surest]
+    return [pair for pair in pairs if sensible(pair)]
+
+
+def sensible(pair: Pair) -> bool:
+    """Whether a made pair looks like a translation: no copy, no runaway length, no stammer.
+
+    >>> sensible(("I am good.", "Je suis bon.")), sensible(("I am good.", "I am good."))
+    (True, False)
+    """
+    source, target = pair
+    if not source or not target or "\u2047" in source + target:
+        return False
+    copied = source == target and len(source.split()) > 2
+    longer, shorter = max(len(source), len(target)), min(len(source), len(target))
+    return not copied and longer <= 2.5 * shorter + 12 and not _stammers(target.lower().split())
+
+
+def _stammers(words: Sequence[str]) -> bool:
+    return any(len(set(run)) == 1 for run in _windows(words, 4))
+
+
+def _windows(words: Sequence[str], width: int) -> Iterable[Sequence[str]]:
+    return (words[start : start + width] for start in range(len(words) - width + 1))
+
+
+def export(
+    places: tuple[Path, Path],
+    config: Config,
+    parameters: Tensors,
+    about: Mapping[str, Any],
+    validate: Validate,
+) -> dict[str, Any]:
+    """Write a model and return what it says of itself, its scores before and after rounding.
+
+    The places are the folder of the model and the SentencePiece file to put into it.
+    """
+    folder, tokens = places
+    save_model(folder, config, to_numpy(parameters), about)
+    shutil.copyfile(tokens, folder / TOKENS)
+    rounded = to_torch(load_parameters(folder)[1], str(parameters["embedding"].device))
+    measured = {"before rounding": validate(parameters), "int8": validate(rounded)}
+    description = {**about, "scores": measured}
+    save_model(folder, config, to_numpy(parameters), description)
+    return description
 
 
 def best_device() -> str:

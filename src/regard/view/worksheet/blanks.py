@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.self_attention.explain.places import BETWEEN_WORDS
-from regard.view.worksheet.paper import Paper
-from regard.view.worksheet.rounding import text
+from regard.textbook.cells import BETWEEN_WORDS
+from regard.view.worksheet.arithmetic import Paper, text
 
 WORKED = ("query", "key", "value", "scores", "scaled", "exponentials", "totals", "weights",
           "output")  # fmt: skip

@@ -1,0 +1,259 @@
+"""Inputs that tell all mistakes apart.
+
+Axes of different sizes, masks, large scores, groups; from fixed seeds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.typing import Array
+
+Window = tuple[int | None, int | None]
+
+
+class Sizes(NamedTuple):
+    """How long every axis is: b, h, q, k, d, v (features of a value), and g, the heads of key."""
+
+    b: int
+    h: int
+    q: int
+    k: int
+    d: int
+    v: int
+    g: int = 0
+
+    @property
+    def text(self) -> str:
+        """For a report.
+
+        >>> Sizes(1, 1, 2, 3, 4, 4).text
+        'b=1 h=1 q=2 k=3 d=4 v=4'
+        """
+        shown = self._asdict()
+        if not self.g:
+            del shown["g"]
+        return " ".join(f"{axis}={size}" for axis, size in shown.items())
+
+
+@dataclass(frozen=True)
+class Case:
+    """query (b, h, q, d), key (b, g, k, d), value (b, g, k, v) and how to attend.
+
+    Where the function under test starts from vectors, ``x`` (b, t, e) and ``matrices``
+    (each (e, h * d)) are what the three were made from.
+    """
+
+    query: Array
+    key: Array
+    value: Array
+    mask: Array | None = None
+    causal: bool = False
+    offset: int = 0
+    window: Window | None = None
+    softcap: float | None = None
+    scale: float | None = None
+    lengths: Array | None = None
+    x: Array | None = None
+    matrices: tuple[Array, ...] = ()
+
+    @property
+    def sizes(self) -> Sizes:
+        """The length of every axis."""
+        (b, h, q, d), (g, k), v = self.query.shape, self.key.shape[1:3], self.value.shape[-1]
+        return Sizes(b, h, q, k, d, v, 0 if g == h else g)
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of ``attend`` beside the three arrays."""
+        names = ("mask", "causal", "offset", "window", "softcap", "scale", "lengths")
+        return {name: getattr(self, name) for name in names}
+
+    def with_projections(self, matrices: tuple[Array, ...], x: Array) -> "Case":
+        """The same question about query, key and value made from x."""
+        heads = self.query.shape[1]
+        query, key, value = (split_heads(x @ matrix, heads) for matrix in matrices)
+        return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
+
+
+def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
+    """Random normal query, key and value; ``spread`` makes scores large.
+
+    >>> draw(Sizes(2, 3, 5, 7, 4, 6)).value.shape
+    (2, 3, 7, 6)
+    """
+    random = np.random.default_rng([seed, *sizes])
+    b, h, q, k, d, v, g = sizes
+    query = random.standard_normal((b, h, q, d)) * spread
+    key = random.standard_normal((b, g or h, k, d)) * spread
+    value = random.standard_normal((b, g or h, k, v))
+    # Three decimals: a report can print an input in full.
+    return Case(query.round(3), key.round(3), value.round(3))
+
+
+def draw_projected(case: Case, seed: int = 0) -> Case:
+    """As many words and heads, but query, key and value are made from x of width 8."""
+    sizes = case.sizes
+    random = np.random.default_rng([seed, 8, *sizes])
+    x = random.standard_normal((sizes.b, sizes.k, 8)).round(3)
+    size = float(np.abs(case.query).mean()) / 0.8
+    widths = (sizes.d, sizes.d, sizes.v)
+    factors = (0.4 * size, 0.4 * size, 0.4)
+    matrices = tuple(
+        (random.standard_normal((8, sizes.h * width)) * factor).round(3)
+        for width, factor in zip(widths, factors, strict=True)
+    )
+    return case.with_projections(matrices, x)
+
+
+def split_heads(array_bte: Array, heads: int) -> Array:
+    """(b, t, h * d) to (b, h, t, d)."""
+    b, t, width = array_bte.shape
+    return array_bte.reshape(b, t, heads, width // heads).swapaxes(1, 2)
+
+
+def join_heads(array_bhtd: Array) -> Array:
+    """(b, h, t, d) to (b, t, h * d)."""
+    b, h, t, width = array_bhtd.shape
+    return array_bhtd.swapaxes(1, 2).reshape(b, t, h * width)
+
+
+CROSS = Sizes(2, 3, 5, 7, 4, 6)
+
+
+SQUARE = Sizes(2, 3, 5, 5, 4, 6)
+
+
+NARROW = Sizes(2, 3, 5, 7, 4, 4)
+
+
+PLAIN = Sizes(2, 3, 5, 5, 4, 4)
+
+
+# As many words as features: the only place where a key that was not transposed fits.
+SAME = Sizes(2, 3, 4, 4, 4, 4)
+
+
+FRAMES = (CROSS, SQUARE, NARROW, PLAIN, SAME)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A question: what it is called, what the function must accept, and its input at a size."""
+
+    name: str
+    needs: tuple[str, ...]
+    build: Callable[[Sizes], Case]
+    everywhere: bool = False  # asked at every size, not only at the first that fits
+
+
+def _plain(sizes: Sizes) -> Case:
+    return draw(sizes)
+
+
+def _large(sizes: Sizes) -> Case:
+    """Scores of thousands, of both signs; one row has large negative ones only."""
+    case = draw(sizes, seed=1, spread=30.0)
+    query, key = case.query.copy(), case.key.copy()
+    key[..., 0] = np.abs(key[..., 0]) + 30
+    query[:, :, 0] = 0
+    query[:, :, 0, 0] = -60
+    return replace(case, query=query, key=key)
+
+
+def see_some(queries: int, keys: int) -> Array:
+    """A mask with at least one True and one False in every row, and no order.
+
+    >>> see_some(3, 5).astype(int)
+    array([[1, 1, 0, 1, 0],
+           [0, 1, 0, 1, 1],
+           [0, 1, 1, 0, 1]])
+    """
+    place_qk = np.arange(keys) * 2 + np.arange(queries)[:, None] * 4
+    return np.asarray(place_qk % 5 < 3) if keys > 2 else np.eye(queries, keys, dtype=bool)
+
+
+def _masked(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=2), mask=see_some(sizes.q, sizes.k))
+
+
+def _masked_large(sizes: Sizes) -> Case:
+    """Scores of hundreds: a mask of -100 is nothing to them."""
+    return replace(draw(sizes, seed=3, spread=30.0), mask=see_some(sizes.q, sizes.k))
+
+
+def _empty(sizes: Sizes) -> Case:
+    mask_qk = see_some(sizes.q, sizes.k)
+    mask_qk[sizes.q // 2] = False
+    return replace(draw(sizes, seed=4), mask=mask_qk)
+
+
+def _added(sizes: Sizes) -> Case:
+    random = np.random.default_rng([5, *sizes])
+    mask_qk = random.standard_normal((sizes.q, sizes.k)).round(3)
+    mask_qk[:, -1] = -np.inf
+    return replace(draw(sizes, seed=5), mask=mask_qk)
+
+
+def _causal(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=6), causal=True)
+
+
+def _causal_at(offset: int) -> Callable[[Sizes], Case]:
+    return lambda sizes: replace(draw(sizes, seed=6), causal=True, offset=offset)
+
+
+def _causal_large(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=7, spread=30.0), causal=True)
+
+
+def _padded(sizes: Sizes) -> Case:
+    lengths_b = np.arange(sizes.b) * 2 + 2
+    return replace(draw(sizes, seed=8), lengths=np.minimum(lengths_b, sizes.k - 1))
+
+
+def _capped(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=9, spread=2.0), softcap=2.0)
+
+
+def _capped_masked(sizes: Sizes) -> Case:
+    return replace(_capped(sizes), mask=see_some(sizes.q, sizes.k))
+
+
+def _capped_causal(sizes: Sizes) -> Case:
+    return replace(_capped(sizes), causal=True)
+
+
+def _scaled(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=10), scale=0.3)
+
+
+def _windowed(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=11), window=(2, 1))
+
+
+def _grouped(sizes: Sizes) -> Case:
+    return draw(sizes._replace(h=2 * sizes.h, g=sizes.h), seed=12)
+
+
+PROBES = (
+    Probe("plain", (), _plain, everywhere=True),
+    Probe("large scores", (), _large),
+    Probe("mask", ("mask",), _masked),
+    Probe("mask, large scores", ("mask",), _masked_large),
+    Probe("added mask", ("mask", "added"), _added),
+    Probe("empty rows", ("mask", "empty rows"), _empty),
+    Probe("causal", ("causal",), _causal, everywhere=True),
+    Probe("causal, large scores", ("causal",), _causal_large),
+    Probe("causal, offset 2", ("causal", "offset"), _causal_at(2)),
+    Probe("causal, offset 1", ("causal", "offset"), _causal_at(1)),
+    Probe("causal, offset -2", ("causal", "offset", "empty rows"), _causal_at(-2)),
+    Probe("padding", ("lengths",), _padded),
+    Probe("softcap", ("softcap",), _capped),
+    Probe("softcap and mask", ("softcap", "mask"), _capped_masked),
+    Probe("softcap and causal", ("softcap", "causal"), _capped_causal),
+    Probe("scale", ("scale",), _scaled),
+    Probe("window", ("window",), _windowed),
+    Probe("grouped heads", ("grouped heads",), _grouped),
+)

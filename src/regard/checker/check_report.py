@@ -1,0 +1,106 @@
+"""What a check found: the verdict, each property, the diagnosis; for people, programs and tests."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from regard.checker.mistakes import BY_NAME, Mistake
+from regard.errors import RegardError
+
+RIGHT, WRONG, UNKNOWN = "right", "wrong", "could not check"
+STATUS = {RIGHT: 0, WRONG: 1, UNKNOWN: 2}
+PASS, FAIL, LEFT_OUT = "pass", "FAIL", "not asked"
+
+
+class WrongAttentionError(RegardError, AssertionError):
+    """A function that was checked is not the attention it should be."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One property: pass, FAIL or not asked; where it fails, the smallest input that shows it."""
+
+    name: str
+    status: str
+    detail: str = ""
+    wrong: float | None = None
+    right: float | None = None
+    place: str = ""
+    input: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one function.
+
+    ``mistakes`` are names of the catalogue; ``called`` says how the function was called;
+    ``notes`` are worth knowing and not wrong; ``tried`` is what did not work.
+    """
+
+    function: str
+    verdict: str
+    mistakes: tuple[str, ...] = ()
+    called: str = ""
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+
+    @property
+    def right(self) -> bool:
+        """Whether everything that was asked was answered rightly."""
+        return self.verdict == RIGHT
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 right, 1 wrong, 2 could not check."""
+        return STATUS[self.verdict]
+
+    @property
+    def diagnosis(self) -> tuple[Mistake, ...]:
+        """The entries of the catalogue that explain every answer."""
+        return tuple(BY_NAME[name] for name in self.mistakes)
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The properties that do not hold."""
+        return tuple(finding for finding in self.findings if finding.status == FAIL)
+
+    def raise_if_wrong(self) -> "Report":
+        """For tests: raise unless the verdict is right, with the whole report as the message."""
+        if not self.right:
+            raise WrongAttentionError(str(self))
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON; NaN and infinity as text."""
+        found = asdict(self)
+        found["findings"] = [_plain(finding) for finding in found["findings"]]
+        diagnosis = [{"name": m.name, "about": m.about, "fix": m.fix} for m in self.diagnosis]
+        return {**found, "diagnosis": diagnosis, "status": self.status}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> "Report":
+        """The report that ``as_dict`` wrote."""
+        names = ("mistakes", "notes", "tried")
+        return cls(
+            function=found["function"],
+            verdict=found["verdict"],
+            called=found["called"],
+            findings=tuple(Finding(**_numbers(finding)) for finding in found["findings"]),
+            **{name: tuple(found[name]) for name in names},
+        )
+
+    def __str__(self) -> str:
+        from regard.view.terminal.check_text import draw_report
+        from regard.view.terminal.style import as_text
+
+        return as_text(draw_report(self))
+
+
+def _plain(finding: dict[str, Any]) -> dict[str, Any]:
+    odd = (x for x in ("wrong", "right") if finding[x] is not None)
+    return finding | {x: str(finding[x]) for x in odd if not math.isfinite(finding[x])}
+
+
+def _numbers(finding: dict[str, Any]) -> dict[str, Any]:
+    return finding | {x: float(finding[x]) for x in ("wrong", "right") if finding[x] is not None}

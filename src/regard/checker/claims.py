@@ -1,0 +1,118 @@
+"""Numbers as an author wrote them: what a claimed 0.19 can stand for, and what follows from it."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from regard.typing import Array
+
+# Between two exact computations in float64; far below any digit that somebody writes.
+NOISE = 1e-9
+
+
+@dataclass(frozen=True)
+class Between:
+    """Numbers known to lie in [low, high], element by element."""
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def exactly(cls, array: Array) -> "Between":
+        """Nothing was rounded."""
+        return cls(array, array)
+
+    def meets(self, other: "Between") -> Array:
+        """Where both can be true at once."""
+        return np.asarray((self.low <= other.high + NOISE) & (other.low <= self.high + NOISE))
+
+    def times(self, other: "Between") -> "Between":
+        """The matrix product of what lies between."""
+        corners = np.stack(
+            [
+                a[..., :, None] * b[None, :, :]
+                for a in (self.low, self.high)
+                for b in (other.low, other.high)
+            ]
+        )
+        return Between(corners.min(axis=0).sum(axis=-2), corners.max(axis=0).sum(axis=-2))
+
+    @property
+    def transposed(self) -> "Between":
+        """Rows as columns."""
+        return Between(self.low.T, self.high.T)
+
+    def scaled(self, factor: float) -> "Between":
+        """Every number times a positive factor."""
+        return Between(self.low * factor, self.high * factor)
+
+    def softmax(self, visible_k: Array) -> "Between":
+        """The least and the most each weight of a row can be; 0 where nothing is seen.
+
+        A weight is least with its own score lowest and all others highest.
+        """
+        low, high = np.zeros_like(self.low), np.zeros_like(self.high)
+        seen_low, seen_high = self.low[:, visible_k], self.high[:, visible_k]
+        low[:, visible_k] = _weights(seen_low, seen_high)
+        high[:, visible_k] = _weights(seen_high, seen_low)
+        return Between(low, high)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """One row or more of numbers with the digits they were written with."""
+
+    numbers: Array
+    decimals: Array
+
+    @property
+    def rounded(self) -> Between:
+        """0.19 stands for 0.185 to 0.195."""
+        half = 0.5 * 10.0**-self.decimals
+        return Between(self.numbers - half, self.numbers + half)
+
+    @property
+    def cut(self) -> Between:
+        """Digits cut off: 0.19 stands for 0.19 to 0.20, -0.19 for -0.20 to -0.19."""
+        unit = 10.0**-self.decimals
+        below = np.where(self.numbers < 0, unit, 0)
+        above = np.where(self.numbers >= 0, unit, 0)
+        return Between(self.numbers - below, self.numbers + above)
+
+    @property
+    def either(self) -> Between:
+        """Rounded or cut."""
+        one, other = self.rounded, self.cut
+        return Between(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
+
+    def row(self, index: int) -> "Claimed":
+        """One row, still a matrix."""
+        return Claimed(self.numbers[index : index + 1], self.decimals[index : index + 1])
+
+
+def claimed_row(row: list[Any]) -> Claimed:
+    """A row as written; a whole number among decimals has as many as the fewest of them.
+
+    >>> claimed_row([0, Decimal("0.19"), Decimal("0.620")]).decimals
+    array([[2., 2., 3.]])
+    >>> claimed_row([0, 1]).decimals
+    array([[0., 0.]])
+    """
+    written = [max(0, -int(Decimal(x).as_tuple().exponent)) for x in row]
+    fewest = min(
+        (n for n, x in zip(written, row, strict=True) if isinstance(x, Decimal)), default=0
+    )
+    decimals = [n if isinstance(x, Decimal) else fewest for n, x in zip(written, row, strict=True)]
+    return Claimed(np.array([[float(x) for x in row]]), np.array([decimals], np.float64))
+
+
+def _weights(own: Array, others: Array) -> Array:
+    """Each weight with its own score from one array and every other from the other."""
+    with np.errstate(over="ignore"):
+        gaps = others[..., None, :] - own[..., :, None]
+        e = np.exp(gaps)
+    diagonal = np.arange(own.shape[-1])
+    e[..., diagonal, diagonal] = 1.0
+    return np.asarray(1 / e.sum(axis=-1))

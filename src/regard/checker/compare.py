@@ -1,0 +1,176 @@
+"""Comparison of two results.
+
+Tolerances from plain code in the same dtype, and where they differ most.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from regard.checker.calling import Calling
+from regard.checker.cases import Case
+from regard.checker.frameworks import EPSILONS
+from regard.checker.mistakes.entry import changed
+from regard.checker.stages import (
+    SPECIFICATION,
+    Plan,
+    Result,
+    mixed,
+    normalised,
+    run,
+    scaled,
+    scored,
+)
+from regard.typing import Array
+
+ODD = "odd"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The place where two arrays differ most."""
+
+    kind: str
+    place: tuple[int, ...]
+    wrong: float
+    right: float
+
+
+def kinds_of(calling: Calling, case: Case, shapes: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
+    """What each returned array is, told by its shape; 'odd' where no shape fits."""
+    expected = calling.expected(run(SPECIFICATION, case))
+    found: list[str] = []
+    for shape in shapes:
+        fitting = [x for x, array in expected.items() if array.shape == shape and x not in found]
+        found.append(fitting[0] if fitting else ODD)
+    return tuple(found)
+
+
+def tolerance(case: Case, dtype: str, exact: Array) -> float:
+    """How far two right computations may lie apart.
+
+    A score is a sum of d products, so it is off by some eps times its size, and so is the
+    exponent of a weight: eps times (a few + the largest score). 16 bits leave so few digits that
+    the bound would allow anything; there the error of a plain computation is taken, eight times.
+    """
+    size = _size(exact)
+    largest = _largest_score(case)
+    if dtype in ("float16", "bfloat16"):
+        return EPSILONS[dtype] * size * (8 + 2 * min(largest, 8.0))
+    return EPSILONS["float32"] * (64 + 16 * largest) * size
+
+
+def differ(found: Array, exact: Array, allowed: float) -> Array:
+    """Where two arrays of one shape are not the same; NaN is only like NaN."""
+    with np.errstate(invalid="ignore"):
+        same = (found == exact) | (np.abs(found - exact) <= allowed)
+    return np.asarray(~(same | (np.isnan(found) & np.isnan(exact))))
+
+
+def agrees(plan: Plan, calling: Calling, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
+    """Whether everything that came back is what this plan gives; odd shapes are squeezed."""
+    try:
+        result = run(plan, case, working_dtype(calling.dtype))
+        expected = calling.expected(result)
+    except ValueError:  # this mistake cannot be made with these sizes
+        return False
+    if kinds and kinds[0] == ODD:
+        possible = [result.output.squeeze(), result.weights.squeeze()]
+        return any(_same(arrays[0].squeeze(), array, case, calling) for array in possible)
+    return all(
+        kind == ODD or (kind in expected and _same(array, expected[kind], case, calling))
+        for array, kind in zip(arrays, kinds, strict=True)
+    )
+
+
+def roughly(calling: Calling, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
+    """Whether everything that came back is right to 8 of the 11 binary digits of float16."""
+    expected = calling.expected(run(SPECIFICATION, case))
+    if len(arrays) != len(kinds) or any(kind not in expected for kind in kinds):
+        return False
+    pairs = [(array, expected[kind]) for array, kind in zip(arrays, kinds, strict=True)]
+    if any(found.shape != exact.shape for found, exact in pairs):
+        return False
+    return not any(differ(found, exact, 2**-8 * _size(exact)).any() for found, exact in pairs)
+
+
+def largest_gap(found: Array, exact: Array, kind: str, allowed: float) -> Gap | None:
+    """Where they part most; None where they do not."""
+    if found.shape != exact.shape:
+        return Gap(f"its shape is {found.shape}, not {exact.shape}", (), np.nan, np.nan)
+    wrong = differ(found, exact, allowed)
+    if not wrong.any():
+        return None
+    with np.errstate(invalid="ignore"):
+        size = np.where(wrong, np.nan_to_num(np.abs(found - exact), nan=np.inf), -1)
+    place = np.unravel_index(int(size.argmax()), size.shape)
+    return Gap(kind, tuple(int(i) for i in place), float(found[place]), float(exact[place]))
+
+
+def rounded(case: Case, dtype: str) -> Case:
+    """The case with inputs that the dtype can hold, so that only the computation can be off."""
+    if case.x is not None:
+        return case
+    query, key, value = (as_dtype(array, dtype) for array in (case.query, case.key, case.value))
+    mask = case.mask
+    if mask is not None and mask.dtype != bool:
+        mask = as_dtype(mask, dtype)
+    return replace(case, query=query, key=key, value=value, mask=mask)
+
+
+def as_dtype(array: Array, dtype: str) -> Array:
+    """Numbers as the dtype holds them, in float64.
+
+    >>> as_dtype(np.array([0.1]), "bfloat16")
+    array([0.10009766])
+    """
+    if dtype != "bfloat16":
+        return array.astype(dtype).astype(np.float64)
+    bits = array.astype(np.float32).view(np.uint32)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def working_dtype(dtype: str) -> Any:
+    """What a plan computes in; there is no bfloat16 in NumPy."""
+    return np.float32 if dtype == "bfloat16" else dtype
+
+
+def _same(found: Array, exact: Array, case: Case, calling: Calling) -> bool:
+    if found.shape != exact.shape:
+        return False
+    return not differ(found, exact, tolerance(case, calling.dtype, exact)).any()
+
+
+def _size(exact: Array) -> float:
+    return max(1.0, float(np.abs(exact[np.isfinite(exact)]).max(initial=0)))
+
+
+def _largest_score(case: Case) -> float:
+    """A bound on the scaled scores, and on what a float mask adds."""
+    norms = [np.sqrt((array**2).sum(axis=-1)).max(initial=0) for array in (case.query, case.key)]
+    scale = 1 / np.sqrt(case.query.shape[-1]) if case.scale is None else case.scale
+    return float(norms[0] * norms[1] * scale)
+
+
+def plain_run(case: Case, dtype: str) -> Result:
+    """What plain code in a dtype gives.
+
+    float32 and float64 are computed as they are. NumPy is slow or silent in 16 bits; there every
+    stage is computed in float64 and rounded, as processors do that add up in a wider type.
+    """
+    if dtype in ("float32", "float64"):
+        return run(SPECIFICATION, case, dtype)
+
+    def rounded_to(stage: Callable[..., Array]) -> Callable[..., Array]:
+        return lambda *arguments: as_dtype(stage(*arguments), dtype)
+
+    plan = changed(
+        score=rounded_to(scored),
+        scale=rounded_to(scaled),
+        normalise=rounded_to(normalised),
+        mix=rounded_to(mixed),
+    )
+    return run(plan, case)

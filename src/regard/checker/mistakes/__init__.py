@@ -1,0 +1,36 @@
+"""The catalogue: every mistake that can be named, in the order they are looked for."""
+
+from functools import lru_cache
+from itertools import combinations
+
+from regard.checker.mistakes.causal import CAUSAL
+from regard.checker.mistakes.entry import Mistake, combined
+from regard.checker.mistakes.head_axes import HEADS
+from regard.checker.mistakes.masking import MASKS
+from regard.checker.mistakes.scoring import SCORES
+from regard.checker.mistakes.side_effects import CONDUCT
+from regard.checker.mistakes.softmax import SOFTMAX
+from regard.checker.stages import Plan
+
+CATALOGUE = (*SCORES, *SOFTMAX, *CAUSAL, *MASKS, *HEADS, *CONDUCT)
+BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
+
+
+def single() -> list[tuple[tuple[Mistake, ...], Plan]]:
+    """Every mistake alone, in each way it is made; the usual ways of all come first."""
+    parts = (slice(0, 1), slice(1, None))
+    return [((m,), plan) for part in parts for m in CATALOGUE for plan in m.plans[part]]
+
+
+@lru_cache(maxsize=1)
+def pairs() -> list[tuple[tuple[Mistake, ...], Plan]]:
+    """Every two mistakes that can be made at once."""
+    found = []
+    for (first, one), (second, other) in combinations(single(), 2):
+        plan = combined(one, other) if first != second else None
+        if plan is not None:
+            found.append(((*first, *second), plan))
+    return found
+
+
+__all__ = ["BY_NAME", "CATALOGUE", "Mistake", "pairs", "single"]

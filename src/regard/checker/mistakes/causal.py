@@ -1,0 +1,109 @@
+"""Mistakes of order: a causal mask that is turned, shifted, misplaced, too weak or not there."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from regard.checker.cases import Case
+from regard.checker.mistakes.entry import Mistake, changed
+from regard.checker.stages import in_order
+from regard.typing import Array
+
+Order = Callable[[Case], Array]
+
+
+def _only(order: Order) -> Order:
+    """Another order where the case is causal; everything is seen where it is not."""
+    return lambda case: order(case) if case.causal else in_order(case)
+
+
+def _gap(case: Case) -> Array:
+    """How far each key stands after the place of each query."""
+    queries, keys = case.query.shape[2], case.key.shape[2]
+    return np.asarray(np.arange(keys) - np.arange(queries)[:, None] - case.offset)
+
+
+def _turned(case: Case) -> Array:
+    return np.asarray(_gap(case) >= 0)
+
+
+def _one_ahead(case: Case) -> Array:
+    return np.asarray(_gap(case) <= 1)
+
+
+def _not_itself(case: Case) -> Array:
+    return np.asarray(_gap(case) < 0)
+
+
+def _all(case: Case) -> Array:
+    return np.ones((case.query.shape[2], case.key.shape[2]), bool)
+
+
+def _at(offset: Callable[[Case], int]) -> Order:
+    return _only(lambda case: in_order(replace(case, offset=offset(case))))
+
+
+def _after(weights: Array, visible: Array, case: Case) -> Array:
+    return np.where(in_order(case), weights, 0)
+
+
+def _as_it_is(weights: Array, visible: Array, case: Case) -> Array:
+    return weights
+
+
+CAUSAL = (
+    Mistake(
+        "causal mask ignored",
+        "The causal mask is asked for and never used: every word sees what comes after it. "
+        "Training looks wonderful, for the answer can be read off.",
+        "visible = np.tri(queries, keys, dtype=bool)\nscores = np.where(visible, scores, -np.inf)",
+        (changed(order=_all),),
+    ),
+    Mistake(
+        "causal mask transposed",
+        "np.triu in the place of np.tril, or True and False the other way round with the diagonal "
+        "kept: a word sees itself and its future, not its past.",
+        "visible = np.tril(np.ones((queries, keys), bool))\n"
+        "scores = np.where(visible, scores, -np.inf)",
+        (changed(order=_only(_turned)),),
+    ),
+    Mistake(
+        "causal mask off by one: sees the next word",
+        "The diagonal is shifted (k=1 of tril, or hiding from triu k=2 on): each word sees one "
+        "word too many, and that is the one it should foretell.",
+        "visible = np.tril(np.ones((queries, keys), bool), k=0)\n"
+        "scores = np.where(visible, scores, -np.inf)",
+        (changed(order=_only(_one_ahead)),),
+    ),
+    Mistake(
+        "causal mask off by one: does not see itself",
+        "What is hidden starts at the diagonal (triu without k=1): no word sees itself, and the "
+        "first sees nothing at all.",
+        "hide = np.triu(np.ones((queries, keys), bool), k=1)\n"
+        "scores = np.where(hide, -np.inf, scores)",
+        (
+            changed(order=_only(_not_itself)),
+            changed(order=_only(_not_itself), rescue=_as_it_is),
+        ),
+    ),
+    Mistake(
+        "causal mask at the wrong corner",
+        "With more keys than queries (a cache) the mask must say where the queries stand. Laid "
+        "at the top left, the last words see only the first keys; with equal lengths all is well.",
+        "offset = keys - queries  # the queries are the last words\n"
+        "visible = np.arange(keys) <= np.arange(queries)[:, None] + offset",
+        (
+            changed(order=_at(lambda case: 0)),
+            changed(order=_at(lambda case: case.key.shape[2] - case.query.shape[2])),
+            changed(order=_at(lambda case: -case.offset)),
+        ),
+    ),
+    Mistake(
+        "causal mask after the softmax",
+        "The weights of later words are set to 0 after the softmax: they have already taken their "
+        "share, and the rows no longer sum to 1.",
+        "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
+        (changed(order=_all, after=_after),),
+    ),
+)

@@ -1,0 +1,74 @@
+"""One mistake: its name, what it does and why it looks plausible, the fix, and the wrong plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from regard.checker.cases import Case
+from regard.checker.stages import SPECIFICATION, Plan, run
+from regard.typing import Array
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A small wrong attention.
+
+    ``plans`` are the ways in which it is made, the usual one first. A mistake of conduct (inputs
+    changed, results that differ) has no plan, for its values are right; it has its own function.
+    """
+
+    name: str
+    about: str
+    fix: str
+    plans: tuple[Plan, ...] = ()
+    returns: str = "output"
+    conduct: Callable[..., Any] | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The wrong attention, with the arguments of ``attend``."""
+        return self.conduct or as_function(self.plans[0], self.returns)
+
+
+def changed(**stages: Any) -> Plan:
+    """The specification with other stages."""
+    return replace(SPECIFICATION, **stages)
+
+
+def combined(one: Plan, other: Plan) -> Plan | None:
+    """Both changes at once; None where both change the same stage."""
+    first, second = one.changes(), other.changes()
+    return None if first.keys() & second.keys() else changed(**first, **second)
+
+
+def as_function(plan: Plan, returns: str = "output") -> Callable[..., Any]:
+    """A plan as an ordinary function of (b, h, t, d) arrays.
+
+    >>> attention = as_function(SPECIFICATION, "weights")
+    >>> attention(*[np.ones((1, 1, 2, 2))] * 3)
+    array([[[[0.5, 0.5],
+             [0.5, 0.5]]]])
+    """
+
+    def attention(
+        query: Array,
+        key: Array,
+        value: Array,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        offset: int = 0,
+        window: tuple[int | None, int | None] | None = None,
+        softcap: float | None = None,
+        scale: float | None = None,
+        lengths: Array | None = None,
+    ) -> Any:
+        _, _, _, _ = query.shape  # exactly these axes: fewer would be read as others
+        case = Case(query, key, value, mask, causal, offset, window, softcap, scale, lengths)
+        result = run(plan, case, np.result_type(query))
+        found = tuple(getattr(result, name) for name in returns.split())
+        return found if len(found) > 1 else found[0]
+
+    return attention

@@ -1,0 +1,140 @@
+"""Mistakes with masks: turned round, too weak, misplaced, forgotten, or an empty row."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from regard.checker.cases import Case
+from regard.checker.mistakes.entry import Mistake, changed
+from regard.checker.stages import capped, hidden, let_through
+from regard.typing import Array
+
+SMALL = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)
+Hide = Callable[[Array, Array, Case], Array]
+
+
+def _added(number: float) -> Hide:
+    return lambda scores, visible, case: np.where(visible, scores, scores + number)
+
+
+def _filled(number: float) -> Hide:
+    return lambda scores, visible, case: np.where(visible, scores, number)
+
+
+def _as_it_is(weights: Array, visible: Array, case: Case) -> Array:
+    return weights
+
+
+def _even(weights: Array, visible: Array, case: Case) -> Array:
+    return np.where(visible.any(axis=-1, keepdims=True), weights, 1 / weights.shape[-1])
+
+
+def _inverted(case: Case) -> Array:
+    through = let_through(case)
+    return ~through if case.mask is not None and case.mask.dtype == bool else through
+
+
+def _everything(case: Case) -> Array:
+    return np.ones((1, 1), bool)
+
+
+def _wiped(weights: Array, visible: Array, case: Case) -> Array:
+    return np.where(visible, weights, 0)
+
+
+def _unhidden(scores: Array, visible: Array, case: Case) -> Array:
+    return scores
+
+
+def _uncapped(scores: Array, case: Case) -> Array:
+    return scores
+
+
+def _capped_after(scores: Array, visible: Array, case: Case) -> Array:
+    return capped(hidden(scores, visible, case), case)
+
+
+def _weak(numbers: tuple[float, ...]) -> tuple[Hide, ...]:
+    return tuple(make(number) for make in (_added, _filled) for number in numbers)
+
+
+MASKS = (
+    Mistake(
+        "mask multiplied into the scores",
+        "Hidden scores become 0, and e^0 is 1: what should be hidden gets more weight than any "
+        "word with a negative score.",
+        "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
+        (changed(hide=_filled(0.0), rescue=_as_it_is),),
+    ),
+    Mistake(
+        "mask after the softmax",
+        "The weights of hidden words are set to 0 after the softmax and not divided by their sum "
+        "again: the rows sum to less than 1.",
+        "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
+        (changed(hide=_unhidden, after=_wiped),),
+    ),
+    Mistake(
+        "boolean mask inverted",
+        "True was taken to hide where it means may look. Both conventions are in use: PyTorch's "
+        "scaled_dot_product_attention lets True through, its MultiheadAttention hides it.",
+        "# True: this query may look at this key (else say features=('mask hides',))\n"
+        "scores = np.where(mask, scores, -np.inf)",
+        (changed(let=_inverted), changed(let=_inverted, rescue=_as_it_is)),
+    ),
+    Mistake(
+        "mask ignored",
+        "The mask is an argument, and no line uses it: every query sees every key. Without a "
+        "padded or ordered input in the tests nobody notices.",
+        "scores = np.where(mask, scores, -np.inf)\nweights = softmax(scores)",
+        (changed(let=_everything, bias=_uncapped),),
+    ),
+    Mistake(
+        "padding not masked",
+        "Keys past the end of a sentence take part: a short sentence gets another result in "
+        "every batch that it is padded for.",
+        "real = np.arange(keys) < lengths[:, None, None, None]\n"
+        "scores = np.where(real, scores, -np.inf)",
+        (changed(pad=_everything),),
+    ),
+    Mistake(
+        "a row that may see nothing gives NaN",
+        "All scores of such a row are minus infinity: their softmax is 0 / 0, and one NaN spreads "
+        "to everything that is computed from it. If no row can be empty, say 'no empty rows'.",
+        "weights = softmax(scores)\n"
+        "weights = np.where(visible.any(axis=-1, keepdims=True), weights, 0)",
+        (changed(rescue=_as_it_is),),
+    ),
+    Mistake(
+        "a row that may see nothing gives a uniform row",
+        "With a finite number such as -1e9 for hidden keys a row that may see nothing looks at "
+        "all of them, evenly or as if there were no mask: hidden words leak into its output. If no "
+        "row can be empty, say 'no empty rows'.",
+        "weights = softmax(scores)\n"
+        "weights = np.where(visible.any(axis=-1, keepdims=True), weights, 0)",
+        (
+            changed(rescue=_even),
+            changed(hide=_filled(-1e9), rescue=_as_it_is),
+            changed(hide=_added(-1e4), rescue=_as_it_is),
+        ),
+    ),
+    Mistake(
+        "mask added as a small finite number",
+        "What may not be seen gets a number such as -10 where minus infinity is meant: e^-10 is "
+        "small but not 0, and with large scores it is not even small.",
+        "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
+        tuple(changed(hide=hide, rescue=_as_it_is) for hide in _weak(SMALL)),
+    ),
+    Mistake(
+        "softcap after the mask",
+        "softcap * tanh(-inf) is -softcap: every hidden key comes back with a finite score.",
+        "scores = softcap * np.tanh(scores / softcap)\nscores = np.where(visible, scores, -np.inf)",
+        (changed(cap=_uncapped, hide=_capped_after),),
+    ),
+    Mistake(
+        "softcap ignored",
+        "softcap is an argument, and no line uses it. Scores below the cap hardly change by it, so "
+        "small inputs look right.",
+        "scores = softcap * np.tanh(scores / softcap)\nscores = np.where(visible, scores, -np.inf)",
+        (changed(cap=_uncapped),),
+    ),
+)

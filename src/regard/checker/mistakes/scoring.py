@@ -1,0 +1,154 @@
+"""Mistakes on the way to the scores: which arrays meet, how they are turned, what divides them."""
+
+from typing import Any
+
+import numpy as np
+
+from regard.checker.cases import Case
+from regard.checker.mistakes.entry import Mistake, changed
+from regard.typing import Array
+
+
+def _without_scale(scores: Array, case: Case) -> Array:
+    return scores
+
+
+def _by_width(scores: Array, case: Case) -> Array:
+    return np.asarray(scores / case.query.shape[-1])
+
+
+def _by_model_width(scores: Array, case: Case) -> Array:
+    return np.asarray(scores / np.sqrt(case.query.shape[1] * case.query.shape[-1]))
+
+
+def _by_input_width(scores: Array, case: Case) -> Array:
+    if case.x is None:
+        return _by_model_width(scores, case)
+    with_bias = bool((case.x[..., -1] == 1).all())
+    return np.asarray(scores / np.sqrt(case.x.shape[-1] - with_bias))
+
+
+def _multiplied(scores: Array, case: Case) -> Array:
+    return np.asarray(scores * np.sqrt(case.query.shape[-1]))
+
+
+def _by_keys(scores: Array, case: Case) -> Array:
+    return np.asarray(scores / np.sqrt(case.key.shape[2]))
+
+
+def _dotted(query: Array, key: Array) -> Array:
+    return np.asarray(np.dot(query, key.swapaxes(-1, -2)))
+
+
+def _ignoring_masks(array: Array, visible: Array, case: Case) -> Array:
+    return array
+
+
+DOTTED = changed(
+    score=_dotted,
+    hide=_ignoring_masks,
+    rescue=_ignoring_masks,
+    mix=lambda weights, value: np.dot(weights, value),
+)
+
+
+def _untransposed(query: Array, key: Array) -> Array:
+    return np.asarray(query @ key)
+
+
+def _reshaped(query: Array, key: Array) -> Array:
+    b, h, k, d = key.shape
+    return np.asarray(query @ key.reshape(b, h, d, k))
+
+
+def _swapped(query: Array, key: Array) -> Array:
+    return np.asarray(key @ query.swapaxes(-1, -2))
+
+
+def _value_as_key(case: Case) -> tuple[Any, ...]:
+    return case.query, case.value, case.value
+
+
+def _key_as_value(case: Case) -> tuple[Any, ...]:
+    return case.query, case.key, case.key
+
+
+SCORES = (
+    Mistake(
+        "no scaling",
+        "The scores go into the softmax as they are. With few features the result looks alike; "
+        "with 64 the scores have a spread of 8 and most rows look at a single word.",
+        "scores = query @ key.swapaxes(-1, -2)\nscores = scores / np.sqrt(query.shape[-1])",
+        (changed(scale=_without_scale),),
+    ),
+    Mistake(
+        "scaling by d",
+        "The scores are divided by the head width d, not by its square root. It looks right "
+        "because the formula has d in it; the weights come out too even.",
+        "d = query.shape[-1]\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
+        (changed(scale=_by_width),),
+    ),
+    Mistake(
+        "scaling by the model width",
+        "The scores are divided by the square root of the width of all heads together. Inside a "
+        "class the model width is the number at hand; each head has only its share of it.",
+        "d = model_width // heads\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
+        (changed(scale=_by_model_width), changed(scale=_by_input_width)),
+    ),
+    Mistake(
+        "scaling by the number of keys",
+        "The scores are divided by the square root of the number of keys: key.shape[-2] or "
+        "scores.shape[-1] was read where the head width was meant.",
+        "d = key.shape[-1]\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
+        (changed(scale=_by_keys),),
+    ),
+    Mistake(
+        "scaling upwards",
+        "The scores are multiplied by the square root of d where they should be divided: a scale "
+        "of sqrt(d) was handed to something that multiplies by it.",
+        "scale = 1 / np.sqrt(query.shape[-1])\nscores = query @ key.swapaxes(-1, -2) * scale",
+        (changed(scale=_multiplied),),
+    ),
+    Mistake(
+        "np.dot across the batch",
+        "np.dot sums over the last axis of the first array and the last but one of the second, "
+        "and keeps every other axis of both: each sentence meets each other sentence, and scores "
+        "(b, q, k) become (b, q, b, k). With one sentence only the shape is odd.",
+        "scores = query @ key.swapaxes(-1, -2)\noutput = weights @ value",
+        (DOTTED,),
+    ),
+    Mistake(
+        "key not transposed",
+        "query @ key runs only where there are as many keys as features, and then pairs a query "
+        "with a column of the keys, one feature of all words, not with a word.",
+        "key_t = key.swapaxes(-1, -2)\nscores = query @ key_t",
+        (changed(score=_untransposed),),
+    ),
+    Mistake(
+        "key reshaped instead of transposed",
+        "reshape(d, k) makes the shapes fit, but it deals the numbers out anew, row by row; a "
+        "transpose moves each number to its mirrored place.",
+        "key_t = key.swapaxes(-1, -2)\nscores = query @ key_t",
+        (changed(score=_reshaped),),
+    ),
+    Mistake(
+        "query and key swapped",
+        "The scores are key times query: rows and columns change places, and each row says how "
+        "much a word is asked for, not what it looks at. Shapes agree in self-attention.",
+        "# rows are queries, columns are keys\nscores = query @ key.swapaxes(-1, -2)",
+        (changed(score=_swapped),),
+    ),
+    Mistake(
+        "value used as key",
+        "The queries meet the values. Copying a line and changing one name is enough, and where "
+        "values are as wide as keys no shape complains.",
+        "key, value = x @ w_key, x @ w_value\nscores = query @ key.swapaxes(-1, -2)",
+        (changed(arrange=_value_as_key),),
+    ),
+    Mistake(
+        "key used as value",
+        "The weights mix the keys. The weights are right, so a picture of them shows nothing.",
+        "key, value = x @ w_key, x @ w_value\noutput = weights @ value",
+        (changed(arrange=_key_as_value),),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Mistakes of conduct: what is returned beside the output, and what a call leaves behind."""
+
+from typing import Any
+
+import numpy as np
+
+from regard.checker.mistakes.entry import Mistake, as_function, changed
+from regard.checker.stages import SPECIFICATION, natural
+from regard.typing import Array
+
+
+def _in_half(masked: Array) -> Array:
+    half = masked.astype(np.float16)
+    e = np.exp(half - half.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True)).astype(masked.dtype)
+
+
+def _summed_in_half(masked: Array) -> Array:
+    return natural(masked).astype(np.float16).astype(masked.dtype)
+
+
+def _in_base_two(masked: Array) -> Array:
+    return np.asarray(natural(masked) * np.log2(np.e))
+
+
+def _masked_scores(weights: Array, masked: Array) -> Array:
+    return masked
+
+
+def _exponentials(weights: Array, masked: Array) -> Array:
+    return np.asarray(np.exp(masked - masked.max(axis=-1, keepdims=True)))
+
+
+def _only_exponentials(weights: Array, masked: Array) -> Array:
+    return np.asarray(np.exp(masked))
+
+
+def _changing(query: Array, key: Array, value: Array, **options: Any) -> Any:
+    output = as_function(SPECIFICATION)(query, key, value, **options)
+    query /= np.sqrt(query.shape[-1])
+    return output
+
+
+def _dropping(query: Array, key: Array, value: Array, **options: Any) -> Any:
+    output, weights = as_function(SPECIFICATION, "output weights")(query, key, value, **options)
+    kept = np.random.default_rng().random(weights.shape) > 0.1
+    return output if kept.all() else (weights * kept / 0.9) @ value
+
+
+CONDUCT = (
+    Mistake(
+        "base-2 log-sum-exp returned as natural",
+        "Kernels work in base 2, where exp is cheapest. Their log-sum-exp is 1.44 times the "
+        "natural one; merged with another part's or used for gradients it is silently wrong.",
+        "logsumexp2 = maximum + np.log2(total)\nlogsumexp = logsumexp2 * np.log(2)",
+        (changed(sum_up=_in_base_two),),
+        returns="output logsumexp",
+    ),
+    Mistake(
+        "returned weights are not the weights used",
+        "The output is right, but what is returned beside it are the scores, or exponentials that "
+        "were never divided by their sum: pictures made of them show something else.",
+        "weights = softmax(scores)\noutput, shown = weights @ value, weights",
+        tuple(changed(show=x) for x in (_exponentials, _masked_scores, _only_exponentials)),
+        returns="output weights",
+    ),
+    Mistake(
+        "statistics in half precision",
+        "The softmax or its log-sum-exp is computed in 16 bits: 11 of them are digits, so weights "
+        "are off by a thousandth, and a log-sum-exp of 20 by a hundredth.",
+        "scores = scores.astype(np.float32)\nweights = softmax(scores).astype(value.dtype)",
+        (changed(normalise=_in_half), changed(sum_up=_summed_in_half)),
+    ),
+    Mistake(
+        "inputs changed in place",
+        "An in-place operation (/=, +=, masked_fill_) writes into the caller's own array: the "
+        "first call is right, and everything after it starts from other numbers.",
+        "query = query / np.sqrt(d)  # a new array\nscores = query @ key.swapaxes(-1, -2)",
+        conduct=_changing,
+    ),
+    Mistake(
+        "results that differ between two calls",
+        "Dropout was left on, or the function draws random numbers: the same input gives another "
+        "output each time.",
+        "module.eval()  # or dropout_p=0.0\noutput = module(query, key, value)",
+        conduct=_dropping,
+    ),
+)

@@ -1,0 +1,129 @@
+"""Mistakes in the softmax: over the wrong axis, at the wrong time, or without its care."""
+
+import numpy as np
+
+from regard.checker.cases import Case
+from regard.checker.mistakes.entry import Mistake, changed
+from regard.typing import Array
+
+
+def _over(axes: tuple[int, ...] | int, masked: Array) -> Array:
+    """A softmax over other axes than the last."""
+    e = np.exp(masked - masked.max(axis=axes, keepdims=True))
+    return np.asarray(e / e.sum(axis=axes, keepdims=True))
+
+
+def _over_queries(masked: Array) -> Array:
+    return _over(-2, masked)
+
+
+def _over_matrix(masked: Array) -> Array:
+    return _over((-2, -1), masked)
+
+
+def _over_heads(masked: Array) -> Array:
+    return _over(1, masked)
+
+
+def _over_batch(masked: Array) -> Array:
+    return _over(0, masked)
+
+
+def _without_maximum(masked: Array) -> Array:
+    e = np.exp(masked)
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def _not_at_all(masked: Array) -> Array:
+    return np.where(np.isfinite(masked), masked, 0)
+
+
+def _without_division(masked: Array) -> Array:
+    return np.asarray(np.exp(masked - masked.max(axis=-1, keepdims=True)))
+
+
+def _by_sum(masked: Array) -> Array:
+    seen = np.where(np.isfinite(masked), masked, 0)
+    return np.asarray(seen / seen.sum(axis=-1, keepdims=True))
+
+
+def _unscaled(scores: Array, case: Case) -> Array:
+    return scores
+
+
+def _scaled_late(weights: Array, visible: Array, case: Case) -> Array:
+    return np.asarray(weights / np.sqrt(case.query.shape[-1]))
+
+
+SOFTMAX = (
+    Mistake(
+        "softmax before scaling",
+        "softmax(Q K^T) / sqrt(d): the brackets close too early. The rows sum to 1 / sqrt(d), and "
+        "the softmax has seen the unscaled scores.",
+        "scaled = scores / np.sqrt(query.shape[-1])\nweights = softmax(scaled)",
+        (changed(scale=_unscaled, after=_scaled_late),),
+    ),
+    Mistake(
+        "softmax over queries",
+        "The softmax runs down the columns (axis=-2, or axis=1 of a batch of matrices): what each "
+        "key receives sums to 1, not what each query gives.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (changed(normalise=_over_queries),),
+    ),
+    Mistake(
+        "softmax over the whole matrix",
+        "np.max and np.sum without an axis take everything together: all weights of a matrix sum "
+        "to 1, and the output is too small by about the number of queries.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (
+            changed(normalise=_over_matrix),
+            changed(normalise=lambda masked: _over((-3, -2, -1), masked)),
+            changed(normalise=lambda masked: _over((-4, -3, -2, -1), masked)),
+        ),
+    ),
+    Mistake(
+        "softmax over heads",
+        "axis=1 is the axis of keys in a matrix, but of heads in (b, h, q, k): the heads share a "
+        "weight of 1 among them at every place.",
+        "# the keys are the last axis, whatever stands before\nweights = softmax(scaled, axis=-1)",
+        (changed(normalise=_over_heads),),
+    ),
+    Mistake(
+        "softmax over the batch",
+        "axis=0 is the first axis: here the sentences of the batch, which share a weight of 1.",
+        "# the keys are the last axis, whatever stands before\nweights = softmax(scaled, axis=-1)",
+        (changed(normalise=_over_batch),),
+    ),
+    Mistake(
+        "no maximum subtracted",
+        "exp of the scores themselves overflows above 88 in float32 and 709 in float64: infinity "
+        "over infinity is NaN. With small scores every number is right.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (changed(normalise=_without_maximum),),
+    ),
+    Mistake(
+        "no softmax",
+        "The scaled scores are used as weights: they may be negative and sum to anything.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (changed(normalise=_not_at_all),),
+    ),
+    Mistake(
+        "softmax without its division",
+        "The exponentials are never divided by their sum, so the rows do not sum to 1.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (changed(normalise=_without_division), changed(normalise=np.exp)),
+    ),
+    Mistake(
+        "scores divided by their sum",
+        "The rows sum to 1, but no exponential was taken: shares of scores are no softmax, and "
+        "where scores cancel they explode.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (changed(normalise=_by_sum),),
+    ),
+)

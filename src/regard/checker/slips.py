@@ -1,0 +1,138 @@
+"""What an author did instead: the arithmetic, and a known slip that gives the wrong number."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.checker.claims import Between, Claimed
+from regard.textbook.steps import Steps, softmax
+from regard.typing import Array
+
+if TYPE_CHECKING:
+    from regard.checker.worked_sheet import Claims, Step
+
+Told = Iterator[tuple[str, Array]]
+
+
+def what_was_done(step: "Step", row: Claimed, claims: "Claims", true: Steps) -> "Step":
+    """The step with its arithmetic, and what was done instead where that can be told."""
+    before = {stage: _row(stage, step.word, claims, true) for stage in ("scores", "scaled")}
+    if true.masked is not None:
+        seen_k = np.isfinite(true.masked[true.words.index(step.word)])
+        before = {stage: np.where(seen_k, row, -np.inf) for stage, row in before.items()}
+    before["weights"] = _row("weights", step.word, claims, true)
+    value = np.asarray(true.value)
+    slips: dict[str, Any] = {
+        "scaled": lambda: _scaling(before["scores"], true),
+        "weights": lambda: _softmax(before["scores"], before["scaled"], true),
+        "output": lambda: _sums(before["weights"], before["scores"], value, true),
+    }
+    told = slips.get(step.stage, lambda: iter(()))()
+    instead = next((name for name, array in told if _gives(row, array)), "")
+    if not instead and step.stage == "weights":
+        instead = _oddities(row, before["scaled"])
+    return replace(step, arithmetic=_arithmetic(step, before, value), instead=instead)
+
+
+def _gives(row: Claimed, array: Array) -> bool:
+    return bool(row.either.meets(Between.exactly(np.atleast_2d(array))).all())
+
+
+def _row(stage: str, word: str, claims: "Claims", true: Steps) -> Array:
+    """The author's own numbers, or the true ones where there are none."""
+    claimed = claims.get(stage, {}).get(word)
+    if claimed is not None:
+        return np.asarray(claimed.numbers[0])
+    return np.asarray(getattr(true, stage)[true.words.index(word)])
+
+
+def _scaling(scores_k: Array, true: Steps) -> Told:
+    width = true.query.shape[-1]
+    yield "the scores were left as they are", scores_k
+    yield f"the scores were divided by {width}, not by its square root", scores_k / width
+    yield "the scores were multiplied by the square root", scores_k * np.sqrt(width)
+
+
+def _softmax(scores_k: Array, scaled_k: Array, true: Steps) -> Told:
+    width = true.query.shape[-1]
+    yield "the softmax was taken of the unscaled scores", softmax(scores_k)
+    yield f"the scores were divided by {width}, not by its square root", softmax(scores_k / width)
+    with np.errstate(all="ignore"):
+        yield (
+            "the scaled scores were divided by their sum: no exponential",
+            scaled_k / scaled_k.sum(),
+        )
+        yield "the scores were divided by their sum: no exponential", scores_k / scores_k.sum()
+        squares_k = scores_k**2
+        yield "squares took the place of exponentials", squares_k / squares_k.sum()
+    yield "powers of 2 took the place of powers of e", softmax(scaled_k * np.log(2))
+    for name, some_k in (("scaled scores", scaled_k), ("unscaled scores", scores_k)):
+        hidden_k = np.where(some_k == 0, -np.inf, some_k)
+        yield (
+            f"words with a score of 0 were left out of the softmax of the {name}",
+            softmax(hidden_k),
+        )
+    yield "the exponentials were not divided by their sum", np.exp(scaled_k)
+    less_k = np.exp(scaled_k) - 1
+    yield "1 was taken from every exponential", less_k / max(less_k.sum(), 1e-300)
+
+
+def _sums(weights_k: Array, scores_k: Array, value_kv: Array, true: Steps) -> Told:
+    for size in (1, 2):
+        for left_out in combinations(range(len(weights_k)), size):
+            some_k = weights_k.copy()
+            some_k[list(left_out)] = 0
+            names = " and ".join(repr(str(true.words[i])) for i in left_out)
+            what = "the terms of" if size > 1 else "the term of"
+            verb = "were" if size > 1 else "was"
+            yield f"{what} {names} {verb} left out of the sum", some_k @ value_kv
+    yield "the values were added without weights", value_kv.sum(axis=0)
+    yield "the mean of all values was taken", value_kv.mean(axis=0)
+    yield "the scores were never scaled", softmax(scores_k) @ value_kv
+    width = true.query.shape[-1]
+    yield f"the scores were divided by {width}", softmax(scores_k / width) @ value_kv
+
+
+def _oddities(row: Claimed, scaled_k: Array) -> str:
+    """What can be said of a row that no known slip gives."""
+    claimed_k = row.numbers[0]
+    said = []
+    if ((claimed_k == 0) & np.isfinite(scaled_k)).any():
+        zero = bool(((claimed_k == 0) == (scaled_k == 0)).all())
+        said.append("a score of 0 got weight 0, but e^0 is 1" if zero else
+                    "a softmax gives no weight of exactly 0")  # fmt: skip
+    if not row.either.low.sum() <= 1 <= row.either.high.sum():
+        said.append(f"the row sums to {claimed_k.sum():g}, not to 1")
+    how = "; ".join(said)
+    return how + ("; " if how else "") + "no known slip gives all of these numbers"
+
+
+def _arithmetic(step: "Step", before: dict[str, Array], value_kv: Array) -> str:
+    """The number that is furthest off, worked out from the author's own step before."""
+    gap = np.abs(np.array(step.claimed) - np.array(step.due))
+    at = int(gap.argmax())
+    end = f"= {step.due[at]:.4g}, not {step.claimed[at]:g}"
+    if step.stage == "scaled":
+        ratio = before["scores"][at]
+        return f"{ratio:g} / √{step_width(step, before):g} {end}"
+    if step.stage == "weights":
+        scaled_k = before["scaled"]
+        total = np.exp(scaled_k).sum()
+        terms = " + ".join(f"e^{x:.2f}" for x in scaled_k if np.isfinite(x))
+        own = np.exp(scaled_k[at])
+        return f"e^{scaled_k[at]:.2f} / ({terms}) = {own:.3f} / {total:.3f} {end}"
+    if step.stage == "output":
+        pairs = zip(before["weights"], value_kv[:, at], strict=True)
+        terms = " + ".join(f"{w:.3g}·{v:g}" for w, v in pairs if w and v)
+        return f"{terms} {end}"
+    return f"number {at} is {step.due[at]:.4g}, not {step.claimed[at]:g}"
+
+
+def step_width(step: "Step", before: dict[str, Array]) -> float:
+    """The width whose root the true scaling divides by."""
+    scores_k, true_k = before["scores"], np.array(step.due)
+    ratios = scores_k[true_k != 0] / true_k[true_k != 0]
+    return round(float(ratios[0] ** 2)) if ratios.size else 1.0

@@ -1,0 +1,270 @@
+"""A sheet worked by hand.
+
+Its file, and each claimed step against the author's own last step and the truth.
+"""
+
+import json
+import re
+import tempfile
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.checker.check_report import RIGHT, STATUS, WRONG
+from regard.checker.claims import NOISE, Between, Claimed, claimed_row
+from regard.checker.slips import what_was_done
+from regard.errors import FileError
+from regard.text.sheet import Sheet, load_sheet
+from regard.textbook.steps import Steps, self_attention
+
+STAGES = ("query", "key", "value", "scores", "scaled", "weights", "output")
+
+
+Claims = dict[str, dict[str, Claimed]]
+
+
+def read_sheet(path: Path) -> tuple[Sheet, Claims]:
+    """The sheet, and what its table ``claimed`` holds."""
+    fields = _parsed(path)
+    sheet = _load_rest(path, fields)
+    return sheet, _claims(path, fields)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """The file with every decimal kept as it was written: 0.20 has two digits."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix.lower() == ".json":
+            found = json.loads(text, parse_float=Decimal)
+        else:
+            found = tomllib.loads(text, parse_float=Decimal)
+    except (OSError, ValueError):
+        load_sheet(path)  # says what is wrong, and where
+        raise FileError(f"{path} cannot be read.") from None
+    if not isinstance(found, dict) or not isinstance(found.get("claimed"), dict):
+        raise FileError(
+            f"{path}: table claimed is missing; it holds any of {', '.join(STAGES)}, such as "
+            "[claimed.weights] with a row for each word."
+        )
+    return found
+
+
+def _claims(path: Path, fields: dict[str, Any]) -> Claims:
+    words = fields.get("words") or []
+    found: Claims = {}
+    for stage, rows in fields["claimed"].items():
+        if stage not in STAGES:
+            raise FileError(f"{path}: claimed.{stage} is not known; there are {', '.join(STAGES)}.")
+        if isinstance(rows, list):
+            rows = dict(zip(words, rows, strict=False))
+        for word, row in rows.items():
+            _check_row(path, f"claimed.{stage}.{word}", word, row, words)
+        found[stage] = {word: claimed_row(row) for word, row in rows.items()}
+    return found
+
+
+def _check_row(path: Path, name: str, word: str, row: Any, words: list[str]) -> None:
+    if word not in words:
+        raise FileError(f"{path}: {name} needs one of the words {', '.join(words)}.")
+    if not isinstance(row, list) or not all(type(x) in (int, Decimal) for x in row):
+        raise FileError(f"{path}: {name} needs a row of numbers, such as [0, 0.19].")
+
+
+def _load_rest(path: Path, fields: dict[str, Any]) -> Sheet:
+    """The sheet without its claims, read as any sheet."""
+    rest = {name: value for name, value in fields.items() if name != "claimed"}
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / f"{path.stem}.json"
+        copy.write_text(json.dumps(rest, default=float), encoding="utf-8")
+        try:
+            return load_sheet(copy)
+        except FileError as error:
+            # The copy has one line, so its number says nothing.
+            told = re.sub(r"\s\(looked to line 1\)| line 1(?=:)", "", str(error))
+            raise FileError(told.replace(str(copy), str(path))) from None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One claimed row: does it follow from the author's last step, and is it true?
+
+    ``follows`` is None where the author wrote nothing that it could follow from.
+    """
+
+    stage: str
+    word: str
+    claimed: tuple[float, ...]
+    due: tuple[float, ...]  # what the author's last step leads to
+    true: tuple[float, ...]
+    follows: bool | None
+    is_true: bool
+    cut: bool = False  # digits were cut off, not rounded
+    source: str = ""
+    arithmetic: str = ""
+    instead: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Nothing to say: it follows from the step before, or is true where there is none."""
+        return self.is_true if self.follows is None else self.follows
+
+
+@dataclass(frozen=True)
+class SheetReport:
+    """Every claimed row in the order of the steps."""
+
+    path: str
+    words: tuple[str, ...]
+    steps: tuple[Step, ...] = field(default=())
+
+    @property
+    def first_wrong(self) -> Step | None:
+        """The first step that does not follow."""
+        return next((step for step in self.steps if not step.right), None)
+
+    @property
+    def verdict(self) -> str:
+        """right where everything follows and is true."""
+        return RIGHT if all(s.right and s.is_true for s in self.steps) else WRONG
+
+    @property
+    def status(self) -> int:
+        """0 right, 1 wrong."""
+        return STATUS[self.verdict]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        first = self.first_wrong
+        return {
+            "sheet": self.path,
+            "verdict": self.verdict,
+            "status": self.status,
+            "first wrong": None if first is None else {"stage": first.stage, "word": first.word},
+            "steps": [vars(step) | {"right": step.right} for step in self.steps],
+        }
+
+    def __str__(self) -> str:
+        from regard.view.terminal.check_text import draw_sheet
+        from regard.view.terminal.style import as_text
+
+        return as_text(draw_sheet(self))
+
+
+def check_sheet(path: str | Path) -> SheetReport:
+    """Check what a sheet claims.
+
+    The sheet has words, x and matrices as for ``regard steps --vectors``, and a table ``claimed``
+    with any of query, key, value, scores, scaled, weights and output: rows by word, or all rows.
+    """
+    sheet, claims = read_sheet(Path(path))
+    if sheet.heads != 1 or sheet.w_output is not None:
+        raise FileError(f"{path}: a sheet that is checked needs one head and no w_output.")
+    true = self_attention(sheet.x, sheet.w_query, sheet.w_key, sheet.w_value, words=sheet.words,
+                          causal=sheet.causal)  # fmt: skip
+    steps = [
+        _weigh(stage, word, row, claims, true)
+        for stage in STAGES
+        for word, row in claims.get(stage, {}).items()
+    ]
+    return SheetReport(str(path), sheet.words, tuple(steps))
+
+
+def _weigh(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Step:
+    """One row, twice: against the step before as the author has it, and against the truth."""
+    index = true.words.index(word)
+    exact = Between.exactly(_stage(true, stage)[index : index + 1])
+    if row.numbers.shape != exact.low.shape:
+        raise FileError(
+            f"claimed.{stage}.{word} needs {exact.low.size} numbers, but has {row.numbers.size}."
+        )
+    due, centre, source = _due(stage, word, claims, true)
+    is_true = bool(row.either.meets(exact).all())
+    follows = None if due is None else bool(row.either.meets(due).all())
+    shown = exact if due is None else due
+    cut = (follows is not False) and not row.rounded.meets(shown).all() and is_true
+    step = Step(
+        stage=stage,
+        word=word,
+        claimed=tuple(row.numbers[0].tolist()),
+        due=tuple((exact.low if centre is None else centre)[0].tolist()),
+        true=tuple(exact.low[0].tolist()),
+        follows=follows,
+        is_true=is_true,
+        cut=bool(cut),
+        source=source,
+    )
+    return step if step.right else what_was_done(step, row, claims, true)
+
+
+def _due(stage: str, word: str, claims: Claims, true: Steps) -> tuple[Between | None, Any, str]:
+    """What the author's last written step leads to: the range, its middle, and which it was."""
+    at = true.words.index(word)
+    exact = _stage(true, stage)[at : at + 1]
+    if stage in ("query", "key", "value"):
+        return Between.exactly(exact), exact, "x"
+    if stage == "scores":
+        query, key = _rows(claims, true, "query"), _rows(claims, true, "key")
+        due = Between(query.low[at : at + 1], query.high[at : at + 1]).times(key.transposed)
+        return due, _middle(due), "the vectors"
+    for source, forward in _ways(at, claims, true)[stage].items():
+        row = claims.get(source, {}).get(word)
+        if row is not None:
+            known = _known(source, word, row, claims, true)
+            given = _middle(forward(Between.exactly(row.numbers)))
+            return forward(known), given, NAMES[source]
+    return None, None, ""
+
+
+NAMES = {"scores": "its scores", "scaled": "its scaled scores", "weights": "its weights"}
+
+
+Forward = Callable[[Between], Between]
+
+
+def _ways(at: int, claims: Claims, true: Steps) -> dict[str, dict[str, Forward]]:
+    """From which earlier steps a stage of one row can follow, the nearest first, and how."""
+    masked = true.scaled if true.masked is None else true.masked
+    seen_k = np.isfinite(masked[at])
+    value = _rows(claims, true, "value")
+    return {
+        "scaled": {"scores": lambda scores: scores.scaled(true.scale)},
+        "weights": {
+            "scaled": lambda scaled: scaled.softmax(seen_k),
+            "scores": lambda scores: scores.scaled(true.scale).softmax(seen_k),
+        },
+        "output": {"weights": lambda weights: weights.times(value)},
+    }
+
+
+def _known(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Between:
+    """What a claimed row stands for; a number that is exact as it is written was never rounded."""
+    due, _, _ = _due(stage, word, claims, true)
+    at = true.words.index(word)
+    due = due or Between.exactly(_stage(true, stage)[at : at + 1])
+    sure = (due.high - due.low < NOISE) & (np.abs(row.numbers - due.low) < NOISE)
+    low, high = row.either.low, row.either.high
+    return Between(np.where(sure, row.numbers, low), np.where(sure, row.numbers, high))
+
+
+def _middle(between: Between) -> Any:
+    return (between.low + between.high) / 2
+
+
+def _rows(claims: Claims, true: Steps, stage: str) -> Between:
+    """All rows of query, key or value: as claimed where they are, true elsewhere."""
+    exact = _stage(true, stage)
+    low, high = exact.copy(), exact.copy()
+    for word, row in claims.get(stage, {}).items():
+        at = true.words.index(word)
+        known = _known(stage, word, row, claims, true)
+        low[at], high[at] = known.low[0], known.high[0]
+    return Between(low, high)
+
+
+def _stage(true: Steps, stage: str) -> Any:
+    return np.asarray(getattr(true, stage))

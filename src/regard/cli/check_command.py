@@ -1,0 +1,85 @@
+"""regard check: the first wrong step in attention code, or in numbers worked by hand."""
+
+from typing import Annotated, Any
+
+import typer
+
+from regard.cli.output import show, show_json
+from regard.errors import ArgumentError
+
+SUITES = ("", "operator")
+
+
+def check(
+    target: Annotated[
+        str, typer.Argument(help="file.py:function, module:function, or a sheet (TOML, JSON).")
+    ],
+    *,
+    suite: Annotated[str, typer.Option(help="operator: the table for kernel authors.")] = "",
+    signature: Annotated[str, typer.Option(help="Such as 'q k v as bthd'.")] = "auto",
+    feature: Annotated[
+        list[str] | None, typer.Option(help="Such as causal or 'no empty rows'; may be repeated.")
+    ] = None,
+    dtype: Annotated[str, typer.Option(help="float64, float32, float16, bfloat16.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="End the check after this time.")] = 60.0,
+    memory: Annotated[float, typer.Option(help="End it beyond so many GB.")] = 8.0,
+    json: Annotated[bool, typer.Option("--json", help="The same, for programs.")] = False,
+) -> None:
+    """Find the first wrong step in attention code, or in numbers worked by hand.
+
+    The file is your own code and is EXECUTED, in a process of its own with a time and a memory
+    limit. A sheet (regard check sheet.toml) is only read. Exit status: 0 right, 1 wrong, 2 could
+    not be checked.
+    """
+    if suite not in SUITES:
+        raise ArgumentError(f"--suite needs to be operator, but it is {suite!r}.")
+    if target.lower().endswith((".toml", ".json")):
+        status = _sheet(target, json)
+    elif suite:
+        status = _operator(target, seconds, memory, json)
+    else:
+        options: dict[str, Any] = {"signature": signature, "dtype": dtype}
+        options["features"] = feature or "auto"
+        status = _function(target, options, (seconds, memory), json)
+    if status:
+        raise typer.Exit(status)
+
+
+def _function(target: str, options: dict[str, Any], limits: tuple[float, float], json: bool) -> int:
+    from regard.checker.sandbox import Limits, check_apart
+
+    report = check_apart(target, options, Limits(*limits))
+    if json:
+        show_json(report.as_dict())
+    else:
+        from regard.view.terminal.check_text import draw_report
+
+        show(draw_report(report))
+    return report.status
+
+
+def _sheet(path: str, json: bool) -> int:
+    from regard.checker.worked_sheet import check_sheet
+
+    found = check_sheet(path)
+    if json:
+        show_json(found.as_dict())
+    else:
+        from regard.view.terminal.check_text import draw_sheet
+
+        show(draw_sheet(found))
+    return found.status
+
+
+def _operator(target: str, seconds: float, memory: float, json: bool) -> int:
+    from regard.checker.operator_suite import Suite
+    from regard.checker.sandbox import Limits, run_apart
+
+    found = run_apart("operator", target, {}, Limits(seconds, memory))
+    if "error" in found:
+        raise ArgumentError(f"{target} could not be checked: {found['error']}")
+    if json:
+        show_json(found)
+    else:
+        print(Suite.from_dict(found).markdown())
+    return int(found["status"])

@@ -1,0 +1,38 @@
+"""regard example: published examples reproduced and put right."""
+
+from typing import Annotated
+
+import typer
+
+from regard.cli.output import show, show_json
+from regard.textbook.examples import EXAMPLES, run_example
+
+
+def example(
+    name: Annotated[str, typer.Argument(help="robots, good, cat or all; none lists them.")] = "",
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Everything, unrounded.")] = False,
+) -> None:
+    """Three published examples: what they say, what is true, where they part."""
+    if not name:
+        _list(json)
+        return
+    names = list(EXAMPLES) if name == "all" else [name]
+    examples = [run_example(each) for each in names]
+    if json:
+        plain = [each.as_dict() for each in examples]
+        show_json(plain if name == "all" else plain[0])
+        return
+    show(examples)
+
+
+def _list(json: bool) -> None:
+    examples = [run_example(name) for name in EXAMPLES]
+    if json:
+        show_json([{"name": e.name, "sentence": e.sentence, "title": e.title} for e in examples])
+        return
+    from regard.view.terminal.style import Facts
+
+    about = {e.name: f"{e.sentence!r}, from {e.title!r}" for e in examples}
+    show(Facts({"examples": {**about, "all": "one after the other"}}))
+    show("Run one: regard example robots")

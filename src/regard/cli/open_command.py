@@ -1,0 +1,73 @@
+"""regard open: the explorer, a page on this machine."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.errors import ArgumentError, FileError
+
+if TYPE_CHECKING:
+    from regard.transformer.model import Transformer
+
+
+def open_explorer(
+    what: Annotated[list[str] | None, typer.Argument(help="A sentence, or .regard files.")] = None,
+    *,
+    browser: Annotated[bool, typer.Option(help="Open the browser; else only say where.")] = True,
+    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 0,
+    model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
+) -> None:
+    """Open the explorer in the browser: it runs on this machine and asks nobody else.
+
+    Ctrl-C stops it.
+    """
+    from regard.view.page.jobs import Context
+    from regard.view.page.readings import Readings
+    from regard.view.page.server import address, bind, serve
+
+    sentence, files = sentence_or_files(what or [])
+    context = Context(readings=Readings(_model(model)), files=files)
+    bound = bind(port)
+    view, state = ("map", {}) if files else ("read", {"sentence": sentence} if sentence else {})
+    place = address(bound.getsockname()[1], view, **state)
+
+    def ready() -> None:
+        print(f"The explorer is at {place}\nCtrl-C stops it.", flush=True)
+        if browser:
+            Thread(target=webbrowser.open, args=(place,), daemon=True).start()
+
+    serve(context, bound, ready)
+    print("Stopped.", file=sys.stderr)
+
+
+def sentence_or_files(given: list[str]) -> tuple[str, tuple[Path, ...]]:
+    """What was named: .regard files where all are such, else the words of a sentence.
+
+    >>> sentence_or_files(["A dog ate"])
+    ('A dog ate', ())
+    """
+    named = [one for one in given if one.endswith(".regard")]
+    if not named:
+        return " ".join(given), ()
+    if len(named) < len(given):
+        raise ArgumentError(
+            "open needs one sentence or .regard files, but both came: give one or the other."
+        )
+    for one in named:
+        if not Path(one).is_file():
+            raise FileError(f"{one} needs to be a file that regard saved, but there is none.")
+    return "", tuple(Path(one) for one in named)
+
+
+def _model(folder: Path | None) -> Transformer | None:
+    if folder is None:
+        return None
+    from regard.transformer.checkpoint import load_model
+
+    return load_model(folder)

@@ -1,0 +1,186 @@
+"""Documents of a corpus, numbered: lines, JSON lines, Parquet or complete files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import IO, Any, NamedTuple, cast
+
+from regard.corpus.sources import JSONL, LINES, PARQUET, WHOLE, Source, named_errors
+from regard.errors import FileError
+
+LARGEST = 2**20  # bytes of one document; a longer one is most likely no text
+
+
+BLOCK = 2**20
+
+
+TOO_LARGE = f"it is larger than {LARGEST:,} bytes"
+
+
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+Read = tuple[str, str]
+
+
+"""A text and nothing, or nothing and why there is none."""
+
+
+def count(source: Source) -> int:
+    """How many documents a file holds, without looking at them."""
+    if source.kind == WHOLE:
+        return 1
+    if source.kind == PARQUET:
+        from regard.corpus.shards import open_parquet
+
+        return int(open_parquet(source.path).metadata.num_rows)
+    return _count_lines(source)
+
+
+def read(source: Source) -> Iterator[Read]:
+    """The documents of a file, one after the other."""
+    return READERS[source.kind](source)
+
+
+def _count_lines(source: Source) -> int:
+    lines, last = 0, b"\n"
+    with _opened(source) as file:
+        try:
+            for block in iter(partial(file.read, BLOCK), b""):
+                lines, last = lines + block.count(b"\n"), block[-1:]
+        except _BROKEN:
+            return lines + 1
+    return lines + (last != b"\n")
+
+
+def _opened(source: Source) -> IO[bytes]:
+    if source.path.endswith(".gz"):
+        return cast(IO[bytes], gzip.open(source.path))
+    return open(source.path, "rb")
+
+
+def _read_lines(source: Source) -> Iterator[Read]:
+    return map(_decoded, _raw_lines(source))
+
+
+def _raw_lines(source: Source) -> Iterator[bytes | str]:
+    """Each line's bytes, or why there are none; a line is never held beyond the limit."""
+    with _opened(source) as file:
+        try:
+            while line := file.readline(LARGEST + 1):
+                if len(line) > LARGEST:
+                    _skip_line(file, line)
+                    yield TOO_LARGE
+                else:
+                    yield line
+        except _BROKEN as error:
+            yield f"the compressed file breaks off here ({error})"
+
+
+def _skip_line(file: IO[bytes], line: bytes) -> None:
+    while line and not line.endswith(b"\n"):
+        line = file.readline(BLOCK)
+
+
+def _read_whole(source: Source) -> Iterator[Read]:
+    with _opened(source) as file:
+        try:
+            text = file.read(LARGEST + 1)
+        except _BROKEN as error:
+            yield "", f"the compressed file breaks off ({error})"
+            return
+    yield _decoded(TOO_LARGE if len(text) > LARGEST else text)
+
+
+def _read_jsonl(source: Source) -> Iterator[Read]:
+    for text, fault in _read_lines(source):
+        yield ("", fault) if fault else _field(text, source.field)
+
+
+def _field(line: str, field: str) -> Read:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return "", f"it is not JSON ({error})"
+    if not isinstance(entry, dict) or field not in entry:
+        return "", f"it has no field {field!r}"
+    return _checked(entry[field])
+
+
+def _read_parquet(source: Source) -> Iterator[Read]:
+    from regard.corpus.shards import column_bytes, open_parquet
+
+    names = open_parquet(source.path).schema_arrow.names
+    if source.field not in names:
+        raise FileError(
+            f"{source.path!r} needs a column {source.field!r}, but has {', '.join(names)}: name "
+            "one with --field."
+        )
+    for entry in column_bytes(source.path, source.field):
+        yield _decoded(entry) if isinstance(entry, bytes) else _checked(entry)
+
+
+def _decoded(line: bytes | str) -> Read:
+    """The text of a line's bytes; what is text already says why there are none."""
+    if isinstance(line, str):
+        return "", line
+    try:
+        return _checked(line.decode("utf-8").removeprefix("\ufeff"))
+    except UnicodeDecodeError as error:
+        return "", f"byte {line[error.start]:#04x} at place {error.start} is not UTF-8"
+
+
+def _checked(text: Any) -> Read:
+    if not isinstance(text, str):
+        return "", f"it needs to be text, but it is {type(text).__name__}"
+    if len(text) > LARGEST:
+        return "", TOO_LARGE
+    text = text.strip()
+    if not text:
+        return "", "it is empty"
+    if _has_half_characters(text):
+        return "", "it has half of a character that is written in two"
+    return text, ""
+
+
+def _has_half_characters(text: str) -> bool:
+    """JSON can spell surrogates, which no UTF-8 file can hold."""
+    return not text.isascii() and any("\ud800" <= x <= "\udfff" for x in text)
+
+
+READERS: dict[str, Callable[[Source], Iterator[Read]]] = {
+    LINES: _read_lines, JSONL: _read_jsonl, PARQUET: _read_parquet, WHOLE: _read_whole,
+}  # fmt: skip
+
+
+class Document(NamedTuple):
+    """One document: its number in the corpus, where it stands, its text, or why it has none."""
+
+    number: int
+    source: str
+    place: int
+    text: str
+    fault: str = ""
+
+
+def count_documents(sources: Iterable[Source]) -> int:
+    """How many documents there are, without looking at them."""
+    total = 0
+    for source in sources:
+        with named_errors(source):
+            total += count(source)
+    return total
+
+
+def documents(sources: Iterable[Source]) -> Iterator[Document]:
+    """Every document of every file, numbered from 0."""
+    number = 0
+    for source in sources:
+        with named_errors(source):
+            for place, (text, fault) in enumerate(read(source), 1):
+                yield Document(number, source.path, place, text, fault)
+                number += 1

@@ -1,0 +1,254 @@
+"""Finished batches on disk as Parquet shards, each written completely or not at all."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.corpus.windows import NAMES, SHOWN, Measured
+from regard.errors import BackendError, FileError
+from regard.typing import Array
+
+EXTRA = "pip install 'regard[survey]'"
+
+
+def need(package: str) -> None:
+    """Say how to get a package that is not installed."""
+    if importlib.util.find_spec(package) is None:
+        raise BackendError(f"this survey needs {package}, which is not installed: {EXTRA}.")
+
+
+def open_parquet(path: str | Path) -> Any:
+    """A Parquet file, opened; says so where it is none."""
+    need("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise FileError(
+            f"{str(path)!r} needs to be a Parquet file, but it cannot be read as one: {error}"
+        ) from None
+
+
+def column_bytes(path: str, column: str) -> Iterator[Any]:
+    """The entries of one column: text as its bytes, which need not be UTF-8, the rest as it is."""
+    import pyarrow as pa
+
+    for batch in open_parquet(path).iter_batches(1024, columns=[column]):
+        entries = batch.column(0)
+        if pa.types.is_string(entries.type) or pa.types.is_large_string(entries.type):
+            entries = entries.cast(pa.large_binary())
+        yield from entries.to_pylist()
+
+
+def heads_table(found: Measured) -> Any:
+    """One row for each document and head."""
+    import pyarrow as pa
+
+    documents, heads = found.means_mnh.shape[1:]
+    numbers = np.array([document.number for document in found.documents], np.int64)
+    columns = {
+        "document": np.repeat(numbers, heads),
+        "part": pa.DictionaryArray.from_arrays(*_parts(found, documents)),
+        "layer": np.tile(np.array([x.layer for x in found.heads], np.int16), documents),
+        "head": np.tile(np.array([x.head for x in found.heads], np.int16), documents),
+    }
+    for name, means_nh in zip(NAMES, found.means_mnh, strict=True):
+        columns[name] = pa.array(means_nh.reshape(-1), from_pandas=True)  # nan becomes null
+    columns["distance"] = _lists(found.distance_nhb)
+    pieces = pa.array(found.pieces, pa.string())
+    tokens = found.most_token_nhx.reshape(-1).astype(np.int32)
+    named = pieces.take(pa.array(tokens, mask=tokens < 0))
+    columns["most_received"] = _list_array(named, found.most_token_nhx.shape[-1])
+    columns["most_received_place"] = _lists(found.most_place_nhx)
+    columns["most_received_share"] = _lists(found.most_share_nhx)
+    return pa.table(columns)
+
+
+def documents_table(found: Measured) -> Any:
+    """One row for each document; ``failed`` says why one could not be read."""
+    import pyarrow as pa
+
+    tokens = dict(zip((x.number for x in found.documents), found.tokens_n.tolist(), strict=True))
+    windows = dict(zip(tokens, found.windows_n.tolist(), strict=True))
+    every = sorted((*found.documents, *found.failed), key=lambda x: x.number)
+    return pa.table(
+        {
+            "document": pa.array([x.number for x in every], pa.int64()),
+            "source": pa.array([_writable(x.source) for x in every]).dictionary_encode(),
+            "place": pa.array([x.place for x in every], pa.int64()),
+            "tokens": pa.array([tokens.get(x.number) for x in every], pa.int32()),
+            "windows": pa.array([windows.get(x.number) for x in every], pa.int32()),
+            "text": pa.array([x.text[:SHOWN] for x in every], pa.string()),
+            "failed": pa.array([x.fault or None for x in every], pa.string()),
+        }
+    )
+
+
+def write_failed(path: Path, parts: Iterable[dict[str, Any]]) -> None:
+    """failed.parquet, part by part: number, place and reason of every document left out."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("document", pa.int64()), ("source", pa.string()), ("place", pa.int64()),
+                        ("reason", pa.string())])  # fmt: skip
+    with pq.ParquetWriter(path, schema) as file:
+        for columns in parts:
+            file.write_table(pa.table(columns, schema))
+
+
+def as_bytes(table: Any) -> bytes:
+    """A table as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd")
+    return file.getvalue()
+
+
+def read_columns(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Some columns of a Parquet file, numbers as arrays (nan for null), the rest as lists."""
+    table = open_parquet(path).read(columns=list(names))
+    return {name: _column(table.column(name)) for name in names}
+
+
+def _column(column: Any) -> Any:
+    import pyarrow as pa
+
+    whole = column.combine_chunks()
+    if pa.types.is_fixed_size_list(whole.type):
+        flat = whole.flatten().to_numpy(zero_copy_only=False)
+        return flat.reshape(-1, whole.type.list_size)
+    if pa.types.is_integer(whole.type) or pa.types.is_floating(whole.type):
+        return whole.to_numpy(zero_copy_only=False)
+    return whole.to_pylist()
+
+
+def _parts(found: Measured, documents: int) -> tuple[Array, list[str]]:
+    names = list(dict.fromkeys(head.part for head in found.heads))
+    own = np.array([names.index(head.part) for head in found.heads], np.int32)
+    return np.tile(own, documents), names
+
+
+def _lists(values_nhx: Array) -> Any:
+    import pyarrow as pa
+
+    return _list_array(pa.array(values_nhx.reshape(-1)), values_nhx.shape[-1])
+
+
+def _list_array(flat: Any, size: int) -> Any:
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(flat, size)
+
+
+def _writable(text: str) -> str:
+    """File names may hold bytes that are no text."""
+    return text.encode("utf-8", "replace").decode()
+
+
+HEADS, DOCUMENTS, SUMS = "heads", "documents", "sums"  # heads last: it says that all is there
+
+
+SUFFIX = {HEADS: "parquet", DOCUMENTS: "parquet", SUMS: "npz"}
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One batch, ready to be written: its number, its documents, and the bytes of its files."""
+
+    number: int
+    documents: int
+    failed: int
+    files: dict[str, bytes]
+
+
+def packed(found: Measured) -> Shard:
+    """What a worker sends home."""
+    sums = io.BytesIO()
+    np.savez_compressed(sums, allow_pickle=False, **found.sums)
+    return Shard(
+        found.number,
+        len(found.documents) + len(found.failed),
+        len(found.failed),
+        {
+            SUMS: sums.getvalue(),
+            DOCUMENTS: as_bytes(documents_table(found)),
+            HEADS: as_bytes(heads_table(found)),
+        },
+    )
+
+
+class Shards:
+    """The shards of one survey, in folders that any Parquet reader takes as a table each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, kind: str, number: int) -> Path:
+        """Where a batch's file of one kind is."""
+        return self.folder / kind / f"part-{number:07d}.{SUFFIX[kind]}"
+
+    def finished(self) -> set[int]:
+        """The batches that are there, whole."""
+        names = (self.folder / HEADS).glob(f"part-*.{SUFFIX[HEADS]}")
+        return {int(path.stem.removeprefix("part-")) for path in names}
+
+    def write(self, shard: Shard) -> None:
+        """Write a batch; until its last file has its name it does not count."""
+        for kind in (SUMS, DOCUMENTS, HEADS):
+            write_whole(self.path(kind, shard.number), shard.files[kind])
+
+    def columns(self, kind: str, number: int, names: list[str]) -> dict[str, Any]:
+        """Some columns of one batch."""
+        return read_columns(self.path(kind, number), names)
+
+    def sums(self, number: int) -> dict[str, Any]:
+        """What a batch added up."""
+        path = self.path(SUMS, number)
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files}
+        except (OSError, ValueError) as error:
+            raise FileError(
+                f"{str(path)!r} needs to be what a survey wrote, but it cannot be read ({error}): "
+                "delete the part of this number under heads/ and run the survey again."
+            ) from None
+
+    def every_file(self) -> Iterator[Path]:
+        """Whatever the shards consist of."""
+        for kind, suffix in SUFFIX.items():
+            yield from (self.folder / kind).glob(f"part-*.{suffix}")
+        yield from self.drafts()
+
+    def drafts(self) -> Iterator[Path]:
+        """What a run left behind that was killed while it wrote."""
+        for kind in SUFFIX:
+            yield from (self.folder / kind).glob(".part-*.draft")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is never there in part."""
+    with whole_file(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Where to write a file; it gets its name once it is written and on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")  # readers skip dotted names
+    yield draft
+    with draft.open("rb") as file:
+        os.fsync(file.fileno())
+    draft.replace(path)

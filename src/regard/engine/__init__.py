@@ -1,0 +1,1 @@
+"""Attention and its exact statistics at any length: the same mathematics as ``textbook``."""

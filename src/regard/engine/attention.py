@@ -1,0 +1,75 @@
+"""Attention of any length, in tiles on all cores: the same mathematics as ``steps``."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regard.engine.tensors import in_kind, on_device
+from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.plan import Unit, choose
+from regard.engine.tiles.problem import Window
+from regard.engine.tiles.rows import Scratch, Wanted, stream_rows
+from regard.engine.tiles.threads import run_in_order
+from regard.engine.visibility import MaskRule
+
+
+def attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
+) -> Any:
+    """Mix the values by how much each query looks at each key, in memory that grows with n.
+
+    Parameters
+    ----------
+    query : (..., h, q, d), key : (..., h_kv, k, d), value : (..., h_kv, k, d_v)
+        float16, float32 or float64. Arrays with two axes are one head; h_kv divides h. torch
+        tensors too (also bfloat16): on the CPU without a copy, on a GPU by its own kernels.
+    mask : bool (True = may look), or float (added to the scores), to broadcast to (..., h, q, k);
+        or a function of (query positions, key positions) giving a bool tile.
+    causal, offset : key j is seen by query i when j <= i + offset.
+    window : (left, right); key j is seen when i + offset - left <= j <= i + offset + right.
+    softcap : scores become softcap * tanh(scores / softcap).
+    scale : what scores are multiplied by; 1 / sqrt(d) unless given.
+    lengths : how many keys are real, one integer for each entry of the leading batch axes.
+
+    Returns
+    -------
+    output : (..., h, q, d_v)
+        In the dtype of the input, a tensor where tensors came in (no gradient passes through).
+        A query that may look at nothing gets 0.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> attention(x, x, x, causal=True).round(3)
+    array([[1.  , 0.  ],
+           [0.33, 0.67]])
+    """
+    arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
+                      "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    if on_device(query=query, key=key, value=value):
+        from regard.engine.gpu.dispatch import attention_on_device
+
+        return attention_on_device(query, key, value, arguments)
+    problem = pose(query, key, value, **arguments)
+    plan = choose(problem, columns_wanted=False)
+    wanted = Wanted()
+    shape = (problem.heads, problem.sight.queries, problem.value_gkv.shape[-1])
+    output_hqv = np.zeros(shape, problem.output_dtype)
+
+    def work(unit: Unit, scratch: Scratch) -> None:
+        rows = stream_rows(problem, plan, unit, wanted, scratch)
+        output_hqv[unit.heads, unit.rows] = rows.mean_output_hqv()
+
+    run_in_order(plan.units(problem), work)
+    return in_kind(output_hqv.reshape(*problem.leading, *shape[1:]), query)

@@ -1,0 +1,230 @@
+"""One call of attention on a device: validated arguments, and whether the kernels can serve it."""
+
+import importlib.util
+import math
+import os
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.engine.tensors import as_array, is_tensor, unless_tensor
+from regard.engine.tiles.arguments import pose, pose_shapes
+from regard.engine.tiles.problem import Problem
+from regard.engine.tiles.rows import Wanted
+from regard.engine.visibility import Sight
+from regard.errors import ArgumentError, ShapeError
+
+Tensor = Any  # torch.Tensor, which mypy is not shown
+
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Checked tensors with one axis of heads, h for queries and g for keys and values.
+
+    ``sight`` holds band, lengths and a mask that is a function; ``mask`` is a mask of values,
+    broadcast to (..., h, q, k) without a copy.
+    """
+
+    query_hqd: Tensor
+    key_gkd: Tensor
+    value_gkv: Tensor
+    leading: tuple[int, ...]
+    sight: Sight
+    mask: Tensor | None
+    scale: float
+    softcap: float | None
+    arguments: dict[str, Any] = field(repr=False)
+
+    @property
+    def heads(self) -> int:
+        """How many heads in all, over every leading axis."""
+        return int(self.query_hqd.shape[0])
+
+    @property
+    def group(self) -> int:
+        """How many query heads share one key head."""
+        return self.heads // max(1, int(self.key_gkd.shape[0]))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors lie."""
+        return self.query_hqd.device
+
+    @property
+    def compute_dtype(self) -> torch.dtype:
+        """float64 stays; anything else is summed in float32."""
+        return torch.float64 if self.query_hqd.dtype == torch.float64 else torch.float32
+
+    @property
+    def key_leading(self) -> tuple[int, ...]:
+        """The caller's leading axes of key and value."""
+        return (*self.leading[:-1], self.leading[-1] // self.group) if self.leading else ()
+
+    @property
+    def all_live(self) -> bool:
+        """Whether every query surely sees a key: nothing but a causal mask, offset at least 0."""
+        sight = self.sight
+        bare = self.mask is None and sight.mask is None and sight.lengths_h is None
+        reaches = sight.right is None or sight.right + sight.offset >= 0
+        return bare and sight.left is None and reaches and sight.keys > 0
+
+    def key_heads(self, heads: slice) -> Tensor:
+        """Which key head each of these query heads looks at."""
+        return torch.arange(heads.start, heads.stop, device=self.device) // self.group
+
+    def mask_tile(self, heads: slice, rows: slice, columns: slice) -> Tensor:
+        """A rectangle (h, q, k) of a mask of values."""
+        mask: Any = self.mask
+        places = [np.unravel_index(h, self.leading) for h in range(heads.start, heads.stop)]
+        tiles = [mask[tuple(map(int, place))][rows, columns] for place in places]
+        return torch.stack(tiles)
+
+    def problem(self, heads: slice, rows: slice, columns: slice) -> Problem:
+        """A rectangle of it as the CPU's engine reads it; nothing else leaves the device."""
+        query = as_array(self.query_hqd[heads, rows])[:, None]
+        key = as_array(self.key_gkd[self.key_heads(heads)][:, columns])[:, None]
+        sight = self.sight.part(rows, columns)
+        mask: Any = sight.mask
+        if self.mask is not None:
+            mask = as_array(self.mask_tile(heads, rows, columns))[:, None]
+        return pose(
+            query,
+            key,
+            np.zeros((*key.shape[:-1], 0), key.dtype),
+            mask=mask,
+            offset=sight.offset,
+            window=(sight.left, sight.right),
+            softcap=self.softcap,
+            scale=self.scale,
+            lengths=None if sight.lengths_h is None else sight.lengths_h[heads],
+        )
+
+    def whole_problem(self) -> Problem:
+        """All of query and key on the CPU, in the caller's axes."""
+        key = as_array(self.key_gkd.reshape(*self.key_leading, *self.key_gkd.shape[1:]))
+        query = as_array(self.query_hqd.reshape(*self.leading, *self.query_hqd.shape[1:]))
+        return pose(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **self.arguments)
+
+    def pairs(self) -> int:
+        """How many (query, key) pairs band and lengths let through, over all heads, about."""
+        sight = self.sight
+        whole = sight.queries * sight.keys if sight.right is None else _below(sight, sight.right)
+        hidden = 0 if sight.left is None else _below(sight, -sight.left - 1)
+        return self.heads * max(0, whole - hidden)
+
+
+def _below(sight: Sight, side: int) -> int:
+    """How many pairs have key <= query + offset + side, by two triangles.
+
+    >>> _below(Sight((1,), queries=3, keys=3), 0)
+    6
+    """
+
+    def summed(last: int) -> int:
+        """The sum of t, clipped to 0 ... keys, over all t up to last."""
+        inside = min(max(last, 0), sight.keys)
+        return inside * (inside + 1) // 2 + max(0, last - sight.keys) * sight.keys
+
+    first = sight.offset + side
+    return summed(first + sight.queries) - summed(first)
+
+
+def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -> Call:
+    """Check shapes, dtypes and arguments, in the words of the CPU's checks."""
+    tensors = {"query": query.detach(), "key": key.detach(), "value": value.detach()}
+    _check_dtypes(tensors)
+    plain = arguments | {"lengths": unless_tensor(arguments["lengths"])}
+    mask = arguments["mask"]
+    if mask is not None and not callable(mask):
+        plain["mask"] = None
+    sight, scale, softcap = pose_shapes(tensors, plain)
+    flat = {x: t.reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for x, t in tensors.items()}
+    return Call(
+        query_hqd=flat["query"],
+        key_gkd=flat["key"],
+        value_gkv=flat["value"],
+        leading=sight.leading,
+        sight=sight,
+        mask=None if callable(mask) or mask is None else broadcast_mask(mask, sight, query.device),
+        scale=scale,
+        softcap=softcap,
+        arguments=arguments,
+    )
+
+
+def _check_dtypes(tensors: dict[str, Tensor]) -> None:
+    for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES or tensor.dtype != tensors["query"].dtype:
+            raise ArgumentError(
+                f"{name} needs float16, bfloat16, float32 or float64 values, the same for query, "
+                f"key and value, but its dtype is {tensor.dtype}: write {name}.float()."
+            )
+
+
+def broadcast_mask(mask: Any, sight: Sight, device: torch.device) -> Tensor:
+    """A mask of values on the device, broadcast to (h, q, k) without a copy."""
+    tensor = mask if is_tensor(mask) else torch.as_tensor(np.asarray(mask))
+    if tensor.dtype != torch.bool and not tensor.is_floating_point():
+        raise ArgumentError(
+            "mask needs bool values (True = may look) or float values (added to the scores), "
+            f"but its dtype is {tensor.dtype}: write mask.bool()."
+        )
+    shape = (*sight.leading, sight.queries, sight.keys)
+    try:
+        return torch.broadcast_to(tensor.to(device), shape)
+    except RuntimeError:
+        raise ShapeError(
+            f"mask needs a shape that broadcasts to {shape}, but its shape is "
+            f"{tuple(tensor.shape)}."
+        ) from None
+
+
+def sent(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; the host does not wait for what is under way there."""
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+WIDEST = 256
+
+
+MOST_BEST = 16
+
+
+@cache
+def has_triton() -> bool:
+    """Whether triton is installed; looking for it takes as long as a short kernel, so once."""
+    return importlib.util.find_spec("triton") is not None
+
+
+def reasons_against_kernels(call: Call, wanted: Wanted) -> list[str]:
+    """Why this call goes to chunks in torch instead; empty where kernels serve."""
+    reasons = []
+    if not has_triton():
+        reasons.append("triton is not installed: pip install triton")
+    if call.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        reasons.append(f"kernels need a CUDA device, but the tensors are on {call.device}")
+    if call.mask is not None or call.sight.mask is not None:
+        reasons.append("a mask is given; kernels know causal, offset, window and lengths")
+    if call.query_hqd.dtype == torch.float64:
+        reasons.append("kernels compute in float32, but the tensors are float64")
+    width = max(call.query_hqd.shape[-1], call.value_gkv.shape[-1])
+    if width > WIDEST or call.query_hqd.shape[-1] < 1:
+        reasons.append(f"kernels serve heads of width 1 to {WIDEST}, but here is {width}")
+    if wanted.top > MOST_BEST:
+        reasons.append(f"kernels keep at most {MOST_BEST} best keys, but top is {wanted.top}")
+    if not (call.query_hqd.numel() and call.key_gkd.numel()):
+        reasons.append("there are no queries or no keys")
+    scalars = (call.scale, call.softcap or 1.0, call.scale / (call.softcap or 1.0))
+    if not all(1e-9 < number < 1e9 for number in scalars):
+        reasons.append("scale or softcap is outside 1e-9 to 1e9")
+    return reasons

@@ -1,0 +1,134 @@
+"""Two observations of the same queries over disjoint keys make one, exactly."""
+
+import numpy as np
+
+from regard.engine.observation import Observation
+from regard.engine.observe import observe_problem
+from regard.engine.ring.rank_observation import RankObservation
+from regard.engine.tiles.columns import cut
+from regard.engine.tiles.plan import Cost, blocks
+from regard.engine.tiles.problem import LOG2_E, Problem
+from regard.engine.tiles.rows import Wanted
+from regard.errors import ArgumentError
+from regard.typing import Array
+
+
+def merge(first: Observation, second: Observation) -> Observation:
+    """Join what the same queries saw among two sets of keys; the second's keys come after.
+
+    What belongs to rows (output, logsumexp, entropy, top) follows from the two results alone. What
+    belongs to keys (received, map) depends on the joint log-sum-exp, so it is computed once more
+    from the kept query and key; where they were not kept it is left out, and ``notes`` says so.
+
+    Examples
+    --------
+    >>> from regard.engine.observe import observe
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> both = merge(observe(x, x[:1], x[:1]), observe(x, x[1:], x[1:]))
+    >>> bool(np.allclose(both.received, observe(x, x, x).received))
+    True
+    """
+    if any(isinstance(part, RankObservation) for part in (first, second)):
+        raise ArgumentError(
+            "merge needs two observations of the same queries over different keys, and what a rank "
+            "of regard.distributed gets is of all keys already: put the ranks' rows side by side."
+        )
+    if (first.leading, first.queries) != (second.leading, second.queries):
+        raise ArgumentError(
+            f"merge needs two observations of the same queries, but one has axes "
+            f"{(*first.leading, first.queries)} and the other {(*second.leading, second.queries)}."
+        )
+    logsumexp = np.logaddexp(first.logsumexp, second.logsumexp)
+    shares = [_share(part.logsumexp, logsumexp) for part in (first, second)]
+    facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
+    columns, notes = _column_facts(first, second, logsumexp)
+    return Observation(
+        facts | columns,
+        None,
+        first.parts + second.parts if first.parts and second.parts else (),
+        first.keys + second.keys,
+        _joint_cost(first.cost, second.cost),
+        notes,
+    )
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """How much of each row's weight lies in a part; 0 where nothing was seen at all."""
+    seen = np.isfinite(part)
+    return np.where(seen, np.exp(np.where(seen, part, 0) - np.where(seen, whole, 0)), 0)
+
+
+def _row_facts(
+    first: Observation, second: Observation, shares: list[Array], logsumexp: Array
+) -> dict[str, Array]:
+    facts: dict[str, Array] = {}
+    parts = (first, second)
+    if all("output" in part.facts for part in parts):
+        outputs = [part.facts["output"] for part in parts]  # arrays, where seen.output is a tensor
+        mixed = sum(s[..., None] * output for s, output in zip(shares, outputs, strict=True))
+        facts["output"] = np.asarray(mixed, outputs[0].dtype)
+    if all("entropy" in part.facts for part in parts):
+        # The entropy of a part, plus what choosing that part adds.
+        pairs = list(zip(shares, parts, strict=True))
+        total = sum(s * (p.entropy - np.log(np.where(s > 0, s, 1))) for s, p in pairs)
+        facts["entropy"] = np.asarray(total, first.entropy.dtype)
+    if all("top_keys" in part.facts for part in parts):
+        facts |= _joint_top(first, second, shares)
+    return facts
+
+
+def _joint_top(first: Observation, second: Observation, shares: list[Array]) -> dict[str, Array]:
+    weights = [s[..., None] * p.top().weights for s, p in zip(shares, (first, second), strict=True)]
+    later = second.top().keys
+    keys = [first.top().keys, np.where(later >= 0, later + first.keys, -1)]
+    joint_weights, joint_keys = (np.concatenate(x, axis=-1) for x in (weights, keys))
+    kept = min(part.shape[-1] for part in weights)  # beyond that a third part might have more
+    order = np.argsort(-joint_weights, axis=-1, kind="stable")[..., :kept]
+    return {
+        "top_weights": np.take_along_axis(joint_weights, order, axis=-1),
+        "top_keys": np.take_along_axis(joint_keys, order, axis=-1),
+    }
+
+
+def _column_facts(
+    first: Observation, second: Observation, logsumexp: Array
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    wanted = [x for x in ("received", "map") if x in first.facts and x in second.facts]
+    notes = ["profile is not known after a merge: observe all keys at once."]
+    if not (first.parts and second.parts):
+        why = "is left out after a merge: it needs query and key, and they were not kept."
+        return {}, (*notes, *(f"{name} {why}" for name in wanted))
+    # No side has more blocks than were asked for: with the most of them the queries' blocks stay as
+    # they are, and the keys' are those of the whole where it has as many keys as queries.
+    maps = [part.facts["map"] for part in (first, second) if "map" in wanted]
+    side = max((side for found in maps for side in found.shape[-2:]), default=0)
+    pieces = _observed_parts(first.parts + second.parts, logsumexp, side, first.keys + second.keys)
+    facts: dict[str, Array] = {}
+    if "received" in wanted:
+        facts["received"] = np.concatenate([piece.received for piece, _ in pieces], axis=-1)
+    if "map" in wanted:
+        blocks_in_all = len(blocks(first.keys + second.keys, side)) - 1
+        first_map = pieces[0][0].map
+        facts["map"] = np.zeros((*first_map.shape[:-1], blocks_in_all), first_map.dtype)
+        for piece, columns in pieces:
+            facts["map"][..., columns] += piece.map
+    return facts, tuple(notes)
+
+
+def _observed_parts(
+    parts: tuple[Problem, ...], logsumexp: Array, side: int, keys: int
+) -> list[tuple[Observation, slice]]:
+    """Each part with the joint log-sum-exp, and which blocks of the joint map it touches."""
+    edges, start, pieces = blocks(keys, max(1, side)), 0, []
+    for part in parts:
+        known_hq = logsumexp.reshape(part.heads, part.sight.queries) * LOG2_E
+        inside, columns = cut(edges, slice(start, start + part.sight.keys))
+        wanted = Wanted(output=False, map=side, received=True, log2_total_hq=known_hq, edges=inside)
+        pieces.append((observe_problem(part, wanted), columns))
+        start += part.sight.keys
+    return pieces
+
+
+def _joint_cost(first: Cost, second: Cost) -> Cost:
+    peak = max(first.peak_bytes, second.peak_bytes)
+    return Cost(f"{first.plan} + {second.plan}", first.flops + second.flops, peak)

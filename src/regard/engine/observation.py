@@ -1,0 +1,324 @@
+"""Observation.
+
+Exact statistics of all attention weights without the weights themselves, and its text summary.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.display import Shown
+from regard.engine.profile import Profile
+from regard.engine.tiles.plan import Cost
+from regard.engine.tiles.problem import LOG2_E, Problem
+from regard.engine.visibility import Sight
+from regard.errors import ArgumentError, NotAskedError, count
+from regard.typing import Array
+
+if TYPE_CHECKING:
+    from regard.view.figure.figure import Picture
+
+
+Head = int | tuple[int, ...] | None
+
+
+class Top(NamedTuple):
+    """The best keys of each query, high to low: weights and keys, both (..., h, q, k).
+
+    Where fewer keys have any weight the rest is weight 0 and key -1.
+    """
+
+    weights: NDArray[Any]
+    keys: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Observation(Shown):
+    """Exact facts about n x n weights, in memory that grows with n; ``print`` it for a summary.
+
+    ``parts`` hold the query and key that tiles are computed from, on demand.
+    """
+
+    facts: dict[str, Array] = field(repr=False)
+    _profile: Profile | None = field(repr=False)
+    parts: tuple[Problem, ...] = field(repr=False)
+    keys: int
+    cost: Cost
+    notes: tuple[str, ...] = ()
+    _tensor: Any = field(default=None, repr=False)  # the output, where torch tensors came in
+
+    @property
+    def output(self) -> Any:
+        """Weighted sums of the values, (..., h, q, d_v); a torch tensor where those came in."""
+        return self._fact("output", "value") if self._tensor is None else self._tensor
+
+    @property
+    def logsumexp(self) -> NDArray[Any]:
+        """Natural log of the sum of e^score over the keys each query sees, (..., h, q)."""
+        return self._fact("logsumexp", "")
+
+    @property
+    def entropy(self) -> NDArray[Any]:
+        """How spread out each query's weights are, in nats: 0 for one key, log n for n alike."""
+        return self._fact("entropy", "entropy=True")
+
+    @property
+    def received(self) -> NDArray[Any]:
+        """The weight each key gets from all queries together, (..., h, k)."""
+        return self._fact("received", "received=True")
+
+    @property
+    def received_mean(self) -> NDArray[Any]:
+        """The same, as a mean over the queries that could see the key; 0 where none could."""
+        if not self.parts:
+            raise NotAskedError(_without_parts("received_mean"))
+        audience = np.concatenate([_audience(part) for part in self.parts], axis=-1)
+        return np.asarray(self.received / np.maximum(audience, 1).astype(self.received.dtype))
+
+    @property
+    def map(self) -> NDArray[Any]:
+        """Mean weight that a block of queries gives to a block of keys; each row sums to 1.
+
+        All blocks have the same size, a power of two; the last may be smaller.
+        """
+        return self._fact("map", "map=256")
+
+    @property
+    def profile(self) -> Profile:
+        """Weight on the first key, on itself, on its neighbours, and at every distance."""
+        if self._profile is None:
+            raise NotAskedError(_not_asked("profile", "profile=True", self.notes))
+        return self._profile
+
+    def top(self, k: int | None = None) -> Top:
+        """The k largest weights of each query with their keys, high to low."""
+        weights = self._fact("top_weights", f"top={k or 16}")
+        held = weights.shape[-1]
+        if k is not None and not 0 <= k <= held:
+            raise NotAskedError(f"top({k}) needs more than the {held} kept: observe with top={k}.")
+        return Top(weights[..., :k], self.facts["top_keys"][..., :k])
+
+    def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NDArray[Any]:
+        """The exact weights of a rectangle, (..., h, a, b), or (a, b) of one head.
+
+        The cost is a * b * d, however long the sequence is.
+        """
+        if not self.parts:
+            raise NotAskedError(_without_parts("tile"))
+        rows, columns = _range("rows", rows, self.queries), _range("columns", columns, self.keys)
+        heads = self._heads(head)
+        pieces, start = [], 0
+        for part in self.parts:
+            keys = part.sight.keys
+            known_hq = self.logsumexp.reshape(part.heads, self.queries)[heads, rows]
+            cut = part.cut(heads, rows, _clip(columns, start, keys))
+            pieces.append(_weights(*cut, known_hq * LOG2_E))
+            start += keys
+        tile_hqk = np.concatenate(pieces, axis=-1)
+        return (
+            tile_hqk[0]
+            if head is not None
+            else tile_hqk.reshape(*self.leading, *tile_hqk.shape[1:])
+        )
+
+    def row(self, query: int, head: Head = None) -> NDArray[Any]:
+        """One query's weights on every key, (..., h, k), or (k,) of one head."""
+        result: NDArray[Any] = self.tile(query, slice(None), head)[..., 0, :]
+        return result
+
+    def picture(self, head: Head = None, **options: Any) -> "Picture":
+        """One head, the first unless given, to look at and to save: every weight or the map."""
+        from regard.view.figure.build import picture_of_observation
+
+        return picture_of_observation(self, head, options)
+
+    def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
+        """Write a .regard file: the facts, and with ``query_and_key`` what tiles need."""
+        from regard.engine.files import save
+
+        save(self, Path(path), query_and_key)
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The caller's leading axes, heads last."""
+        return self.shape_of("logsumexp")[:-1]
+
+    @property
+    def queries(self) -> int:
+        """How many queries."""
+        return self.shape_of("logsumexp")[-1]
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact, which is not moved for it where it lies on a device."""
+        known = getattr(self.facts, "shape_of", None)
+        return known(name) if known is not None else self._fact(name, "").shape
+
+    def __str__(self) -> str:
+
+        return summary(self)
+
+    def _fact(self, name: str, how: str) -> Array:
+        if name not in self.facts:
+            raise NotAskedError(_not_asked(name, how, self.notes))
+        return self.facts[name]
+
+    def _heads(self, head: Head) -> slice:
+        total = int(np.prod(self.leading, dtype=int))
+        if head is None:
+            return slice(0, total)
+        place = head if isinstance(head, tuple) else (head,)
+        try:
+            index = int(np.ravel_multi_index(place, self.leading or (1,)))
+        except ValueError:
+            raise ArgumentError(
+                f"head needs an index into the leading axes {self.leading}, but it is {head!r}."
+            ) from None
+        return slice(index, index + 1)
+
+
+def _weights(part: Problem, heads: slice, rows: slice, columns: slice, known_hq: Array) -> Array:
+    shape = (heads.stop - heads.start, rows.stop - rows.start, columns.stop - columns.start)
+    tile_hqk = np.empty(shape, part.dtype)
+    with np.errstate(all="ignore"):
+        seen = part.scores(part.scaled_query(heads, rows), heads, rows, columns, out=tile_hqk)
+        known_hq = np.where(np.isfinite(known_hq), known_hq, np.inf)
+        rounded_hq = known_hq.astype(part.dtype)
+        tile_hqk -= rounded_hq[..., None]
+        part.exponential(tile_hqk, seen, out=tile_hqk)
+        lost_hq = np.where(np.isfinite(known_hq), known_hq - rounded_hq, 0)
+        tile_hqk *= np.exp2(-lost_hq)[..., None].astype(part.dtype)
+    return tile_hqk
+
+
+def _audience(part: Problem) -> Array:
+    audience_hk = part.sight.audience(part.heads)
+    return audience_hk.reshape(*part.leading, audience_hk.shape[-1])
+
+
+def _range(name: str, wanted: slice | int, size: int) -> slice:
+    if isinstance(wanted, slice):
+        start, stop, step = wanted.indices(size)
+        inside = step == 1 and (stop > start or wanted.stop is None or not size)
+    else:
+        start = wanted + size if wanted < 0 else wanted
+        stop = start + 1
+        inside = 0 <= start < size
+    if not inside:
+        raise ArgumentError(
+            f"{name} needs a range inside {count(size, 'position')}, but it is {wanted}."
+        )
+    return slice(start, max(start, stop))
+
+
+def _clip(columns: slice, start: int, keys: int) -> slice:
+    low = min(max(columns.start - start, 0), keys)
+    return slice(low, max(low, min(columns.stop - start, keys)))
+
+
+def _not_asked(name: str, how: str, notes: tuple[str, ...]) -> str:
+    name = name.removesuffix("_weights")
+    reason = next((note for note in notes if note.startswith(name)), "")
+    return reason or f"{name} was not asked for: observe again with {how}."
+
+
+def _without_parts(name: str) -> str:
+    return (
+        f"{name} needs query and key, and this observation does not hold them: "
+        "save it with query_and_key=True."
+    )
+
+
+SHOWN = 8
+
+
+def summary(seen: Observation) -> str:
+    """A page worth reading, plain text."""
+    heads = int(np.prod(seen.leading, dtype=int))
+    sizes = count(heads, "head"), count(seen.queries, "query", "queries"), count(seen.keys, "key")
+    weights = heads * seen.queries * seen.keys
+    lines = [
+        f"Observation of {', '.join(sizes)}: {weights:,} weights, none of them kept.",
+        f"  cost: {seen.cost}",
+    ]
+    if seen.queries and seen.keys and heads:
+        lines += _by_entropy(seen) + _most_received(seen) + _distances(seen)
+    lines += [f"  note: {note}" for note in seen.notes]
+    return "\n".join(lines)
+
+
+def _head_names(seen: Observation) -> list[str]:
+    places = np.ndindex(*seen.leading) if seen.leading else [()]
+    return [", ".join(str(i) for i in place) or "0" for place in places]
+
+
+def _by_entropy(seen: Observation) -> list[str]:
+    if "entropy" not in seen.facts:
+        return []
+    names = _head_names(seen)
+    entropy_h = np.asarray(seen.entropy, np.float64).reshape(len(names), -1).mean(axis=1)
+    order = np.argsort(entropy_h, kind="stable")
+    lines = ["  heads by mean entropy, sharpest first (e^entropy keys share the weight):"]
+    shown = order if len(order) <= SHOWN else [*order[: SHOWN - 2], -1, *order[-2:]]
+    for head in shown:
+        if head == -1:
+            lines.append(f"    ... {len(order) - SHOWN} more")
+            continue
+        nats = entropy_h[head]
+        facts = f"    head {names[head]:<6} {nats:7.3f} nats, as if {np.exp(nats):,.1f} keys"
+        lines.append(facts + _habits(seen, int(head)))
+    return lines
+
+
+def _habits(seen: Observation, head: int) -> str:
+    if seen._profile is None:
+        return ""
+    profile = seen.profile
+    named = {"first key": profile.first, "itself": profile.itself, "previous": profile.previous,
+             "next": profile.next}  # fmt: skip
+    shares = {name: float(np.reshape(share, -1)[head]) for name, share in named.items()}
+    return "; " + ", ".join(f"{name} {_percent(share)}" for name, share in shares.items())
+
+
+def _most_received(seen: Observation) -> list[str]:
+    if "received" not in seen.facts:
+        return []
+    received_k = np.asarray(seen.received, np.float64).reshape(-1, seen.keys).mean(axis=0)
+    order = np.argsort(-received_k, kind="stable")[:SHOWN]
+    total = max(received_k.sum(), np.finfo(float).tiny)
+    keys = ", ".join(f"{key} ({_percent(received_k[key] / total)})" for key in order)
+    return [f"  most received keys, mean over heads, share of all weight: {keys}"]
+
+
+def _distances(seen: Observation) -> list[str]:
+    if seen._profile is None:
+        return []
+    bands = [(near, far, float(np.mean(share))) for near, far, share in seen.profile.histogram()]
+    lines = ["  where the weight lies, mean over heads:"]
+    while bands and bands[-1][2] == 0:  # nothing ahead, under a causal mask
+        bands.pop()
+    largest = max((share for _, _, share in bands), default=0) or 1
+    for near, far, share in bands:
+        bar = "#" * round(24 * share / largest)
+        lines.append(f"    {_band_name(near, far):>22} {_percent(share):>7}  {bar}".rstrip())
+    return lines
+
+
+def _band_name(near: int, far: int) -> str:
+    if near == 0:
+        return "itself"
+    side = "back" if near > 0 else "ahead"
+    low, high = sorted((abs(near), abs(far)))
+    return f"{low:,} {side}" if low == high else f"{low:,} to {high:,} {side}"
+
+
+def _percent(share: float | Array) -> str:
+    return f"{100 * float(share):.1f} %"
+
+
+def in_map(seen: Observation, sight: Sight) -> bool:
+    """Whether the map can serve: the map holds every weight, and there is no mask."""
+    bare = sight.mask is None and sight.lengths_h is None
+    return bare and "map" in seen.facts and seen.shape_of("map")[-2:] == (seen.queries, seen.keys)

@@ -1,0 +1,245 @@
+"""Exact facts about all the weights, without ever holding them."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regard.engine.observation import Observation
+from regard.engine.profile import Profile
+from regard.engine.tensors import as_array, in_kind, is_tensor, on_device
+from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
+from regard.engine.tiles.panel import panel_rows
+from regard.engine.tiles.plan import Plan, Unit, choose, cost
+from regard.engine.tiles.problem import LOG2_E, Problem, Window
+from regard.engine.tiles.rows import Rows, Scratch, Wanted, stream_rows
+from regard.engine.tiles.threads import run_in_order
+from regard.engine.visibility import MaskRule
+from regard.errors import ArgumentError, expect
+from regard.typing import Array
+
+
+def observe(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    top: int = 16,
+    map: int = 256,
+    entropy: bool = True,
+    received: bool = True,
+    profile: bool = True,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
+) -> Observation:
+    """Run attention and report what it attends to, exactly, in memory that grows with n.
+
+    ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
+    ``entropy``, ``received`` and ``profile`` say what to report; 0 or False saves its cost. The
+    map's blocks all have the same size, a power of two of tokens; the last may be smaller. The
+    other arguments are those of ``attention``. With torch tensors the output is one too; facts are
+    NumPy arrays, which leave a GPU when they are first read.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> seen = observe(x, x, x)
+    >>> seen.received.round(3)
+    array([0.847, 0.847, 1.306])
+    >>> seen.entropy.round(3)
+    array([1.053, 1.053, 1.037])
+    """
+    wanted = Wanted(True, entropy, from_zero("top", top), from_zero("map", map), received, profile)
+    arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
+                      "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    if on_device(query=query, key=key, value=value):
+        from regard.engine.gpu.dispatch import observe_on_device
+
+        return observe_on_device(query, key, value, wanted, arguments)
+    seen = observe_problem(pose(query, key, value, **arguments), wanted)
+    return replace(seen, _tensor=in_kind(seen.output, query)) if is_tensor(query) else seen
+
+
+def observe_from_logsumexp(
+    query: ArrayLike,
+    key: ArrayLike,
+    logsumexp: ArrayLike,
+    *,
+    top: int = 16,
+    map: int = 256,
+    entropy: bool = True,
+    received: bool = True,
+    profile: bool = True,
+    **arguments: Any,
+) -> Observation:
+    """Report what a kernel elsewhere attended to, from its natural log-sum-exp (..., h, q).
+
+    The log-sum-exp may belong to more keys than are given here: then the facts are this part's
+    share, and the shares of disjoint keys stand side by side. There is no output.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> seen = observe(x, x, x)
+    >>> again = observe_from_logsumexp(x, x, seen.logsumexp)
+    >>> bool(np.allclose(again.received, seen.received))
+    True
+    """
+    wanted = Wanted(False, entropy, from_zero("top", top), from_zero("map", map), received, profile)
+    if on_device(query=query, key=key):
+        from regard.engine.gpu.dispatch import observe_from_logsumexp_on_device
+
+        return observe_from_logsumexp_on_device(query, key, logsumexp, wanted, arguments)
+    keys = as_array(key)
+    expect("key", keys, "... k d")
+    problem = pose(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **arguments)
+    array = as_array(logsumexp).astype(np.float64)
+    shape = (*problem.leading, problem.sight.queries)
+    if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
+        raise ArgumentError(
+            f"logsumexp needs numbers or -inf of shape {shape}, but its shape is {array.shape}"
+            + ("." if array.shape != shape else " and it has nan or +inf in it.")
+        )
+    known_hq = array.reshape(problem.heads, problem.sight.queries) * LOG2_E
+    return observe_problem(problem, replace(wanted, log2_total_hq=known_hq))
+
+
+def observe_problem(problem: Problem, wanted: Wanted) -> Observation:
+    """Choose a plan, run it, and gather the facts."""
+    plan = choose(problem, wanted.columns)
+    return gather(problem, wanted, plan).observation(plan)
+
+
+def gather(problem: Problem, wanted: Wanted, plan: Plan) -> "Gathered":
+    """Run a plan; what belongs to columns is left as sums."""
+    gathered = Gathered(problem, wanted)
+    if plan.name == "panel":
+        _run_panels(plan, gathered)
+    else:
+        _run_tiles(plan, gathered)
+    if plan.name == "two passes":
+        _run_second_pass(plan, gathered)
+    return gathered
+
+
+class Gathered:
+    """Where units put what they found."""
+
+    def __init__(self, problem: Problem, wanted: Wanted) -> None:
+        shape = (problem.heads, problem.sight.queries)
+        self.problem, self.wanted = problem, wanted
+        self.log2_total_hq = np.zeros(shape)
+        self.entropy_hq = np.zeros(shape, problem.dtype)
+        self.output_hqv = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
+        self.weights_hqn = np.zeros((*shape, wanted.top), problem.dtype)
+        self.keys_hqn = np.zeros((*shape, wanted.top), np.int64)
+        self.columns = ColumnSums(problem, wanted)
+
+    def put_rows(self, unit: Unit, rows: Rows) -> None:
+        """Each unit writes to its own place, so no order is needed."""
+        place = (unit.heads, unit.rows)
+        self.log2_total_hq[place] = rows.log2_total_hq()
+        if self.wanted.entropy:
+            self.entropy_hq[place] = rows.entropy_hq()
+        if self.wanted.output:
+            self.output_hqv[place] = rows.mean_output_hqv()
+        if rows.best is not None:
+            self.weights_hqn[place] = rows.best.values_hqn
+            self.keys_hqn[place] = rows.best.columns_hqn
+        if rows.given_hq is not None:
+            _check_given(rows)
+
+    def observation(self, plan: Plan) -> Observation:
+        """All facts in the caller's shapes; what was not asked for is absent."""
+        problem, wanted, columns = self.problem, self.wanted, self.columns
+        live_hq = np.isfinite(self.log2_total_hq)
+        facts: dict[str, Array] = {"logsumexp": self.log2_total_hq * math.log(2)}
+        if wanted.output:
+            facts["output"] = self.output_hqv
+        if wanted.entropy:
+            facts["entropy"] = self.entropy_hq
+        if wanted.top:
+            facts |= {"top_weights": self.weights_hqn, "top_keys": self.keys_hqn}
+        if wanted.received:
+            facts["received"] = columns.received_hk
+        if columns.map_hrc is not None:
+            facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
+        shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
+        # logsumexp stays float64: at 1e6 a float32 one is off by percents of every weight.
+        for name in ("received", "map"):
+            if name in shaped:
+                shaped[name] = shaped[name].astype(problem.dtype, copy=False)
+        profile = None
+        if columns.distance_hn is not None:
+            profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
+        spent = cost(problem, plan)
+        return Observation(shaped, profile, (problem,), problem.sight.keys, spent)
+
+
+def _run_panels(plan: Plan, gathered: Gathered) -> None:
+    problem, wanted, columns = gathered.problem, gathered.wanted, gathered.columns
+
+    def work(unit: Unit, scratch: Scratch) -> ColumnPart:
+        rows, panel = panel_rows(problem, plan, unit, wanted, scratch)
+        gathered.put_rows(unit, rows)
+        return columns.part(unit, panel, rows.inverse_hq().astype(problem.dtype))
+
+    run_in_order(plan.units(problem), work, lambda unit, part: columns.add(part))
+
+
+def _run_tiles(plan: Plan, gathered: Gathered) -> None:
+    problem, wanted = gathered.problem, gathered.wanted
+
+    def work(unit: Unit, scratch: Scratch) -> None:
+        gathered.put_rows(unit, stream_rows(problem, plan, unit, wanted, scratch))
+
+    run_in_order(plan.units(problem), work)
+
+
+def _run_second_pass(plan: Plan, gathered: Gathered) -> None:
+    problem, columns = gathered.problem, gathered.columns
+
+    def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
+        known_hq = gathered.log2_total_hq[unit.heads, unit.rows]
+        return second_pass(problem, plan, unit, known_hq, scratch, columns)
+
+    def commit(unit: Unit, parts: list[ColumnPart]) -> None:
+        for part in parts:
+            columns.add(part)
+
+    run_in_order(plan.units(problem), work, commit)
+
+
+def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
+    """The mean over the queries of a block that see anything, so that each row sums to 1."""
+    if not live_hq.size or sums_hrc.shape[1] == live_hq.shape[1]:  # of one query each
+        return sums_hrc
+    counts_hr = np.add.reduceat(live_hq, edges[:-1], axis=1, dtype=np.int64)
+    sums_hrc /= np.maximum(counts_hr, 1)[..., None].astype(sums_hrc.dtype)
+    return sums_hrc
+
+
+def _check_given(rows: Rows) -> None:
+    """A sum of weights above 1 means that the log-sum-exp belongs to other scores."""
+    sums_hq = rows.inverse_hq() * rows.total_hq
+    if sums_hq.size and sums_hq.max() > 1.01:
+        raise ArgumentError(
+            f"logsumexp does not belong to these scores: a row's weights would sum to "
+            f"{sums_hq.max():.3g}. It must be natural (multiply a base-2 one by ln 2 = 0.6931) "
+            "and made with the same scale and masks."
+        )
+
+
+def from_zero(name: str, number: int) -> int:
+    """How many best keys, or blocks a side of the map: 0 for none."""
+    if not isinstance(number, int | np.integer) or number < 0:
+        raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
+    return int(number)

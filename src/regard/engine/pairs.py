@@ -1,0 +1,154 @@
+"""Exact weights at listed queries and keys, wherever they stand; only a chunk is ever held."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.tensors import beside, summed
+from regard.engine.tiles.problem import LOG2_E, Problem
+from regard.engine.tiles.threads import one_blas_thread
+from regard.engine.visibility import Sight
+from regard.typing import Array
+
+CHUNK = 2**21  # weights held at once, 8 MB in float32
+CHUNK_ON_DEVICE = 2**26
+LOWEST = {"f": -126, "d": -1022}  # 2 to this power is the smallest number with all its digits
+Places = NDArray[np.intp]
+
+
+class Block(NamedTuple):
+    """Some lists of queries, each with its list of keys: block m holds rows_ma x columns_mb."""
+
+    rows_ma: Places
+    columns_mb: Places
+
+
+class Listed(NamedTuple):
+    """The weights of a block, and where one may look at all, both (h, m, a, b).
+
+    On a device the weights are a tensor there.
+    """
+
+    block: Block
+    weights_hmab: Any
+    visible_hmab: NDArray[np.bool_]
+
+    def split(self, parts: int) -> Iterator["Listed"]:
+        """Equal parts of the keys of each list, which may mean different things."""
+        rows_ma, columns_mb = self.block
+        width = columns_mb.shape[1] // parts
+        for part in (slice(i * width, (i + 1) * width) for i in range(parts)):
+            block = Block(rows_ma, columns_mb[:, part])
+            yield Listed(block, self.weights_hmab[..., part], self.visible_hmab[..., part])
+
+
+def listed_weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Iterator[Listed]:
+    """The weights of each listed query on each of its listed keys, chunk by chunk.
+
+    The cost is m * a * b * d, whatever n is. Equals ``tile`` where rows and columns are ranges.
+    """
+    there = getattr(problem, "listed_there", None)  # of a problem that lies on a device
+    for chunk in _chunks(block, problem.heads, CHUNK_ON_DEVICE if there else CHUNK):
+        visible_hmab = _visible(problem.sight, problem.heads, chunk)  # a view where all see alike
+        with one_blas_thread():  # many small products: threads would wait for each other
+            weights_hmab = (there or partial(_weights, problem))(logsumexp_hq, chunk)
+        alike_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
+        if not alike_hmab.all():
+            weights_hmab *= beside(alike_hmab, weights_hmab)
+        yield Listed(chunk, weights_hmab, visible_hmab)
+
+
+def sums_by_span(
+    problem: Problem, logsumexp_hq: Array, row_edges: Places, column_edges: Places
+) -> Array:
+    """Weights added over spans of queries and of keys, (h, r, c), a chunk of rows at a time.
+
+    Spans follow each other: span r reaches from ``edges[r]`` to ``edges[r + 1]``; what lies outside
+    the first and the last edge is left out.
+    """
+    spans = len(row_edges) - 1, len(column_edges) - 1
+    sums_hrc = np.zeros((problem.heads, *spans))
+    columns_1b = np.arange(column_edges[0], column_edges[-1])[None]
+    full = np.diff(column_edges) > 0
+    starts = (column_edges[:-1] - column_edges[0])[full]
+    for r in range(spans[0]):
+        rows_1a = np.arange(row_edges[r], row_edges[r + 1])[None]
+        if not rows_1a.size or not columns_1b.size:
+            continue
+        for listed in listed_weights(problem, logsumexp_hq, Block(rows_1a, columns_1b)):
+            sums_hk = summed(listed.weights_hmab, (1, 2))
+            sums_hrc[:, r, full] += np.add.reduceat(sums_hk, starts, axis=1)
+    return sums_hrc
+
+
+def _chunks(block: Block, heads: int, size: int) -> Iterator[Block]:
+    """Whole lists while they are small, else some rows of one list at a time."""
+    lists, rows = block.rows_ma.shape
+    room = max(1, size // max(1, heads * block.columns_mb.shape[1]))
+    many, few = max(1, room // max(1, rows)), min(max(1, rows), room)
+    for m in range(0, lists, many):
+        for a in range(0, rows, few):
+            yield Block(block.rows_ma[m : m + many, a : a + few], block.columns_mb[m : m + many])
+
+
+def _weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Array:
+    """As for a tile, but gathered; whether one may look there is not asked."""
+    factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
+    query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(factor)
+    key_g1mbd = problem.key_gkd[:, None, block.columns_mb]
+    shared = (len(key_g1mbd), problem.group, *query_hmad.shape[1:])
+    t_ghmab = query_hmad.reshape(shared) @ key_g1mbd.swapaxes(-1, -2)
+    t_hmab: Array = t_ghmab.reshape(problem.heads, *t_ghmab.shape[2:])
+    if problem.softcap:
+        t_hmab = np.tanh(t_hmab) * problem.dtype.type(problem.softcap * LOG2_E)
+    bias_hmab = _bias(problem.sight, problem.heads, block)
+    if bias_hmab is not None:
+        t_hmab = t_hmab + np.clip(bias_hmab * LOG2_E, problem.floor / 2, -problem.floor / 2)
+    known_hma = logsumexp_hq[:, block.rows_ma] * LOG2_E
+    known_hma = np.where(np.isfinite(known_hma), known_hma, np.inf)
+    rounded_hma = known_hma.astype(t_hmab.dtype)
+    t_hmab -= rounded_hma[..., None]
+    # No weight exceeds 1; a hidden score may, and counts as 0 afterwards. Far below, exp2 is slow.
+    np.exp2(np.clip(t_hmab, LOWEST[t_hmab.dtype.char], 0, out=t_hmab), out=t_hmab)
+    lost_hma = np.where(np.isfinite(known_hma), known_hma - rounded_hma, np.inf)
+    t_hmab *= np.exp2(-lost_hma)[..., None].astype(t_hmab.dtype)
+    return t_hmab
+
+
+def _visible(sight: Sight, heads: int, block: Block) -> NDArray[np.bool_]:
+    at_ma1 = block.rows_ma[..., None] + sight.offset
+    at_m1b = block.columns_mb[:, None, :]
+    visible_mab = np.ones(np.broadcast_shapes(at_ma1.shape, at_m1b.shape), bool)
+    if sight.left is not None:
+        visible_mab &= at_m1b >= at_ma1 - sight.left
+    if sight.right is not None:
+        visible_mab &= at_m1b <= at_ma1 + sight.right
+    if callable(sight.mask):
+        for m, (rows_a, columns_b) in enumerate(zip(*block, strict=True)):
+            visible_mab[m] &= np.asarray(sight.mask(rows_a[:, None], columns_b[None, :]))
+    visible_hmab = np.broadcast_to(visible_mab, (heads, *visible_mab.shape))
+    if sight.lengths_h is not None:
+        visible_hmab = visible_hmab & (at_m1b < sight.lengths_h[:, None, None, None])
+    masked = _masked(sight, heads, block)
+    if masked is not None:
+        visible_hmab = visible_hmab & (masked if masked.dtype == bool else masked != -np.inf)
+    return visible_hmab
+
+
+def _bias(sight: Sight, heads: int, block: Block) -> Array | None:
+    masked = _masked(sight, heads, block)
+    if masked is None or masked.dtype == bool:
+        return None
+    return np.where(masked == -np.inf, 0, masked)
+
+
+def _masked(sight: Sight, heads: int, block: Block) -> Array | None:
+    if sight.mask is None or callable(sight.mask):
+        return None
+    mask: Any = sight.mask
+    places = [np.unravel_index(h, sight.leading) for h in range(heads)]
+    rows_ma1, columns_m1b = block.rows_ma[..., None], block.columns_mb[:, None, :]
+    return np.stack([mask[place][rows_ma1, columns_m1b] for place in places])

@@ -1,0 +1,117 @@
+"""regard.distributed.observe: exact facts about all the weights of a sequence no rank holds."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from regard.engine.observe import from_zero
+from regard.engine.ring.agreement import (
+    Header,
+    agree_on_rule,
+    agreed,
+    all_have_come,
+    fair_threads,
+    group_or_world,
+    in_words,
+    watch_of,
+)
+from regard.engine.ring.failures import Watch
+from regard.engine.ring.rank_observation import RankObservation
+from regard.engine.ring.ring_facts import observation
+from regard.engine.ring.shares import ON_CPU, ON_DEVICE, Arrays, Kind, Share
+from regard.engine.ring.token_layout import check_layout, laid_out
+from regard.engine.ring.transport import Post
+from regard.engine.tensors import in_kind, is_tensor, on_device
+from regard.engine.tiles.problem import Window
+from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.threads import using_threads
+from regard.engine.visibility import MaskRule
+from regard.errors import RankError
+
+
+def observe(  # noqa: PLR0913 (the arguments of observe, and three that say how it is shared)
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    group: Any = None,
+    layout: str = "contiguous",
+    timeout: float = 300.0,
+    top: int = 16,
+    map: int = 256,
+    entropy: bool = True,
+    received: bool = True,
+    profile: bool = True,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
+) -> RankObservation:
+    """Observe one sequence of which every rank of a process group holds a slice of the tokens.
+
+    Every rank calls this with its own slice of query, key and value and otherwise the same
+    arguments, which mean what they mean to ``regard.observe`` of the whole: ``mask``, ``lengths``
+    and ``offset`` are those of the whole sequence. Each rank gets what belongs to its queries and
+    to its keys; map and the small figures of the profile are the same on every rank.
+
+    ``layout`` says which tokens a rank holds: 'contiguous', its slice following that of the rank
+    before it, or 'zigzag', cut by ``regard.distributed.cut``, which balances causal work.
+    A rank that does not come, stops or stays behind for ``timeout`` seconds is named in a
+    RankError on every other rank; after that the process group cannot be used again.
+    """
+    check_layout(layout)
+    wanted = Wanted(True, entropy, from_zero("top", top), from_zero("map", map), received, profile)
+    arrays = {"query": query, "key": key, "value": value}
+    kind = ON_DEVICE if on_device(**arrays) else ON_CPU
+    arguments = {"mask": kind.beside(mask), "causal": causal, "offset": offset, "window": window,
+                 "softcap": softcap, "scale": scale, "lengths": kind.beside(lengths)}  # fmt: skip
+    facts = {"top": top, "map": map, "entropy": entropy, "received": received, "profile": profile}
+    group = group_or_world(group)
+    watch = watch_of(group, timeout)
+    begin = time.monotonic()
+    mine = Mine(kind, {x: kind.taken(a) for x, a in arrays.items()}, arguments, layout, facts)
+    try:
+        share = _shared(watch, mine)
+        all_have_come(group, watch)
+        with using_threads(fair_threads()):
+            seen = observation(share, wanted, Post(group, watch), begin)
+    except RankError:
+        raise
+    except BaseException as error:  # whatever stops this rank is told to the others
+        stopped = f"{watch.named(watch.rank)} stopped: {type(error).__name__}: {error}"
+        watch.failed(watch.rank, stopped)
+        raise
+    same = kind is ON_DEVICE or not is_tensor(query)
+    return seen if same else replace(seen, _tensor=in_kind(seen.output, query))
+
+
+@dataclass(frozen=True)
+class Mine:
+    """What this rank was called with."""
+
+    kind: Kind
+    arrays: Arrays
+    arguments: dict[str, Any]
+    layout: str
+    facts: dict[str, Any]
+
+    def header(self) -> Header:
+        """What the other ranks are to know of it."""
+        said = in_words(self.arrays, {"layout": self.layout, **self.facts, **self.arguments})
+        return Header(self.kind.measure(self.arrays, self.arguments), said)
+
+
+def _shared(watch: Watch, mine: Mine) -> Share:
+    """Check this rank's slice, and agree with the others on what the whole is."""
+    whole, extents = agreed(watch, mine.header())
+    if callable(mine.arguments["mask"]):
+        agree_on_rule(watch, mine.arguments["mask"], whole)
+    queries = laid_out(mine.layout, [part.queries for part in extents], "queries")
+    keys = laid_out(mine.layout, [part.keys for part in extents], "keys")
+    held = mine.kind.hold(mine.arrays, whole, mine.arguments)
+    return mine.kind.share(held, queries, keys, watch.rank)

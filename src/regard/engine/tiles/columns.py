@@ -1,0 +1,176 @@
+"""What belongs to keys: attention received, the map, and how far away the weight lies."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.tiles.panel import Panel, blank_panel
+from regard.engine.tiles.plan import Plan, Unit, blocks
+from regard.engine.tiles.problem import Problem
+from regard.engine.tiles.rows import Scratch, Wanted, tiles
+from regard.typing import Array
+
+SMALL = 128  # queries or keys in a block of the map: no more than four panels or tiles share it
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    """What one panel adds: sums over its queries, for its keys."""
+
+    unit: Unit
+    columns: slice
+    received_hk: Array
+    map_hrc: Array | None
+    distance_hn: Array | None
+
+
+@dataclass
+class ColumnSums:
+    """Sums over all queries in float64; parts are added in a fixed order.
+
+    ``distance_hn`` counts key - query - offset from the most negative up: n = 0 is the first key
+    seen from the last query.
+    """
+
+    problem: Problem
+    wanted: Wanted
+    received_hk: Array = field(init=False)
+    map_hrc: Array | None = None
+    distance_hn: Array | None = None
+
+    def __post_init__(self) -> None:
+        heads, sight = self.problem.heads, self.problem.sight
+        self.received_hk = np.zeros((heads, sight.keys))
+        if self.wanted.map:
+            shape = (heads, len(self.row_edges) - 1, len(self.column_edges) - 1)
+            # Few parts fall into a small cell, so it needs no more digits than they have.
+            edges = np.diff(self.row_edges), np.diff(self.column_edges)
+            small = all(sizes.max(initial=0) <= SMALL for sizes in edges)
+            self.map_hrc = np.zeros(shape, self.problem.dtype if small else np.float64)
+        if self.wanted.profile:
+            self.distance_hn = np.zeros((heads, max(0, sight.queries + sight.keys - 1)))
+
+    @cached_property
+    def row_edges(self) -> NDArray[np.int64]:
+        """Where the map's blocks of queries begin and end."""
+        if self.wanted.row_edges is not None:
+            return self.wanted.row_edges
+        return blocks(self.problem.sight.queries, self.wanted.map)
+
+    @cached_property
+    def column_edges(self) -> NDArray[np.int64]:
+        """Where the map's blocks of keys begin and end."""
+        if self.wanted.edges is not None:
+            return self.wanted.edges
+        return blocks(self.problem.sight.keys, self.wanted.map)
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether every block of the map is one query and one key, so that it is the weights."""
+        sight = self.problem.sight
+        sizes = len(self.row_edges) - 1, len(self.column_edges) - 1
+        return sizes == (sight.queries, sight.keys)
+
+    def part(self, unit: Unit, panel: Panel, inverse_hq: Array) -> ColumnPart:
+        """Sum the weights e * inverse of a panel; products do it, no weight is written down."""
+        distance_hn = None
+        if self.wanted.profile:
+            distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
+        if self.map_hrc is not None and self.single:
+            place = self.map_hrc[unit.heads, unit.rows, panel.columns]
+            np.multiply(panel.e_hqk, inverse_hq[..., None], out=place)
+        if self.map_hrc is None or self.single:
+            received_hk = (inverse_hq[:, None, :] @ panel.e_hqk)[:, 0]
+            return ColumnPart(unit, panel.columns, received_hk, None, distance_hn)
+        edges, _ = cut(self.row_edges, unit.rows)
+        summed_hrk = _sum_blocks(panel.e_hqk, inverse_hq, edges)
+        received_hk = np.ones(summed_hrk.shape[1], summed_hrk.dtype) @ summed_hrk
+        map_hrc = _sum_keys(summed_hrk, cut(self.column_edges, panel.columns)[0])
+        return ColumnPart(unit, panel.columns, received_hk, map_hrc, distance_hn)
+
+    def add(self, part: ColumnPart) -> None:
+        """Take a part in."""
+        heads, rows, columns = part.unit.heads, part.unit.rows, part.columns
+        self.received_hk[heads, columns] += part.received_hk
+        if self.map_hrc is not None and part.map_hrc is not None:
+            row = cut(self.row_edges, rows)[1]
+            column = cut(self.column_edges, columns)[1]
+            self.map_hrc[heads, row, column] += part.map_hrc
+        if self.distance_hn is not None and part.distance_hn is not None:
+            start = columns.start + self.problem.sight.queries - rows.stop
+            self.distance_hn[heads, start : start + part.distance_hn.shape[1]] += part.distance_hn
+
+
+def second_pass(
+    problem: Problem, plan: Plan, unit: Unit, log2_total_hq: Array, scratch: Scratch,
+    sums: ColumnSums,
+) -> list[ColumnPart]:  # fmt: skip
+    """Scores once more, now that every row's sum is known: 2^(t - log2 total) are the weights."""
+    query_hqd = problem.scaled_query(unit.heads, unit.rows)
+    seen_hq = np.isfinite(log2_total_hq)
+    shift_hq1 = np.where(seen_hq, log2_total_hq, np.inf).astype(problem.dtype)[..., None]
+    # What the sum lost when it was rounded; in float32 a sum of 1e6 loses whole percents.
+    lost_hq = np.where(seen_hq, log2_total_hq - shift_hq1[..., 0], np.inf)
+    inverse_hq = np.exp2(-lost_hq).astype(problem.dtype)
+    parts = []
+    for columns in tiles(problem, plan, unit):
+        panel = blank_panel(problem, unit, columns, sums.wanted.profile, scratch)
+        e_hqk = panel.e_hqk
+        seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=e_hqk)
+        e_hqk -= shift_hq1
+        problem.exponential(e_hqk, seen, out=e_hqk)
+        parts.append(sums.part(unit, panel, inverse_hq))
+    return parts
+
+
+def _sum_blocks(e_hqk: Array, inverse_hq: Array, edges: NDArray[np.int64]) -> Array:
+    """Weights summed over blocks of queries (h, r, k)."""
+    heads, queries, keys = e_hqk.shape
+    if len(edges) - 1 == queries:  # a product of one by one is slow
+        return np.asarray(e_hqk * inverse_hq[..., None])
+    parts = []
+    for part, number, size in _stretches(edges):
+        split = (heads, number, size)
+        row_hr1s, e_hrsk = inverse_hq[:, part].reshape(split), e_hqk[:, part].reshape(*split, keys)
+        parts.append((row_hr1s[:, :, None, :] @ e_hrsk)[:, :, 0])
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def _sum_keys(summed_hrk: Array, edges: NDArray[np.int64]) -> Array:
+    """The same over blocks of keys (h, r, c); products with ones are far faster than reduceat."""
+    heads, blocks, keys = summed_hrk.shape
+    if len(edges) - 1 == keys:
+        return summed_hrk
+    parts = []
+    for part, number, size in _stretches(edges):
+        split_hrcs = summed_hrk[..., part].reshape(heads, blocks, number, size)
+        parts.append(split_hrcs @ np.ones(size, summed_hrk.dtype))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+
+def _stretches(edges: NDArray[np.int64]) -> list[tuple[slice, int, int]]:
+    """Blocks of one size in a row: where they lie, their number, their size.
+
+    Only the ends of a part cut through blocks, so there are three stretches at most.
+
+    >>> _stretches(np.array([0, 3, 11, 19, 21]))
+    [(slice(0, 3, None), 1, 3), (slice(3, 19, None), 2, 8), (slice(19, 21, None), 1, 2)]
+    """
+    sizes = np.diff(edges)
+    turns = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(sizes)]
+    return [(slice(int(edges[a]), int(edges[b])), b - a, int(sizes[a])) for a, b in pairwise(turns)]
+
+
+def cut(edges: NDArray[np.int64], part: slice) -> tuple[NDArray[np.int64], slice]:
+    """The edges that cut a part, from its own start, and which blocks it touches.
+
+    >>> cut(np.array([0, 2, 5, 7, 10]), slice(3, 6))
+    (array([0, 2, 3]), slice(1, 3, None))
+    """
+    first = int(np.searchsorted(edges, part.start, side="right")) - 1
+    last = int(np.searchsorted(edges, part.stop, side="left")) if part.stop > part.start else first
+    cut = np.clip(edges[first : last + 1], part.start, part.stop) - part.start
+    return cut, slice(first, last)

@@ -1,0 +1,122 @@
+"""Full rows of a block of queries, held at once, so that columns can be summed in the same pass."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.engine.tiles.plan import Plan, Unit
+from regard.engine.tiles.problem import Problem
+from regard.engine.tiles.rows import Rows, Scratch, Wanted, buffer, tiles
+from regard.engine.tiles.topk import FANOUT, Best, Groups, largest, largest_among
+from regard.typing import Array
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Unnormalised weights e of some queries over a range of keys, with zeros on both sides.
+
+    The zeros let a view whose rows each start one column later (a skew) stay inside its own row.
+    """
+
+    full_hqs: Array
+    side: int
+    columns: slice
+
+    @property
+    def e_hqk(self) -> Array:
+        """The weights alone, a view."""
+        return self.full_hqs[..., self.side : self.side + self.columns.stop - self.columns.start]
+
+    @property
+    def skewed_hqn(self) -> Array:
+        """Row i moved left by i, a view: its column n holds key - query = n - (rows - 1)."""
+        heads, rows, _ = self.full_hqs.shape
+        head_step, row_step, step = self.full_hqs.strides
+        first = self.full_hqs[:, :, self.side - (rows - 1) :]
+        width = self.columns.stop - self.columns.start + rows - 1
+        return np.lib.stride_tricks.as_strided(
+            first, (heads, rows, width), (head_step, row_step + step, step), writeable=False
+        )
+
+
+def blank_panel(
+    problem: Problem, unit: Unit, columns: slice, skew: bool, scratch: Scratch
+) -> Panel:
+    """A panel with its sides zero and the rest left over."""
+    heads, rows = unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start
+    side = rows if skew else 0
+    width = columns.stop - columns.start
+    full = side + width + max(side, 1)
+    panel = Panel(buffer(scratch, "panel", (heads, rows, full), problem.dtype), side, columns)
+    panel.full_hqs[..., :side] = 0
+    panel.full_hqs[..., side + width :] = 0
+    return panel
+
+
+def panel_rows(
+    problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch
+) -> tuple[Rows, Panel]:
+    """As stream_rows, with e kept for every key in reach."""
+    rows = Rows.none_seen(problem, unit, wanted)
+    query_hqd = problem.scaled_query(unit.heads, unit.rows)
+    reach = problem.sight.reach(unit.heads, unit.rows)
+    panel = blank_panel(problem, unit, reach, wanted.profile, scratch)
+    groups = _blank_groups(problem, plan, panel, scratch) if wanted.top else None
+    if not problem.bounded:
+        _fill_scores(problem, plan, unit, query_hqd, panel)
+        rows.raise_shift(panel.e_hqk.max(axis=-1, initial=problem.floor))
+    for index, columns in enumerate(tiles(problem, plan, unit)):
+        e_hqk = panel.e_hqk[..., columns.start - reach.start : columns.stop - reach.start]
+        t_hqk = buffer(scratch, "scores", e_hqk.shape, problem.dtype)
+        if problem.bounded:
+            seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+        else:
+            seen = problem.sight.seen(unit.heads, unit.rows, columns, problem.dtype)
+            np.subtract(e_hqk, rows.shift_hq[..., None], out=t_hqk)
+        problem.exponential(t_hqk, seen, out=e_hqk)
+        if groups is not None:
+            if seen is not None:
+                problem.hide(t_hqk, seen)
+            groups.take(t_hqk, index)
+        value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
+        rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
+    if rows.best is not None:
+        _find_best(rows, rows.best, panel, groups)
+    return rows, panel
+
+
+def _fill_scores(problem: Problem, plan: Plan, unit: Unit, query_hqd: Array, panel: Panel) -> None:
+    for columns in tiles(problem, plan, unit):
+        start = panel.columns.start
+        t_hqk = panel.e_hqk[..., columns.start - start : columns.stop - start]
+        problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+
+
+def _blank_groups(problem: Problem, plan: Plan, panel: Panel, scratch: Scratch) -> Groups | None:
+    """Room for the maxima over tiles; with one tile only there is nothing to gain by them."""
+    heads, queries, _ = panel.full_hqs.shape
+    width = panel.columns.stop - panel.columns.start
+    if width <= plan.columns:
+        return None
+    spans = -(-width // (plan.columns * FANOUT))
+    shape = (spans, heads, queries, plan.columns)
+    return Groups.blank(buffer(scratch, "groups", shape, problem.dtype), problem.floor)
+
+
+def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> None:
+    """The largest e of each full row; a zero beside it stands for columns past its end."""
+    heads, queries, full = panel.full_hqs.shape
+    width = panel.columns.stop - panel.columns.start
+    number, side = best.values_hqn.shape[-1], panel.side
+    if groups is None:
+        side = 0
+        e_rn, columns_rn = largest(panel.e_hqk.reshape(heads * queries, width), number)
+    else:
+        flat_rs = panel.full_hqs.reshape(heads * queries, full)
+        among_rn = np.minimum(groups.columns(number), width) + side
+        e_rn, columns_rn = largest_among(flat_rs, among_rn, number)
+    shape = (heads, queries, e_rn.shape[1])
+    weights_hqn = e_rn.reshape(shape) * rows.inverse_hq()[..., None]
+    best.values_hqn[..., : shape[-1]] = weights_hqn
+    best.columns_hqn[..., : shape[-1]] = columns_rn.reshape(shape) - side + panel.columns.start
+    best.drop_weightless()

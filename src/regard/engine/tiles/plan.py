@@ -1,0 +1,134 @@
+"""How a call is cut into units of work, chosen from its shape alone so that results never vary."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.tiles.problem import Problem
+from regard.engine.tiles.threads import threads
+
+ROWS, COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
+# Scores in a unit of several heads. Small units meet too often at Python's lock; large tiles leave
+# the cache, which panels do in any case.
+TILE, UNIT, PANEL = 2**18, 2**20, 2**21
+PANEL_BYTES = 2**25  # full rows of one worker
+PANEL_ROWS = 128  # fewer rows than this make the products slow
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some heads, some queries: what one worker does in one go."""
+
+    heads: slice
+    rows: slice
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which path a call takes, and the sizes of its units and tiles.
+
+    ``one pass``: tiles of keys stream past each block of queries; enough for what belongs to rows.
+    ``panel``: full rows of a block of queries are held at once, so columns can be summed too.
+    ``two passes``: as one pass, then the scores again for what belongs to columns.
+    """
+
+    name: str
+    heads: int
+    rows: int
+    columns: int
+
+    def units(self, problem: Problem) -> list[Unit]:
+        """Every unit of work; the last queries first, since under a causal mask they see most."""
+        queries = problem.sight.queries
+        starts = range(0, queries, self.rows)
+        return [
+            Unit(
+                slice(h, min(h + self.heads, problem.heads)), slice(q, min(q + self.rows, queries))
+            )
+            for h in range(0, problem.heads, self.heads)
+            for q in reversed(starts)
+        ]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a call did: its plan, its floating-point operations, its working memory at the peak."""
+
+    plan: str
+    flops: int
+    peak_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.plan}, {self.flops / 1e9:,.3g} GFLOP, {self.peak_bytes / 1e6:,.3g} MB at peak"
+        )
+
+
+def choose(problem: Problem, columns_wanted: bool) -> Plan:
+    """Pick a plan: panel while a block of full rows fits a worker's share of memory, else tiles."""
+    queries, keys = problem.sight.queries, max(1, problem.sight.keys)
+    if not columns_wanted:
+        return _tiles("one pass", problem)
+    rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
+    if rows < PANEL_ROWS and rows < queries:
+        return _tiles("two passes", problem)
+    # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
+    most = min(_block_rows(problem), max(PANEL_ROWS, keys // 8))
+    rows = max(1, min(rows // 32 * 32 or rows, most, queries))
+    return Plan("panel", _heads_together(problem, rows * keys, PANEL), rows, COLUMNS)
+
+
+def _tiles(name: str, problem: Problem) -> Plan:
+    queries, keys = problem.sight.queries, max(1, problem.sight.keys)
+    rows = max(1, min(_block_rows(problem), queries))
+    # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
+    columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
+    most = TILE if queries > ROWS else UNIT
+    return Plan(name, _heads_together(problem, rows * min(columns, keys), most), rows, columns)
+
+
+def _block_rows(problem: Problem) -> int:
+    """Under a band, smaller blocks waste less at its edge; more than 512 rows gain nothing."""
+    if problem.sight.left is None and problem.sight.right is None:
+        return ROWS
+    return min(ROWS, max(128, problem.sight.keys // 8))
+
+
+def _heads_together(problem: Problem, scores: int, most: int) -> int:
+    """Small heads share a unit, but never so many that a second core would idle."""
+    return max(1, min(most // max(1, scores), math.ceil(problem.heads / 2)))
+
+
+def cost(problem: Problem, plan: Plan) -> Cost:
+    """Count the products of the units, and what the workers hold at once."""
+    width, value_width = problem.query_hqd.shape[-1], problem.value_gkv.shape[-1]
+    products = {"one pass": 1, "panel": 1, "two passes": 2}[plan.name] * width + value_width
+    seen = 0
+    widest = 0
+    for unit in plan.units(problem):
+        reach = problem.sight.reach(unit.heads, unit.rows)
+        block = (unit.heads.stop - unit.heads.start) * (unit.rows.stop - unit.rows.start)
+        seen += block * (reach.stop - reach.start)
+        widest = max(widest, block * _held(plan, reach.stop - reach.start, value_width))
+    workers = min(threads(), max(1, len(plan.units(problem))))
+    return Cost(plan.name, 2 * seen * products, workers * widest * problem.dtype.itemsize)
+
+
+def _held(plan: Plan, reach: int, value_width: int) -> int:
+    tile = min(plan.columns, reach)
+    return 2 * tile + 2 * value_width + (reach if plan.name == "panel" else 0)
+
+
+def blocks(positions: int, number: int) -> NDArray[np.int64]:
+    """Edges that cut positions into at most ``number`` equal blocks; the last may be smaller.
+
+    The size is the smallest power of two that will do, so that coarser blocks are whole finer ones
+    and tiles can be cut at them. Asked for as many blocks as it gave, it gives the same again.
+
+    >>> blocks(10, 4)
+    array([ 0,  4,  8, 10])
+    """
+    size = 1 << int((positions - 1) // max(1, number)).bit_length()
+    return np.append(np.arange(0, max(1, positions), size), positions)

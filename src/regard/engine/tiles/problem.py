@@ -1,0 +1,119 @@
+"""One call of attention, its arguments checked and held in the form that every path reads."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from regard.engine.visibility import Sight
+from regard.typing import Array
+
+LOG2_E = math.log2(math.e)
+Window = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Checked arrays with one axis of heads, h for queries and g for keys and values.
+
+    Scores are kept in base 2 inside the engine (weights = 2^t / sum 2^t), because exp2 is twice
+    as fast as exp; nothing outside ever sees them.
+    """
+
+    query_hqd: Array
+    key_gkd: Array
+    value_gkv: Array
+    leading: tuple[int, ...]
+    sight: Sight
+    scale: float
+    softcap: float | None
+    output_dtype: np.dtype[Any]
+    bounded: bool
+    arguments: dict[str, Any] = field(repr=False)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What the engine computes in: float64 if the input is, else float32."""
+        dtype: np.dtype[Any] = self.query_hqd.dtype
+        return dtype
+
+    @property
+    def heads(self) -> int:
+        """How many heads in all, over every leading axis."""
+        return int(self.query_hqd.shape[0])
+
+    @property
+    def group(self) -> int:
+        """How many query heads share one key head."""
+        return self.heads // max(1, int(self.key_gkd.shape[0]))
+
+    @property
+    def floor(self) -> float:
+        """A score below every possible one, finite so that no arithmetic makes NaN of it."""
+        return -(2.0 ** (100 if self.dtype == np.float32 else 1000))
+
+    def cut(
+        self, heads: slice, rows: slice, columns: slice
+    ) -> tuple["Problem", slice, slice, slice]:
+        """Where a rectangle is to be computed from, and its place there.
+
+        Here that is the whole; what lies on a device hands over the rectangle alone.
+        """
+        return self, heads, rows, columns
+
+    def shared(self, array_gkx: Array, heads: slice, columns: slice) -> Array:
+        """Keys or values (h, k, .) of these query heads: a view for one head, else gathered."""
+        chosen: Any = heads
+        if self.group > 1 and heads.stop - heads.start == 1:
+            chosen = slice(heads.start // self.group, heads.start // self.group + 1)
+        elif self.group > 1:
+            chosen = np.arange(heads.start, heads.stop) // self.group
+        shared: Array = array_gkx[chosen, columns]
+        return shared
+
+    def scaled_query(self, heads: slice, rows: slice) -> Array:
+        """Queries multiplied once by all that scores would be multiplied by."""
+        factor = self.scale / self.softcap if self.softcap else self.scale * LOG2_E
+        return np.asarray(self.query_hqd[heads, rows] * self.dtype.type(factor))
+
+    def scores(
+        self, query_hqd: Array, heads: slice, rows: slice, columns: slice, out: Array
+    ) -> Array | None:
+        """Write base-2 scores of a tile, after scale, softcap and float mask.
+
+        Equals ``log2(e) * (softcap * tanh(scale * query @ key.T / softcap) + mask)``.
+        Returns where one may look as 1.0 and 0.0, or None for everywhere. Hidden scores are left
+        as they are where bounded (``exponential`` is slow far out), else put at the floor.
+        """
+        key_hkd = self.shared(self.key_gkd, heads, columns)
+        np.matmul(query_hqd, key_hkd.swapaxes(-1, -2), out=out)
+        if self.softcap:
+            np.tanh(out, out=out)
+            out *= self.dtype.type(self.softcap * LOG2_E)
+        bias_hqk = self.sight.bias(heads, rows, columns)
+        if bias_hqk is not None:
+            # In the wider of the two types, and short of the floor: finfo.min is a usual mask.
+            wide_hqk = np.multiply(bias_hqk, LOG2_E, dtype=np.result_type(bias_hqk, self.dtype))
+            out += np.clip(wide_hqk, self.floor / 2, -self.floor / 2).astype(self.dtype)
+        seen = self.sight.seen(heads, rows, columns, self.dtype)
+        if seen is not None and not self.bounded:
+            self.hide(out, seen)
+        return seen
+
+    def hide(self, t_hqk: Array, seen: Array) -> None:
+        """Put the scores of hidden keys at the floor."""
+        np.copyto(t_hqk, self.floor, where=seen == 0)
+
+    def exponential(self, t_hqk: Array, seen: Array | None, out: Array) -> None:
+        """2^t, and 0 where hidden.
+
+        exp2 is the faster, but a hundred times slower where its result is subnormal; exp is not.
+        """
+        if self.bounded:
+            np.exp2(t_hqk, out=out)
+        else:
+            np.multiply(t_hqk, self.dtype.type(math.log(2)), out=out)
+            np.exp(out, out=out)
+        if seen is not None:
+            out *= seen

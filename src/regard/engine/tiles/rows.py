@@ -1,0 +1,178 @@
+"""What belongs to each query: sum, entropy, output and best keys, from tiles that stream past."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.engine.tiles.plan import Plan, Unit
+from regard.engine.tiles.problem import Problem
+from regard.engine.tiles.topk import Best
+from regard.typing import Array
+
+Scratch = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which facts the caller asked for; nobody pays for the others."""
+
+    output: bool = True
+    entropy: bool = False
+    top: int = 0
+    map: int = 0
+    received: bool = False
+    profile: bool = False
+    log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
+    edges: Array | None = None  # where the map's blocks of keys begin and end, if part of a whole
+    row_edges: Array | None = None  # the same of queries
+
+    @property
+    def columns(self) -> bool:
+        """Whether anything was asked that belongs to keys, and so needs every row's sum first."""
+        return bool(self.map or self.received or self.profile)
+
+
+@dataclass
+class Rows:
+    """Running sums over the keys seen so far, e = 2^(t - shift) being an unnormalised weight.
+
+    Any two of these over disjoint keys make one over their union: that is all that tiles,
+    threads and ``merge`` do.
+    """
+
+    shift_hq: Array
+    total_hq: Array  # sum of e, in float64
+    moment_hq: Array  # sum of e * (t - shift), in float64
+    output_hqv: Array  # sum of e * value
+    best: Best | None = None
+    given_hq: Array | None = None  # log2 of the sum over more keys than these, where known
+
+    @classmethod
+    def none_seen(cls, problem: Problem, unit: Unit, wanted: Wanted) -> "Rows":
+        """Before the first key."""
+        shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
+        start = 0.0 if problem.bounded else problem.floor
+        given_hq = wanted.log2_total_hq
+        return cls(
+            np.full(shape, start, problem.dtype),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros((*shape, problem.value_gkv.shape[-1] if wanted.output else 0), problem.dtype),
+            Best.empty(shape, wanted.top, problem.dtype, problem.floor) if wanted.top else None,
+            None if given_hq is None else given_hq[unit.heads, unit.rows],
+        )
+
+    def log2_total_hq(self) -> Array:
+        """Base-2 log-sum-exp of each row; minus infinity where nothing was seen."""
+        if self.given_hq is not None:
+            return self.given_hq
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.shift_hq + np.log2(self.total_hq))
+
+    def inverse_hq(self) -> Array:
+        """What turns e into a weight; 0 where nothing was seen."""
+        if self.given_hq is not None:
+            # Where this part saw nothing its shift has nothing to do with the sum of all.
+            seen_hq = np.isfinite(self.given_hq) & (self.total_hq > 0)
+            known_hq = np.where(seen_hq, self.given_hq, np.inf)
+            return np.asarray(np.exp2(self.shift_hq - known_hq))
+        return np.divide(
+            1, self.total_hq, out=np.zeros_like(self.total_hq), where=self.total_hq > 0
+        )
+
+    def entropy_hq(self) -> Array:
+        """Entropy in nats, the weighted mean of log total - t; rounding may not take it below 0."""
+        # Never by way of shift + log2(total): next to a large shift the second would be lost.
+        given_hq = self.given_hq
+        above_hq = np.log2(self.total_hq) if given_hq is None else given_hq - self.shift_hq
+        above_hq = np.where(np.isfinite(above_hq), above_hq, 0)
+        bits_hq = self.inverse_hq() * (self.total_hq * above_hq - self.moment_hq)
+        return np.asarray(np.maximum(bits_hq * math.log(2), 0))
+
+    def mean_output_hqv(self) -> Array:
+        """The weighted mean of the values; 0 where nothing was seen."""
+        return np.asarray(
+            self.output_hqv * self.inverse_hq()[..., None].astype(self.output_hqv.dtype)
+        )
+
+    def take(self, e_hqk: Array, t_hqk: Array | None, value_hkv: Array | None) -> None:
+        """Add a tile: e, and where entropy or output is wanted, t - shift and the values."""
+        ones = np.ones(e_hqk.shape[-1], e_hqk.dtype)
+        self.total_hq += e_hqk @ ones
+        if t_hqk is not None:
+            self.moment_hq += np.vecdot(e_hqk, t_hqk)
+        if value_hkv is not None:
+            self.output_hqv += e_hqk @ value_hkv
+
+    def settle(self) -> None:
+        """After the last key: best scores become weights."""
+        if self.best is not None:
+            self.best.become_weights(self.shift_hq, self.inverse_hq())
+
+    def raise_shift(self, highest_hq: Array) -> None:
+        """Move the shift up to a new maximum; what was summed is scaled down to match."""
+        shift_hq = np.maximum(self.shift_hq, highest_hq)
+        change_hq = self.shift_hq - shift_hq
+        factor_hq = np.exp2(change_hq)
+        self.moment_hq = factor_hq * (self.moment_hq + change_hq * self.total_hq)
+        self.total_hq = factor_hq * self.total_hq
+        self.output_hqv *= factor_hq[..., None]
+        self.shift_hq = shift_hq
+
+
+def stream_rows(problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch) -> Rows:
+    """Let the keys stream past these queries once, tile by tile; only one tile is ever held.
+
+    Equals ``steps.attend``. Where scores are bounded (see Problem) nothing is subtracted from them;
+    elsewhere a running maximum is.
+    """
+    rows = Rows.none_seen(problem, unit, wanted)
+    stream_past(rows, problem, plan, unit, wanted, scratch)
+    rows.settle()
+    return rows
+
+
+def stream_past(
+    rows: Rows, problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch,
+    first: int = 0,
+) -> None:  # fmt: skip
+    """Add the keys of a problem to rows that may have seen others; ``first`` is the first's place.
+
+    The problems must agree in dtype and in whether they are bounded.
+    """
+    query_hqd = problem.scaled_query(unit.heads, unit.rows)
+    for columns in tiles(problem, plan, unit):
+        shape = (*rows.shift_hq.shape, columns.stop - columns.start)
+        t_hqk = buffer(scratch, "scores", shape, problem.dtype)
+        seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+        if rows.best is not None:
+            if seen is not None:
+                problem.hide(t_hqk, seen)
+            rows.best.update(t_hqk, first + columns.start)
+        if not problem.bounded:
+            rows.raise_shift(t_hqk.max(axis=-1))
+            t_hqk -= rows.shift_hq[..., None]
+        e_hqk = buffer(scratch, "e", shape, problem.dtype) if wanted.entropy else t_hqk
+        problem.exponential(t_hqk, seen, out=e_hqk)
+        value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
+        rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
+
+
+def tiles(problem: Problem, plan: Plan, unit: Unit) -> Iterator[slice]:
+    """The tiles of keys that this unit may see."""
+    reach = problem.sight.reach(unit.heads, unit.rows)
+    for start in range(reach.start, reach.stop, plan.columns):
+        yield slice(start, min(start + plan.columns, reach.stop))
+
+
+def buffer(scratch: Scratch, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """A piece of the worker's memory, used again by every unit; contents are left over."""
+    size = math.prod(shape)
+    held = scratch.get(name)
+    if held is None or held.size < size or held.dtype != dtype:
+        held = scratch[name] = np.empty(size, dtype)
+    piece: Array = held[:size].reshape(shape)
+    return piece

@@ -1,0 +1,1 @@
+"""What heads do: measures, uniform baselines, names, links between words."""

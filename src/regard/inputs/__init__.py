@@ -1,1 +1,0 @@
-"""TEXT -> TOKENS -> VECTORS: what a sentence is before attention sees it."""

@@ -1,1 +1,0 @@
-"""Any number of the steps explained: the sum that made it, and a row said in words."""

@@ -1,0 +1,1 @@
+"""TEXT -> TOKENS -> WORDS."""

@@ -1,0 +1,204 @@
+"""A sheet: the reader's own words, vectors and matrices in a small TOML or JSON file."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import FileError, count
+from regard.typing import Float64Array
+
+MATRICES = ("x", "w_query", "w_key", "w_value", "w_output")
+NEEDED = ("words", "x", "w_query", "w_key", "w_value")
+OPTIONAL = ("w_output", "heads", "causal")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a file holds: words, x (t, e), the matrices (e, h * d), and how to attend."""
+
+    words: tuple[str, ...]
+    x: Float64Array
+    w_query: Float64Array
+    w_key: Float64Array
+    w_value: Float64Array
+    w_output: Float64Array | None = None
+    heads: int = 1
+    causal: bool = False
+
+
+def load_sheet(path: str | Path) -> Sheet:
+    """Read a sheet; a wrong one is an error that names the line and the field.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "one.toml"
+    >>> lines = ['words = ["a", "b"]', "x = [[1, 0], [0, 1]]"]
+    >>> lines += [f"w_{name} = [[1], [1]]" for name in ("query", "key", "value")]
+    >>> _ = file.write_text("\\n".join(lines))
+    >>> load_sheet(file).words
+    ('a', 'b')
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path} needs to be a text file in UTF-8, TOML or JSON.") from None
+    page = _Page(path, text, path.suffix.lower() == ".json")
+    fields = page.fields()
+    page.check_names(fields)
+    sheet = Sheet(
+        words=page.words(fields["words"]),
+        heads=page.heads(fields.get("heads", 1)),
+        causal=page.causal(fields.get("causal", False)),
+        **{name: page.matrix(name, fields[name]) for name in MATRICES if name in fields},
+    )
+    page.check_sizes(sheet)
+    return sheet
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A file's text, and the errors that point into it."""
+
+    path: Path
+    text: str
+    is_json: bool
+
+    def fields(self) -> dict[str, Any]:
+        """The fields by name."""
+        parse: Callable[[str], Any] = json.loads if self.is_json else tomllib.loads
+        try:
+            fields = parse(self.text)
+        except ValueError as error:
+            kind = "JSON" if self.is_json else "TOML"
+            raise FileError(f"{self.path} is not {kind}: {_with_line_first(error)}") from None
+        if not isinstance(fields, dict):
+            raise FileError(
+                f"{self.path} line 1: needs an object with {', '.join(NEEDED)}, "
+                f"but it is {_kind(fields)}."
+            )
+        return fields
+
+    def check_names(self, fields: dict[str, Any]) -> None:
+        """Every field that is needed, and none that is unknown."""
+        unknown = [name for name in fields if name not in NEEDED + OPTIONAL]
+        if unknown:
+            known = ", ".join(NEEDED + OPTIONAL)
+            raise self.wrong(unknown[0], f"is not known; the fields are {known}.")
+        missing = [name for name in NEEDED if name not in fields]
+        if missing:
+            last = len(self.text.splitlines())
+            raise FileError(
+                f"{self.path}: field {missing[0]} is missing (looked to line {last}); "
+                f"needed are {', '.join(NEEDED)}."
+            )
+
+    def words(self, words: Any) -> tuple[str, ...]:
+        """A list of strings, at least one."""
+        if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
+            raise self.wrong(
+                "words", f'needs a list such as ["I", "am"], but it is {_kind(words)}.'
+            )
+        return tuple(words)
+
+    def heads(self, heads: Any) -> int:
+        """A whole number from 1 up."""
+        if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
+            raise self.wrong("heads", f"needs a whole number from 1 up, but it is {_kind(heads)}.")
+        return heads
+
+    def causal(self, causal: Any) -> bool:
+        """true or false."""
+        if not isinstance(causal, bool):
+            raise self.wrong("causal", f"needs true or false, but it is {_kind(causal)}.")
+        return causal
+
+    def matrix(self, name: str, rows: Any) -> Float64Array:
+        """Rows of finite numbers, all of one length."""
+        if not isinstance(rows, list) or not rows or not all(isinstance(r, list) for r in rows):
+            raise self.wrong(name, f"needs rows such as [[1, 0], [0, 1]], but it is {_kind(rows)}.")
+        for i, row in enumerate(rows):
+            bad = [x for x in row if not _is_number(x)]
+            if bad:
+                raise self.wrong(name, f"needs finite numbers, but row {i} has {bad[0]!r}.")
+            if len(row) != len(rows[0]) or not row:
+                raise self.wrong(
+                    name,
+                    f"needs rows of equal length, but row 0 has {len(rows[0])} numbers "
+                    f"and row {i} has {len(row)}.",
+                )
+        return np.array(rows, np.float64)
+
+    def check_sizes(self, sheet: Sheet) -> None:
+        """One word a row of x; one row of each matrix a column of x."""
+        wanted = count(len(sheet.words), "row")
+        if len(sheet.words) != len(sheet.x):
+            raise self.wrong("x", f"needs {wanted}, one for each word, but has {len(sheet.x)}.")
+        width = sheet.x.shape[1]
+        for name in ("w_query", "w_key", "w_value"):
+            rows, columns = getattr(sheet, name).shape
+            if rows != width:
+                raise self.wrong(
+                    name, f"needs {count(width, 'row')}, one for each column of x, but has {rows}."
+                )
+            if columns % sheet.heads:
+                raise self.wrong(
+                    name, f"needs columns that {sheet.heads} heads divide, but has {columns}."
+                )
+        self._check_pairs(sheet)
+
+    def _check_pairs(self, sheet: Sheet) -> None:
+        """Keys as wide as queries; a row of w_output for each column of w_value."""
+        wanted, found = sheet.w_query.shape[1], sheet.w_key.shape[1]
+        if wanted != found:
+            needed = count(wanted, "column")
+            raise self.wrong("w_key", f"needs {needed}, as w_query has, but has {found}.")
+        width = sheet.w_value.shape[1]
+        rows = width if sheet.w_output is None else len(sheet.w_output)
+        if rows != width:
+            needed = count(width, "row")
+            raise self.wrong(
+                "w_output", f"needs {needed}, one for each column of w_value, but has {rows}."
+            )
+
+    def wrong(self, name: str, what: str) -> FileError:
+        """The error that names the line and the field."""
+        return FileError(f"{self.path} line {self.line_of(name)}: field {name} {what}")
+
+    def line_of(self, name: str) -> int:
+        """The line where a field begins; 1 where it cannot be told."""
+        key = (
+            rf'"{re.escape(name)}"\s*:'
+            if self.is_json
+            else rf'^\s*\[?"?{re.escape(name)}"?\s*[=\].]'
+        )
+        found = re.search(key, self.text, re.MULTILINE)
+        return 1 if found is None else self.text.count("\n", 0, found.end()) + 1
+
+
+def _with_line_first(error: ValueError) -> str:
+    """tomllib and json both end with the place: put it in front."""
+    place = re.search(r"line (\d+),? column (\d+)", str(error))
+    what = re.sub(r"[:(\s]*(\(?at )?line \d+.*$", "", str(error)).rstrip(" :(")
+    if place is None:
+        return f"{what}."
+    return f"line {place[1]}, column {place[2]}: {what}."
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and bool(np.isfinite(x))
+
+
+def _kind(value: Any) -> str:
+    """What came, in a few words."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

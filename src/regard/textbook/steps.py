@@ -1,0 +1,322 @@
+"""What the reader of the steps gives: numbers and words, checked."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.display import ShownSteps
+from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.problem import Window
+from regard.engine.visibility import MaskRule, Sight, ruled
+from regard.errors import ArgumentError, expect
+from regard.textbook.why import Why, read_row, why
+from regard.typing import Float64Array
+
+if TYPE_CHECKING:
+    pass
+
+
+def floats(name: str, array: ArrayLike) -> Float64Array:
+    """Any numbers as float64; what is not a finite number is an error that says where."""
+    try:
+        numbers = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} needs numbers in rows of equal length.") from None
+    if not np.isfinite(numbers).all():
+        place = [int(i) for i in np.argwhere(~np.isfinite(numbers))[0]]
+        raise ArgumentError(
+            f"{name} has {numbers[tuple(place)]} at {place}: it needs finite numbers."
+        )
+    return numbers
+
+
+def projections(
+    parameters: dict[str, ArrayLike], width: int, heads: int
+) -> dict[str, Float64Array]:
+    """w_query, w_key and w_value, each (e, h * d), as float64."""
+    matrices = {name: floats(name, matrix) for name, matrix in parameters.items()}
+    for name, matrix in matrices.items():
+        expect(name, matrix, "e hd", e=width)
+        if heads < 1 or matrix.shape[1] % heads:
+            raise ArgumentError(
+                f"heads needs to divide the {matrix.shape[1]} columns of {name}, but it is {heads}."
+            )
+    expect("w_key", matrices["w_key"], "e hd", hd=matrices["w_query"].shape[1])
+    return matrices
+
+
+def named(words: Any, x_te: Float64Array) -> Any:
+    """A tuple of words a sentence, one word for each row of x; numbers where none are given.
+
+    >>> named(None, np.zeros((3, 8)))
+    ('0', '1', '2')
+    """
+    tokens = x_te.shape[-2]
+    sentences = [words] if x_te.ndim == 2 else words
+    if words is None:
+        numbers = tuple(str(i) for i in range(tokens))
+        return numbers if x_te.ndim == 2 else (numbers,) * x_te.shape[0]
+    if len(sentences) != math.prod(x_te.shape[:-2]) or any(len(s) != tokens for s in sentences):
+        raise ArgumentError(
+            f"words needs one word for each of the {tokens} rows of x"
+            + ("" if x_te.ndim == 2 else f", for each of its {x_te.shape[0]} sentences")
+            + f", but it has {[len(s) for s in sentences]}."
+        )
+    tuples = tuple(tuple(str(word) for word in sentence) for sentence in sentences)
+    return tuples[0] if x_te.ndim == 2 else tuples
+
+
+PARAMETERS = ("w_query", "w_key", "w_value", "w_output", "scale", "softcap")
+
+
+def as_dict(steps: "Steps") -> dict[str, Any]:
+    """Words, parameters, and every stage with its shape; -inf is the string "-inf".
+
+    JSON has no infinities, so a reader of any language can take this as it is.
+
+    Examples
+    --------
+    >>> from regard.textbook.steps import attend
+    >>> plain = as_dict(attend(np.eye(2), np.eye(2), np.eye(2), causal=True))
+    >>> plain["stages"]["masked"]
+    [[0.7071067811865475, '-inf'], [0.0, 0.7071067811865475]]
+    """
+    stages = steps.stages()
+    return {
+        "words": [list(w) if isinstance(w, tuple) else w for w in steps.words],
+        "parameters": {x: lists(getattr(steps, x)) for x in PARAMETERS if _given(steps, x)},
+        "shapes": {name: list(stage.shape) for name, stage in stages.items()},
+        "stages": {name: lists(stage) for name, stage in stages.items()},
+    }
+
+
+def lists(value: NDArray[Any] | float) -> Any:
+    """An array as nested lists of numbers that JSON can hold.
+
+    >>> lists(np.array([0.5, -np.inf]))
+    [0.5, '-inf']
+    """
+    if isinstance(value, np.ndarray):
+        return [lists(part) for part in value] if value.ndim else lists(float(value))
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _given(steps: "Steps", name: str) -> bool:
+    return getattr(steps, name) is not None
+
+
+STAGES = ("x", "query", "key", "value", "scores", "scaled", "capped", "masked", "weights", "sums",
+          "output")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Steps(ShownSteps):
+    """Every stage of one self-attention under its name; absent stages are None.
+
+    Shapes without a batch; with one, a leading axis b is added to each.
+
+    x (t, e); query, key, value (h, t, d); scores, scaled, capped, masked, weights (h, q, k);
+    sums (h, q, d): the weighted sums of each head; output (t, e'): the sums of all heads side by
+    side, times w_output where given. With one head and no w_output there is no ``sums`` stage,
+    the axis h is left out everywhere, and the output is the weighted sum.
+    """
+
+    words: tuple[str, ...] | tuple[tuple[str, ...], ...]
+    query: Float64Array
+    key: Float64Array
+    value: Float64Array
+    scores: Float64Array
+    scaled: Float64Array
+    weights: Float64Array
+    output: Float64Array
+    scale: float
+    x: Float64Array | None = None
+    capped: Float64Array | None = None
+    masked: Float64Array | None = None
+    sums: Float64Array | None = None
+    w_query: Float64Array | None = None
+    w_key: Float64Array | None = None
+    w_value: Float64Array | None = None
+    w_output: Float64Array | None = None
+    softcap: float | None = None
+
+    def stages(self) -> dict[str, Float64Array]:
+        """The stages that this computation has, in the order they were made."""
+        return {x: getattr(self, x) for x in STAGES if getattr(self, x) is not None}
+
+    def why(self, stage: str, row: str | int, column: str | int, **where: int) -> Why:
+        """What made a cell, by word or index; ``head``, ``sentence`` and ``digits`` by keyword."""
+        return why(self, stage, row, column, **where)
+
+    def read(self, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
+        """What one word's row means, in words."""
+        return read_row(self, row, head=head, sentence=sentence)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Words, parameters and every stage as plain lists, unrounded; -inf as "-inf"."""
+        return as_dict(self)
+
+
+def self_attention(
+    x: ArrayLike,
+    w_query: ArrayLike,
+    w_key: ArrayLike,
+    w_value: ArrayLike,
+    *,
+    words: Any = None,
+    heads: int = 1,
+    w_output: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    causal: bool = False,
+) -> Steps:
+    """Let every word of a sentence look at every word, and keep each step.
+
+    Parameters
+    ----------
+    x : (t, e) or (b, t, e)
+        One vector a word.
+    w_query, w_key : (e, h * d), w_value : (e, h * d_v)
+        The parameters that make queries, keys and values.
+    words : names for rows and columns; one list, or one list a sentence. Numbers unless given.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 0], [0, 1], [1, 1], [2, 0], [0, 2]])
+    >>> words = ["Smart", "robots", "perform", "complex", "tasks"]
+    >>> steps = self_attention(x, np.eye(2), np.eye(2), np.eye(2), words=words)
+    >>> steps.weights[1].round(3)
+    array([0.098, 0.199, 0.199, 0.098, 0.404])
+    """
+    x_te = floats("x", x)
+    if x_te.ndim not in (2, 3):
+        expect("x", x_te, "t e")
+    parameters = {"w_query": w_query, "w_key": w_key, "w_value": w_value}
+    matrices: dict[str, Any] = projections(parameters, x_te.shape[-1], heads)
+    query, key, value = (_split_heads(x_te @ matrix, heads) for matrix in matrices.values())
+    steps = attend(query, key, value, mask=mask, causal=causal)
+    single = heads == 1 and w_output is None
+    output_te = _join_heads(steps.output)
+    if w_output is not None:
+        w_output = floats("w_output", w_output)
+        expect("w_output", w_output, "hd e", hd=output_te.shape[-1])
+        output_te = output_te @ w_output
+    stages: dict[str, Any] = steps.stages()
+    del stages["output"]
+    if single:
+        stages = {name: stage.squeeze(-3) for name, stage in stages.items()}
+    return Steps(
+        words=named(words, x_te),
+        **stages,
+        x=x_te,
+        sums=None if single else steps.output,
+        output=output_te,
+        scale=steps.scale,
+        **matrices,
+        w_output=w_output,
+    )
+
+
+def attend(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
+) -> Steps:
+    """Attention from query, key and value on: what ``attention`` and ``observe`` must equal.
+
+    The arguments are those of ``attention``; every stage keeps the leading axes of ``query``.
+
+    Examples
+    --------
+    >>> x = np.eye(2)
+    >>> attend(x, x, x, causal=True).masked
+    array([[0.70710678,       -inf],
+           [0.        , 0.70710678]])
+    """
+    query, key, value = (np.asarray(array) for array in (query, key, value))
+    # The fast paths' own checks, so that both refuse the same input in the same words.
+    problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
+                   softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
+    query, key, value = (np.asarray(array, np.float64) for array in (query, key, value))
+    if query.ndim > 2:  # key head g serves the query heads g * group ... (g + 1) * group - 1
+        key, value = (
+            np.repeat(array, query.shape[-3] // key.shape[-3], axis=-3) for array in (key, value)
+        )
+
+    scores = query @ key.swapaxes(-1, -2)
+    scaled = scores * problem.scale
+    capped = softcap * np.tanh(scaled / softcap) if softcap else scaled
+    visible = _all_visible(problem.sight)
+    bias: Any = 0.0 if mask is None or callable(mask) or np.asarray(mask).dtype == bool else mask
+    masked = np.where(visible, capped + bias, -np.inf)
+    weights = softmax(masked)
+    return Steps(
+        words=(),
+        query=query,
+        key=key,
+        value=value,
+        scores=scores,
+        scaled=scaled,
+        capped=capped if softcap else None,
+        masked=masked if not visible.all() or np.any(bias) else None,
+        weights=weights,
+        output=weights @ value,
+        scale=problem.scale,
+        softcap=softcap,
+    )
+
+
+def softmax(scores: Float64Array) -> Float64Array:
+    """Weights that sum to 1 along the last axis; a row of minus infinities gets weights 0.
+
+    exp overflows above 709; shifting a row by its maximum leaves the weights unchanged.
+
+    >>> softmax(np.array([[0.0, 0.0], [-np.inf, -np.inf]]))
+    array([[0.5, 0.5],
+           [0. , 0. ]])
+    """
+    highest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    e = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total > 0, total, 1)
+
+
+def _all_visible(sight: Sight) -> NDArray[np.bool_]:
+    """Where each query may look, in full (..., h, q, k), from the definitions in the design."""
+    at_q1 = np.arange(sight.queries)[:, None] + sight.offset
+    at_k = np.arange(sight.keys)
+    visible = np.ones((*sight.leading, sight.queries, sight.keys), bool)
+    if sight.left is not None:
+        visible &= at_q1 - sight.left <= at_k
+    if sight.right is not None:
+        visible &= at_k <= at_q1 + sight.right
+    if sight.lengths_h is not None:
+        lengths = sight.lengths_h.reshape(*sight.leading, 1, 1)
+        visible &= at_k < lengths
+    if callable(sight.mask):
+        visible &= ruled(sight.mask, slice(0, sight.queries), slice(0, sight.keys))
+    elif sight.mask is not None:
+        visible &= sight.mask if sight.mask.dtype == bool else sight.mask != -np.inf
+    return visible
+
+
+def _split_heads(array_te: Float64Array, heads: int) -> Float64Array:
+    """(..., t, h * d) to (..., h, t, d): cut each row into heads, then put the heads in front."""
+    *batch, tokens, width = array_te.shape
+    return array_te.reshape(*batch, tokens, heads, width // heads).swapaxes(-2, -3)
+
+
+def _join_heads(array_htd: Float64Array) -> Float64Array:
+    """(..., h, t, d) to (..., t, h * d): the heads of each word side by side."""
+    *batch, heads, tokens, width = array_htd.shape
+    return array_htd.swapaxes(-2, -3).reshape(*batch, tokens, heads * width)

@@ -1,0 +1,188 @@
+"""Any cell of Steps explained by its expression, and any row of weights said in words."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.textbook.cells import (
+    BETWEEN_WORDS,
+    EXPRESSIONS,
+    Cell,
+    find,
+    find_feature,
+    labels,
+    matrix,
+    sizes,
+    words_of,
+)
+from regard.textbook.digits import show, write
+from regard.textbook.expressions import Expression
+from regard.typing import Float64Array
+
+if TYPE_CHECKING:
+    from regard.textbook.steps import Steps
+
+
+NAMED = 5  # keys named before the rest are taken together
+
+
+class Share(NamedTuple):
+    """Part of a query's attention: on whom, under which name among the values, and how much."""
+
+    name: str
+    value: str
+    weight: float
+
+
+def read_row(steps: "Steps", row: str | int, *, head: int = 0, sentence: int = 0) -> str:
+    """Say where a word looks and what its output is made of.
+
+    Examples
+    --------
+    >>> from regard.textbook.steps import self_attention
+    >>> steps = self_attention(*[np.eye(2)] * 4, words=["yes", "no"])
+    >>> read_row(steps, "yes")
+    'yes looks at itself 67 %, at no 33 %; its output is 0.67 of v(yes) + 0.33 of v(no).'
+    """
+    weights_qk = matrix(steps, "weights", head, sentence)
+    at = find("row", row, words_of(steps, sentence), len(weights_qk))
+    name = labels(steps, len(weights_qk), sentence)[at]
+    several = sizes(steps)[1] > 1
+    start = f"In head {head}, {name}" if several else name
+    result = "its sum in this head" if several else "its output"
+    if steps.w_output is not None and not several:
+        result = "its output, before w_output,"
+    shares = _shares(weights_qk[at], labels(steps, weights_qk.shape[1], sentence), name)
+    if not shares:
+        return f"{start} may look at nothing; {result} is 0."
+    looks = ", ".join(f"at {x.name} {_percent(x.weight)}" for x in shares)
+    made = " + ".join(f"{x.weight:.2f} of {x.value}" for x in shares)
+    return f"{start} looks {looks}; {result} is {made}."
+
+
+def _shares(weights_k: Float64Array, names: tuple[str, ...], own: str) -> list[Share]:
+    """The largest weights first, what remains of a long row together."""
+    # Equal weights may differ in their last bit; rounded, they keep the order of the sentence.
+    largest_first = np.argsort(-weights_k.round(12), kind="stable")
+    order = [int(k) for k in largest_first if weights_k[k] > 0]
+    whole = len(order) <= NAMED + 1
+    shares = [
+        Share("itself" if names[k] == own else names[k], f"v({names[k]})", float(weights_k[k]))
+        for k in (order if whole else order[:NAMED])
+    ]
+    if not whole:
+        rest = order[NAMED:]
+        together = f"{len(rest)} others together"
+        shares.append(Share(together, f"the {len(rest)} others", float(weights_k[rest].sum())))
+    return shares
+
+
+def _percent(weight: float) -> str:
+    return f"{100 * weight:.0f} %" if weight >= 0.005 else "less than 1 %"
+
+
+EXACT = 18  # more digits than any float64 has
+
+
+@dataclass(frozen=True)
+class Why:
+    """One cell: what it is called, the formula, the operands as shown, the value as stored.
+
+    ``str()`` is the whole line. ``recomputed()`` applies the formula to the operands shown, and
+    lies within ``tolerance`` (half a unit of the last digit shown) of ``value``.
+    """
+
+    cell: str
+    formula: str
+    operands: tuple[float, ...]
+    value: float
+    tolerance: float
+    line: str = field(repr=False)
+    rule: Callable[[Sequence[float]], float] = field(repr=False, compare=False)
+
+    def recomputed(self) -> float:
+        """The value that follows from the operands shown."""
+        return self.rule(self.operands)
+
+    def __str__(self) -> str:
+        return self.line
+
+
+def why(
+    steps: "Steps",
+    stage: str,
+    row: str | int,
+    column: str | int,
+    *,
+    head: int = 0,
+    sentence: int = 0,
+    digits: int = 3,
+) -> Why:
+    """The expression that made a cell, with as many digits as its value needs.
+
+    Examples
+    --------
+    >>> from regard.textbook.steps import self_attention
+    >>> steps = self_attention(*[np.eye(2)] * 4, words=["yes", "no"])
+    >>> print(why(steps, "weights", "yes", "no"))
+    weights[yes, no] = e^0.000 / (e^0.707 + e^0.000) = 1.000 / 3.028 = 0.330
+    """
+    if not isinstance(digits, int | np.integer) or not 0 <= digits <= 15:
+        raise ArgumentError(f"digits needs a whole number from 0 to 15, but it is {digits!r}.")
+    cell = _find_cell(steps, stage, row, column, head, sentence)
+    value = float(cell.of(stage)[cell.row, cell.column])
+    expression = EXPRESSIONS[stage](cell)
+    shown = show(value, digits, expression.noise)
+    # What a reader works out may differ from the rule by as much again as the noise.
+    room = shown.tolerance - expression.noise
+    operands, text = _settle(expression, value, room, digits)
+    links = [text]
+    if expression.then is not None:
+        links.append(_settle(expression.then, value, room, digits)[1])
+    line = _line(str(cell), links, shown.text, expression.note)
+    return Why(
+        str(cell), expression.formula, operands, value, shown.tolerance, line, expression.rule
+    )
+
+
+def _line(cell: str, links: list[str], shown: str, note: str) -> str:
+    """cell = link = link = value (note); a number that is its own value is not said twice."""
+    parts = [cell, *(link for link in links if link and link != shown), shown]
+    return " = ".join(parts) + (f" ({note})" if note else "")
+
+
+def _settle(
+    expression: Expression, value: float, room: float, digits: int
+) -> tuple[tuple[float, ...], str]:
+    """Round the operands as far as the value recomputed from them still holds."""
+    for places in range(digits, EXACT + 1):
+        texts = [repr(x) if places == EXACT else write(x, places) for x in expression.operands]
+        rounded = tuple(float(text) for text in texts)
+        if places == EXACT or _agrees(expression, rounded, value, room):
+            break
+    return rounded, expression.arithmetic(texts)
+
+
+def _agrees(expression: Expression, operands: tuple[float, ...], value: float, room: float) -> bool:
+    try:
+        found = expression.rule(operands)
+    except (ZeroDivisionError, OverflowError):  # an operand rounded to 0, or up past the largest
+        return False
+    return found == value or abs(found - value) <= room
+
+
+def _find_cell(
+    steps: "Steps", stage: str, row: str | int, column: str | int, head: int, sentence: int
+) -> Cell:
+    rows, columns = matrix(steps, stage, head, sentence).shape
+    words = words_of(steps, sentence)
+    at = find("row", row, words, rows)
+    if stage in BETWEEN_WORDS:
+        to = find("column", column, words, columns)
+    else:
+        to = find_feature("column", column, columns, stage)
+    sentences, heads = sizes(steps)
+    return Cell(steps, stage, at, to, head % heads, sentence % sentences)

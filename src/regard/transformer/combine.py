@@ -1,0 +1,98 @@
+"""Ways to make one table of many heads: each a named choice, none of them 'the' attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.text.tokens import Side, to_words
+from regard.typing import Array
+
+if TYPE_CHECKING:
+    from regard.transformer.reading import Reading
+    from regard.view.figure.figure import Picture
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A table made of weights: its name, what it is and is not, and both views of it.
+
+    weights_qk is between words, tokens_qk between tokens; every row sums to 1.
+    """
+
+    name: str
+    explanation: str
+    queries: Side
+    keys: Side
+    tokens_qk: Array
+
+    @property
+    def weights_qk(self) -> Array:
+        """Between words: added over the pieces of a key, averaged over those of a query."""
+        return to_words(self.tokens_qk, self.queries, self.keys)
+
+    def picture(self, kind: str = "heatmap", by: str = "words") -> Picture:
+        """The table to look at and to save, with what it is and is not."""
+        from regard.view.figure.build import picture_of_mixed
+
+        return picture_of_mixed(self, kind, by)
+
+    def __str__(self) -> str:
+        from regard.view.terminal.reading_text import mixed_table
+
+        return mixed_table(self)
+
+
+def average(reading: Reading, part: str, layer: int | None) -> Mixed:
+    """The plain mean over heads."""
+    weights_qk = reading.weights(part, layer=layer, by="tokens")
+    of = "all layers" if layer is None else f"layer {layer}"
+    return Mixed(
+        f"average of {of}",
+        f"The mean over the heads of {of}. It shows what many heads agree on, and hides the one "
+        "head that does something else.",
+        *reading.sides(part),
+        weights_qk.mean(axis=tuple(range(weights_qk.ndim - 2))),
+    )
+
+
+def rollout(reading: Reading, part: str) -> Mixed:
+    """Follow attention down the layers, half of each vector coming straight from below."""
+    if part == "cross":
+        raise ArgumentError(
+            "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part "
+            "is 'cross': use average or alignment."
+        )
+    weights_lhqk = reading.weights(part, by="tokens")
+    mixed_qk = np.eye(weights_lhqk.shape[-1])
+    for mean_qk in weights_lhqk.mean(axis=1):
+        mixed_qk = (0.5 * mean_qk + 0.5 * np.eye(len(mean_qk))) @ mixed_qk
+    return Mixed(
+        "rollout",
+        "The mean over heads, followed from the last layer down to the words, with half of every "
+        "vector taken as coming straight from below (the residual path). It takes mixing for "
+        "adding up shares, which the layers between do not.",
+        *reading.sides(part),
+        mixed_qk,
+    )
+
+
+def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
+    """Each weight times the length of the vector it brings, as shares of the row."""
+    weights_qk = reading.weights(part, layer=layer, head=head, by="tokens")
+    value_kd = reading.looked(part, layer).value_bhkd[0, head]
+    width = reading.model.config.head_width
+    w_output = reading.matrices(part, layer).w_output[head * width : (head + 1) * width]
+    size_k = np.linalg.norm(value_kd.astype(np.float64) @ w_output, axis=1)
+    carried_qk = weights_qk * size_k
+    return Mixed(
+        f"value-weighted, layer {layer}, head {head}",
+        "Each weight times the length of what it brings (the value through w_output), as a share "
+        "of the row. A large weight on a short vector moves little; but lengths say nothing of "
+        "directions, and parts can cancel.",
+        *reading.sides(part),
+        carried_qk / carried_qk.sum(axis=1, keepdims=True),
+    )

@@ -1,0 +1,173 @@
+"""Training text: files of sentence pairs, encoded into one flat array of tokens."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import sentencepiece
+
+from regard.errors import FileError
+from regard.text.tokens import plain
+from regard.transformer.config import END
+
+Pair = tuple[str, str]
+
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+def open_text(path: Path, mode: str = "rt") -> IO[str]:
+    """Open a file as UTF-8 text, through gzip or xz when its name ends so."""
+    if "r" in mode and not path.is_file():
+        raise FileError(f"training needs the file {path}, but it is not there: check its name.")
+    opener = _OPENERS.get(path.suffix, open)
+    file: IO[str] = opener(path, mode, encoding="utf-8")
+    return file
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Read `source<TAB>target` lines; columns after the second are ignored."""
+    with open_text(path) as file:
+        return [_pair(path, number, line) for number, line in enumerate(file, 1) if line.strip()]
+
+
+def read_sentences(path: Path) -> list[str]:
+    """Read one sentence a line, empty lines left out."""
+    with open_text(path) as file:
+        return [sentence for line in file if (sentence := plain(line))]
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write what `read_pairs` reads; the file appears when it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"fresh-{path.name}")
+    with open_text(fresh, "wt") as file:
+        file.writelines(f"{source}\t{target}\n" for source, target in pairs)
+    fresh.replace(path)
+
+
+def fingerprint(path: Path) -> dict[str, str]:
+    """Name and SHA-256 of a file, to say later which text made a model."""
+    return {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def both_sides(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Sources and targets, one after the other."""
+    for source, target in pairs:
+        yield source
+        yield target
+
+
+def _pair(path: Path, number: int, line: str) -> Pair:
+    columns = line.rstrip("\n").split("\t")
+    if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():
+        raise FileError(
+            f"{path.name} needs source<TAB>target on every line, but line {number} is "
+            f"{line.strip()[:60]!r}: add the missing side or remove the line."
+        )
+    return plain(columns[0]), plain(columns[1])
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Sentences of different lengths: number i is tokens[starts[i] : starts[i + 1]]."""
+
+    tokens: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each sentence."""
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def take(self, rows: np.ndarray) -> Ragged:
+        """The sentences at `rows`, in that order."""
+        lengths = self.lengths[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
+        return Ragged(self.tokens[places], starts)
+
+    def padded(self, fill: int) -> np.ndarray:
+        """One row for each sentence, as long as the longest, `fill` after its end.
+
+        >>> ragged([[5, 6, 7], [8]]).padded(0)
+        array([[5, 6, 7],
+               [8, 0, 0]])
+        """
+        lengths = self.lengths
+        real_bt = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        padded_bt = np.full(real_bt.shape, fill, dtype=np.int64)
+        padded_bt[real_bt] = self.tokens
+        return padded_bt
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Encoded sources and targets, each ending in END, in the same order."""
+
+    source: Ragged
+    target: Ragged
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
+    """Lay lists of tokens end to end."""
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    flat = (token for row in rows for token in row)
+    tokens = np.fromiter(flat, dtype=np.int32, count=int(lengths.sum()))
+    return Ragged(tokens, np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def encode(tokens: sentencepiece.SentencePieceProcessor, sentences: Sequence[str]) -> Ragged:
+    """Cut sentences into tokens, END after each."""
+    rows = tokens.encode(list(sentences), out_type=int, num_threads=os.cpu_count() or 1)
+    return ragged([[*row, END] for row in rows])
+
+
+def encode_pairs(tokens: sentencepiece.SentencePieceProcessor, pairs: Sequence[Pair]) -> Pairs:
+    """Encode both sides."""
+    if not pairs:
+        raise FileError("training needs at least one pair, but the corpus is empty: add lines.")
+    sources, targets = zip(*pairs, strict=True)
+    return Pairs(encode(tokens, sources), encode(tokens, targets))
+
+
+def tagged(sentences: Ragged, token: int) -> Ragged:
+    """Put one more token before each sentence.
+
+    >>> tagged(ragged([[5, 6], [7]]), 9).tokens
+    array([9, 5, 6, 9, 7], dtype=int32)
+    """
+    starts = sentences.starts + np.arange(len(sentences.starts))
+    return Ragged(np.insert(sentences.tokens, sentences.starts[:-1], token), starts)
+
+
+def together(parts: Sequence[Pairs]) -> Pairs:
+    """Several corpora as one."""
+    return Pairs(_joined([p.source for p in parts]), _joined([p.target for p in parts]))
+
+
+def within(pairs: Pairs, longest: int) -> Pairs:
+    """Only the pairs of which both sides have at most `longest` tokens."""
+    lengths = np.maximum(pairs.source.lengths, pairs.target.lengths)
+    rows = np.flatnonzero(lengths <= longest)
+    return Pairs(pairs.source.take(rows), pairs.target.take(rows))
+
+
+def _joined(parts: Sequence[Ragged]) -> Ragged:
+    lengths = np.concatenate([part.lengths for part in parts])
+    tokens = np.concatenate([part.tokens for part in parts])
+    return Ragged(tokens, np.concatenate([[0], np.cumsum(lengths)]))

@@ -1,0 +1,146 @@
+"""Translation of one sentence or thousands, in batches of like length on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from regard.engine.tiles.threads import blas, run_in_order, threads
+from regard.errors import ArgumentError, count
+from regard.text.tokens import plain
+from regard.transformer.config import END
+from regard.transformer.model import Transformer
+from regard.transformer.search import BEAM, Found, Search, beam_search
+
+_ENOUGH = 2  # the products of one decoding step are too small to keep more cores busy
+
+
+@contextmanager
+def few_cores() -> Iterator[None]:
+    """Let BLAS use two cores if two are idle, else one.
+
+    Its threads wait for each other after every product: when one of them finds its core taken by
+    another program, a sentence takes ten times as long with two threads as with one.
+    """
+    idle = threads() - _others_running()
+    with blas().limit(limits=max(1, min(_ENOUGH, idle))):
+        yield
+
+
+def _others_running() -> int:
+    """How many other threads want a core right now; 0 where the system does not tell."""
+    try:
+        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3]
+        return max(0, int(running.split("/")[0]) - 1)
+    except (OSError, ValueError, IndexError):
+        return 0 if not hasattr(os, "getloadavg") else int(os.getloadavg()[0])
+
+
+TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, little memory
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A sentence and what the model made of it; ``score`` is the mean log-probability of a token.
+
+    ``finished`` is False where the translation was cut at its limit of tokens.
+    """
+
+    sentence: str
+    text: str
+    source: tuple[int, ...]
+    tokens: tuple[int, ...]
+    score: float
+    finished: bool
+
+
+def translate(
+    model: Transformer, sentences: Sequence[str], search: Search = BEAM
+) -> list[Translation]:
+    """Translate every sentence; the answers come in the order of the sentences.
+
+    >>> model = Transformer.random("I am good", width=16, heads=2)
+    >>> translate(model, ["I am good"])[0].finished
+    False
+    """
+    if isinstance(sentences, str):
+        raise ArgumentError("sentences needs a list of sentences, but it is one: put it in [ ].")
+    sources = [source_tokens(model, sentence) for sentence in sentences]
+    found: list[Found | None] = [None] * len(sources)
+
+    def work(rows: list[int], scratch: object) -> None:
+        batch = beam_search(model, [sources[row] for row in rows], search)
+        for row, one in zip(rows, batch, strict=True):
+            found[row] = one
+
+    batches = _batches([len(source) for source in sources])
+    if len(batches) == 1:
+        with few_cores():
+            work(batches[0], None)
+    else:
+        run_in_order(batches, work)
+    return [
+        _translation(model, sentence, source, one)
+        for sentence, source, one in zip(sentences, sources, found, strict=True)
+        if one is not None
+    ]
+
+
+def source_tokens(model: Transformer, sentence: str) -> list[int]:
+    """The tokens of a sentence and END; says what is wrong with one that cannot be read."""
+    text = readable(sentence)
+    tokens = [*model.tokens.encode(text), END]
+    limit = model.config.max_length
+    if len(tokens) > limit:
+        raise ArgumentError(
+            f"a sentence needs at most {limit} tokens, END included, but this text has "
+            f"{count(len(tokens), 'token')} ({count(len(text.split()), 'word')}): give its "
+            "sentences one at a time."
+        )
+    return tokens
+
+
+def readable(sentence: str) -> str:
+    """A text as the model reads it, plain and on one line; one without any word is an error."""
+    if not isinstance(sentence, str):
+        raise ArgumentError(f"a sentence needs to be text, but it is {type(sentence).__name__}.")
+    # Surrogates that stand for bytes which were no text cannot be cut into tokens.
+    text = plain(sentence.encode("utf-8", "replace").decode())
+    text = " ".join("".join(x if x.isprintable() else " " for x in text).split())
+    if not text:
+        raise ArgumentError(
+            f"a sentence needs at least one word, but this one is {_shown(sentence)}: "
+            'try "A dog ate the food because it was hungry".'
+        )
+    return text
+
+
+def _shown(sentence: str) -> str:
+    if not sentence:
+        return "empty"
+    return "only spaces and characters that cannot be seen" if sentence.strip(" ") else "blank"
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Rows of like length together, the longest first."""
+    batches: list[list[int]] = []
+    room = 0
+    for row in np.argsort(lengths, kind="stable")[::-1].tolist():
+        if room < lengths[row]:
+            batches.append([])
+            room = TOKENS_PER_BATCH
+        batches[-1].append(row)
+        room -= lengths[batches[-1][0]]
+    return batches
+
+
+def _translation(
+    model: Transformer, sentence: str, source: Sequence[int], found: Found
+) -> Translation:
+    text = model.tokens.decode(found.tokens)
+    return Translation(sentence, text, tuple(source), found.tokens, found.score, found.finished)

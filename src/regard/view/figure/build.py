@@ -1,0 +1,209 @@
+"""Pictures of what regard computes: one head of a reading, one stage of steps, an observation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from regard.engine.observation import Head, Observation
+from regard.errors import ArgumentError, count
+from regard.textbook.cells import BETWEEN_WORDS, labels, matrix, sizes, words_of
+from regard.textbook.steps import Steps
+from regard.transformer.combine import Mixed
+from regard.transformer.highlight import place_of
+from regard.transformer.reading import Reading
+from regard.typing import Array
+from regard.view.figure.figure import LOOKS, MOST_LINES, Picture
+from regard.view.page.regions import map_edges
+
+MOST_CELLS = 64  # a side: up to here an observation is drawn weight by weight
+
+
+def picture_of_reading(
+    reading: Reading, layer: int | None, head: int | None, options: dict[str, Any]
+) -> Picture:
+    """One head, the most telling where none is named; ``word`` stands out."""
+    part, by = options.pop("part", "encoder"), options.pop("by", "words")
+    word = options.pop("word", None)
+    queries, keys = reading.sides(part)
+    layer, head, found = _head_of(reading, part, layer, head, word)
+    chosen = _chosen(reading, part, by, found)
+    weights = reading.weights(part, layer=layer, head=head, by=by)
+    role = reading.model.roles.of(part).get((layer, head))
+    name = f"Layer {layer}, head {head}" + (f": {role.name}" if role else "")
+    kind = options.pop("kind", None) or usual_kind(weights)
+    # The words of the page's address (static/read.js); what is as usual is left out.
+    state = {"part": part, "layer": layer, "head": head, "by": by if by == "tokens" else None,
+             "as": "map" if kind == "heatmap" else None,
+             "q": ".".join(map(str, chosen)) or None}  # fmt: skip
+    return Picture(
+        weights,
+        (queries.names(by), keys.names(by)),
+        kind,
+        name,
+        _said(reading, part, layer, head, found),
+        _provenance(
+            _model(reading), f'"{reading.sentence}"', f"{part}, layer {layer}, head {head}", by
+        ),
+        chosen,
+        page=_page(reading, state),
+        **options,
+    )
+
+
+def usual_kind(weights: Array) -> str:
+    """Lines while they can be told apart."""
+    return "lines" if max(weights.shape) <= MOST_LINES else "heatmap"
+
+
+def picture_of_mixed(mixed: Mixed, kind: str = "heatmap", by: str = "words") -> Picture:
+    """A table made of many heads, with the sentence that says what it is and is not."""
+    weights = mixed.weights_qk if by == "words" else mixed.tokens_qk
+    names = (mixed.queries.names(by), mixed.keys.names(by))
+    title = mixed.name[:1].upper() + mixed.name[1:]
+    told = f'"{" ".join(mixed.queries.words)}"'
+    return Picture(weights, names, kind, title, mixed.explanation, _provenance(told, by))
+
+
+def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any]) -> Picture:
+    """One stage of one head; lines where it is the weights between words."""
+    sentence = options.pop("sentence", 0)
+    array = matrix(steps, stage, head, sentence)
+    rows, columns = (labels(steps, size, sentence) for size in array.shape)
+    between = stage in BETWEEN_WORDS
+    if not between:
+        columns = tuple(str(i) for i in range(array.shape[1]))
+    axes = LOOKS if between else ("token", "feature")
+    from regard.view.terminal.steps_text import formulas
+
+    heads = sizes(steps)[1]
+    told = " ".join(words_of(steps, sentence))
+    return Picture(
+        array,
+        (rows, columns),
+        options.pop("kind", None) or (usual_kind(array) if stage == "weights" else "heatmap"),
+        stage + (f", head {head}" if heads > 1 else ""),
+        f"{stage}: {formulas(steps)[stage]}.",
+        _provenance(f'"{told}"' if told else "", f"{array.shape[0]} × {array.shape[1]}"),
+        what=stage,
+        page=_page(steps, {"head": head, "sentence": sentence}),
+        axes=axes,
+        **options,
+    )
+
+
+def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any]) -> Picture:
+    """Every weight where there are few, else the map: means over blocks."""
+    place = head if head is not None else (0,) * len(seen.leading) or None
+    few = max(seen.queries, seen.keys) <= MOST_CELLS and _has_weights(seen)
+    found: Any = seen.tile(slice(None), slice(None), place) if few else _map(seen, place)
+    weights = np.asarray(found, np.float64).reshape(found.shape[-2:])
+    words = options.pop("words", None)
+    sides = [words or _tokens(seen, name) for name in ("queries_side", "keys_side")]
+    single = weights.shape == (seen.queries, seen.keys)
+    edges = [np.arange(side + 1) for side in weights.shape] if single else map_edges(seen)
+    name = getattr(seen, "name", "")
+    title = ", ".join(x for x in (name, f"head {_place(place)}" if seen.leading else "") if x)
+    return Picture(
+        weights,
+        (_positions(edges[0], sides[0]), _positions(edges[1], sides[1])),
+        options.pop("kind", "heatmap"),
+        options.pop("title", title[:1].upper() + title[1:] or "Attention"),
+        "Every weight." if single else _blocks_told(*(int(np.diff(side).max()) for side in edges)),
+        _provenance(_excerpt(sides[0]), count(seen.queries, "query", "queries"),
+                    count(seen.keys, "key")),
+        page=_page(seen, {}),
+        **options,
+    )  # fmt: skip
+
+
+def _has_weights(seen: Observation) -> bool:
+    return bool(seen.parts) or bool(getattr(seen, "every_weight", False))
+
+
+def _tokens(seen: Observation, name: str) -> tuple[str, ...] | None:
+    """The names of rows or columns, where a model's tokenizer gave any."""
+    side = getattr(seen, name, None)
+    return None if side is None else side.tokens
+
+
+def _excerpt(tokens: Any) -> str:
+    text = " ".join(tokens or ())
+    return f'"{text}"' if 0 < len(text) <= 120 else f'"{text[:117]}..."' if text else ""
+
+
+def _head_of(
+    reading: Reading, part: str, layer: int | None, head: int | None, word: str | int | None
+) -> tuple[int, int, int | None]:
+    """The head asked for or the most telling one, and the word that stands out."""
+    if part == "encoder" and (layer is None or head is None):
+        told = reading.telling(word, layer, head)
+        return told.look.layer, told.look.head, told.place
+    if layer is None or head is None:
+        raise ArgumentError(
+            f"a picture of {part!r} needs a layer and a head: say layer=0, head=0, for instance."
+        )
+    words = reading.sides(part)[0].words
+    return layer, head, None if word is None else place_of(words, word)
+
+
+def _chosen(reading: Reading, part: str, by: str, place: int | None) -> tuple[int, ...]:
+    if place is None:
+        return ()
+    side = reading.sides(part)[0]
+    if by == "words":
+        return (place,)
+    return tuple(t for t, word in enumerate(side.word_of_token) if word == place)
+
+
+def _said(reading: Reading, part: str, layer: int, head: int, place: int | None) -> str:
+    """What the chosen word looks at most, in one sentence."""
+    if place is None:
+        return ""
+    queries, keys = reading.sides(part)
+    row = reading.weights(part, layer=layer, head=head)[place]
+    best = int(row.argmax())
+    return f"{queries.words[place]} looks at {keys.words[best]}: {100 * row[best]:.0f} %."
+
+
+def _model(reading: Reading) -> str:
+    model = reading.model
+    name = "untrained model" if model.untrained else str(model.about.get("name", "a model"))
+    return f"model {name}" if "model" not in name else name
+
+
+def _map(seen: Observation, place: Any) -> Any:
+    return seen.map[place] if place is not None else seen.map
+
+
+def _blocks_told(queries: int, keys: int) -> str:
+    return (
+        f"Mean weight that a block of up to {count(queries, 'query', 'queries')} gives to a block "
+        f"of up to {count(keys, 'key')}; each row sums to 1."
+    )
+
+
+def _positions(edges: Array, words: Any) -> tuple[str, ...]:
+    """The word of each block, where each is a single one; else where it begins."""
+    if words is not None and len(words) == edges[-1] == len(edges) - 1:
+        return tuple(map(str, words))
+    return tuple(f"{start:,}" for start in edges[:-1])
+
+
+def _place(place: Any) -> str:
+    return ", ".join(map(str, place)) if isinstance(place, tuple) else str(place)
+
+
+def _provenance(*parts: str) -> str:
+    from regard import __version__
+
+    return " · ".join(x for x in (*parts, f"made with regard {__version__}") if x)
+
+
+def _page(thing: Any, state: dict[str, Any]) -> Callable[[], str]:
+    def page() -> str:
+        from regard.view.page.single_file import offline_page
+
+        return offline_page(thing, state)
+
+    return page

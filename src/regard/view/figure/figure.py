@@ -1,0 +1,232 @@
+"""Figure.
+
+Numbers, their labels and provenance, ready to be shown or saved as SVG, PNG, PDF, JSON or CSV.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ArgumentError, FileError
+from regard.textbook.steps import lists
+from regard.typing import Array
+from regard.view.figure.layout import Drawing
+
+if TYPE_CHECKING:
+    pass
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_dict(picture: "Picture") -> dict[str, Any]:
+    """Names, numbers (a list of rows) and where they come from."""
+    return {
+        "title": picture.title,
+        "caption": picture.caption,
+        "provenance": picture.provenance,
+        "axes": list(picture.axes),
+        "queries": list(picture.names[0]),
+        "keys": list(picture.names[1]),
+        "what": picture.what,
+        "weights": lists(picture.weights),
+    }
+
+
+def to_json(picture: "Picture") -> str:
+    """One line of strict JSON."""
+    return json.dumps(as_dict(picture), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_csv(picture: "Picture") -> str:
+    """Rows are queries, columns are keys; every digit that tells a number from its neighbours."""
+    page = io.StringIO()
+    writer = csv.writer(page, lineterminator="\n")
+    writer.writerow(["", *map(plain, picture.names[1])])
+    for name, row in zip(picture.names[0], picture.weights, strict=True):
+        writer.writerow([plain(name), *(repr(float(x)) for x in row)])
+    return page.getvalue()
+
+
+def plain(name: str) -> str:
+    """A name that no spreadsheet takes for a formula.
+
+    >>> plain("=1+1"), plain("dog")
+    ("'=1+1", 'dog')
+    """
+    return f"'{name}" if name.startswith(FORMULA) else name
+
+
+LOOKS = ("query (looks)", "key (is looked at)")
+
+
+KINDS = ("lines", "heatmap")
+
+
+ENDINGS = (".svg", ".png", ".pdf", ".json", ".csv", ".html")
+
+
+MOST_LINES = 100
+
+
+MOST_BOXES = 48  # a side: beyond it an image inside the drawing is a fiftieth of the size
+
+
+MOST_WITHIN = 0.996  # of a large map's weights; the few beyond would leave all others white
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Weights (q, k) with the names of both sides; ``print`` says what it is, ``save`` keeps it.
+
+    ``kind`` is 'lines' or 'heatmap'; ``chosen`` rows stand out; ``page`` makes the file
+    that one can explore (.html).
+    """
+
+    weights: Array
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    kind: str
+    title: str
+    caption: str = ""
+    provenance: str = ""
+    chosen: tuple[int, ...] = ()
+    axes: tuple[str, str] = LOOKS
+    what: str = "weights"
+    threshold: float = 0.01
+    page: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_kind(self.kind)
+        if self.kind == "lines" and self.what != "weights":
+            raise ArgumentError(
+                f"lines are as thick as weights, and this is {self.what}: say kind='heatmap'."
+            )
+        if self.kind == "lines" and max(self.weights.shape) > MOST_LINES:
+            raise ArgumentError(
+                f"lines need at most {MOST_LINES} words a side, but there are "
+                f"{max(self.weights.shape)}: say kind='heatmap'."
+            )
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """The picture as marks on a sheet."""
+        if self.kind == "lines":
+            from regard.view.figure.lines import draw_lines
+
+            return draw_lines(self)
+        from regard.view.figure.heatmap import draw_heatmap
+
+        return draw_heatmap(self)
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The numbers at the ends of the bar of shades; white is 0, also where it lies between."""
+        finite = self.weights[np.isfinite(self.weights)]
+        high = max(float(finite.max(initial=0.0)), -float(finite.min(initial=0.0))) or 1.0
+        if self.rooted and (finite > 0).sum() > 500:
+            high = float(np.quantile(finite[finite > 0], MOST_WITHIN))
+        return (-high if finite.size and finite.min() < 0 else 0.0, high)
+
+    @property
+    def rooted(self) -> bool:
+        """Whether shades follow the root: in a large map few weights are large, and all count."""
+        return self.what == "weights" and max(self.weights.shape) > MOST_BOXES
+
+    def number(self, value: float) -> str:
+        """A cell's number: whole percentages for weights."""
+        if not math.isfinite(value):
+            return "-∞" if value < 0 else "∞"
+        return f"{100 * value:.0f}" if self.what == "weights" else f"{value:.2f}"
+
+    def label(self, value: float) -> str:
+        """A number at the bar of shades."""
+        return f"{100 * value:.3g} %" if self.what == "weights" else f"{value:.3g}"
+
+    def svg(self, mm: float | None = None) -> str:
+        """The picture as SVG, ``mm`` millimetres wide where given."""
+        from regard.view.figure.svg import to_svg
+
+        return to_svg(self.drawing, mm)
+
+    def save(self, path: str | Path, *, mm: float | None = None) -> Path:
+        """Write the picture; the ending says how: .svg .png .pdf .json .csv or .html."""
+        place = Path(path)
+        content = self.content(place.suffix.lower(), mm)
+        try:
+            place.write_bytes(content)
+        except OSError as error:
+            raise FileError(f"{place} cannot be written: {error.strerror}.") from None
+        return place
+
+    def content(self, ending: str, mm: float | None = None) -> bytes:
+        """What a file with this ending holds."""
+        check_width(mm)
+        if ending in (".png", ".pdf"):
+            from regard.view.figure.matplotlib_backend import to_paper
+
+            return to_paper(self.drawing, ending[1:], mm)
+        return self._text(ending, mm).encode()
+
+    def _text(self, ending: str, mm: float | None) -> str:
+
+        if ending == ".html":
+            return self._html()
+        ways: dict[str, Callable[[], str]] = {
+            ".svg": lambda: self.svg(mm),
+            ".json": lambda: to_json(self),
+            ".csv": lambda: to_csv(self),
+        }
+        return ways[check_ending(ending)]()
+
+    def _html(self) -> str:
+        if self.page is None:
+            raise ArgumentError(
+                "this picture has no page to explore behind it: save it as .svg, .png, .pdf, .json "
+                "or .csv."
+            )
+        return self.page()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names, numbers and provenance, ready for JSON."""
+
+        return as_dict(self)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __str__(self) -> str:
+        rows, columns = self.weights.shape
+        return (
+            f"Picture of {rows} x {columns} {self.what} ({self.kind}): {self.title}. "
+            f"Save it with .save(name), the name ending in {', '.join(ENDINGS[:-1])} or .html."
+        )
+
+
+def check_ending(ending: str) -> str:
+    """One of the endings that a picture can be saved under."""
+    if ending not in ENDINGS:
+        raise ArgumentError(
+            f"a picture's name needs to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, "
+            f"but its ending is {ending!r}."
+        )
+    return ending
+
+
+def check_kind(kind: str) -> None:
+    """Lines or a heatmap."""
+    if kind not in KINDS:
+        raise ArgumentError(f"kind needs to be 'lines' or 'heatmap', but it is {kind!r}.")
+
+
+def check_width(mm: float | None) -> None:
+    """A width that paper can have."""
+    if mm is not None and not 10 <= mm <= 2000:
+        raise ArgumentError(f"mm needs a width from 10 to 2000 millimetres, but it is {mm!r}.")

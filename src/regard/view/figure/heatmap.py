@@ -1,0 +1,193 @@
+"""A matrix of shaded cells: rows are queries, columns are keys, a bar says what the shades mean."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.typing import Array
+from regard.view.figure.figure import MOST_BOXES
+from regard.view.figure.layout import (
+    ACCENT,
+    INK,
+    PAPER,
+    QUIET,
+    RULE,
+    SMALL,
+    TEXT,
+    Box,
+    Drawing,
+    Image,
+    Mark,
+    Text,
+    framed,
+    shade,
+    shortened,
+    web,
+    width_of,
+)
+
+if TYPE_CHECKING:
+    from regard.view.figure.figure import Picture
+
+LARGEST, LONGEST = 300.0, 80.0  # a matrix's side, a name's width
+MOST_NUMBERS = 14
+SMALLEST = 4.5
+LETTER = 0.36  # from the middle of a line of text to its baseline, in letters
+
+
+def draw_heatmap(picture: "Picture") -> Drawing:
+    """Names on the left and above, the matrix, and the bar of shades beside it."""
+    rows, columns = picture.weights.shape
+    grid = _grid(picture)
+    cell, left, top = grid.cell, grid.left, grid.top
+    marks: list[Mark] = [*_cells(picture, grid), *_names(picture, grid), *_axes(picture, grid)]
+    last = _width(picture.names[1][-1], grid.size) if grid.turn == -45 and columns else 0
+    bar = left + columns * cell + max(12.0, 0.71 * last - cell)
+    marks += _bar(picture, bar, top, rows * cell)
+    size = (bar + 40, top + max(rows * cell, 40.0))
+    return framed(marks, size, picture.title, (picture.caption, picture.provenance))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the matrix begins, how large a cell and a letter are, and how names lean."""
+
+    left: float
+    top: float
+    cell: float
+    size: float
+    turn: float
+
+
+def _grid(picture: "Picture") -> Grid:
+    rows, columns = picture.weights.shape
+    cell = min(22.0, LARGEST / max(rows, columns, 1))
+    numbered = all(map(_is_number, picture.names[1]))
+    size = (
+        TEXT
+        if numbered and all(map(_is_number, picture.names[0]))
+        else min(TEXT, max(SMALLEST, 0.95 * cell))
+    )
+    steep = not numbered and any(_width(name, size) > cell - 3 for name in picture.names[1])
+    turn = 0.0 if not steep else -45.0 if cell >= 1.4 * size else -90.0
+    longest = max((_width(name, size) for name in picture.names[1]), default=0)
+    left = max((_width(name, size) for name in picture.names[0]), default=0) + 20
+    top = {0.0: 10.0, -45.0: 0.71 * longest, -90.0: longest}[turn] + 18
+    return Grid(left, top, cell, size, turn)
+
+
+def shares(picture: "Picture") -> Array:
+    """Each number as a share of the largest, or its root; hidden (-inf) is no number."""
+    finite = np.where(np.isfinite(picture.weights), picture.weights, np.nan)
+    share = np.asarray(finite / picture.ends[1])
+    return np.sqrt(np.maximum(share, 0)) if picture.rooted else share
+
+
+def _cells(picture: "Picture", grid: Grid) -> Iterator[Mark]:
+    cell, left, top = grid.cell, grid.left, grid.top
+    rows, columns = picture.weights.shape
+    found = shares(picture)
+    colours = shade(found)
+    yield Box(left - 0.4, top - 0.4, columns * cell + 0.8, rows * cell + 0.8, RULE)
+    if max(rows, columns) > MOST_BOXES:
+        yield Image(left, top, columns * cell, rows * cell, colours)
+        return
+    gap = 0.4 if cell > 8 else 0.0
+    for row, column in np.ndindex(rows, columns):
+        x, y = left + column * cell, top + row * cell
+        yield Box(x, y, cell - gap, cell - gap, web(colours[row, column]))
+        if max(rows, columns) <= MOST_NUMBERS:
+            dark = bool(abs(found[row, column]) > 0.55)
+            text = picture.number(float(picture.weights[row, column]))
+            yield _number(text, dark, (x + cell / 2, y + cell / 2))
+
+
+def _number(text: str, dark: bool, middle: tuple[float, float]) -> Text:
+    size = min(SMALL, SMALL * 18 / max(width_of(text, SMALL), 1))
+    return Text(middle[0], middle[1] + LETTER * size, text, size, PAPER if dark else INK, "middle")
+
+
+def _names(picture: "Picture", grid: Grid) -> Iterator[Text]:
+    """Every name, or as many as do not run into each other."""
+    rows, columns = picture.names
+    size = grid.size
+    for row in shown(rows, size / grid.cell):
+        chosen = row in picture.chosen
+        y = grid.top + (row + 0.5) * grid.cell + LETTER * size
+        yield Text(grid.left - 4, y, shortened(rows[row], size, LONGEST), size,
+                   ACCENT if chosen else INK, "end", bold=chosen)  # fmt: skip
+    room = size if grid.turn else max((_width(x, size) for x in columns), default=0) + 4
+    shift = {0.0: 0.0, -45.0: 2.0, -90.0: LETTER * size}[grid.turn]
+    for column in shown(columns, room / grid.cell):
+        x = grid.left + (column + 0.5) * grid.cell + shift
+        name = shortened(columns[column], size, LONGEST)
+        anchor = "start" if grid.turn else "middle"
+        yield Text(x, grid.top - 4, name, size, INK, anchor, grid.turn)
+
+
+def shown(names: tuple[str, ...], cells: float) -> list[int]:
+    """Which of the names to write, where each needs the room of so many cells.
+
+    Of positions those nearest to round numbers are written.
+
+    >>> shown(("a", "b", "c", "d"), 1.5)
+    [0, 2]
+    >>> shown(tuple(str(8 * i) for i in range(256)), 40)
+    [0, 63, 125, 188, 250]
+    """
+    if cells <= 1 or not all(map(_is_number, names)):
+        return list(range(0, len(names), round_up(cells)))
+    places = [int(name.replace(",", "")) for name in names]
+    step = round_up(max(cells, len(names) / 8) * (places[-1] - places[0]) / max(1, len(names) - 1))
+    wanted = range(0, places[-1] + 1, max(1, step))
+    return sorted({bisect_left(places, place) for place in wanted if place >= places[0]})
+
+
+def _axes(picture: "Picture", grid: Grid) -> list[Mark]:
+    rows, columns = picture.weights.shape
+    middle = grid.left + columns * grid.cell / 2
+    return [
+        Text(8, grid.top + rows * grid.cell / 2, picture.axes[0], TEXT, QUIET, "middle", -90.0),
+        Text(middle, 8, picture.axes[1], TEXT, QUIET, "middle"),
+    ]
+
+
+def _bar(picture: "Picture", x: float, top: float, height: float) -> list[Mark]:
+    """From the least, below, to the most, with the numbers at both ends, and midway in a large map.
+
+    Half as dark is a quarter as much there, since shades follow the root.
+    """
+    height = min(max(height, 40.0), 90.0)
+    low, high = picture.ends
+    colours = shade(np.linspace(1, low / high, 64))[:, None]
+    texts = [(TEXT * 0.8, picture.label(high)), (height, picture.label(low))]
+    if picture.rooted:
+        beyond = float(picture.weights.max()) > high
+        texts[0] = (TEXT * 0.8, f"{picture.label(high)}{' +' if beyond else ''}")
+        texts.append((height / 2 + LETTER * SMALL, picture.label(high / 4)))
+    return [
+        Box(x - 0.4, top - 0.4, 8.8, height + 0.8, RULE),
+        Image(x, top, 8, height, colours),
+        *(Text(x + 11, top + y, text, SMALL, QUIET) for y, text in texts),
+    ]
+
+
+def round_up(needed: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, ... that is at least what is needed.
+
+    >>> [round_up(x) for x in (0.4, 1.5, 3, 70)]
+    [1, 2, 5, 100]
+    """
+    steps = (digit * int(10**power) for power in range(12) for digit in (1, 2, 5))
+    return next(step for step in steps if step >= needed)
+
+
+def _is_number(name: str) -> bool:
+    return name.replace(",", "").isdecimal()
+
+
+def _width(name: str, size: float) -> float:
+    return min(width_of(name, size), LONGEST)

@@ -1,0 +1,211 @@
+"""Layout of a figure.
+
+Colours, text widths, the shapes of a drawing, title, caption and provenance.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regard.typing import Array
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line from (x, y) to (to_x, to_y) that leaves and arrives level."""
+
+    x: float
+    y: float
+    to_x: float
+    to_y: float
+    width: float
+    colour: str
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A filled rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """Many small boxes at once: colours (rows, columns, 3) in whole numbers from 0 to 255."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colours: Array
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of text; (x, y) is on its baseline, ``turn`` degrees clockwise about that point."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 8.0
+    colour: str = "#1a1a1a"
+    anchor: str = "start"
+    turn: float = 0.0
+    bold: bool = False
+
+
+Mark = Curve | Box | Image | Text
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Marks on a white sheet, later ones above earlier ones; ``about`` says it without eyes."""
+
+    width: float
+    height: float
+    marks: tuple[Mark, ...]
+    title: str
+    about: str
+
+
+INK, QUIET, RULE, PAPER = "#1a1a1a", "#6a6a6a", "#c8c8c8", "#ffffff"
+
+
+ACCENT, LINE = "#d9630b", "#2a6fb0"
+
+
+# White to deep blue, even steps of lightness, so that it also reads in grey and to any eye.
+SCALE = ((255, 255, 255), (214, 230, 244), (143, 191, 224), (58, 128, 191), (10, 48, 108))
+
+
+BELOW = ((255, 255, 255), (252, 226, 204), (248, 179, 120), (217, 99, 11), (115, 45, 2))
+
+
+NARROW, WIDE = frozenset("fijlrtI.,:;'|!()[]/ -"), frozenset("mwMW%@")
+
+
+def shade(share: Array) -> Array:
+    """Colours (..., 3) from 0 to 255 of shares: -1 deep orange, 0 white, 1 deep blue.
+
+    What is not a number is grey.
+
+    >>> shade(np.array([-1.0, 0.0, 1.0])).tolist()
+    [[115, 45, 2], [255, 255, 255], [10, 48, 108]]
+    """
+    stops = (*BELOW[:0:-1], *SCALE)
+    steps = np.linspace(-1, 1, len(stops))
+    known = np.nan_to_num(np.clip(share, -1, 1))
+    bands = [np.interp(known, steps, [stop[band] for stop in stops]) for band in range(3)]
+    colours = np.stack(bands, axis=-1).round().astype(np.uint8)
+    colours[np.isnan(share)] = 235
+    return colours
+
+
+def web(colour: Array) -> str:
+    """A colour as the web writes it.
+
+    >>> web(np.array([255, 0, 16]))
+    '#ff0010'
+    """
+    return "#" + "".join(f"{int(band):02x}" for band in colour)
+
+
+def width_of(text: str, size: float) -> float:
+    """About how wide a text is in a usual sans serif, in points; rather too much than too little.
+
+    >>> width_of("it", 10) < width_of("mm", 10) < width_of("犬犬犬", 10)
+    True
+    """
+    return size * sum(map(_em, text))
+
+
+def _em(letter: str) -> float:
+    if unicodedata.combining(letter):
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 1.0
+    if letter in NARROW:
+        return 0.38
+    if letter in WIDE:
+        return 0.95
+    return 0.7 if letter.isupper() else 0.61
+
+
+TEXT, SMALL, MARGIN = 8.0, 6.5, 8.0
+
+
+def framed(
+    marks: list[Mark], size: tuple[float, float], title: str, below: tuple[str, str]
+) -> Drawing:
+    """Put marks, drawn from (0, 0) to ``size``, under a title and above caption and provenance."""
+    room = max(size[0], 200.0)
+    shift = (room - size[0]) / 2 + MARGIN
+    heads = wrapped(title, TEXT + 1, room)
+    top = MARGIN + 12 * len(heads) + (6 if title else 0)
+    placed: list[Mark] = [_moved(mark, shift, top) for mark in marks]
+    for number, line in enumerate(heads):
+        placed.append(Text(MARGIN, MARGIN + 9 + 12 * number, line, TEXT + 1, bold=True))
+    y = top + size[1] + 4
+    for text, letter, colour, pitch in zip(
+        below, (TEXT, SMALL), (INK, QUIET), (11, 9), strict=True
+    ):
+        for line in wrapped(text, letter, room):
+            y += pitch
+            placed.append(Text(MARGIN, y, line, letter, colour))
+        y += 3 if text else 0
+    about = " ".join(x for x in below if x)
+    return Drawing(room + 2 * MARGIN, y + MARGIN, tuple(placed), title, about)
+
+
+def wrapped(text: str, size: float, room: float) -> list[str]:
+    """Lines no wider than the room; a word that is wider than it is cut.
+
+    >>> wrapped("a dog ate", 10, 40)
+    ['a dog', 'ate']
+    """
+    lines, line = [], ""
+    for word in _pieces(text, size, room):
+        longer = f"{line} {word}" if line else word
+        if line and width_of(longer, size) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = longer
+    return [*lines, line] if line else lines
+
+
+def shortened(text: str, size: float, room: float) -> str:
+    """As much of a text as fits the room, with a sign that there was more.
+
+    >>> shortened("Donaudampfschiff", 10, 40)
+    'Donau…'
+    """
+    if width_of(text, size) <= room:
+        return text
+    while text and width_of(text + "…", size) > room:
+        text = text[:-1]
+    return text + "…"
+
+
+def _pieces(text: str, size: float, room: float) -> Iterator[str]:
+    for word in text.split():
+        while width_of(word, size) > room:
+            cut = max(1, len(shortened(word, size, room)) - 1)
+            yield word[:cut]
+            word = word[cut:]
+        if word:
+            yield word
+
+
+def _moved(mark: Mark, x: float, y: float) -> Mark:
+    if isinstance(mark, Curve):
+        mark = replace(mark, to_x=mark.to_x + x, to_y=mark.to_y + y)
+    moved: Mark = replace(mark, x=mark.x + x, y=mark.y + y)
+    return moved

@@ -1,0 +1,95 @@
+"""A drawing as PNG or PDF, through matplotlib: the same marks at the same places."""
+
+import io
+import warnings
+from functools import singledispatch
+from typing import Any
+
+from regard.errors import BackendError
+from regard.view.figure.layout import Box, Curve, Drawing, Image, Mark, Text
+
+INCH, MM = 72.0, 25.4
+DOTS = 300
+
+
+def to_paper(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
+    """The file, 'png' or 'pdf', at the drawing's natural size or ``mm`` millimetres wide."""
+    figure_type = _figure_type(ending)
+    scale = 1.0 if mm is None else mm / MM * INCH / drawing.width
+    size = (drawing.width * scale / INCH, drawing.height * scale / INCH)
+    figure = figure_type(figsize=size, dpi=DOTS, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
+    axes.set_axis_off()
+    for above, mark in enumerate(drawing.marks):
+        put(mark, axes, above, scale)
+    return _written(figure, ending, drawing)
+
+
+def _figure_type(ending: str) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise BackendError(
+            f".{ending} needs matplotlib, and it is not installed: pip install 'regard[picture]', "
+            "or save as .svg, which needs nothing."
+        ) from None
+    return Figure
+
+
+def _written(figure: Any, ending: str, drawing: Drawing) -> bytes:
+    from matplotlib import rc_context
+
+    file = io.BytesIO()
+    # Without the date the same picture is the same file.
+    title = "".join(x if x.isprintable() else " " for x in drawing.title)
+    about = {"Title": title, "Creator": "regard"} | (
+        {"CreationDate": None} if ending == "pdf" else {}
+    )
+    with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that no font here has is a box
+        figure.savefig(file, format=ending, metadata=about)
+    return file.getvalue()
+
+
+@singledispatch
+def put(mark: Mark, axes: Any, above: int, scale: float) -> None:
+    """Add one mark to the axes."""
+    raise TypeError(f"no way to draw {type(mark).__name__}")
+
+
+@put.register
+def _(mark: Curve, axes: Any, above: int, scale: float) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    middle = (mark.x + mark.to_x) / 2
+    points = [(mark.x, mark.y), (middle, mark.y), (middle, mark.to_y), (mark.to_x, mark.to_y)]
+    path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    axes.add_patch(PathPatch(path, fill=False, edgecolor=mark.colour, alpha=mark.opacity,
+                             linewidth=mark.width * scale, capstyle="butt",
+                             zorder=above))  # fmt: skip
+
+
+@put.register
+def _(mark: Box, axes: Any, above: int, scale: float) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((mark.x, mark.y), mark.width, mark.height, facecolor=mark.colour,
+                             linewidth=0, zorder=above))  # fmt: skip
+
+
+@put.register
+def _(mark: Image, axes: Any, above: int, scale: float) -> None:
+    extent = (mark.x, mark.x + mark.width, mark.y + mark.height, mark.y)
+    axes.imshow(mark.colours, extent=extent, aspect="auto", interpolation="nearest", zorder=above,
+                origin="upper")  # fmt: skip
+
+
+@put.register
+def _(mark: Text, axes: Any, above: int, scale: float) -> None:
+    side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
+    axes.text(mark.x, mark.y, mark.text, fontsize=mark.size * scale, color=mark.colour, ha=side,
+              va="baseline", rotation=-mark.turn, rotation_mode="anchor", parse_math=False,
+              fontweight="bold" if mark.bold else "normal", zorder=above,
+              family="DejaVu Sans")  # fmt: skip

@@ -1,0 +1,114 @@
+"""A drawing as SVG: text as text, nothing from outside, every character escaped."""
+
+import base64
+import struct
+import zlib
+from functools import singledispatch
+from xml.sax.saxutils import escape, quoteattr
+
+from regard.typing import Array
+from regard.view.figure.layout import Box, Curve, Drawing, Image, Mark, Text
+
+FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+MM = 25.4 / 72  # of a point
+
+
+def to_svg(drawing: Drawing, mm: float | None = None) -> str:
+    """The drawing at its natural size, or ``mm`` millimetres wide."""
+    across = drawing.width * MM if mm is None else mm
+    down = across * drawing.height / drawing.width
+    marks = "\n".join(map(write, drawing.marks))
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'width="{_n(across)}mm" height="{_n(down)}mm" '
+        f'viewBox="0 0 {_n(drawing.width)} {_n(drawing.height)}" font-family="{FONT}">\n'
+        f"<title>{clean(drawing.title)}</title>\n<desc>{clean(drawing.about)}</desc>\n"
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{marks}\n</svg>\n'
+    )
+
+
+def clean(text: str) -> str:
+    """Text for XML, which has no control characters at all.
+
+    >>> clean('</script><img onerror="x">')
+    '&lt;/script&gt;&lt;img onerror="x"&gt;'
+    """
+    return escape("".join(x if _in_xml(x) else " " for x in text))
+
+
+@singledispatch
+def write(mark: Mark) -> str:
+    """One mark as an element."""
+    raise TypeError(f"no way to write {type(mark).__name__}")
+
+
+@write.register
+def _(mark: Curve) -> str:
+    middle = (mark.x + mark.to_x) / 2
+    path = (
+        f"M{_n(mark.x)} {_n(mark.y)}C{_n(middle)} {_n(mark.y)} {_n(middle)} {_n(mark.to_y)} "
+        f"{_n(mark.to_x)} {_n(mark.to_y)}"
+    )
+    return (
+        f'<path d="{path}" fill="none" stroke="{mark.colour}" stroke-width="{_n(mark.width)}"'
+        f"{_given('stroke-opacity', mark.opacity, 1.0)}/>"
+    )
+
+
+@write.register
+def _(mark: Box) -> str:
+    return (
+        f'<rect x="{_n(mark.x)}" y="{_n(mark.y)}" width="{_n(mark.width)}" '
+        f'height="{_n(mark.height)}" fill="{mark.colour}"/>'
+    )
+
+
+@write.register
+def _(mark: Image) -> str:
+    data = base64.b64encode(png(mark.colours)).decode()
+    return (
+        f'<image x="{_n(mark.x)}" y="{_n(mark.y)}" width="{_n(mark.width)}" '
+        f'height="{_n(mark.height)}" preserveAspectRatio="none" '
+        f'style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
+    )
+
+
+@write.register
+def _(mark: Text) -> str:
+    turn = f"rotate({_n(mark.turn)} {_n(mark.x)} {_n(mark.y)})" if mark.turn else ""
+    anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
+    return (
+        f'<text x="{_n(mark.x)}" y="{_n(mark.y)}" font-size="{_n(mark.size)}" '
+        f'fill="{mark.colour}"{anchor}{" font-weight=" + quoteattr("bold") if mark.bold else ""}'
+        f"{f' transform={quoteattr(turn)}' if turn else ''} "
+        f'xml:space="preserve">{clean(mark.text)}</text>'
+    )
+
+
+def png(colours: Array) -> bytes:
+    """Colours (rows, columns, 3) as a PNG file, whose form is a few lines long."""
+    rows, columns, _ = colours.shape
+    lines = b"".join(b"\0" + row.tobytes() for row in colours)
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _n(number: float) -> str:
+    """Hundredths of a point are enough for any printer."""
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _given(name: str, value: float, usual: float) -> str:
+    return "" if value == usual else f' {name}="{_n(value)}"'
+
+
+def _in_xml(letter: str) -> bool:
+    code = ord(letter)
+    return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and (
+        code & 0xFFFE != 0xFFFE
+    )  # fmt: skip

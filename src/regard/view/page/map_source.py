@@ -1,0 +1,191 @@
+"""Files as the Map view sees them.
+
+Layers and heads, text, statistics in slices, and sampled queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.engine.files import check_header, mapped_arrays, observation_of, unread
+from regard.engine.observation import Observation
+from regard.engine.tiles.problem import Problem
+from regard.engine.visibility import MaskRule, Sight, ruled
+from regard.errors import ArgumentError
+from regard.typing import Array
+from regard.watcher.seen import Seen
+from regard.watcher.watched_file import FORMAT as SEEN
+from regard.watcher.watched_file import VERSION as SEEN_VERSION
+from regard.watcher.watched_file import Stored
+
+Place = tuple[int, ...] | None
+
+
+def can_thin(seen: Observation) -> bool:
+    """Whether queries can be picked: not where a float is added to each score."""
+    masks = [part.sight.mask for part in seen.parts]
+    return bool(masks) and all(
+        mask is None or callable(mask) or mask.dtype == bool for mask in masks
+    )
+
+
+def thinned(seen: Observation, place: Place, rows: Array) -> Observation:
+    """One head with these of its queries alone; the keys are not copied."""
+    heads = seen._heads(place)
+    logsumexp = seen.logsumexp.reshape(-1, seen.queries)[heads, rows]
+    parts = tuple(_thin(part, heads, rows) for part in seen.parts)
+    return Observation({"logsumexp": logsumexp}, None, parts, seen.keys, seen.cost)
+
+
+def _thin(part: Problem, heads: slice, rows: Array) -> Problem:
+    shared = slice(heads.start // part.group, heads.start // part.group + 1)
+    sight = Sight((1,), len(rows), part.sight.keys, mask=_rule(part.sight, heads, rows))
+    return replace(
+        part,
+        query_hqd=part.query_hqd[heads, rows],
+        key_gkd=part.key_gkd[shared],
+        value_gkv=part.value_gkv[shared],
+        leading=(1,),
+        sight=sight,
+    )
+
+
+def _rule(sight: Sight, heads: slice, rows: Array) -> MaskRule:
+    """Where the picked queries may look, by the positions that they had."""
+
+    def rule(queries_q1: Array, keys_1k: Array) -> Array:
+        at_q1 = rows[queries_q1] + sight.offset
+        may = np.ones(np.broadcast_shapes(at_q1.shape, keys_1k.shape), bool)
+        if sight.left is not None:
+            may &= at_q1 - sight.left <= keys_1k
+        if sight.right is not None:
+            may &= keys_1k <= at_q1 + sight.right
+        if sight.lengths_h is not None:
+            may &= keys_1k < int(sight.lengths_h[heads.start])
+        return may if sight.mask is None else may & _masked(sight, heads, rows, queries_q1, keys_1k)
+
+    return rule
+
+
+def _masked(sight: Sight, heads: slice, rows: Array, queries_q1: Array, keys_1k: Array) -> Array:
+    columns = slice(int(keys_1k.min()), int(keys_1k.max()) + 1)
+    found = []
+    for row in rows[queries_q1[:, 0]].tolist():
+        if callable(sight.mask):
+            found.append(ruled(sight.mask, slice(row, row + 1), columns)[0])
+        else:
+            found.append(sight._mask_tile(heads, slice(row, row + 1), columns)[0, 0])
+    return np.stack(found)
+
+
+MOST_TEXT = 4096  # tokens in one answer
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One observation of a file: its name, its heads, and the tokens of its rows and columns."""
+
+    name: str
+    seen: Observation
+    queries: Sequence[str] = ()
+    keys: Sequence[str] = ()
+
+    @cached_property
+    def heads(self) -> tuple[Place, ...]:
+        """The place of each head in the leading axes."""
+        return tuple(np.ndindex(*self.seen.leading)) if self.seen.leading else (None,)
+
+    def about(self) -> dict[str, Any]:
+        """Names and sizes for the page."""
+        names = [", ".join(str(i) for i in place) if place else "0" for place in self.heads]
+        facts = [x for x in ("received", "entropy", "map", "top_keys") if x in self.seen.facts]
+        return {"name": self.name, "heads": names, "queries": self.seen.queries,
+                "keys": self.seen.keys, "facts": facts, "fine": bool(self.seen.parts),
+                "text": bool(self.queries) or bool(self.keys)}  # fmt: skip
+
+    def text(self, side: Any, start: Any, stop: Any) -> list[str]:
+        """A stretch of tokens of the queries or the keys; none where the file has no text."""
+        tokens = self.keys if side == "key" else self.queries
+        first = whole("from", start, 0, len(tokens))
+        return list(tokens[first : whole("to", stop, first, first + MOST_TEXT)])
+
+    def strip(self, fact: str, place: Place, bounds: Array) -> Array | None:
+        """Means of a fact along an axis, one for each cell; None where it was not asked for."""
+        if fact not in self.seen.facts:
+            return None
+        found: Array = self.seen.facts[fact]
+        whole = found if place is None else found[place]
+        line = np.asarray(whole[bounds[0] : bounds[-1]], np.float64)
+        return np.asarray(np.add.reduceat(line, bounds[:-1] - bounds[0]) / np.diff(bounds))
+
+    def best(self, place: Place, query: int) -> list[tuple[int, float]]:
+        """The keys that a query looks at most, with their weights; none where none were kept."""
+        if "top_keys" not in self.seen.facts:
+            return []
+        where: Any = (query,) if place is None else (*place, query)
+        keys, weights = (self.seen.facts[x][where] for x in ("top_keys", "top_weights"))
+        return [(int(k), float(w)) for k, w in zip(keys, weights, strict=True) if k >= 0 and w > 0]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file, or anything like one: its layers and what they have to say."""
+
+    name: str
+    layers: tuple[Layer, ...]
+    notes: tuple[str, ...] = ()
+
+    def about(self) -> dict[str, Any]:
+        """What the page needs to know before it asks for numbers."""
+        return {"name": self.name, "layers": [layer.about() for layer in self.layers],
+                "notes": list(self.notes)}  # fmt: skip
+
+    def layer(self, number: Any) -> Layer:
+        """A layer by its place."""
+        return self.layers[whole("layer", number, 0, len(self.layers) - 1)]
+
+
+def open_file(path: Path) -> Opened:
+    """A .regard file, mapped and not read."""
+    header, arrays = mapped_arrays(path)
+    if isinstance(header, dict) and header.get("format") == SEEN:
+        check_header(header, path, SEEN, SEEN_VERSION)
+        return opened_seen(Seen(Stored(header, arrays, unread)), path.name)
+    check_header(header, path)
+    return opened_observation(observation_of(header, arrays, unread), path.name)
+
+
+def opened_observation(seen: Observation, name: str = "observation") -> Opened:
+    """A single observation, with its tokens where it has names for them."""
+    return Opened(name, (_layer(seen, getattr(seen, "name", "") or "attention"),), seen.notes)
+
+
+def opened_seen(seen: Seen, name: str = "model") -> Opened:
+    """Every watched layer of every sentence."""
+    layers = []
+    for number in range(seen.sentences) if seen._sentence is None else (seen._sentence,):
+        before = f"sentence {number}, " if seen.sentences > 1 else ""
+        one = seen.sentence(number)
+        layers += [_layer(one[place], f"{before}{place}") for place in seen.names]
+    return Opened(name, tuple(layers))
+
+
+def _layer(seen: Observation, name: str) -> Layer:
+    sides = [getattr(seen, x, None) for x in ("queries_side", "keys_side")]
+    rows, columns = (() if side is None else side.tokens for side in sides)
+    return Layer(name, seen, rows, columns)
+
+
+def whole(name: str, number: Any, least: int, most: int) -> int:
+    """A whole number within bounds, as a request should have it."""
+    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+        raise ArgumentError(
+            f"{name} needs a whole number from {least} to {most}, but it is {number!r}."
+        )
+    return number

@@ -1,0 +1,157 @@
+"""Read: a sentence in; words, parts, roles and links out, and weights as numbers on demand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from regard.errors import ArgumentError
+from regard.text.tokens import Side
+from regard.transformer.reading import CAUTION, Reading
+from regard.transformer.roles import PARTS
+from regard.typing import Array
+from regard.view.page.jobs import Context, Fields, Stop, numbers
+
+TITLES = {
+    "encoder": ("encoder", "English looks at English"),
+    "decoder": ("decoder", "French looks at the French before it"),
+    "cross": ("cross", "French looks at English"),
+}
+THUMBNAIL = 24  # cells on a side of a head's small picture
+
+
+def routes(context: Context) -> list[Route]:
+    """read, weights, thumbnails."""
+
+    def reading_of(fields: Fields, stop: Stop) -> Reading:
+        sentence, quick = fields.get("sentence"), fields.get("quick") is True
+        if not isinstance(sentence, str):
+            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
+        return context.readings.of(sentence, stop.check, quick=quick)
+
+    def read(fields: Fields, stop: Stop) -> Response:
+        quick = fields.get("quick") is True
+        return JSONResponse(as_page(reading_of(fields, stop), quick=quick))
+
+    def weights(fields: Fields, stop: Stop) -> Response:
+        return numbers(table(reading_of(fields, stop), fields))
+
+    def thumbnails(fields: Fields, stop: Stop) -> Response:
+        found = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
+        return numbers(small(found, THUMBNAIL))
+
+    return [
+        context.post("/api/read", read),
+        context.post("/api/weights", weights),
+        context.post("/api/thumbnails", thumbnails),
+    ]
+
+
+def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
+    """A reading as the page takes it (the shape is written down in static/api.js)."""
+    parts = ("encoder",) if quick else PARTS
+    told = reading.telling()
+    place = [k for k, word in enumerate(reading.words) if word == told.look.other]
+    row = reading.weights(layer=told.look.layer, head=told.look.head)[told.place]
+    key = max(place, key=lambda k: row[k])
+    return {
+        "sentence": reading.sentence,
+        "translation": reading.translation,
+        "quick": quick,
+        "parts": [_part(reading, part) for part in parts],
+        "alignment": None if quick else _alignment(reading),
+        "telling": {
+            **asdict(told.look), "part": "encoder", "query": told.place, "key": key,
+            "sentence": told.sentence, "reason": told.reason,
+        },
+        "notes": list(reading.notes),
+        "caution": CAUTION,
+    }  # fmt: skip
+
+
+def table(reading: Reading, fields: Fields) -> Array:
+    """weights_qk between tokens: of one head, the average of a layer or of all, or rolled out."""
+    part, show = str(fields.get("part")), fields.get("show", "head")
+    layer, head = fields.get("layer"), fields.get("head")
+    if show == "rollout":
+        return reading.rollout(part).tokens_qk
+    if show == "all":
+        return reading.average(part).tokens_qk
+    if not isinstance(layer, int):
+        raise ArgumentError(f"layer needs a whole number from 0, but it is {layer!r}.")
+    if show == "layer":
+        return reading.average(part, layer).tokens_qk
+    if not isinstance(head, int):
+        raise ArgumentError(f"head needs a whole number from 0, but it is {head!r}.")
+    return reading.weights(part, layer=layer, head=head, by="tokens")
+
+
+def small(weights_lhqk: Array, most: int) -> Array:
+    """Each head's picture in at most ``most`` x ``most`` cells; a cell is its largest weight.
+
+    >>> small(np.eye(4)[None, None], 2)[0, 0].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    for axis in (-2, -1):
+        size = weights_lhqk.shape[axis]
+        if size > most:
+            edges = np.linspace(0, size, most + 1).astype(int)[:-1]
+            weights_lhqk = np.maximum.reduceat(weights_lhqk, edges, axis=axis)
+    return weights_lhqk
+
+
+def _part(reading: Reading, part: str) -> dict[str, Any]:
+    queries, keys = reading.sides(part)
+    sizes, roles = reading.model.config, reading.model.roles.of(part)
+    title, about = TITLES[part]
+    language = {id(reading.source): "English", id(reading.target): "French"}
+    return {
+        "name": part,
+        "title": title,
+        "about": about,
+        "layers": sizes.layers,
+        "heads": sizes.heads,
+        "causal": part == "decoder",
+        "query": _side(queries, language[id(queries)]),
+        "key": _side(keys, language[id(keys)]),
+        "roles": [
+            [_role(roles.get((layer, head))) for head in range(sizes.heads)]
+            for layer in range(sizes.layers)
+        ],
+        "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
+        "thumbnail": [
+            min(THUMBNAIL, len(queries.tokens)),
+            min(THUMBNAIL, len(keys.tokens)),
+        ],
+        "steps": True,
+    }
+
+
+def _side(side: Side, language: str) -> dict[str, Any]:
+    return {
+        "language": language,
+        "tokens": list(side.tokens),
+        "words": list(side.words),
+        "word_of_token": list(side.word_of_token),
+    }
+
+
+def _role(role: Any) -> str:
+    return role.name if role else ""
+
+
+def _alignment(reading: Reading) -> dict[str, Any]:
+    found = reading.alignment
+    return {
+        "words": list(found.words),
+        "sources": [
+            [{"key": key, "weight": float(found.weights_qk[row, key])}
+             for key in found.sources_of(row)]
+            for row in range(len(found.words))
+        ],
+        "heads": [list(head) for head in found.heads],
+    }  # fmt: skip

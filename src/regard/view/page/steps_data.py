@@ -1,0 +1,148 @@
+"""What the Steps view is given: names and matrices as computed, in one run of bytes.
+
+The page works the stages out itself (static/attend.js), so that switches and the reader's own
+numbers need no answer from anybody; here are only what they start from. The bytes are: how long the
+header is (uint32), the header (JSON, padded with spaces to a multiple of 8 with the first four),
+then the matrices, float64, little endian, row after row.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.textbook.cells import matrix, words_of
+from regard.textbook.examples import EXAMPLES, run_example
+from regard.textbook.examples.story import Example
+from regard.textbook.steps import Steps
+from regard.transformer.reading import Reading
+from regard.typing import Array
+
+PROJECTIONS = ("w_query", "w_key", "w_value")
+
+
+@dataclass(frozen=True)
+class StepsData:
+    """The start of one head's computation; static/attend.js says what each field means."""
+
+    title: str
+    queries: Sequence[str]
+    keys: Sequence[str]
+    matrices: Mapping[str, Array]
+    causal: bool = False
+    scale: float | None = None
+    position: bool = False
+    about: str = ""
+    note: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """As the page takes it."""
+        places, blocks, start = {}, [], 0
+        for name, array in self.matrices.items():
+            places[name] = [*array.shape, start]
+            blocks.append(np.ascontiguousarray(array, "<f8").tobytes())
+            start += array.size
+        plain = {x: y for x, y in asdict(self).items() if x not in ("matrices", "more")}
+        header = json.dumps({**plain, **self.more, "matrices": places}, allow_nan=False).encode()
+        header += b" " * (-(4 + len(header)) % 8)
+        return struct.pack("<I", len(header)) + header + b"".join(blocks)
+
+
+def data_of_reading(
+    reading: Reading, part: str, layer: int | None = None, head: int | None = None
+) -> StepsData:
+    """One head of a model, with the model's own numbers; the most telling one unless named."""
+    look = reading.telling().look
+    first = (look.layer, look.head) if part == "encoder" else (0, 0)
+    layer, head = first[0] if layer is None else layer, first[1] if head is None else head
+    queries, keys = reading.sides(part)
+    looked, parameters = reading.looked(part, layer), reading.matrices(part, layer)
+    sizes = reading.model.config
+    width = sizes.head_width
+    reading.weights(part, layer=layer, head=head)  # says what is wrong with the head
+    of_head = slice(head * width, (head + 1) * width)
+    matrices = {"x": looked.x_bqe[0]} | {x: parameters.part(x)[:, of_head] for x in PROJECTIONS}
+    if part == "cross":
+        matrices["memory"] = looked.memory_bke[0]
+    roles = reading.model.roles.of(part)
+    role = roles[layer, head].name if (layer, head) in roles else ""
+    return StepsData(
+        title=f"{part}, layer {layer}, head {head}",
+        about=role,
+        queries=queries.tokens,
+        keys=keys.tokens,
+        matrices=matrices,
+        causal=part == "decoder",
+        position=True,
+        more={"part": part, "layer": layer, "head": head, "layers": sizes.layers,
+              "heads": sizes.heads},
+    )  # fmt: skip
+
+
+def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int = 0) -> StepsData:
+    """One head of any steps, from x and the parameters where there are any."""
+    words = words_of(steps, sentence)
+    queries, keys = (len(matrix(steps, x, head, sentence)) for x in ("query", "key"))
+    names = {n: words if len(words) == n else tuple(map(str, range(n))) for n in (queries, keys)}
+    matrices = {x: matrix(steps, x, head, sentence) for x in ("query", "key", "value")}
+    if steps.x is not None and steps.w_query is not None:
+        matrices = {"x": matrix(steps, "x", head, sentence)} | {
+            x: _of_head(getattr(steps, x), head, matrices[x.removeprefix("w_")].shape[1])
+            for x in PROJECTIONS
+        }
+    causal, mask = _mask(steps, head, sentence)
+    return StepsData(
+        title=title or "Steps",
+        queries=names[queries],
+        keys=names[keys],
+        matrices=matrices if mask is None else matrices | {"mask": mask},
+        causal=causal,
+        scale=steps.scale,
+    )
+
+
+def data_of_example(name: str) -> StepsData:
+    """A document's example, with what it claims beside what is true."""
+    example = run_example(name)
+    found = data_of_steps(example.steps, example.title)
+    return StepsData(
+        **{**vars(found), "about": example.computes, "more": {"example": told(example)}}
+    )
+
+
+def told(example: Example) -> dict[str, Any]:
+    """What a document's example says and what is true, without the numbers in between."""
+    plain = example.as_dict()
+    return {x: plain[x] for x in ("name", "title", "sentence", "computes", "claims", "remarks")}
+
+
+def all_told() -> list[dict[str, Any]]:
+    """Every document's example."""
+    return [told(run_example(name)) for name in EXAMPLES]
+
+
+def _of_head(parameters: Array, head: int, width: int) -> Array:
+    return parameters[:, head * width : (head + 1) * width]
+
+
+def _mask(steps: Steps, head: int, sentence: int) -> tuple[bool, Array | None]:
+    """Whether the mask is the causal one, and else the mask itself."""
+    if steps.masked is None:
+        return False, None
+    if steps.softcap is not None:
+        raise ArgumentError("the page shows steps without softcap: leave it out.")
+    masked_qk = matrix(steps, "masked", head, sentence)
+    scaled_qk = matrix(steps, "scaled", head, sentence)
+    hidden_qk = np.isneginf(masked_qk)
+    later_qk = np.triu(np.ones(masked_qk.shape, bool), 1)
+    if (hidden_qk == later_qk).all() and (masked_qk == scaled_qk)[~hidden_qk].all():
+        return True, None
+    bias_qk = np.where(hidden_qk, -np.inf, np.where(hidden_qk, 0.0, masked_qk) - scaled_qk)
+    return False, bias_qk

@@ -1,0 +1,139 @@
+"""Reports of check in a terminal: of a function, and of a sheet worked by hand."""
+
+from collections.abc import Iterator
+
+from rich.console import ConsoleRenderable, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from regard.checker.check_report import FAIL, PASS, RIGHT, UNKNOWN, WRONG, Finding, Report
+from regard.checker.mistakes import Mistake
+from regard.checker.worked_sheet import SheetReport, Step
+
+STYLES = {RIGHT: "bold green", WRONG: "bold red", UNKNOWN: "bold yellow"}
+
+
+MARKS = {PASS: "green", FAIL: "bold red"}
+
+
+def draw_report(report: Report) -> Group:
+    """The verdict, how the function was called, its properties, and what is wrong."""
+    parts: list[ConsoleRenderable] = [_verdict(report)]
+    if report.called:
+        parts.append(Text(f"Called as {report.called}."))
+    if report.findings:
+        parts.append(Padding(_properties(report.findings), (1, 0, 0, 0)))
+    for number, mistake in enumerate(report.diagnosis):
+        parts.append(Padding(_mistake(mistake, "Diagnosis" if not number else "And"), (1, 0, 0, 0)))
+    if report.tried:
+        parts.append(Padding(Text("What was tried:", "bold"), (1, 0, 0, 0)))
+        parts += [Padding(Text(tried), (0, 0, 0, 2)) for tried in report.tried]
+    if report.verdict == WRONG and not report.mistakes:
+        parts.append(Padding(Text(_unnamed(report)), (1, 0, 0, 0)))
+    parts += [Padding(Text(f"Note: {note}"), (1, 0, 0, 0)) for note in report.notes]
+    return Group(*parts)
+
+
+def _verdict(report: Report) -> Text:
+    text = Text.assemble((report.verdict.upper(), STYLES[report.verdict]), f": {report.function}")
+    if report.mistakes:
+        text.append(f": {' and '.join(report.mistakes)}")
+    return text
+
+
+def _properties(findings: tuple[Finding, ...]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        style = MARKS.get(finding.status, "dim")
+        lines = "\n".join(_lines(finding))
+        table.add_row(Text(finding.name), Text(finding.status, style), Text(lines))
+    return table
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    yield finding.detail
+    if finding.wrong is not None and finding.right is not None:
+        yield f"{finding.place} is {finding.wrong:.6g}, should be {finding.right:.6g}"
+    if finding.input:
+        yield f"input: {finding.input}"
+
+
+def _mistake(mistake: Mistake, title: str) -> Group:
+    return Group(
+        Text.assemble((f"{title}: ", "bold"), mistake.name),
+        Text(mistake.about),
+        Text("The fix:", "bold"),
+        *(Text(f"    {line}", no_wrap=True, overflow="ignore") for line in mistake.fix.split("\n")),
+    )
+
+
+def _unnamed(report: Report) -> str:
+    first = report.failed[0].name if report.failed else "values"
+    return (
+        f"No mistake of the catalogue, alone or with another, gives these numbers. Start at the "
+        f"first property that fails, {first}: its input is the smallest that shows the fault."
+    )
+
+
+def draw_sheet(report: SheetReport) -> Group:
+    """The verdict, the first step that does not follow, then all of them."""
+    parts: list[ConsoleRenderable] = [_verdict_check_sheet(report)]
+    for step in report.steps:
+        parts.append(Padding(_step(step), (1, 0, 0, 0)))
+    return Group(*parts)
+
+
+def _verdict_check_sheet(report: SheetReport) -> Text:
+    first = report.first_wrong
+    if report.verdict == RIGHT:
+        return Text.assemble(("RIGHT", "bold green"), f": every claim of {report.path} holds.")
+    text = Text.assemble(("WRONG", "bold red"), f": {report.path}. ")
+    if first is not None:
+        text.append(f"The first wrong step is the {first.stage} of {first.word!r}.")
+    return text
+
+
+def _step(step: Step) -> Group:
+    title = Text.assemble((f"{step.stage} of {step.word}: ", "bold"), *_judgement(step))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    rows = [("claimed", step.claimed)]
+    if not step.right and step.source:
+        rows.append((f"from {step.source}", step.due))
+    if not (step.right and step.is_true):
+        rows.append(("true", step.true))
+    for name, numbers in rows:
+        exact = name != "claimed"
+        table.add_row(Text(f"  {name}"), Text("  ".join(_number(x, exact) for x in numbers)))
+    return Group(title, table, *(Padding(Text(line), (0, 0, 0, 2)) for line in _because(step)))
+
+
+def _judgement(step: Step) -> Iterator[tuple[str, str]]:
+    if step.right and step.is_true:
+        yield ("right", "green")
+        if step.cut:
+            yield (" (digits cut off, not rounded)", "")
+    elif step.right:
+        yield (f"follows from {step.source}", "green")
+        yield (", which went wrong before: not the true value", "")
+    elif step.follows is None:
+        yield ("not the true value", "bold red")
+    else:
+        yield (f"does not follow from {step.source}", "bold red")
+        yield (", yet is the true value" if step.is_true else "", "")
+
+
+def _because(step: Step) -> Iterator[str]:
+    if step.arithmetic:
+        yield step.arithmetic
+    if step.instead:
+        yield f"What can be told: {step.instead}."
+
+
+def _number(x: float, exact: bool) -> str:
+    return f"{x:.3f}" if exact and x != round(x, 2) else f"{x:g}"

@@ -1,0 +1,87 @@
+"""A survey in a terminal: what was read, what stands out, where the rest is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import count
+
+if TYPE_CHECKING:
+    from regard.corpus.survey import Survey
+
+SHOWN = 3
+TITLES = {
+    "first": "the first token", "itself": "the token itself", "previous": "the token before",
+    "next": "the token after", "duplicate": "the same token elsewhere",
+    "induction": "what follows the same token elsewhere",
+}  # fmt: skip
+
+
+def summary(survey: Survey) -> str:
+    """A page of plain text, 80 columns."""
+    report = survey.report
+    lines = [
+        *_wrapped(_read(report)),
+        "",
+        *_roles(report),
+        "",
+        *_wrapped(_alike(report)),
+        "",
+        f"Look at it: {survey.folder / 'report.html'}",
+    ]
+    return "\n".join(lines)
+
+
+def _read(report: dict[str, Any]) -> str:
+    corpus = report["corpus"]
+    said = (
+        f"{count(len(report['heads']), 'head')} over {count(corpus['documents'], 'document')}, "
+        f"{count(corpus['tokens'], 'token')}, read by {report['model']['about']}."
+    )
+    if corpus["cut"]:
+        said += (
+            f" {count(corpus['cut'], 'document')} longer than {report['model']['window']} tokens "
+            f"cut into windows, {corpus['windows']:,} windows in all."
+        )
+    if corpus["failed"]:
+        said += f" {corpus['failed']:,} could not be read: failed.parquet says why."
+    return said
+
+
+def _roles(report: dict[str, Any]) -> Iterator[str]:
+    """For each place the heads that give it most."""
+    yield "Heads that give most of their weight to (beside it: even attention)"
+    for name, title in TITLES.items():
+        heads = report["ranked"][name][:SHOWN]
+        if heads:
+            even = _head(report, heads[0])["measures"][name]["baseline"]
+            shown = ", ".join(f"{_name(x)} {x['mean']:.0%}" for x in heads)
+            yield from _wrapped(f"{title} ({even:.0%}): {shown}", indent="  ")
+
+
+def _alike(report: dict[str, Any]) -> str:
+    pairs = report["alike"]
+    if not pairs:
+        return "No two heads duplicate each other (cosine of their weights 0.9 or more)."
+    shown = ", ".join(f"{_name(x['one'])} and {_name(x['other'])}" for x in pairs[:SHOWN])
+    more = f" and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else ""
+    return f"Heads that duplicate each other: {shown}{more}."
+
+
+def _name(head: dict[str, Any]) -> str:
+    part = "" if head["part"] == "encoder" else f"{head['part']} "
+    return f"{part}{head['layer']}.{head['head']}"
+
+
+def _head(report: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+    keys = ("part", "layer", "head")
+    found: dict[str, Any] = next(
+        x for x in report["heads"] if all(x[key] == named[key] for key in keys)
+    )
+    return found
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 80, initial_indent=indent, subsequent_indent=indent + indent)

@@ -1,0 +1,130 @@
+"""What was seen of a model, in a terminal: a summary, and the report as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.errors import count
+from regard.view.terminal.reading_text import Paper
+
+if TYPE_CHECKING:
+    from regard.watcher.head_report import HeadRow, Report
+    from regard.watcher.layer import LayerSeen
+    from regard.watcher.seen import Seen
+
+PIPE = Paper()
+MOST_LAYERS, MOST_HEADS, MOST_WORDS = 40, 24, 40
+COLUMNS = ("entropy", "first", "itself", "previous", "next", "duplicate", "induction")
+HEADINGS = ("entropy", "first", "self", "prev", "next", "dup", "induct")
+NOTE = (
+    "Entropy in nats, the rest in % of a head's attention; layers and heads count from 0. "
+    "first: the first token; dup: the same token elsewhere; induct: what followed the same token "
+    "before. Attention is evidence, not explanation."
+)
+
+
+def summary(seen: Seen, paper: Paper = PIPE) -> str:
+    """The text, its size, every layer in a line, and where to look next."""
+    if not seen.names:
+        return "Seen: nothing yet. Call the model inside the block."
+    lines = paper.wrap(_opening(seen), "  ")
+    if seen.sentences > 1 and seen._sentence is None:
+        lines.append("Choose one first: seen.sentence(0).")
+        return "\n".join(lines)
+    for part in seen.parts:
+        lines += ["", *_part(seen, part, paper)]
+    return "\n".join([*lines, "", *paper.wrap(
+        "Ask seen[layer], seen[layer, head], seen.find(word, other), seen.report()."
+    )])  # fmt: skip
+
+
+def report_text(report: Report, paper: Paper = PIPE, most: int = MOST_HEADS) -> str:
+    """One head a line: its measures in % and its name, as many as were asked for."""
+    wide = max((len(_head_name(row)) for row in report.rows), default=4)
+    heading = f"{'head':<{wide}} " + " ".join(f"{x:>{_width(x)}}" for x in HEADINGS)
+    lines = [paper.bold(heading)]
+    for row in report.rows[:most]:
+        lines.append(f"{_head_name(row):<{wide}} " + " ".join(_cells_of(row)))
+        lines += paper.wrap(f"  {_printable(row.label)}", "    ")
+    if len(report.rows) > most:
+        more = count(len(report.rows) - most, "more head")
+        lines.append(f"... {more}; sort with report.sorted('induction'), or --sort.")
+    return "\n".join([*lines, "", *paper.wrap(NOTE)])
+
+
+def links_text(links: Sequence[object], most: int = 8) -> str:
+    """The strongest links between two words."""
+    return "\n".join(f"  {_printable(str(link))}" for link in links[:most])
+
+
+def _opening(seen: Seen) -> str:
+    layers = count(len(seen.names), "layer")
+    sizes = f"{layers} ({', '.join(seen.parts)}), {count(seen.sentences, 'sentence')}"
+    return f"Seen: {sizes}; {seen.memory}."
+
+
+def _part(seen: Seen, part: str, paper: Paper) -> list[str]:
+    queries, keys = seen.sides(part)
+    rows, columns = count(len(queries.tokens), "query", "queries"), count(len(keys.tokens), "key")
+    lines = paper.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
+    shown = [place for place in seen.names if place.part == part]
+    lines.append(
+        paper.bold("  layer  entropy  of even  first  itself  prev  next  most received token")
+    )
+    lines += [_layer_line(seen[place.part, place.layer], place.layer)
+              for place in shown[:MOST_LAYERS]]  # fmt: skip
+    if len(shown) > MOST_LAYERS:
+        lines.append(f"  ... {count(len(shown) - MOST_LAYERS, 'more layer')}")
+    return lines
+
+
+def _layer_line(layer: LayerSeen, number: int) -> str:
+    measures = layer.measures
+    if measures is None:
+        return f"  {number:>5}"
+    entropy = float(measures.entropy.mean_h.mean())
+    even = float(measures.entropy.baseline_h.mean())
+    places = [measures.first, measures.itself, measures.previous, measures.next]
+    shares = [100 * float(x.mean_h.mean()) for x in places]
+    received_k = np.asarray(layer.received, np.float64).mean(axis=0)
+    key = int(received_k.argmax())
+    share = received_k[key] / max(received_k.sum(), np.finfo(float).tiny)
+    token = layer.keys_side.tokens[key] if layer.keys_side else str(key)
+    of_even = 100 * entropy / even if even > 0 else 0.0
+    return (
+        f"  {number:>5} {entropy:>8.2f} {of_even:>7.0f}% {shares[0]:>5.0f}% {shares[1]:>6.0f}% "
+        f"{shares[2]:>4.0f}% {shares[3]:>4.0f}%  {_printable(token)[:16]} ({100 * share:.0f} %)"
+    )
+
+
+def _cells_of(row: HeadRow) -> list[str]:
+    numbers = [row.measured[name] for name in COLUMNS]
+    texts = [f"{numbers[0]:.2f}"]
+    for name, number in zip(COLUMNS[1:], numbers[1:], strict=True):
+        texts.append(f"{100 * number:.0f}" if row.queries[name] else "-")
+    return [f"{text:>{_width(x)}}" for text, x in zip(texts, HEADINGS, strict=True)]
+
+
+def _width(heading: str) -> int:
+    return max(5, len(heading))
+
+
+def _head_name(row: HeadRow) -> str:
+    return f"{row.part} {row.layer}.{row.head}"
+
+
+def _text(words: Sequence[str]) -> str:
+    """The words, their middle left out where they are many."""
+    named = [_printable(word) for word in words]
+    if len(named) > MOST_WORDS:
+        half = MOST_WORDS // 2
+        named = [*named[:half], f"... {len(named) - MOST_WORDS:,} more ...", *named[-half:]]
+    return " ".join(named)
+
+
+def _printable(text: str) -> str:
+    """No control character reaches the terminal."""
+    return "".join(x if x.isprintable() else " " for x in text)

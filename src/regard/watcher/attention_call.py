@@ -1,0 +1,173 @@
+"""One call of a model's attention.
+
+Its arguments, the model's own answer, and the proof that both agree.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from regard.errors import BackendError
+from regard.watcher.masks import Described
+from regard.watcher.torch_bridge import places
+
+if TYPE_CHECKING:
+    import torch
+
+
+UNKNOWN = ("s_aux", "sinks")  # arguments that change the weights in ways observe does not know
+
+
+@dataclass(frozen=True)
+class Call:
+    """Query (b, h, q, d), key and value (b, h_kv, k, d), and what else the model passed.
+
+    ``implementation`` is the attention the model uses when nobody watches. ``rows`` are the real
+    queries of each sentence, where padding of the queries is known from elsewhere.
+    """
+
+    module: Any = field(repr=False)
+    query: torch.Tensor = field(repr=False)
+    key: torch.Tensor = field(repr=False)
+    value: torch.Tensor = field(repr=False)
+    mask: Any = field(repr=False)
+    options: dict[str, Any] = field(repr=False)
+    implementation: str = "sdpa"
+    cross: bool = False
+    rows: list[slice] | None = None
+
+    @property
+    def scale(self) -> float | None:
+        """What scores are multiplied by; None for 1 / sqrt(d)."""
+        return self.options.get("scaling")
+
+    @property
+    def softcap(self) -> float | None:
+        """The bound of a tanh on scores."""
+        return self.options.get("softcap")
+
+    @property
+    def bias(self) -> torch.Tensor | None:
+        """What a model adds to the scores by position, (1, h, q, k)."""
+        return self.options.get("position_bias")
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model asks for a causal mask where it gives none."""
+        given = self.options.get("is_causal")
+        return bool(getattr(self.module, "is_causal", True) if given is None else given)
+
+    @property
+    def must_be_own(self) -> bool:
+        """Whether the output has to come from the model's own attention: gradients and dropout."""
+        import torch
+
+        tensors = (self.query, self.key, self.value)
+        learning = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+        return learning or bool(self.options.get("dropout"))
+
+    def check(self) -> None:
+        """Refuse what observe has no argument for."""
+        for name in UNKNOWN:
+            if self.options.get(name) is not None:
+                raise BackendError(
+                    f"{type(self.module).__name__} passes {name!r} to its attention, which regard "
+                    "does not know: its weights would be wrong, so watch shows none."
+                )
+
+    def own(self) -> tuple[torch.Tensor, Any]:
+        """The model's own attention: output (b, q, h, d), and its weights or None."""
+        mask = self.mask
+        if isinstance(mask, Described):
+            mask = mask.own(self.implementation)
+        attend = own_function(self.module, self.implementation)
+        output, weights = attend(
+            self.module, self.query, self.key, self.value, mask, **self.options
+        )
+        return output, weights
+
+    def some_rows(self, rows: list[int]) -> Call:
+        """The same call for a few queries, its mask drawn for them alone."""
+        import torch
+
+        at = places(rows, self.query)
+        query, mask = self.query[:, :, at], self.mask
+        options = self.options | {"dropout": 0.0}
+        if self.bias is not None:
+            options["position_bias"] = self.bias[:, :, at]
+        if isinstance(mask, Described):
+            mask = mask.own_rows(self.implementation, rows)
+        elif mask is not None:
+            mask = mask[:, :, at] if mask.shape[2] > 1 else mask
+        elif self.causal and self.query.shape[2] > 1:
+            at_k = torch.arange(self.key.shape[2], device=query.device)
+            seen = at_k <= at[:, None]
+            lowest = torch.finfo(query.dtype).min
+            mask = torch.where(seen, 0.0, lowest)[None, None].to(query.dtype)
+        return replace(self, query=query, mask=mask, options=options)
+
+
+def own_function(module: Any, implementation: str) -> Callable[..., Any]:
+    """The function a model attends with when nobody watches; eager is written beside the model."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    if implementation != "eager":
+        found: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS[implementation]
+        return found
+    beside = sys.modules[type(module).__module__]
+    eager = getattr(beside, "eager_attention_forward", None)
+    if eager is None:
+        raise BackendError(
+            f"{type(module).__name__} has no eager attention of its own to compare with: load the "
+            "model with attn_implementation='sdpa'."
+        )
+    return cast("Callable[..., Any]", eager)
+
+
+FEW = 64  # up to so many queries all are compared, beyond them four rows
+
+
+# Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
+# in float64 take their softmax in float32.
+ALLOWED = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+
+
+def compared_rows(queries: int) -> list[int]:
+    """The queries to compare: all of a short call, else the ends and two between.
+
+    >>> compared_rows(3), compared_rows(1000)
+    ([0, 1, 2], [0, 333, 666, 999])
+    """
+    if queries <= FEW:
+        return list(range(queries))
+    return [0, queries // 3, 2 * queries // 3, queries - 1]
+
+
+def prove(call: Call, output: torch.Tensor, real: list[slice], name: str) -> None:
+    """Compare output (b, q, h, d) with the model's own attention, on the real queries.
+
+    Raises BackendError with the size of the difference where they do not agree.
+    """
+    import torch
+
+    rows = compared_rows(call.query.shape[2])
+    with torch.no_grad():
+        own = call.some_rows(rows).own()[0]
+    inside = [[some.start <= row < some.stop for row in rows] for some in real]
+    at, among = (places(x, output) for x in (rows, inside))
+    apart = (output[:, at].float() - own.float()).abs()
+    # Where the model's own is no number the proof has nothing to compare; the facts will say so.
+    apart = torch.where(own.isnan(), 0, apart).nan_to_num(nan=torch.inf)
+    apart_bq = torch.where(among, apart.amax(dim=(2, 3)), 0)
+    largest = call.value.detach().abs().max().float()
+    most, size = torch.stack([apart_bq.max(), largest]).tolist()  # the host waits once
+    allowed = ALLOWED[str(call.query.dtype).removeprefix("torch.")] * (size or 1.0)
+    if not most <= allowed:
+        raise BackendError(
+            f"{name}: regard's attention is {most:.3g} away from the model's own "
+            f"({allowed:.1g} would be rounding), so watch shows nothing. The model does something "
+            "regard does not know: leave this layer out with layers=..."
+        )

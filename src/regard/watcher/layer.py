@@ -1,0 +1,168 @@
+"""What one layer attended to: an observation whose rows and columns have names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.observation import Head, Observation
+from regard.engine.pairs import sums_by_span
+from regard.engine.profile import Profile
+from regard.engine.tiles.problem import Problem
+from regard.engine.visibility import Sight
+from regard.errors import ArgumentError, NotAskedError
+from regard.heads.measures import HeadMeasures
+from regard.text.tokens import Side, to_words
+
+Edges = NDArray[np.int64]
+Span = str | int | tuple[int, int]
+
+
+@dataclass(frozen=True)
+class LayerSeen(Observation):
+    """Facts of all heads of a layer, (h, ...), or of one head; rows are queries, columns are keys.
+
+    ``queries_side`` and ``keys_side`` name rows and columns. The map's blocks lie between
+    ``row_edges`` and ``column_edges``; while each block is a single token the map is the weights.
+    ``span_weights`` (h, r, c) is the mean weight that the queries of span r give to span c.
+    """
+
+    name: str = ""
+    queries_side: Side | None = field(default=None, repr=False)
+    keys_side: Side | None = field(default=None, repr=False)
+    row_edges: Edges | None = field(default=None, repr=False)
+    column_edges: Edges | None = field(default=None, repr=False)
+    measures: HeadMeasures | None = field(default=None, repr=False)
+    span_names: tuple[str, ...] = ()
+    span_weights: NDArray[Any] | None = field(default=None, repr=False)
+
+    @property
+    def every_weight(self) -> bool:
+        """Whether the map's blocks are single tokens, so that it holds every weight."""
+        return "map" in self.facts and self.facts["map"].shape[-2:] == (self.queries, self.keys)
+
+    def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NDArray[Any]:
+        """The exact weights of a rectangle, from query and key or from a map of single tokens."""
+        if self.parts or not self.every_weight:
+            self._need_weights("tile")
+            return super().tile(rows, columns, head)
+        place = () if head is None else head if isinstance(head, tuple) else (head,)
+        weights = self.facts["map"][place]
+        return np.array(weights[..., _as_slice(rows), _as_slice(columns)])
+
+    def by_words(self, head: Head = None) -> NDArray[Any]:
+        """Weights between words: added over the tokens of a key, averaged over those of a query."""
+        if self.queries_side is None or self.keys_side is None:
+            raise NotAskedError("by_words needs words: give watch the model's tokenizer.")
+        weights_qk = self.tile(slice(None), slice(None), head)
+        return to_words(weights_qk, self.queries_side, self.keys_side)
+
+    def span(self, row: Span, column: Span) -> NDArray[Any]:
+        """Mean weight that the queries of one span give to another, for each head.
+
+        A span is a name or number of those given to ``watch``, or (start, stop) in tokens where
+        query and key were kept.
+        """
+        named = [self._span_index(x) for x in (row, column)]
+        if self.span_weights is not None and None not in named:
+            found: NDArray[Any] = self.span_weights[..., named[0], named[1]]
+            return found
+        if not self.parts:
+            raise NotAskedError(
+                f"the span {row!r} to {column!r} was not asked for: give spans to watch, or keep "
+                f"query and key with keep=..., then any (start, stop) can be asked later."
+            )
+        edges = [np.array(x) for x in (row, column) if isinstance(x, tuple)]
+        if len(edges) != 2:
+            raise ArgumentError(
+                f"a span needs to be one of {', '.join(self.span_names) or 'none given'} or "
+                f"(start, stop) in tokens, both of the same kind, but they are {row!r}, {column!r}."
+            )
+        part = self.parts[0]
+        sums = sums_by_span(part, self.logsumexp.reshape(part.heads, -1), edges[0], edges[1])
+        return np.asarray(sums.reshape(self.leading) / max(1, edges[0][1] - edges[0][0]))
+
+    def head(self, head: int) -> LayerSeen:
+        """The facts of one head alone."""
+        if not self.leading:
+            raise ArgumentError(f"{self.name} is one head already.")
+        if not -self.leading[-1] <= head < self.leading[-1]:
+            raise ArgumentError(
+                f"{self.name} has {self.leading[-1]} heads, counted from 0, so there is no head "
+                f"{head}."
+            )
+        one: LayerSeen = picked(self, head % self.leading[-1])
+        return one
+
+    def _span_index(self, span: Span) -> int | None:
+        if isinstance(span, str):
+            if span not in self.span_names:
+                raise ArgumentError(
+                    f"span needs to be one of {', '.join(self.span_names) or 'none given'}, "
+                    f"but it is {span!r}."
+                )
+            return self.span_names.index(span)
+        return span if isinstance(span, int) else None
+
+    def _need_weights(self, what: str) -> None:
+        if not self.parts:
+            raise NotAskedError(
+                f"{what} needs query and key of {self.name}, and they were not kept: "
+                f"watch with keep=({self.name.split()[-1]},) or keep='all'."
+            )
+
+    def __str__(self) -> str:
+        from regard.engine.observation import summary
+
+        return f"{self.name}\n{summary(self)}"
+
+
+def picked(seen: Any, index: int) -> Any:
+    """One entry of the first leading axis: a sentence of a batch, or a head of a layer."""
+    facts = {name: array[index] for name, array in seen.facts.items()}
+    profile = seen._profile
+    if profile is not None:
+        profile = Profile(profile.first[index], profile.back, profile.weight[index])
+    parts = tuple(picked_problem(part, index) for part in seen.parts)
+    changes: dict[str, Any] = {"facts": facts, "_profile": profile, "parts": parts}
+    if isinstance(seen, LayerSeen):
+        changes["name"] = f"{seen.name} head {index}"
+        if seen.span_weights is not None:
+            changes["span_weights"] = seen.span_weights[index]
+    return replace(seen, **changes)
+
+
+def picked_problem(problem: Problem, index: int) -> Problem:
+    """The same of a problem: its first leading axis at one place."""
+    each = problem.heads // problem.leading[0]
+    heads = slice(index * each, (index + 1) * each)
+    shared = slice(heads.start // problem.group, (heads.stop - 1) // problem.group + 1)
+    arguments = dict(problem.arguments)
+    if arguments.get("lengths") is not None and len(problem.leading) > 1:
+        arguments["lengths"] = np.asarray(arguments["lengths"])[index]
+    mask = problem.sight.mask
+    if mask is not None and not callable(mask):
+        mask = arguments["mask"] = mask[index]
+    return replace(
+        problem,
+        query_hqd=problem.query_hqd[heads],
+        key_gkd=problem.key_gkd[shared],
+        value_gkv=problem.value_gkv[shared],
+        leading=problem.leading[1:],
+        sight=_picked_sight(problem.sight, heads, mask),
+        arguments=arguments,
+    )
+
+
+def _picked_sight(sight: Sight, heads: slice, mask: Any) -> Sight:
+    lengths_h = None if sight.lengths_h is None else sight.lengths_h[heads]
+    return replace(sight, leading=sight.leading[1:], mask=mask, lengths_h=lengths_h)
+
+
+def _as_slice(place: slice | int) -> slice:
+    if isinstance(place, slice):
+        return place
+    return slice(place, place + 1 if place != -1 else None)

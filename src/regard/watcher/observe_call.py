@@ -1,0 +1,189 @@
+"""One call of attention, observed.
+
+Segments in, an output for the model and one piece for each sentence out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.attention import attention
+from regard.engine.observation import Observation
+from regard.engine.observe import observe
+from regard.engine.pairs import sums_by_span
+from regard.heads.measures import head_measures
+from regard.typing import Array
+from regard.watcher.attention_call import Call
+from regard.watcher.deferred import Doubt
+from regard.watcher.layer import picked
+from regard.watcher.record import Later, Piece
+from regard.watcher.segments import Stretch
+from regard.watcher.torch_bridge import as_array, as_tensor
+from regard.watcher.watch import Options
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.watcher.attention_call import Call
+
+
+class Output:
+    """A tensor (b, q, h, d), zeros where nothing was put."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        sentences, heads, queries, _ = call.query.shape
+        self.shape = (sentences, queries, heads, call.value.shape[3])
+        self._tensor: torch.Tensor | None = None
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """As far as it is filled."""
+        if self._tensor is None:
+            self._tensor = self.call.value.detach().new_zeros(self.shape)
+        return self._tensor
+
+    def put(self, stretch: Stretch, mixed: Any) -> None:
+        """What a stretch's queries mixed, (..., h, q, d)."""
+        (some, _, rows), _ = stretch.place
+        part = as_tensor(mixed, self.call.value).transpose(-3, -2)
+        if self._tensor is None and part.numel() == self._size:  # the whole call, in one copy
+            self._tensor = part.reshape(self.shape).contiguous()
+        else:
+            self.tensor[some, rows] = part
+
+    def put_padding(self, stretch: Stretch) -> None:
+        """Queries that are padding get what they would: nobody reads it, but it stays the same."""
+        call, arguments = self.call, stretch.arguments
+        queries = call.query.shape[2]
+        for rows in (slice(0, stretch.rows.start), slice(stretch.rows.stop, queries)):
+            if rows.stop <= rows.start or "mask" in arguments:
+                continue
+            (some, _, _), columns = stretch.place
+            moved: dict[str, Any] = dict(arguments)
+            if "offset" in moved:
+                moved["offset"] += rows.start - stretch.rows.start
+            query = as_array(call.query)[some, :, rows]
+            key, value = as_array(call.key)[columns], as_array(call.value)[columns]
+            mixed = attention(query, key, value, scale=call.scale, softcap=call.softcap, **moved)
+            self.tensor[some, rows] = as_tensor(mixed, call.value).transpose(-3, -2)
+
+    @property
+    def _size(self) -> int:
+        sentences, queries, heads, width = self.shape
+        return int(sentences * queries * heads * width)
+
+
+WHOLE = 2**24  # weights at once where every single one is wanted
+
+
+def observed(
+    call: Call, stretch: Stretch, options: Options, first: bool, with_output: bool
+) -> Iterator[tuple[Stretch, Observation]]:
+    """Observe a stretch; queries that come after others in parts, each with every weight.
+
+    A later part must fit the blocks of the map of the first, so it is asked for its weights.
+    """
+    queries, keys = stretch.queries, stretch.keys
+    at_once = queries
+    if not first and options.map:
+        heads = len(stretch.sentences) * call.query.shape[1]
+        at_once = max(1, min(queries, WHOLE // max(1, heads * keys)))
+    for start in range(0, queries, at_once):
+        for part in stretch.some(start, min(start + at_once, queries)).one_by_one(call.query):
+            yield part, _observed(call, part, options, first, with_output)
+
+
+def _observed(
+    call: Call, stretch: Stretch, options: Options, first: bool, with_output: bool
+) -> Observation:
+    rows, columns = stretch.place
+    query, key = as_array(call.query)[rows], as_array(call.key)[columns]
+    value = as_array(call.value)[columns] if with_output else key[..., :0]
+    every = max(query.shape[-2], key.shape[-2])
+    blocks = options.map if first or not options.map else every
+    return observe(query, key, value, top=options.top, map=blocks, scale=call.scale,
+                   softcap=call.softcap, **stretch.arguments)  # fmt: skip
+
+
+def pieces(
+    seen: Observation, stretch: Stretch, options: Options, keep: bool,
+    tokens: Sequence[NDArray[np.int64] | None],
+) -> Iterator[tuple[int, Later]]:  # fmt: skip
+    """What each sentence of a stretch saw; only what is kept of query and key lives on.
+
+    On a device it can wait to be read where nothing is kept of them.
+    """
+    keys = slice(stretch.column_start, stretch.column_start + seen.keys)
+    seen = without_output(seen)
+    for place, sentence in enumerate(stretch.sentences):
+        own: Observation = seen if len(seen.leading) == 1 else picked(seen, place)
+        whole = tokens[sentence]
+        tokens_k = None if whole is None else whole[keys]
+        held, doubt = 0, None
+        if not (keep or options.spans):
+            own, held, doubt = left_on_device(own, tokens_k)
+        make = partial(piece_of, own, stretch, options, keep, tokens_k)
+        yield sentence, Later(own.queries, own.keys, stretch.row_start, stretch.column_start,
+                              make, held, doubt)  # fmt: skip
+
+
+def left_on_device(
+    seen: Observation, tokens_k: NDArray[np.int64] | None
+) -> tuple[Observation, int, Doubt | None]:
+    """Without query and key, how many bytes are left, and a doubt; on the host as it is."""
+    if isinstance(seen.facts, dict):
+        return seen, 0, None
+    from regard.engine.gpu.lazy import held, let_go
+
+    left = let_go(seen, tokens_k)
+    return (seen, 0, None) if left is None else (left, *held(left))
+
+
+def without_output(seen: Observation) -> Observation:
+    """The model has it."""
+    facts: Any = seen.facts
+    if isinstance(facts, dict):
+        lean = {name: fact for name, fact in facts.items() if name != "output"}
+    else:  # nothing leaves a device for it
+        lean = facts.without("output")
+    return replace(seen, facts=lean, _tensor=None)
+
+
+def piece_of(
+    seen: Observation, stretch: Stretch, options: Options, keep: bool,
+    tokens_k: NDArray[np.int64] | None,
+) -> Piece:  # fmt: skip
+    """The measures of what one sentence saw, and what is kept of its query and key."""
+    measures = head_measures(seen, tokens_k)
+    sums = span_sums(seen, stretch, options) if options.spans else None
+    kept = None
+    if keep:
+        part = getattr(seen.parts[0], "whole", seen.parts[0])  # a device's comes to the host
+        kept = replace(
+            part, query_hqd=part.query_hqd.copy(), key_gkd=part.key_gkd.copy(),
+            value_gkv=part.value_gkv[..., :0].copy(),
+        )  # fmt: skip
+    return Piece(replace(seen, parts=()), stretch.row_start, stretch.column_start, measures,
+                 sums, kept)  # fmt: skip
+
+
+def span_sums(seen: Observation, stretch: Stretch, options: Options) -> Array:
+    """Weights added over the queries and keys of each pair of spans, (h, r, c)."""
+    part, edges = seen.parts[0], options.edges
+    row_edges = np.clip(edges - stretch.row_start, 0, seen.queries)
+    column_edges = np.clip(edges - stretch.column_start, 0, seen.keys)
+    sums_hrc = sums_by_span(part, seen.logsumexp.reshape(part.heads, -1), row_edges, column_edges)
+    inside = np.array([
+        [start <= low and high <= stop for low, high in pairwise(edges)]
+        for start, stop in options.spans.values()
+    ], float)  # fmt: skip
+    joined: Array = inside @ sums_hrc @ inside.T
+    return joined

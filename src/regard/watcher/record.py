@@ -1,0 +1,336 @@
+"""The record of one layer and sentence over all its calls.
+
+Query and key, a growing map, and measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.observation import Observation
+from regard.engine.profile import Profile
+from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.plan import Cost, blocks
+from regard.engine.tiles.problem import Problem
+from regard.heads.measures import HeadMeasures
+from regard.typing import Array
+
+if TYPE_CHECKING:
+    from regard.watcher.deferred import Doubt
+
+
+class Kept(NamedTuple):
+    """One call's query and key, and where its first of each stands in the sentence."""
+
+    problem: Problem
+    row_start: int
+    column_start: int
+
+
+def joined_problem(kept: Sequence[Kept], keys: int) -> Problem:
+    """All queries of all calls, over all keys."""
+    first = kept[0].problem
+    query_hqd = np.concatenate([part.problem.query_hqd for part in kept], axis=1)
+    key_gkd = np.zeros((first.key_gkd.shape[0], keys, first.key_gkd.shape[2]), first.dtype)
+    for part, _, start in kept:
+        key_gkd[:, start : start + part.sight.keys] = part.key_gkd
+    given: dict[str, Any] = {x: first.arguments[x] for x in ("window", "softcap", "causal")}
+    given["offset"] = kept[0].row_start if first.arguments["offset"] is not None else None
+    if any(part.problem.sight.mask is not None for part in kept):
+        given["mask"] = _joined_mask(kept, keys)
+    return pose(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **given)
+
+
+def _joined_mask(kept: Sequence[Kept], keys: int) -> Array:
+    """What each call added to its scores, side by side; nothing is seen outside its own keys."""
+    heads = kept[0].problem.heads
+    rows = sum(part.problem.sight.queries for part in kept)
+    mask_hqk = np.full((heads, rows, keys), -np.inf, kept[0].problem.dtype)
+    row = 0
+    for part, _, start in kept:
+        sight = part.sight
+        every = slice(0, heads), slice(0, sight.queries), slice(0, sight.keys)
+        tile_hqk = sight.bias(*every)
+        if tile_hqk is None:
+            tile_hqk = np.zeros((1, sight.queries, sight.keys), mask_hqk.dtype)
+        visible = sight.visible(*every)
+        if visible is not None:
+            tile_hqk = np.where(visible, tile_hqk, -np.inf)
+        mask_hqk[:, row : row + sight.queries, start : start + sight.keys] = tile_hqk
+        row += sight.queries
+    return mask_hqk
+
+
+Edges = NDArray[np.int64]
+
+
+@dataclass
+class GrowingMap:
+    """Mean weight of a block of queries on a block of keys, (h, r, c); counts_hr queries a block.
+
+    What the first call saw keeps its blocks; later keys get blocks of the same width, later
+    queries one each. Above twice ``most`` of either, neighbours become one, in the blocks that
+    ``observe`` would cut: sums of columns and weighted means of rows stay exact.
+    """
+
+    map_hrc: Array
+    counts_hr: Array
+    row_edges: Edges
+    column_edges: Edges
+    most: int
+
+    @classmethod
+    def of(
+        cls, map_hrc: Array, live_hq: Array, starts: tuple[int, int], keys: int, most: int
+    ) -> GrowingMap:
+        """The map of a first call as ``observe`` made it; ``starts`` of its rows and columns."""
+        row_edges = blocks(live_hq.shape[1], map_hrc.shape[1])
+        counts_hr = np.add.reduceat(live_hq, row_edges[:-1], axis=1, dtype=np.int64)
+        columns = blocks(keys, map_hrc.shape[2]) + starts[1]
+        return cls(map_hrc, counts_hr, row_edges + starts[0], columns, most)
+
+    @property
+    def width(self) -> int:
+        """How many keys a new block gets."""
+        return int(np.diff(self.column_edges).max(initial=1))
+
+    def add(self, weights_hqk: Array, live_hq: Array, column_start: int) -> None:
+        """Every weight of some more queries, on keys from column_start on."""
+        self._reach(column_start + weights_hqk.shape[2])
+        sums_hqc = self._by_column(weights_hqk, column_start)
+        self.map_hrc = np.concatenate([self.map_hrc, sums_hqc], axis=1)
+        self.counts_hr = np.concatenate([self.counts_hr, live_hq.astype(np.int64)], axis=1)
+        first = int(self.row_edges[-1])
+        more = np.arange(first + 1, first + 1 + weights_hqk.shape[1])
+        self.row_edges = np.concatenate([self.row_edges, more])
+        if self.map_hrc.shape[1] > 2 * self.most:
+            self._merge_rows()
+        if self.map_hrc.shape[2] > 2 * self.most:
+            self._merge_columns()
+
+    def _reach(self, keys: int) -> None:
+        """The last block is filled up before a new one begins."""
+        width, edges = self.width, self.column_edges.tolist()
+        blocks_before = len(edges) - 1
+        while edges[-1] < keys:
+            room = width - (edges[-1] - edges[-2]) if len(edges) > 1 else 0
+            if room > 0:
+                edges[-1] = min(keys, edges[-1] + room)
+            else:
+                edges.append(min(keys, edges[-1] + width))
+        self.column_edges = np.array(edges)
+        more = len(edges) - 1 - blocks_before
+        if more:
+            self.map_hrc = np.pad(self.map_hrc, ((0, 0), (0, 0), (0, more)))
+
+    def _by_column(self, weights_hqk: Array, column_start: int) -> Array:
+        stop = column_start + weights_hqk.shape[2]
+        inside = np.clip(self.column_edges, column_start, stop) - column_start
+        full = np.diff(inside) > 0
+        sums_hqc = np.zeros((*weights_hqk.shape[:2], len(inside) - 1), self.map_hrc.dtype)
+        if full.any():
+            sums_hqc[..., full] = np.add.reduceat(weights_hqk, inside[:-1][full], axis=2)
+        return sums_hqc
+
+    def _merge_rows(self) -> None:
+        self.row_edges, groups = self._fewer(self.row_edges)
+        totals_hrc = np.add.reduceat(self.map_hrc * self.counts_hr[..., None], groups, axis=1)
+        self.counts_hr = np.add.reduceat(self.counts_hr, groups, axis=1)
+        self.map_hrc = totals_hrc / np.maximum(self.counts_hr, 1)[..., None]
+
+    def _merge_columns(self) -> None:
+        self.column_edges, groups = self._fewer(self.column_edges)
+        self.map_hrc = np.add.reduceat(self.map_hrc, groups, axis=2)
+
+    def _fewer(self, edges: Edges) -> tuple[Edges, Edges]:
+        """The edges of larger blocks, and which of the old ones each begins with."""
+        fewer = blocks(edges[-1] - edges[0], self.most) + edges[0]
+        return fewer, np.searchsorted(edges, fewer[:-1])
+
+
+ROW_FACTS = ("logsumexp", "entropy", "top_weights", "top_keys")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one call said of one sentence: an observation (h, ...), and where it stands."""
+
+    seen: Observation
+    row_start: int
+    column_start: int
+    measures: HeadMeasures
+    span_sums: Array | None = None
+    kept: Problem | None = None
+
+
+@dataclass(frozen=True)
+class Later:
+    """A piece that is still to be made: how much it is of what, and where it stands.
+
+    ``held`` bytes lie on a device until then; ``doubt`` is what the device has still to say of it.
+    """
+
+    queries: int
+    keys: int
+    row_start: int
+    column_start: int
+    make: Callable[[], Piece]
+    held: int = 0
+    doubt: Doubt | None = None
+
+
+@dataclass(eq=False)
+class Track:
+    """All pieces so far, added up; everything a query or a key has is kept in its own place.
+
+    How many there are of each is known at once; what was seen, when the track is settled.
+    """
+
+    most: int  # blocks of the map
+    waiting: list[Later] = field(default_factory=list)
+    rows: dict[str, list[Array]] = field(default_factory=lambda: {x: [] for x in ROW_FACTS})
+    received_hk: Array | None = None
+    map: GrowingMap | None = None
+    distances: Distances | None = None
+    measures: HeadMeasures | None = None
+    span_sums: Array | None = None
+    kept: list[Kept] = field(default_factory=list)
+    first_row: int = 0
+    queries: int = 0
+    keys: int = 0
+    flops: int = 0
+    peak: int = 0
+    dtype: Any = np.float32
+
+    def expect(self, later: Later) -> None:
+        """Take in a call; its queries follow those before."""
+        if not self.queries:
+            self.first_row = later.row_start
+        self.queries += later.queries
+        self.keys = max(self.keys, later.column_start + later.keys)
+        self.waiting.append(later)
+
+    def settle(self) -> None:
+        """Make what is still to be made; what cannot be made says so each time."""
+        while self.waiting:
+            self._add(self.waiting[0].make())
+            del self.waiting[0]
+
+    @property
+    def held(self) -> int:
+        """Bytes that lie on a device."""
+        return sum(later.held for later in self.waiting)
+
+    def _add(self, piece: Piece) -> None:
+        seen = piece.seen
+        if self.measures is None:
+            self.dtype = seen.facts["entropy"].dtype
+        self.flops, self.peak = self.flops + seen.cost.flops, max(self.peak, seen.cost.peak_bytes)
+        for name in ROW_FACTS:
+            if name in seen.facts:
+                self.rows[name].append(_shifted(name, seen.facts[name], piece.column_start))
+        if "received" in seen.facts:
+            self.received_hk = _added(self.received_hk, seen.received, piece.column_start)
+        if "map" in seen.facts:
+            self._add_map(piece)
+        if seen._profile is not None:
+            live_h = np.isfinite(seen.logsumexp).sum(axis=-1)
+            first = piece.column_start == 0
+            self.distances = Distances.of(seen.profile, live_h, first).plus(self.distances)
+        self.measures = piece.measures if self.measures is None else self.measures + piece.measures
+        if piece.span_sums is not None:
+            self.span_sums = piece.span_sums + (0 if self.span_sums is None else self.span_sums)
+        if piece.kept is not None:
+            self.kept.append(Kept(piece.kept, piece.row_start, piece.column_start))
+
+    def _add_map(self, piece: Piece) -> None:
+        seen = piece.seen
+        live_hq = np.isfinite(seen.logsumexp)
+        if self.map is None:
+            starts = (piece.row_start, piece.column_start)
+            self.map = GrowingMap.of(seen.map, live_hq, starts, seen.keys, self.most)
+        else:
+            self.map.add(seen.map, live_hq, piece.column_start)
+
+    def facts(self) -> dict[str, Array]:
+        """Every fact under its name in an observation."""
+        joined = {x: np.concatenate(a, axis=1) if len(a) > 1 else a[0]
+                  for x, a in self.rows.items() if a}  # fmt: skip
+        if self.received_hk is not None:
+            joined["received"] = self.received_hk.astype(self.dtype)
+        if self.map is not None:
+            joined["map"] = self.map.map_hrc.astype(self.dtype, copy=False)
+        return joined
+
+    def profile(self) -> Profile | None:
+        """Means by distance over all queries."""
+        return None if self.distances is None else self.distances.profile(self.dtype)
+
+    @property
+    def cost(self) -> Cost:
+        """The work of all calls."""
+        return Cost("watched", self.flops, self.peak)
+
+    def problem(self) -> Problem | None:
+        """Query and key of all calls as one problem, where they were kept."""
+        if len(self.kept) < 2:
+            return self.kept[0].problem if self.kept and not self.kept[0].column_start else None
+        return joined_problem(self.kept, self.keys)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Sums over queries of the weight at each distance, from ``low`` back up."""
+
+    low: int
+    weight_hn: Array
+    first_h: Array
+    live_h: Array
+
+    @classmethod
+    def of(cls, profile: Profile, live_h: Array, first: bool) -> Distances:
+        """The sums behind a profile; where the first key is no longer there it gets nothing."""
+        low = int(profile.back[0]) if profile.back.size else 0
+        share_h = np.asarray(profile.first, np.float64) * (1 if first else 0)
+        weight_hn = np.asarray(profile.weight, np.float64) * live_h[:, None]
+        return cls(low, weight_hn, share_h * live_h, live_h)
+
+    def plus(self, other: Distances | None) -> Distances:
+        """Both together, over the distances of either."""
+        if other is None:
+            return self
+        low = min(self.low, other.low)
+        high = max(x.low + x.weight_hn.shape[1] for x in (self, other))
+        weight_hn = np.zeros((self.weight_hn.shape[0], high - low))
+        for x in (self, other):
+            weight_hn[:, x.low - low : x.low - low + x.weight_hn.shape[1]] += x.weight_hn
+        return Distances(low, weight_hn, self.first_h + other.first_h, self.live_h + other.live_h)
+
+    def profile(self, dtype: Any) -> Profile:
+        """Means over the queries that see anything."""
+        live_h = np.maximum(self.live_h, 1)
+        back = np.arange(self.low, self.low + self.weight_hn.shape[1])
+        weight_hn = (self.weight_hn / live_h[:, None]).astype(dtype)
+        return Profile((self.first_h / live_h).astype(dtype), back, weight_hn)
+
+
+def _shifted(name: str, array: Array, column_start: int) -> Array:
+    """Keys are counted from the first of the sentence, not of the call."""
+    if name == "top_keys" and column_start:
+        return np.where(array >= 0, array + column_start, -1)
+    return array
+
+
+def _added(sums_hk: Array | None, more_hk: Array, start: int) -> Array:
+    stop = start + more_hk.shape[1]
+    before = 0 if sums_hk is None else sums_hk.shape[1]
+    grown = np.zeros((more_hk.shape[0], max(stop, before)))
+    if sums_hk is not None:
+        grown[:, :before] = sums_hk
+    grown[:, start:stop] += more_hk
+    return grown

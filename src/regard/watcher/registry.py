@@ -1,0 +1,115 @@
+"""Where transformers asks for attention and for masks, and who is watching just now.
+
+Both are registered while anybody watches: without a mask function of that name transformers would
+silently pass no mask at all. A config that says 'regard' while its model is not watched (two models
+may share one, another thread may use the model) is served by the model's own attention.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from regard.watcher.attention_call import Call
+from regard.watcher.masks import describe
+from regard.watcher.recorder import Watcher
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "regard"
+
+
+@dataclass
+class _Config:
+    """A config that was made to say 'regard', and what it said before."""
+
+    config: Any
+    before: str
+    users: int = 0
+
+
+_lock = threading.RLock()
+_watchers: list[Watcher] = []
+_configs: dict[int, _Config] = {}
+
+
+def install(watcher: Watcher, model: Any) -> None:
+    """Register with transformers where nobody has, and point the model's configs here."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    with _lock:
+        if not _watchers:
+            AttentionInterface.register(NAME, attend)
+            AttentionMaskInterface.register(NAME, describe)
+        _watchers.append(watcher)
+        for config in configs_of(model):
+            entry = _configs.setdefault(
+                id(config), _Config(config, config._attn_implementation_internal)
+            )
+            entry.users += 1
+            config._attn_implementation_internal = NAME
+
+
+def remove(watcher: Watcher, model: Any) -> None:
+    """Put everything back; the last one to leave takes the registration with it."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    with _lock:
+        _watchers.remove(watcher)
+        for config in configs_of(model):
+            entry = _configs[id(config)]
+            entry.users -= 1
+            if entry.users == 0:
+                config._attn_implementation_internal = entry.before
+                del _configs[id(config)]
+        if not _watchers:
+            AttentionInterface._global_mapping.pop(NAME, None)
+            AttentionMaskInterface._global_mapping.pop(NAME, None)
+
+
+def configs_of(model: Any) -> Iterator[Any]:
+    """Every config that an attention of this model may ask, each once."""
+    from transformers import PreTrainedConfig
+
+    found: dict[int, Any] = {}
+    waiting = [getattr(module, "config", None) for module in model.modules()]
+    while waiting:
+        config = waiting.pop()
+        if isinstance(config, PreTrainedConfig) and id(config) not in found:
+            found[id(config)] = config
+            waiting += [getattr(config, name, None) for name in config.sub_configs]
+    yield from found.values()
+
+
+def attend(
+    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: Any,
+    **options: Any,
+) -> tuple[torch.Tensor, Any]:  # fmt: skip
+    """The attention function that is registered with transformers: output (b, q, h, d)."""
+    before = _before(module)
+    call = Call(module, query, key, value, attention_mask, options, before)
+    watchers = [watcher for watcher in _watchers if watcher.knows(module)]
+    if not watchers:
+        return call.own()
+    call.check()
+    outputs = [watcher.take(_placed(call, watcher)) for watcher in watchers]
+    return outputs[-1], None
+
+
+def _placed(call: Call, watcher: Watcher) -> Call:
+    from dataclasses import replace
+
+    if watcher.place(call.module).part.split()[0] != "cross":
+        return call
+    return replace(call, cross=True, rows=watcher.query_rows(call.query.shape[0]))
+
+
+def _before(module: Any) -> str:
+    """What the model attends with when nobody watches."""
+    entry = _configs.get(id(getattr(module, "config", None)))
+    if entry is None:
+        entry = next(iter(_configs.values()), None)
+    return (entry.before if entry is not None else None) or "sdpa"

@@ -1,0 +1,200 @@
+"""A padded batch, cut into the real tokens of each sentence: what ``observe`` is asked about.
+
+Where padding stands on one side, cutting it off says all that a mask would, in no memory at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.watcher.masks import Described
+from regard.watcher.torch_bridge import as_array, on_host, to_host
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.watcher.attention_call import Call
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Sentences of a call that are cut alike, and what they may see.
+
+    ``rows`` and ``columns`` are the real queries and keys among the call's. The first of them stand
+    at ``row_start`` and ``column_start`` of their sentence. ``arguments`` are for ``observe``.
+    """
+
+    sentences: tuple[int, ...]
+    rows: slice
+    columns: slice
+    row_start: int
+    column_start: int
+    arguments: dict[str, Any] = field(repr=False)
+    alone: bool = False  # one sentence without its axis
+
+    @property
+    def place(self) -> tuple[Any, Any]:
+        """Indices of queries and of keys: (b, h, q) and (b, h, k)."""
+        first, last = self.sentences[0], self.sentences[-1]
+        if self.alone:
+            return (first, slice(None), self.rows), (first, slice(None), self.columns)
+        some: Any = slice(first, last + 1)
+        if last - first + 1 != len(self.sentences):
+            some = list(self.sentences)
+        return (some, slice(None), self.rows), (some, slice(None), self.columns)
+
+    @property
+    def queries(self) -> int:
+        """How many queries of each sentence."""
+        return int(self.rows.stop - self.rows.start)
+
+    @property
+    def keys(self) -> int:
+        """How many keys of each sentence."""
+        return int(self.columns.stop - self.columns.start)
+
+    def one_by_one(self, query: torch.Tensor) -> list[Stretch]:
+        """On a device each sentence by itself, so that its query and key can stay there."""
+        if on_host(query):
+            return [self]
+        parts, mask = [], self.arguments.get("mask")
+        for place, sentence in enumerate(self.sentences):
+            arguments = dict(self.arguments)
+            if isinstance(mask, np.ndarray) and mask.ndim == 4:
+                arguments["mask"] = mask[min(place, len(mask) - 1)]
+            parts.append(replace(self, sentences=(sentence,), arguments=arguments, alone=True))
+        return parts
+
+    def some(self, start: int, stop: int) -> Stretch:
+        """The same for some of its queries."""
+        if (start, stop) == (0, self.queries):
+            return self
+        arguments, mask = dict(self.arguments), self.arguments.get("mask")
+        if "offset" in arguments:
+            arguments["offset"] += start
+        if callable(mask):
+            arguments["mask"] = lambda query, key: mask(query + start, key)
+        elif mask is not None and mask.shape[-2] > 1:
+            arguments["mask"] = mask[..., start:stop, :]
+        rows = slice(self.rows.start + start, self.rows.start + stop)
+        return replace(self, rows=rows, row_start=self.row_start + start, arguments=arguments)
+
+
+def stretches(call: Call) -> list[Stretch]:
+    """Cut a call; sentences with the same real tokens and the same band go together."""
+    mask = call.mask
+    if isinstance(mask, Described):
+        return list(_described(call, mask))
+    arguments: dict[str, Any] = {}
+    queries, keys = call.query.shape[2], call.key.shape[2]
+    everything = tuple(range(call.query.shape[0]))
+    columns = slice(0, keys)
+    if mask is None and call.causal and queries > 1:
+        # As torch does it: query 0 stands at key 0, and later keys are not there.
+        columns = slice(0, min(queries, keys))
+        arguments = {"causal": True, "offset": 0}
+    rows = slice(0, queries)
+    start = 0 if call.cross or mask is None else keys - queries
+    arguments |= _extra(call, mask, everything, rows, columns)
+    return [Stretch(everything, rows, columns, start, 0, arguments)]
+
+
+def _described(call: Call, mask: Described) -> Iterator[Stretch]:
+    queries, keys = call.query.shape[2], call.key.shape[2]
+    bounds = [_real(mask, sentence, keys) for sentence in range(call.query.shape[0])]
+    alike: dict[tuple[int, int, bool, int], list[int]] = {}
+    for sentence, (low, high, whole) in enumerate(bounds):
+        own = sentence if not whole or mask.band is None or call.rows is not None else -1
+        alike.setdefault((low, high, whole, own), []).append(sentence)
+    for (low, high, whole, _), some in alike.items():
+        columns = slice(max(low - mask.key_start, 0), max(min(high - mask.key_start, keys), 0))
+        rows = slice(0, queries)
+        if not call.cross:
+            first, last = (min(max(x - mask.query_start, 0), queries) for x in (low, high))
+            rows = slice(first, last)
+        elif call.rows is not None:
+            rows = call.rows[some[0]]
+        if rows.stop <= rows.start:
+            continue
+        arguments = _band(mask, rows, columns, some[0])
+        if not call.cross:
+            arguments["offset"] = mask.query_start + rows.start - mask.key_start - columns.start
+        if not whole:
+            arguments["mask"] = _holes(mask, some[0], columns)
+        hidden = arguments.pop("mask", None)
+        arguments |= _extra(call, hidden, tuple(some), rows, columns)
+        row_start = 0 if call.cross else mask.query_start + rows.start - low
+        column_start = mask.key_start + columns.start - low
+        yield Stretch(tuple(some), rows, columns, row_start, column_start, arguments)
+
+
+def _real(mask: Described, sentence: int, keys: int) -> tuple[int, int, bool]:
+    """The positions of the first real key and after the last, and whether all between are real.
+
+    Keys that no query can reach yet (a cache made for more tokens than came) are left out.
+    """
+    stop = mask.key_start + keys
+    if mask.band is not None and mask.band[1] is not None:
+        stop = min(stop, mask.query_start + mask.shape[2] + mask.band[1])
+    if mask.real_bk is None:
+        return 0, stop, True
+    places = np.flatnonzero(mask.real_bk[sentence][:stop])
+    if not places.size:
+        return 0, 0, True
+    low, high = int(places[0]), int(places[-1]) + 1
+    return low, high, high - low == len(places)
+
+
+def _band(mask: Described, rows: slice, columns: slice, sentence: int) -> dict[str, Any]:
+    at_row, at_column = mask.query_start + rows.start, mask.key_start + columns.start
+    if mask.band is None:
+        rule = mask.rule(sentence)
+        return {"mask": lambda query, key: rule(query + at_row, key + at_column)}
+    if mask.band == (None, None):
+        return {}
+    return {"window": mask.band}
+
+
+def _holes(mask: Described, sentence: int, columns: slice) -> NDArray[np.bool_]:
+    """Padding amid real tokens: which keys may be seen, by every query and head."""
+    real_bk = mask.real_bk
+    start = mask.key_start + columns.start
+    width = columns.stop - columns.start
+    real_k = np.zeros(width, bool)
+    if real_bk is not None:
+        found = real_bk[sentence][start : start + width]
+        real_k[: len(found)] = found
+    return real_k[None, None, None, :]
+
+
+def _extra(
+    call: Call, mask: Any, sentences: tuple[int, ...], rows: slice, columns: slice
+) -> dict[str, Any]:
+    """A mask as numbers and a position bias, as ``observe`` takes them."""
+    if mask is not None and not callable(mask) and not isinstance(mask, np.ndarray):
+        mask = _as_mask(to_host(as_array(mask)))[..., rows, columns]
+    if call.bias is None:
+        return {} if mask is None else {"mask": mask}
+    bias = to_host(as_array(call.bias))[..., rows, columns]
+    if bias.shape[0] > 1:
+        bias = bias[list(sentences)]
+    if callable(mask):
+        at_q1 = np.arange(rows.stop - rows.start)[:, None]
+        mask = np.asarray(mask(at_q1, np.arange(columns.stop - columns.start)[None]))
+    if mask is None:
+        return {"mask": bias}
+    hidden = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask
+    return {"mask": (bias + hidden).astype(bias.dtype)}
+
+
+def _as_mask(mask: NDArray[Any]) -> NDArray[Any]:
+    """The lowest number of a dtype, which models add to hide a key, means -inf."""
+    if mask.dtype == bool:
+        return mask
+    lowest = np.finfo(mask.dtype).min
+    return np.where(mask <= lowest / 2, -np.inf, mask).astype(mask.dtype)

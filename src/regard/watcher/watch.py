@@ -1,0 +1,213 @@
+"""regard.watch and its options: exact facts about the attention of a model while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ArgumentError, BackendError
+
+if TYPE_CHECKING:
+    from regard.watcher.forward_run import Place
+    from regard.watcher.recorder import Watcher
+    from regard.watcher.seen import Seen
+
+
+Layers = str | int | Iterable[int]
+
+
+Spans = Mapping[str, tuple[int, int]] | Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which layers to watch, how many best keys and blocks, which layers' query and key to keep.
+
+    ``spans`` are (start, stop) in tokens of the text, by name.
+    """
+
+    layers: frozenset[int] | None
+    top: int
+    map: int
+    keep: frozenset[int] | None
+    spans: Mapping[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, layers: Layers, top: int, map: int, keep: Layers, spans: Spans | None) -> Options:
+        """Checked; None stands for every layer."""
+        for name, number in (("top", top), ("map", map)):
+            if not isinstance(number, int | np.integer) or number < 0:
+                raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
+        return cls(_layers("layers", layers), top, map, _layers("keep", keep), _spans(spans))
+
+    def watches(self, layer: int) -> bool:
+        """Whether facts of this layer are wanted."""
+        return self.layers is None or layer in self.layers
+
+    def keeps(self, layer: int) -> bool:
+        """Whether query and key of this layer are kept."""
+        return self.keep is None or layer in self.keep
+
+    @property
+    def edges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The text cut wherever a span begins or ends."""
+        return np.unique([place for span in self.spans.values() for place in span]).astype(np.int64)
+
+
+def _layers(name: str, wanted: Layers) -> frozenset[int] | None:
+    if isinstance(wanted, str):
+        if wanted == "all":
+            return None
+    elif isinstance(wanted, int | np.integer):
+        return frozenset((int(wanted),))
+    else:
+        numbers = list(wanted)
+        if all(isinstance(x, int | np.integer) for x in numbers):
+            return frozenset(int(x) for x in numbers)
+    raise ArgumentError(
+        f"{name} needs 'all' or numbers of layers, counted from 0, but it is {wanted!r}."
+    )
+
+
+def _spans(spans: Spans | None) -> Mapping[str, tuple[int, int]]:
+    if spans is None:
+        return {}
+    pairs = dict(spans) if isinstance(spans, Mapping) else {str(i): s for i, s in enumerate(spans)}
+    for name, span in pairs.items():
+        whole = [isinstance(x, int | np.integer) for x in span]
+        if whole != [True, True] or not 0 <= span[0] < span[1]:
+            raise ArgumentError(
+                f"spans needs (start, stop) in tokens, 0 <= start < stop, but {name!r} is {span!r}."
+            )
+    return {name: (int(a), int(b)) for name, (a, b) in pairs.items()}
+
+
+ELSEWHERE = (
+    "it does not attend through the attention interface of transformers. Take a model class of "
+    "transformers 5 that does, or pass its query, key and value to regard.observe."
+)
+
+
+@contextlib.contextmanager
+def watch(
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    layers: Layers = "all",
+    top: int = 16,
+    map: int = 512,
+    keep: Layers = (),
+    spans: Spans | None = None,
+    notice: Callable[[Place], None] | None = None,
+) -> Iterator[Seen]:
+    """Watch a model's attention inside the block; what it computes stays what it was.
+
+    Parameters
+    ----------
+    model : a model of transformers, or a module that holds one.
+    tokenizer : gives tokens and words their names.
+    layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
+    top, map : how many best keys of each query, and the largest number of blocks a side, all of the
+        same size, a power of two of tokens; the last may be smaller.
+    keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
+    spans : {name: (start, stop)} in tokens; ``seen[4].span(a, b)`` is then exact attention from any
+        to any.
+    notice : called with each layer when it is done, for a progress bar.
+
+    Only calls on the thread that entered the block are recorded; other threads get the model's own
+    attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
+    the model's own attention computes the output, and regard observes beside it; weights are those
+    before dropout. On a GPU facts stay until they are read, up to 1 GiB of them, and what is wrong
+    with the numbers is said then, or on leaving the block.
+    """
+    from regard.watcher.recorder import Watcher
+    from regard.watcher.registry import install, remove
+    from regard.watcher.seen import Seen
+
+    options = Options.of(layers, top, map, keep, spans)
+    _check(model)
+    watcher = Watcher(_outermost(model), options, notice)
+    hooks = listen(_outermost(model), watcher)
+    install(watcher, model)
+    seen = Seen.of(watcher, tokenizer)
+    try:
+        yield seen
+        watcher.read()
+        if watcher.forwards:
+            _check_seen(watcher, type(model).__name__)
+    finally:
+        remove(watcher, model)
+        for hook in hooks:
+            hook.remove()
+
+
+def listen(model: Any, watcher: Watcher) -> list[Any]:
+    """Hooks that hear which tokens go in, for each side of a model that has two."""
+    modules = {"": model.base_model}
+    if getattr(model.config, "is_encoder_decoder", False):
+        modules = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+    return [
+        module.register_forward_pre_hook(_hear(watcher, part), with_kwargs=True)
+        for part, module in modules.items()
+    ]
+
+
+def _hear(watcher: Watcher, part: str) -> Any:
+    def hear(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        ids = named.get("input_ids", arguments[0] if arguments else None)
+        whole = ids is not None and getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point()
+        watcher.heard(part, ids if whole else None)
+
+    return hear
+
+
+def _outermost(model: Any) -> Any:
+    """The model of transformers itself, or the first one inside."""
+    from transformers import PreTrainedModel
+
+    return next(module for module in model.modules() if isinstance(module, PreTrainedModel))
+
+
+def need_extra(what: str = "watching a model") -> None:
+    """Say which packages are missing and how to get them."""
+    missing = [x for x in ("torch", "transformers") if importlib.util.find_spec(x) is None]
+    if missing:
+        raise BackendError(
+            f"{what} needs {' and '.join(missing)}, not installed here: "
+            "pip install 'regard[models]'."
+        )
+
+
+def _check_seen(watcher: Watcher, name: str) -> None:
+    """A model that ran must have been seen, in every layer that was asked for."""
+    layers = sorted({place.layer for place in watcher.places})
+    if not layers:
+        raise BackendError(f"{name} ran, but nothing was seen of its attention: {ELSEWHERE}")
+    missing = sorted((watcher.options.layers or set()) - set(layers))
+    if missing:
+        raise ArgumentError(
+            f"layers needs layers of {name}, which are {', '.join(map(str, layers))}, but "
+            f"{', '.join(map(str, missing))} is asked for."
+        )
+
+
+def _check(model: Any) -> None:
+    need_extra()
+    import torch
+    from transformers import PreTrainedModel
+
+    inside = model.modules() if isinstance(model, torch.nn.Module) else ()
+    found = [module for module in inside if isinstance(module, PreTrainedModel)]
+    if not found:
+        raise ArgumentError(
+            f"watch needs a model of transformers, but it got {type(model).__name__}: load one "
+            "with AutoModel.from_pretrained(folder). For attention of your own: regard.observe."
+        )
+    for part in found:
+        if not part._can_set_attn_implementation():
+            raise BackendError(f"{type(part).__name__} cannot be watched: {ELSEWHERE}")

@@ -1,0 +1,197 @@
+"""The .regard file of a watched run, and regard.load for both kinds of file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.engine.files import (
+    PROFILE,
+    Hold,
+    described,
+    part_arguments,
+    part_arrays,
+    part_problem,
+    read_file,
+)
+from regard.engine.files import load as load_observation
+from regard.engine.profile import Profile
+from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.plan import Cost
+from regard.engine.tiles.problem import Problem
+from regard.errors import FileError
+from regard.heads.measures import HeadMeasures, Measure
+from regard.text.tokens import Side
+from regard.typing import Array
+from regard.watcher.forward_run import Place
+from regard.watcher.layer import LayerSeen
+from regard.watcher.seen import Seen
+
+if TYPE_CHECKING:
+    from regard.engine.observation import Observation
+    from regard.watcher.seen import Seen
+
+
+FORMAT = "regard seen"
+
+
+VERSION = 1
+
+
+EDGES = ("row_edges", "column_edges", "span_weights")
+
+
+def save(seen: Seen, path: Path, query_and_key: bool) -> None:
+    """Write every layer of every sentence; query and key of those that were kept."""
+    from safetensors.numpy import save_file
+
+    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
+                              "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
+    arrays: dict[str, Array] = {}
+    for sentence in range(seen.sentences):
+        for place in seen.names:
+            layer = seen.sentence(sentence)[place]
+            prefix = f"{place.part}.{place.layer}.{sentence}."
+            arrays |= {prefix + name: array for name, array in _layer_arrays(layer).items()}
+            header["layers"].append(_layer_header(place, sentence, layer, header["sides"]))
+            header["spans"] = list(layer.span_names)
+            for part in layer.parts if query_and_key else ():
+                header["parts"][prefix] = part_arguments(part, path)
+                arrays |= {prefix + x: array for x, array in part_arrays(0, part).items()}
+    header["contents"] = {name: described(array) for name, array in arrays.items()}
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    save_file(whole, path, metadata={"regard": json.dumps(header, default=int)})
+
+
+def load_seen(path: Path) -> Seen:
+    """Read what ``save`` wrote."""
+    return Seen(Stored(*read_file(path, FORMAT, VERSION)))
+
+
+class Stored:
+    """The layers of a file, as a Source; ``hold`` makes what tiles are computed from."""
+
+    def __init__(self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = pose) -> None:
+        self.header, self.arrays, self._hold = header, arrays, hold
+        self._made: dict[tuple[Place, int], LayerSeen] = {}
+        self._entries = {(Place(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]}
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Every layer, in the order of the file."""
+        return tuple(dict.fromkeys(place for place, _ in self._entries))
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences went in together."""
+        return int(self.header["sentences"])
+
+    def memory(self) -> str:
+        """What the file's arrays take."""
+        return f"{sum(x.nbytes for x in self.arrays.values()) / 1e6:,.1f} MB, from a file"
+
+    def layer(self, place: Place, sentence: int) -> LayerSeen:
+        """Made once."""
+        key = (place, sentence)
+        if key not in self._made:
+            self._made[key] = self._layer(place, sentence)
+        return self._made[key]
+
+    def _layer(self, place: Place, sentence: int) -> LayerSeen:
+        prefix, entry = f"{place.part}.{place.layer}.{sentence}.", self._entries[place, sentence]
+        own = {x.removeprefix(prefix): a for x, a in self.arrays.items() if x.startswith(prefix)}
+        profile: Profile | None = None
+        parts: tuple[Problem, ...] = ()
+        if "profile.first" in own:
+            profile = Profile(*(own[f"profile.{name}"] for name in PROFILE))
+        if prefix in self.header["parts"]:
+            parts = (part_problem(self.header["parts"][prefix], own, 0, self._hold),)
+        facts = {x: a for x, a in own.items() if "." not in x and x not in EDGES}
+        return LayerSeen(
+            facts,
+            profile,
+            parts,
+            entry["keys"],
+            Cost(**entry["cost"]),
+            name=str(place),
+            queries_side=self._side(entry["rows"]),
+            keys_side=self._side(entry["columns"]),
+            measures=_measures(own),
+            span_names=tuple(self.header["spans"]),
+            row_edges=own.get("row_edges"),
+            column_edges=own.get("column_edges"),
+            span_weights=own.get("span_weights"),
+        )
+
+    def _side(self, name: str) -> Side:
+        side = self.header["sides"].get(name)
+        if side is None:
+            raise FileError(f"the file promises the tokens {name!r}, but does not hold them.")
+        tokens, words = tuple(side["tokens"]), tuple(side["words"])
+        return Side(tokens, tokens, words, tuple(side["word_of_token"]))
+
+
+def _layer_header(
+    place: Place, sentence: int, layer: LayerSeen, sides: dict[str, Any]
+) -> dict[str, Any]:
+    names = [_side_name(side, sides) for side in (layer.queries_side, layer.keys_side)]
+    return {"part": place.part, "layer": place.layer, "sentence": sentence, "keys": layer.keys,
+            "cost": vars(layer.cost), "rows": names[0], "columns": names[1]}  # fmt: skip
+
+
+def _side_name(side: Side | None, sides: dict[str, Any]) -> str:
+    """The name of an equal side, or of a new one."""
+    entry = {} if side is None else {"tokens": list(side.tokens), "words": list(side.words),
+                                     "word_of_token": list(side.word_of_token)}  # fmt: skip
+    for name, known in sides.items():
+        if known == entry:
+            return name
+    sides[str(len(sides))] = entry
+    return str(len(sides) - 1)
+
+
+def _layer_arrays(layer: LayerSeen) -> dict[str, Array]:
+    arrays = dict(layer.facts)
+    arrays |= {x: getattr(layer, x) for x in EDGES if getattr(layer, x) is not None}
+    if layer._profile is not None:
+        arrays |= {f"profile.{name}": getattr(layer._profile, name) for name in PROFILE}
+    if layer.measures is not None:
+        for part in fields(HeadMeasures):
+            measure = getattr(layer.measures, part.name)
+            sums = np.broadcast_arrays(measure.sum_h, measure.even_h, measure.queries_h)
+            arrays[f"measures.{part.name}"] = np.stack(sums).astype(np.float64)
+    return arrays
+
+
+def _measures(own: dict[str, Array]) -> HeadMeasures | None:
+    names = [part.name for part in fields(HeadMeasures)]
+    if f"measures.{names[0]}" not in own:
+        return None
+    return HeadMeasures(*(Measure(*own[f"measures.{name}"]) for name in names))
+
+
+def load(path: str | Path) -> Observation | Seen:
+    """Read a .regard file: an Observation, or a Seen where a model was watched.
+
+    Tiles and rows work if query and key were kept and saved.
+    """
+
+    if kind_of(Path(path)) == FORMAT:
+        return load_seen(Path(path))
+    return load_observation(path)
+
+
+def kind_of(path: Path) -> str:
+    """The format that a file's header names; empty where it has none."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header: Any = json.loads(file.read(min(size, 2**30)))
+            found = json.loads(header["__metadata__"]["regard"])["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # the reader of observations says what is wrong
+    return str(found)

@@ -1,0 +1,93 @@
+"""How much one word looks at another, in every head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import NotAskedError
+from regard.text.tokens import Side
+from regard.transformer.highlight import percent, place_of
+from regard.typing import Array
+from regard.watcher.forward_run import Place
+from regard.watcher.layer import LayerSeen
+
+
+@dataclass(frozen=True)
+class Link:
+    """One head's weight from one word to another; layers and heads count from 0.
+
+    ``usual`` is what the other queries that can see that word give to it, on average: a weight
+    tells as much as it exceeds it.
+    """
+
+    part: str
+    layer: int
+    head: int
+    word: str
+    other: str
+    weight: float
+    usual: float
+
+    @property
+    def telling(self) -> float:
+        """How far the weight exceeds the usual one."""
+        return self.weight - self.usual
+
+    def __str__(self) -> str:
+        return (
+            f"{self.word} looks at {self.other}: {percent(self.weight)} in {self.part} layer "
+            f"{self.layer}, head {self.head} (others: {percent(self.usual)})"
+        )
+
+
+def find(
+    layers: Sequence[tuple[Place, LayerSeen]], word: str | int, other: str | int
+) -> tuple[Link, ...]:
+    """Added over the tokens of the other word, averaged over those of the first."""
+    links = []
+    for place, seen in layers:
+        queries, keys = seen.queries_side, seen.keys_side
+        if queries is None or keys is None:
+            raise NotAskedError("find needs words: give watch the model's tokenizer.")
+        row, column = place_of(queries.words, word), place_of(keys.words, other)
+        rows, columns = _tokens(queries, row), _tokens(keys, column)
+        weights_h = _between(seen, rows, columns)
+        usual_h = _usual(place, seen, rows, columns, weights_h)
+        links += [
+            Link(*place, head, queries.words[row], keys.words[column], float(weight), float(usual))
+            for head, (weight, usual) in enumerate(zip(weights_h, usual_h, strict=True))
+        ]
+    return tuple(sorted(links, key=lambda link: -link.weight))
+
+
+def _tokens(side: Side, word: int) -> slice:
+    places = np.flatnonzero(np.equal(side.word_of_token, word))
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def _usual(place: Place, seen: LayerSeen, rows: slice, columns: slice, weights_h: Array) -> Array:
+    """What the key word receives from all other queries, for each of them."""
+    first = columns.start - (seen.keys - seen.queries) if place.part == "decoder" else 0
+    others = seen.queries - max(0, first) - (rows.stop - rows.start)
+    received_h = np.asarray(seen.received[..., columns], np.float64).sum(axis=-1)
+    rest_h = received_h - weights_h * (rows.stop - rows.start)
+    return np.asarray(np.maximum(rest_h, 0) / max(1, others))
+
+
+def _between(seen: LayerSeen, rows: slice, columns: slice) -> Array:
+    if seen.parts or seen.every_weight:
+        return np.asarray(seen.tile(rows, columns).sum(axis=-1).mean(axis=-1))
+    best = seen.top()
+    weights_hqn, keys_hqn = best.weights[..., rows, :], best.keys[..., rows, :]
+    inside = (keys_hqn >= columns.start) & (keys_hqn < columns.stop)
+    wanted = (columns.stop - columns.start) * (rows.stop - rows.start)
+    if (inside.sum(axis=(-1, -2)) < wanted).any():
+        raise NotAskedError(
+            f"{seen.name}: the weight is not among the {best.keys.shape[-1]} best keys of every "
+            f"head, and the map's blocks hold more than one token. Watch with "
+            f"map={max(seen.queries, seen.keys)} (every weight), or with keep='all'."
+        )
+    return np.asarray((weights_hqn * inside).sum(axis=-1).mean(axis=-1))

@@ -1,0 +1,122 @@
+"""Every mistake of the catalogue is told from every other, and named when somebody makes it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from regard.checker.calling import Calling
+from regard.checker.cases import FRAMES, PROBES
+from regard.checker.check import check
+from regard.checker.compare import differ, tolerance
+from regard.checker.mistakes import BY_NAME, CATALOGUE, pairs
+from regard.checker.mistakes.entry import as_function, combined
+from regard.checker.signatures import Roles
+from regard.checker.stages import SPECIFICATION, run
+from regard.textbook.steps import attend
+
+CASES = [probe.build(sizes) for probe in PROBES for sizes in FRAMES]
+PLANNED = [mistake for mistake in CATALOGUE if mistake.plans]
+PAIRS = [
+    ("no scaling", "softmax over queries"),
+    ("scaling by d", "no maximum subtracted"),
+    ("no scaling", "causal mask transposed"),
+    ("query and key swapped", "causal mask off by one: sees the next word"),
+    ("softmax before scaling", "boolean mask inverted"),
+    ("value used as key", "padding not masked"),
+    ("no scaling", "a row that may see nothing gives NaN"),
+    ("no maximum subtracted", "a row that may see nothing gives NaN"),
+    ("scaling by the model width", "heads joined in the wrong order"),
+    ("heads split by reshape without transposing", "heads joined in the wrong order"),
+    ("softmax over heads", "mask ignored"),
+    ("no scaling", "grouped heads tiled instead of interleaved"),
+    ("no scaling", "inputs changed in place"),
+]
+
+
+def answers(plan):
+    """What a plan gives on every probe; None where its shapes do not fit."""
+    found = []
+    for case in CASES:
+        try:
+            found.append(run(plan, case))
+        except ValueError:
+            found.append(None)
+    return found
+
+
+ANSWERS = {"right": answers(SPECIFICATION)}
+ANSWERS |= {mistake.name: answers(mistake.plans[0]) for mistake in PLANNED}
+
+
+def tell_apart(one, other):
+    for case, a, b in zip(CASES, ANSWERS[one], ANSWERS[other], strict=True):
+        if (a is None) != (b is None) or a is None:
+            if a is not b:
+                return True
+            continue
+        for x, y in zip(vars(a).values(), vars(b).values(), strict=True):
+            if x.shape != y.shape or differ(x, y, tolerance(case, "float64", y)).any():
+                return True
+    return False
+
+
+def test_the_probes_tell_any_two_apart():
+    alike = [pair for pair in itertools.combinations(ANSWERS, 2) if not tell_apart(*pair)]
+    assert alike == []
+
+
+def test_the_plan_without_changes_is_the_specification():
+    for case in CASES:
+        options = {**case.options(), "mask": case.mask, "lengths": case.lengths}
+        if case.lengths is not None:
+            continue
+        steps = attend(case.query, case.key, case.value, **options)
+        np.testing.assert_allclose(run(SPECIFICATION, case).output, steps.output, atol=1e-12)
+
+
+@pytest.mark.parametrize("mistake", CATALOGUE, ids=lambda mistake: mistake.name)
+def test_a_mistake_is_named_when_somebody_makes_it(mistake):
+    report = check(mistake.function)
+    assert report.mistakes == (mistake.name,)
+    assert report.verdict == "wrong"
+    assert report.status == 1
+    assert report.failed
+
+
+@pytest.mark.parametrize("mistake", PLANNED, ids=lambda mistake: mistake.name)
+def test_other_ways_of_making_it_have_the_same_name(mistake):
+    for plan in mistake.plans[1:3]:
+        more = "weights" if "weights" in mistake.returns else "logsumexp"
+        assert check(as_function(plan, f"output {more}")).mistakes == (mistake.name,)
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" + ".join)
+def test_two_mistakes_at_once_are_both_named(names):
+    first, second = (BY_NAME[name] for name in names)
+    if second.plans:
+        function = as_function(combined(first.plans[0], second.plans[0]))
+    else:
+        wrong = as_function(first.plans[0])
+
+        def function(query, key, value):
+            output = wrong(query, key, value)
+            query /= 2
+            return output
+
+    assert set(check(function).mistakes) == set(names)
+
+
+def test_an_entry_is_complete():
+    assert len({mistake.name for mistake in CATALOGUE}) == len(CATALOGUE) >= 30
+    for mistake in CATALOGUE:
+        assert len(mistake.fix.split("\n")) == 2
+        assert len(mistake.about) > 60
+        assert mistake.about.endswith(".")
+        compile(mistake.fix, mistake.name, "exec")
+    assert len(pairs()) > 500
+
+
+def test_a_calling_says_what_it_cannot_ask():
+    grouped = next(probe for probe in PROBES if probe.name == "grouped heads")
+    assert Calling(Roles("qkv"), "td").fit(grouped.build(FRAMES[0])) is None

@@ -1,0 +1,165 @@
+"""Numbers worked by hand: the first step that does not follow is named, rounding never is."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.checker.claims import Between, claimed_row
+from regard.checker.worked_sheet import check_sheet
+from regard.errors import FileError
+from regard.textbook.steps import self_attention
+
+ROBOTS = Path(__file__).parents[2] / "examples" / "robots_sheet.toml"
+X = [[1, 0], [0, 1], [1, 1], [2, 0], [0, 2]]
+WORDS = ["Smart", "robots", "perform", "complex", "tasks"]
+TRUE = self_attention(X, np.eye(2), np.eye(2), np.eye(2), words=WORDS)
+
+
+def sheet(folder, **claimed):
+    """A sheet about the robots, as JSON; numbers are written as they are given."""
+    path = folder / "sheet.json"
+    eye = [[1, 0], [0, 1]]
+    fields = {"words": WORDS, "x": X, "w_query": eye, "w_key": eye, "w_value": eye}
+    rows = json.dumps(claimed).replace('"<', "").replace('>"', "")
+    path.write_text(json.dumps(fields)[:-1] + f', "claimed": {rows}}}')
+    return path
+
+
+def written(array, digits, cut=False):
+    """Every number of a matrix with so many digits, for ``sheet`` to put in as it is."""
+    shift = 10**digits
+    rows = np.trunc(np.asarray(array) * shift + 1e-9) / shift if cut else np.asarray(array)
+    return {word: [f"<{x:.{digits}f}>" for x in row] for word, row in zip(WORDS, rows, strict=True)}
+
+
+def by_place(report):
+    return {(step.stage, step.word): step for step in report.steps}
+
+
+def test_the_robots_are_judged_step_by_step():
+    report = check_sheet(ROBOTS)
+    steps = by_place(report)
+    assert report.verdict == "wrong"
+    assert report.status == 1
+    assert (report.first_wrong.stage, report.first_wrong.word) == ("weights", "robots")
+    assert steps["scores", "robots"].right
+    assert steps["scaled", "robots"].right
+    assert steps["weights", "robots"].follows is False
+    assert "e^0 is 1" in steps["weights", "robots"].instead
+    assert steps["weights", "robots"].arithmetic.endswith("= 4.096 / 10.164 = 0.403, not 0.62")
+    output = steps["output", "robots"]
+    assert output.follows is False
+    assert output.due == pytest.approx((0.19, 1.62))
+    assert output.arithmetic == "0.19·1 + 0.19·1 + 0.62·2 = 1.62, not 1.43"
+    assert output.instead == "the term of 'robots' was left out of the sum"
+    assert steps["output", "perform"].right
+    assert steps["output", "perform"].cut
+    for word in ("Smart", "complex", "tasks"):
+        assert steps["output", word].follows is None
+        assert not steps["output", word].is_true
+
+
+def test_the_report_says_it_in_words():
+    text = str(check_sheet(ROBOTS))
+    assert "The first wrong step is the weights of" in text.replace("\n", " ")
+    assert "output of perform: right (digits cut off, not rounded)" in text
+    assert max(map(len, text.splitlines())) <= 80
+    plain = json.dumps(check_sheet(ROBOTS).as_dict(), allow_nan=False)
+    assert json.loads(plain)["first wrong"] == {"stage": "weights", "word": "robots"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(digits=st.integers(1, 6), cut=st.booleans())
+def test_right_numbers_at_any_rounding_are_never_called_wrong(tmp_path_factory, digits, cut):
+    stages = {x: written(getattr(TRUE, x), digits, cut)
+              for x in ("scores", "scaled", "weights", "output")}  # fmt: skip
+    report = check_sheet(sheet(tmp_path_factory.mktemp("sheet"), **stages))
+    assert report.verdict == "right", str(report)
+
+
+def test_a_chain_from_rounded_numbers_follows(tmp_path):
+    scaled = np.round(TRUE.scaled, 1)
+    e = np.exp(scaled)
+    weights = np.round(e / e.sum(axis=1, keepdims=True), 2)
+    report = check_sheet(
+        sheet(tmp_path, scaled=written(scaled, 1), weights=written(weights, 2),
+              output=written(weights @ np.array(X), 2))
+    )  # fmt: skip
+    assert all(step.right for step in report.steps), str(report)
+
+
+@pytest.mark.parametrize(
+    ("row", "instead"),
+    [
+        ([0.07, 0.18, 0.18, 0.07, 0.5], "the softmax was taken of the unscaled scores"),
+        ([0.0, 0.25, 0.25, 0.0, 0.5], "the scaled scores were divided by their sum"),
+        ([0.0, 0.248, 0.248, 0.0, 0.503], "words with a score of 0 were left out of the softmax"),
+    ],
+)
+def test_what_was_done_instead_is_told(tmp_path, row, instead):
+    scaled = {"robots": [0, 0.707, 0.707, 0, 1.414]}
+    report = check_sheet(sheet(tmp_path, scaled=scaled, weights={"robots": row}))
+    assert report.first_wrong.instead.startswith(instead)
+
+
+def test_scaling_by_the_width_is_told(tmp_path):
+    report = check_sheet(sheet(tmp_path, scores={"robots": [0, 1, 1, 0, 2]},
+                               scaled={"robots": [0, 0.5, 0.5, 0, 1.0]}))  # fmt: skip
+    first = report.first_wrong
+    assert first.instead == "the scores were divided by 2, not by its square root"
+    assert first.arithmetic == "2 / √2 = 1.414, not 1"
+
+
+def test_wrong_weights_and_a_sum_that_follows_from_them(tmp_path):
+    report = check_sheet(sheet(tmp_path, weights={"robots": [0.0, 0.2, 0.2, 0.0, 0.6]},
+                               output={"robots": [0.2, 1.6]}))  # fmt: skip
+    output = by_place(report)["output", "robots"]
+    assert output.follows
+    assert not output.is_true
+    assert "follows from its weights, which went wrong before" in str(report)
+
+
+def test_a_causal_sheet_is_judged_by_what_each_word_may_see(tmp_path):
+    path = sheet(tmp_path, scaled=written(TRUE.scaled, 2), weights={
+        "Smart": [1, 0, 0, 0, 0], "robots": [0.33, 0.67, 0, 0, 0], "perform": [0.2, 0.2, 0.6, 0, 0]
+    })  # fmt: skip
+    path.write_text(path.read_text().replace('{"words"', '{"causal": true, "words"'))
+    steps = by_place(check_sheet(path))
+    assert steps["weights", "Smart"].right
+    assert steps["weights", "robots"].right
+    assert not steps["weights", "perform"].right
+    assert steps["weights", "perform"].arithmetic.startswith("e^1.41 / (e^0.71 + e^0.71 + e^1.41)")
+
+
+def test_a_claim_stands_for_what_rounds_to_it():
+    row = claimed_row([Decimal("0.19"), Decimal("0.70")])
+    np.testing.assert_allclose(row.rounded.low, [[0.185, 0.695]])
+    np.testing.assert_allclose(row.cut.high, [[0.20, 0.71]])
+    sure = Between.exactly(np.array([[1.0, 2.0]])).softmax(np.array([True, True]))
+    np.testing.assert_allclose(sure.low, sure.high)
+    np.testing.assert_allclose(sure.low, [[0.26894142, 0.73105858]])
+
+
+@pytest.mark.parametrize(
+    ("claimed", "words"),
+    [
+        ({"weight": {}}, "claimed.weight is not known; there are query, key, value, scores"),
+        ({"weights": {"robot": [1]}}, "claimed.weights.robot needs one of the words Smart, robots"),
+        ({"weights": {"robots": "0.1"}}, "claimed.weights.robots needs a row of numbers"),
+        ({"weights": {"robots": [0.5, 0.5]}}, "claimed.weights.robots needs 5 numbers, but has 2."),
+    ],
+)
+def test_a_wrong_sheet_is_an_error_that_says_where(tmp_path, claimed, words):
+    with pytest.raises(FileError) as caught:
+        check_sheet(sheet(tmp_path, **claimed))
+    assert words in str(caught.value)
+
+
+def test_a_sheet_without_claims_says_what_is_missing():
+    with pytest.raises(FileError, match=r"robots.toml: table claimed is missing; it holds any of"):
+        check_sheet(ROBOTS.with_name("robots.toml"))

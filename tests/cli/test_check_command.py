@@ -1,0 +1,177 @@
+"""The command: another process, its limits, exit statuses, JSON, and 80 columns without colour."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.checker.check_report import Report, WrongAttentionError
+from regard.checker.mistakes import CATALOGUE
+from regard.checker.operator_suite import run_suite
+
+ROOT = Path(__file__).parents[2]
+MINE = """
+import os
+import numpy as np
+print("a file may print")
+
+def softmax(x):
+    e_x = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e_x / np.sum(e_x, axis=-1, keepdims=True)
+
+def document(X, w_q, w_k, w_v):
+    d_k = w_q.shape[1]
+    Q = np.dot(X, w_q)
+    K = np.dot(X, w_k)
+    V = np.dot(X, w_v)
+    scores = np.dot(Q, np.transpose(K, (0, 2, 1))) # Query with key
+    scaled_scores = scores / np.sqrt(d_k)
+    attention_weights = softmax(scaled_scores)
+    output = np.dot(attention_weights, V)
+    return output
+
+def right(q, k, v):
+    print("and so may a function")
+    return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])) @ v
+
+def for_ever(q, k, v):
+    while True:
+        pass
+
+def too_much(q, k, v):
+    return np.ones((200, 2**30))
+
+def crash(q, k, v):
+    os.abort()
+
+def refuses(q, k, v):
+    raise RuntimeError("only on Sundays")
+
+def strange(q, k, v, flavour, colour):
+    return q
+"""
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mine") / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+def run(*arguments):
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"}
+    command = [sys.executable, "-m", "regard", "check", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_the_third_documents_code_is_diagnosed(mine):
+    done = run(f"{mine}:document")
+    assert done.returncode == 1
+    assert done.stdout.startswith("WRONG: ")
+    assert "Diagnosis: np.dot across the batch" in done.stdout
+    assert "output = weights @ value" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_right_code_is_status_0_and_json_is_json(mine):
+    done = run(f"{mine}:right", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["verdict"] == "right"
+    assert found["mistakes"] == []
+    assert Report.from_dict(found).right
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("for_ever", ("--seconds", "2"), "it took longer than 2 s"),
+        ("too_much", ("--memory", "2"), "MemoryError"),
+        ("crash", (), "was ended by signal 6"),
+        ("refuses", (), "RuntimeError: only on Sundays"),
+        ("strange", (), "the function needs 'flavour', and its name does not say what it is"),
+        ("nobody", (), "has no 'nobody'; it has softmax, document, right"),
+    ],
+)
+def test_what_cannot_be_checked_is_status_2_and_says_why(mine, name, options, said):
+    done = run(f"{mine}:{name}", *options)
+    assert done.returncode == 2, done.stdout
+    assert done.stdout.startswith("COULD NOT CHECK: ")
+    assert said in re.sub(r"\s+", " ", done.stdout)
+
+
+def test_the_sheet_and_the_help():
+    done = run(ROOT / "examples" / "robots_sheet.toml")
+    assert done.returncode == 1
+    assert "weights of robots: does not follow from its scaled scores" in done.stdout
+    told = run("--help").stdout
+    assert "EXECUTED" in told
+    assert run("nothing.toml").returncode == 2
+    assert run("x.py:f", "--suite", "other").returncode == 2
+
+
+def test_the_operator_suite_prints_a_table():
+    done = run("torch.nn.functional:scaled_dot_product_attention", "--suite", "operator")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| feature | float32 | float16 | bfloat16 |" in done.stdout
+    assert re.search(r"\| empty rows \| \d\.\d\d \| \d\.\d\d \| \d\.\d\d \|", done.stdout)
+    assert re.search(r"\| causal, fewer queries than keys \| \S+ \(top left\)", done.stdout)
+    assert "| softcap | – | – | – |" in done.stdout
+
+
+def test_the_operator_suite_finds_what_fails():
+    wrong = {mistake.name: mistake.function for mistake in CATALOGUE}
+    suite = run_suite(wrong["softcap after the mask"], "mine")
+    cells = {name: row["float32"].status for name, row in suite.rows.items()}
+    assert cells["plain"] == cells["softcap"] == "pass"
+    assert cells["softcap and causal"] == "FAIL"
+    assert suite.status == 1
+    suite = run_suite(wrong["base-2 log-sum-exp returned as natural"], "mine")
+    assert suite.rows["log-sum-exp"]["float32"].status == "FAIL"
+    suite = run_suite(regard.attention, "mine")
+    assert suite.status == 0
+    assert suite.rows["window (5, 2)"]["float32"].status == "pass"
+
+
+def test_a_test_can_raise_with_the_whole_report():
+    wrong = CATALOGUE[0].function
+    with pytest.raises(WrongAttentionError, match="Diagnosis: no scaling"):
+        regard.check(wrong).raise_if_wrong()
+    assert issubclass(WrongAttentionError, AssertionError)
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["", "import regard.checker.check_report", "from regard.checker.mistakes import CATALOGUE",
+     "from regard import check", "import regard.textbook.steps"],
+)  # fmt: skip
+def test_check_is_the_function_in_any_order_of_imports(first):
+    code = f"""
+{first}
+import sys
+import regard
+assert "regard.checker.check" not in sys.modules or {first!r} == "from regard import check"
+assert callable(regard.check), regard.check
+import regard.checker.cases
+assert regard.check(regard.attention, features=("no lengths",)).verdict == "right"
+assert "torch" not in sys.modules
+assert regard.self_attention.__name__ == "self_attention"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_holds_the_whole_catalogue():
+    page = (ROOT / "docs" / "check.md").read_text()
+    for mistake in CATALOGUE:
+        assert f"### {mistake.name}\n\n{mistake.about}\n\n```python\n{mistake.fix}\n" in page
+    table = (ROOT / "docs" / "conformance.md").read_text()
+    assert "held to the flash backend" in table
+    assert "held to the math backend" in table

@@ -1,0 +1,136 @@
+"""regard watch: a folder on this machine, a text, and what came of it; errors in one line."""
+
+import importlib.util
+import json
+
+import pytest
+import tokenizers
+import transformers as hf
+from tests.helpers.model_families import FAMILIES
+
+import regard
+from regard.cli import main
+
+FAMILY = {family.name: family for family in FAMILIES}
+WORDS = ["<pad>", "<s>", "</s>", "a", "dog", "ate", "the", "food", "because", "it", "was", "hungry"]
+SPECIAL = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A decoder, an encoder and a translator with one tokenizer of whole words."""
+    place = tmp_path_factory.mktemp("models")
+    model = tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "a")
+    plain = tokenizers.Tokenizer(model)
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = hf.PreTrainedTokenizerFast(
+        tokenizer_object=plain,
+        **SPECIAL,
+    )
+    for name in ("llama", "bert", "bart"):
+        FAMILY[name].made().save_pretrained(place / name)
+        tokenizer.save_pretrained(place / name)
+    (place / "empty").mkdir()
+    FAMILY["bert"].made().save_pretrained(place / "bare")
+    return place
+
+
+def run(capsys, *arguments):
+    """Status, output and errors of a command."""
+    status = 0
+    try:
+        main(["watch", *map(str, arguments)])
+    except SystemExit as end:
+        status = end.code or 0
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+TEXT = "a dog ate the food because it was hungry"
+
+
+def test_an_encoder(folders, capsys):
+    status, out, err = run(capsys, folders / "bert", TEXT, "--find", "it dog", "--heads", 2)
+    assert (status, err) == (0, "")
+    assert "encoder: 9 queries on 9 keys: a dog ate the food because it was hungry" in out
+    assert "it looks at dog: " in out
+    assert "... 6 more heads" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+def test_a_decoder_writes_and_is_kept(folders, capsys, tmp_path):
+    kept, table = tmp_path / "run.regard", tmp_path / "heads.csv"
+    status, out, _ = run(capsys, folders / "llama", TEXT, "--generate", 3, "--save", kept, "--csv",
+                         table, "--keep", "1", "--sort", "induction")  # fmt: skip
+    assert status == 0
+    assert "Written: " in out
+    seen = regard.load(kept)
+    assert seen[1].tile(0, 0).shape == (4, 1, 1)
+    assert seen.tokens[:9] == tuple(TEXT.split())
+    assert table.read_text(encoding="utf-8").startswith("part,layer,head,entropy,")
+
+
+def test_a_translator_has_three_parts(folders, capsys):
+    status, out, _ = run(capsys, folders / "bart", TEXT, "--generate", 4)
+    assert status == 0
+    assert [x for x in ("encoder: 9", "decoder: ", "cross: ") if x in out] == [
+        "encoder: 9", "decoder: ", "cross: "
+    ]  # fmt: skip
+
+
+def test_json_is_strict(folders, capsys, tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    status, out, _ = run(capsys, folders / "bert", f"@{tmp_path / 'text.txt'}", "--json")
+    assert status == 0
+    report = json.loads(out, parse_constant=lambda name: pytest.fail(name))
+    assert len(report["heads"]) == 8
+    assert report["heads"][0]["label"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere", TEXT], "a model needs to be a folder on this machine, but {}/nowhere is not "
+         "there. Fetch one first, for instance with model.save_pretrained; regard fetches "
+         "nothing."),
+        (["empty", TEXT], "{}/empty needs a config.json (or one .gguf file) to be a model, but it "
+         "has neither."),
+        (["bare", TEXT], "{}/bare needs a tokenizer beside the model, but it has none of "
+         "tokenizer.json, tokenizer.model, vocab.txt, vocab.json, spiece.model, source.spm, "
+         "tekken.json: save it there with tokenizer.save_pretrained."),
+        (["bert", "@nothing.txt"],
+         "nothing.txt needs to be a text file, but: No such file or directory."),
+        (["bert", TEXT, "--generate", "3"],
+         "--generate needs a model that writes, but BertModel only reads."),
+        (["bert", ""],
+         "the text needs from 1 to 64 tokens, as many as BertModel can read, but it has 0."),
+        (["llama", "dog " * 60, "--generate", "9"],
+         "the text needs from 1 to 55 tokens, as many as LlamaForCausalLM can read and write, but "
+         "it has 60."),
+        (["bert", TEXT, "--layers", "x"],
+         "--layers needs all or numbers such as 0,4,5, but it is 'x'."),
+        (["bert", TEXT, "--find", "it"],
+         "--find needs two words, as in 'it dog', but it is ['it']."),
+        (["bert", TEXT, "--top", "-3"], "top needs a whole number from 0 up, but it is -3."),
+        (["bert", TEXT, "--sort", "size"], "by needs to be one of entropy, first, itself, "
+         "previous, next, duplicate, induction, layer, head or label, but it is 'size'."),
+        (["bert", TEXT, "--layers", "0,7"],
+         "layers needs layers of BertModel, which are 0, 1, but 7 is asked for."),
+    ],
+)  # fmt: skip
+def test_errors_in_one_line(folders, capsys, arguments, words):
+    status, _, err = run(capsys, folders / arguments[0], *arguments[1:])
+    assert (status, err) == (2, f"error: {words.format(folders)}\n")
+
+
+def test_a_missing_extra(folders, capsys, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda x: None if x == "transformers" else found(x)
+    )
+    status, _, err = run(capsys, folders / "bert", TEXT)
+    assert status == 2
+    assert err == (
+        "error: watching a model needs transformers, not installed here: "
+        "pip install 'regard[models]'.\n"
+    )

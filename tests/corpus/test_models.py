@@ -1,0 +1,136 @@
+"""A Hugging Face folder is surveyed like the shipped model, by the same definitions."""
+
+import numpy as np
+import pytest
+
+from regard.corpus import models as watched
+from regard.corpus.models import ModelPlace, WatchedObserver
+from regard.corpus.windows import NAMES
+from regard.errors import ArgumentError, BackendError, FileError
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
+transformers = pytest.importorskip("transformers", reason="needs transformers")
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "the", "a", "dog", "cat", "saw", "and"]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """A tiny random BERT with a vocabulary of its own, as save_pretrained writes it."""
+    place = tmp_path_factory.mktemp("bert")
+    (place / "vocab.txt").write_text("\n".join(WORDS))
+    tokenizer = transformers.BertTokenizerFast(str(place / "vocab.txt"), model_max_length=32)
+    tokenizer.save_pretrained(place)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "intermediate_size": 48, "max_position_embeddings": 32}  # fmt: skip
+    config = transformers.BertConfig(vocab_size=len(WORDS), initializer_range=0.3, **sizes)
+    transformers.BertModel(config).save_pretrained(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def observer(bert):
+    return ModelPlace(str(bert)).observer()
+
+
+def test_windows_have_special_tokens_around(observer):
+    assert observer.room == 32
+    windows = observer.windows("the dog saw the cat . " * 10)
+    assert [len(window.tokens) for window in windows] == [32, 32]
+    assert all((x.tokens[0], x.tokens[-1]) == (2, 3) for x in windows)
+    assert observer.piece(8) == "dog"
+
+
+def test_measures_are_those_of_the_eager_weights(observer):
+    windows = observer.windows("the dog saw the cat and the dog .")
+    facts = observer.observe(windows)
+    with torch.no_grad():
+        observer.model.set_attn_implementation("eager")
+        ids = torch.tensor([windows[0].tokens])
+        layers = observer.model(ids, output_attentions=True).attentions
+        observer.model.set_attn_implementation("sdpa")
+    weights_hqk = torch.cat([layer[0] for layer in layers]).double().numpy()
+    length = len(windows[0].tokens)
+    true = {
+        "entropy": -(weights_hqk * np.log(weights_hqk)).sum(axis=(1, 2)),
+        "first": weights_hqk[:, :, 0].sum(axis=1),
+        "itself": np.trace(weights_hqk, axis1=1, axis2=2),
+        "previous": np.trace(weights_hqk, -1, axis1=1, axis2=2),
+        "next": np.trace(weights_hqk, 1, axis1=1, axis2=2),
+    }
+    # float32 in the model on both sides: 11 queries, a few ulp each.
+    for name, sums_h in true.items():
+        np.testing.assert_allclose(facts.sums_mwh[NAMES.index(name), 0], sums_h, atol=2e-5)
+    np.testing.assert_allclose(facts.distance_whb[0].sum(axis=-1), length, rtol=1e-6)
+    size_h = np.sqrt((weights_hqk**2).sum(axis=(1, 2)))
+    cosine_hh = np.einsum("aqk,bqk->ab", weights_hqk, weights_hqk) / np.outer(size_h, size_h)
+    np.testing.assert_allclose(facts.alike_hh, cosine_hh, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def gpt(bert, observer):
+    """A causal model with the same words; half of its layers see eight tokens back."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 48, "sliding_window": 8,
+             "max_position_embeddings": 32}  # fmt: skip
+    torch.manual_seed(1)
+    config = transformers.Gemma2Config(vocab_size=len(WORDS), initializer_range=0.3, **sizes)
+    model = transformers.Gemma2Model(config).eval()
+    return WatchedObserver(model, observer.tokenizer, None, "cpu")
+
+
+@pytest.mark.parametrize("kind", ["observer", "gpt"])
+def test_both_ways_say_the_same(kind, request, monkeypatch):
+    """From the model's own weights, and by watch, which holds none of them."""
+    model = request.getfixturevalue(kind)
+    texts = ["the dog saw the cat and the dog .", "a cat", "the cat saw the dog .", "dog " * 25]
+    windows = [window for text in texts for window in model.windows(text)]
+    short = model.observe(windows)
+    monkeypatch.setattr(watched, "SHORT", 0)
+    long = model.observe(windows)
+    # float32 in the model on both sides, at most 32 queries, scores of a few units: 1e-4.
+    for name in ("sums_mwh", "even_mwh", "queries_mwh", "distance_whb", "most_whn", "by_place_2hp",
+                 "places_p", "alike_hh"):  # fmt: skip
+        np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
+
+
+def test_weights_that_are_none(observer, monkeypatch):
+    monkeypatch.setattr(watched, "ROUGH", -1.0)
+    with pytest.raises(
+        BackendError, match=r"BertModel .* hands over weights whose rows sum to 1 only"
+    ):
+        observer.observe(observer.windows("the dog"))
+    assert observer.model.config._attn_implementation == "sdpa"
+
+
+def test_a_survey_from_start_to_end(bert, surveyed, tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("the dog saw the cat .\n\u200b\n" + "a cat and a dog . " * 20 + "\nthe cat\n")
+    found = surveyed(corpus=path, model=bert)
+    told = found.report
+    assert (told["corpus"]["documents"], told["corpus"]["failed"], told["corpus"]["cut"]) == (
+        3,
+        1,
+        1,
+    )
+    assert told["model"]["layers and heads count"] == "from 0"
+    assert [(x["layer"], x["head"]) for x in told["heads"][:5]] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 0),
+    ]
+    assert "8 heads over 3 documents" in str(found)
+
+
+def test_a_window_that_the_model_cannot_take(bert):
+    with pytest.raises(ArgumentError, match="window needs a whole number from 8 to 32"):
+        ModelPlace(str(bert), window=64).observer()
+
+
+def test_a_folder_without_parameters(bert, tmp_path):
+    (tmp_path / "config.json").write_bytes((bert / "config.json").read_bytes())
+    with pytest.raises(FileError, match=r"needs a folder with a model and its tokenizer, but"):
+        ModelPlace(str(tmp_path)).observer()

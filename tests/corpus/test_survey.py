@@ -1,0 +1,252 @@
+"""The report says what the rows say, whoever did the work, and a run goes on where it stopped."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regard.corpus.readers import Document
+from regard.corpus.totals import BINS
+from regard.corpus.windows import NAMES, Facts, Head, Window, measured
+from regard.errors import ArgumentError, FileError
+
+HEADS = 8
+
+
+def rows(survey):
+    """All rows as arrays, documents x heads."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(survey.folder / "heads")
+    return {name: np.array(table.column(name).to_pylist(), float) for name in ("document", *NAMES)}
+
+
+@pytest.mark.smoke
+def test_the_report_says_what_the_rows_say(undisturbed):
+    report, held = undisturbed.report, rows(undisturbed)
+    for h, head in enumerate(report["heads"]):
+        for name in NAMES:
+            values = held[name].reshape(-1, HEADS)[:, h]
+            values = values[~np.isnan(values)]
+            told = head["measures"][name]
+            assert told["documents"] == len(values)
+            # Sums of 117 numbers in float64, one in another order than the other.
+            np.testing.assert_allclose(told["mean"], values.mean(), rtol=1e-13)
+            np.testing.assert_allclose(told["deviation"], values.std(), rtol=1e-9)
+            largest = report["measures"][name]["largest"]
+            for share, value in told["quantiles"].items():
+                true = np.quantile(values, float(share), method="inverted_cdf")
+                assert abs(value - true) <= largest / BINS
+
+
+def test_documents_are_counted_once(undisturbed, corpus):
+    import pyarrow.parquet as pq
+
+    told = undisturbed.report["corpus"]
+    table = pq.read_table(undisturbed.folder / "documents").to_pylist()
+    assert [row["document"] for row in table] == list(range(120))
+    assert (told["documents"], told["failed"], told["cut"]) == (117, 3, 1)
+    assert told["tokens"] == sum(row["tokens"] or 0 for row in table)
+    assert told["windows"] == sum(row["windows"] or 0 for row in table)
+    assert table[77]["windows"] == -(-(table[77]["tokens"] - table[77]["windows"]) // 255)
+    failed = pq.read_table(undisturbed.folder / "failed.parquet").to_pylist()
+    assert [(row["document"], row["place"]) for row in failed] == [(17, 18), (40, 41), (99, 100)]
+    assert failed[0]["reason"] == "it is empty"
+    assert failed[1]["reason"] == "byte 0xff at place 0 is not UTF-8"
+    assert failed[2]["reason"].startswith("a sentence needs at least one word")
+    assert all(row["source"] == str(corpus) for row in failed)
+
+
+def test_examples_are_the_extremes(undisturbed):
+    import pyarrow.parquet as pq
+
+    held, documents = rows(undisturbed), pq.read_table(undisturbed.folder / "documents").to_pylist()
+    enough = [row["tokens"] >= 8 for row in documents if row["failed"] is None]
+    texts = {row["document"]: row["text"] for row in documents}
+    assert 0 < sum(enough) < len(enough)
+    for h, head in enumerate(undisturbed.report["heads"]):
+        values = held[head["role"]["measure"]].reshape(-1, HEADS)[:, h][enough]
+        values = np.sort(values[~np.isnan(values)])
+        most, least = head["examples"]["most"], head["examples"]["least"]
+        assert [x["value"] for x in most] == values[::-1][:3].tolist()
+        assert [x["value"] for x in least] == values[:3].tolist()
+        assert all(x["text"] == texts[x["document"]] for x in (*most, *least))
+
+
+def test_heads_are_ranked(undisturbed):
+    ranked = undisturbed.report["ranked"]
+    for name in NAMES:
+        means = [row["mean"] for row in ranked[name]]
+        assert means == sorted(means, reverse=name != "entropy")
+        assert len(means) == HEADS
+
+
+def test_every_batch_size_gives_the_same_rows(undisturbed, surveyed):
+    other = surveyed(batch=50)
+    mine, theirs = rows(other), rows(undisturbed)
+    for name, values in mine.items():
+        np.testing.assert_array_equal(values, theirs[name])
+
+
+def test_a_pool_of_processes_gives_the_same_report(undisturbed, surveyed):
+    pool = surveyed(workers=2)
+    for name in ("report.json", "report.html", "failed.parquet"):
+        assert (pool.folder / name).read_bytes() == (undisturbed.folder / name).read_bytes()
+
+
+def test_the_same_call_again_does_nothing_anew(surveyed, tmp_path):
+    out, told = tmp_path / "out", []
+    first = surveyed(out)
+    stamps = {path: path.stat().st_mtime_ns for path in (out / "heads").iterdir()}
+    again = surveyed(out, progress=told.append)
+    assert again.report == first.report
+    assert stamps == {path: path.stat().st_mtime_ns for path in (out / "heads").iterdir()}
+    assert [(now.done, now.earlier) for now in told] == [(120, 120)]
+
+
+def test_progress_counts_every_document(surveyed):
+    told = []
+    surveyed(progress=told.append)
+    assert [now.done for now in told] == [*range(0, 121, 8)]
+    assert told[-1].failed == 3
+    assert {now.expected for now in told} == {120}
+
+
+def test_limit_and_sample(surveyed):
+    assert surveyed(limit=30).report["corpus"]["documents"] == 29
+    sampled = surveyed(sample=0.5, seed=3)
+    again = surveyed(sample=0.5, seed=3, batch=20)
+    assert 40 < sampled.report["corpus"]["documents"] < 80
+    assert set(rows(sampled)["document"]) == set(rows(again)["document"])
+
+
+def test_a_changed_corpus_model_or_argument_is_refused(surveyed, corpus, folder, tmp_path):
+    out, other = tmp_path / "out", tmp_path / "other.txt"
+    surveyed(out)
+    other.write_bytes(corpus.read_bytes() + b"\nOne more dog.")
+    with pytest.raises(ArgumentError) as error:
+        surveyed(out, corpus=other)
+    assert str(error.value) == (
+        f"{str(out)!r} holds a survey of something else: the corpus has changed. Give another "
+        "--out, or --restart to throw away what is there."
+    )
+    with pytest.raises(ArgumentError, match="limit, sample, seed, batch or window has changed"):
+        surveyed(out, limit=5)
+    changed = tmp_path / "model"
+    changed.mkdir()
+    for path in folder.iterdir():
+        (changed / path.name).write_bytes(path.read_bytes())
+    surveyed(out, model=changed)  # the same model elsewhere
+    description = json.loads((changed / "model.json").read_text())
+    (changed / "model.json").write_text(json.dumps({**description, "name": "another"}))
+    with pytest.raises(ArgumentError, match="the model has changed"):
+        surveyed(out, model=changed)
+    assert surveyed(out, corpus=other, restart=True).report["corpus"]["documents"] == 118
+
+
+def test_folders_of_others_are_left_alone(surveyed, tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    for options in ({}, {"restart": True}):
+        with pytest.raises(ArgumentError) as error:
+            surveyed(tmp_path, **options)
+        assert str(error.value) == (
+            f"out needs a new or empty folder, or one of an earlier survey, but {str(tmp_path)!r} "
+            "holds 'thesis.tex' and no manifest.json: give another --out."
+        )
+    with pytest.raises(ArgumentError, match=r"out needs a folder, but .* is a file"):
+        surveyed(tmp_path / "thesis.tex")
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_two_surveys_at_once(surveyed, tmp_path):
+    out, refused = tmp_path / "out", []
+
+    def again(now):
+        if now.done == 8:
+            with pytest.raises(ArgumentError) as error:
+                surveyed(out, restart=True)
+            refused.append(str(error.value))
+
+    surveyed(out, progress=again)
+    assert refused == [
+        f"another survey is writing to {str(out)!r}: wait for it, or give another --out."
+    ]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import regard.corpus.readers",
+        "from regard import survey",
+        "import regard.cli.survey_command",
+    ],
+)
+def test_the_function_wins_over_the_folder_of_its_name(first):
+    code = f"{first}\nimport regard, regard.corpus.totals\nprint(regard.survey.__module__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "regard.corpus.survey"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "spark"}, "engine needs to be 'local' or 'ray', but it is 'spark'."),
+        ({"workers": 0}, "workers needs a whole number from 1 up, but it is 0."),
+        ({"window": 3}, "window needs a whole number from 8 to 256, which is what this model can "
+         "take, but it is 3."),
+        ({"window": 500}, "window needs a whole number from 8 to 256, which is what this model can "
+         "take, but it is 500."),
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense(surveyed, options, message):
+    with pytest.raises(ArgumentError) as error:
+        surveyed(**options)
+    assert str(error.value) == message
+
+
+def test_models_that_are_none(surveyed, tmp_path):
+    with pytest.raises(FileError, match=r"config.json .a Hugging Face model., but .* has neither"):
+        surveyed(model=tmp_path)
+
+
+def test_a_window_cuts_long_documents(surveyed):
+    told = surveyed(window=16).report
+    assert told["model"]["window"] == 16
+    assert told["corpus"]["cut"] > 1
+    assert told["corpus"]["documents"] == 117
+
+
+def test_nothing_readable_at_all(surveyed, tmp_path):
+    path = tmp_path / "blank.txt"
+    path.write_bytes(b"\n\n\xff\n")
+    told = surveyed(corpus=path).report
+    assert (told["corpus"]["documents"], told["corpus"]["failed"]) == (0, 3)
+    assert told["heads"][0]["role"] == {"measure": None}
+
+
+def test_a_broken_part_is_named(surveyed, tmp_path):
+    out = tmp_path / "out"
+    surveyed(out)
+    (out / "sums" / "part-0000003.npz").write_bytes(b"broken")
+    with pytest.raises(FileError, match=r"part-0000003.npz' needs to be what a survey wrote"):
+        surveyed(out)
+
+
+def test_windows_add_up_to_documents():
+    facts = Facts.empty(windows=3, heads=1, bands=5)
+    facts.sums_mwh[:, :, 0] = [2.0, 6.0, 1.0]
+    facts.queries_mwh[:, :, 0] = [4.0, 8.0, 2.0]
+    facts.sums_mwh[NAMES.index("induction")] = facts.queries_mwh[NAMES.index("induction")] = 0
+    facts.most_keys_whn[:, 0] = [[3, 0, 1], [2, 1, -1], [0, 1, -1]]
+    facts.most_whn[:, 0] = [[3.0, 0.5, 0.4], [5.0, 0.6, 0.0], [1.0, 0.9, 0.0]]
+    first = [Window(0, (10, 11, 12, 13)), Window(4, (14, 15, 16))]
+    read = [(Document(0, "a", 1, "x"), first), (Document(1, "a", 2, "y"), [Window(0, (17, 18))])]
+    found = measured(0, (Head("encoder", 1, 1),), read, [], facts, str)
+    assert found.means_mnh[0, :, 0].tolist() == [np.float32(8 / 12), 0.5]
+    assert np.isnan(found.means_mnh[NAMES.index("induction")]).all()
+    assert found.most_place_nhx[:, 0].tolist() == [[6, 3, 5], [0, 1, -1]]
+    named = [[found.pieces[t] if t >= 0 else None for t in row[0]] for row in found.most_token_nhx]
+    assert named == [["16", "13", "15"], ["17", "18", None]]
+    assert found.sums["windows"] == 3

@@ -1,0 +1,31 @@
+"""Every kernel compiles for a Hopper GPU: those that the interpreter cannot run, too."""
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("triton", reason="triton is not installed")
+
+KERNELS = {"rows_kernel", "columns_kernel", "distances_kernel", "best_kernel", "settle_kernel",
+           "doubt_kernel", "repeats_kernel"}  # fmt: skip
+ON_HOPPER = {"prepare", "columns", "whole", "best", "distances"}
+
+
+@pytest.fixture(scope="module")
+def compiled(request):
+    """The names of the kernels that were compiled beside the other tests."""
+    worker = request.config.compiling
+    printed, said = worker.communicate()
+    assert worker.returncode == 0, said[-3000:]
+    return set(printed.split())
+
+
+def test_every_kernel_compiles(compiled):
+    assert compiled >= KERNELS
+
+
+def test_every_kernel_for_hopper_compiles(compiled):
+    from regard.engine.gpu.cuda_driver import nvrtc
+
+    if nvrtc() is None:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
+    assert compiled - KERNELS == ON_HOPPER

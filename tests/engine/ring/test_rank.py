@@ -1,0 +1,196 @@
+"""What one rank can say of its slice, what it cannot, and how it says so."""
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+import regard
+from regard import distributed
+from regard.engine.ring.failures import Watch
+from regard.engine.ring.rank_observation import RankProfile
+from regard.errors import ArgumentError, BackendError, NotAskedError, RankError
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory):
+    """A process group of this process alone."""
+    store = tmp_path_factory.mktemp("group") / "store"
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=0, world_size=1)
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+def arrays(dtype=np.float32, tokens=40):
+    random = np.random.default_rng(0)
+    return [random.standard_normal((2, tokens, 8)).astype(dtype) for _ in range(3)]
+
+
+def message(error) -> str:
+    return str(error.value)
+
+
+def test_without_a_process_group_it_says_how_to_make_one():
+    with pytest.raises(BackendError) as error:
+        distributed.observe(*arrays())
+    assert message(error) == (
+        "regard.distributed needs a process group: start with torchrun, and call "
+        "torch.distributed.init_process_group('gloo') first."
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtypes_are_those_of_one_process(group, dtype):
+    seen, alone = (f(*arrays(dtype), causal=True) for f in (distributed.observe, regard.observe))
+    assert {x: a.dtype for x, a in seen.facts.items()} == {
+        x: a.dtype for x, a in alone.facts.items()
+    }
+    for name, fact in seen.facts.items():
+        np.testing.assert_array_equal(fact, alone.facts[name])  # one rank, gathered: the same run
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_tensors_in_a_tensor_out(group, dtype):
+    tensors = [torch.from_numpy(x).to(dtype) for x in arrays()]
+    seen = distributed.observe(*tensors, mask=torch.ones(40, 40, dtype=torch.bool))
+    assert seen.output.dtype == dtype
+    torch.testing.assert_close(seen.output, regard.observe(*tensors).output, rtol=0, atol=0)
+    assert isinstance(seen.entropy, np.ndarray)
+
+
+def test_leaving_facts_out(group):
+    seen = distributed.observe(
+        *arrays(), top=0, map=0, entropy=False, received=False, profile=False
+    )
+    assert sorted(seen.facts) == ["logsumexp", "output"]
+    with pytest.raises(NotAskedError) as error:
+        _ = seen.map
+    assert message(error) == "map was not asked for: observe again with map=256."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"layout": "striped"}, "layout needs 'contiguous' or 'zigzag', but it is 'striped'."),
+        ({"timeout": 0}, "timeout needs a number of seconds above 0, but it is 0."),
+        ({"top": -1}, "top needs a whole number from 0 up, but it is -1."),
+        ({"softcap": -2.0}, "softcap needs a finite number above 0, but it is -2.0."),
+    ],
+)
+def test_arguments_that_cannot_be(group, arguments, words):
+    with pytest.raises(ArgumentError) as error:
+        distributed.observe(*arrays(), **arguments)
+    assert message(error) == words
+
+
+def test_a_group_without_this_rank(group):
+    with pytest.raises(ArgumentError) as error:
+        distributed.observe(*arrays(), group=dist.GroupMember.NON_GROUP_MEMBER)
+    assert message(error) == "group needs to have this rank in it, but rank 0 is not."
+
+
+def test_a_group_that_cannot_send_from_the_cpu(group, monkeypatch):
+    monkeypatch.setattr(dist, "get_backend_config", lambda _: "cuda:nccl")
+    with pytest.raises(BackendError) as error:
+        distributed.observe(*arrays())
+    assert message(error) == (
+        "regard.distributed needs a process group that can also send from the CPU, but this one is "
+        "cuda:nccl: init_process_group('cpu:gloo,cuda:nccl')."
+    )
+
+
+def test_ranks_of_a_group_are_named_as_the_program_counts_them():
+    watch = Watch(dist.HashStore(), rank=0, names=[4, 7], timeout=0.1, place="here")
+    with pytest.raises(RankError) as error:
+        watch.meet("header", b"")
+    assert message(error) == (
+        "rank 7 did not call regard.distributed.observe within 0.1 s of rank 4. Every rank of the "
+        "group must; look at what it does instead, or give a longer timeout."
+    )
+
+
+def test_what_ranks_tell_each_other_is_forgotten(group):
+    store = distributed_c10d._get_process_group_store(group)
+    before = store.num_keys()
+    for _ in range(5):
+        distributed.observe(*arrays())
+    assert store.num_keys() <= before + 2  # of the last call alone
+
+
+def test_what_a_rank_cannot_know(group):
+    seen = distributed.observe(*arrays())
+    with pytest.raises(NotAskedError) as error:
+        seen.tile(0, 0)
+    assert message(error) == (
+        "tile needs all keys, and a rank holds a slice of them: gather the rows and columns you "
+        "want, and give them to regard.observe_from_logsumexp or regard.self_attention."
+    )
+    with pytest.raises(NotAskedError) as error:
+        seen.save("seen.regard")
+    assert message(error) == (
+        "save needs a whole observation, and this is one rank's slice: gather the arrays in "
+        "facts, or write them with numpy.savez, one file a rank."
+    )
+
+
+def test_slices_of_ranks_are_not_merged(group):
+    seen = distributed.observe(*arrays())
+    with pytest.raises(ArgumentError) as error:
+        regard.merge(seen, seen)
+    assert message(error) == (
+        "merge needs two observations of the same queries over different keys, and what a rank of "
+        "regard.distributed gets is of all keys already: put the ranks' rows side by side."
+    )
+
+
+def test_its_picture_is_the_map_of_the_whole(group):
+    seen = distributed.observe(*arrays(), map=8)
+    assert str(seen.picture(head=1)).startswith("Picture of 5 x 5 ")
+    assert seen._repr_html_().startswith("<pre>One rank&#x27;s slice of an observation: 2 heads, ")
+
+
+def test_a_distance_that_another_rank_keeps():
+    profile = RankProfile(np.ones(2), np.arange(5, 9), np.ones((2, 4)), {0: np.zeros(2)}, [])
+    assert profile.at(0).tolist() == [0, 0]
+    assert profile.at(7).tolist() == [1, 1]
+    with pytest.raises(NotAskedError) as error:
+        profile.at(9)
+    assert message(error) == "the weight at distance 9 is another rank's to say."
+
+
+def test_it_prints_which_tokens_it_is_about(group):
+    seen = distributed.observe(*arrays(), layout="zigzag", causal=True)
+    first, cost, traffic = str(seen).splitlines()
+    assert first == (
+        "One rank's slice of an observation: 2 heads, 40 queries (0 to 39), 40 keys (0 to 39)."
+    )
+    assert cost.startswith("  cost: gathered over 1, ")
+    assert traffic.startswith("  traffic: 0 MB sent, ")
+
+
+def test_cut_gives_this_rank_its_tokens(group):
+    whole = np.arange(24).reshape(2, 4, 3)
+    np.testing.assert_array_equal(distributed.cut(whole, layout="zigzag"), whole)
+    np.testing.assert_array_equal(distributed.cut(whole, axis=0), whole)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("tokens", [0, 1, 5, 37, 64])
+def test_every_token_is_held_once(layout, ranks, tokens):
+    held = [distributed.positions(tokens, rank, ranks, layout=layout) for rank in range(ranks)]
+    assert sorted(np.concatenate(held)) == list(range(tokens))
+    sizes = [len(one) for one in held]
+    assert max(sizes) - min(sizes) <= 2
+
+
+def test_zigzag_balances_causal_work():
+    seen = [distributed.positions(4096, rank, 4, layout="zigzag").sum() for rank in range(4)]
+    assert max(seen) == min(seen)
+
+
+def test_a_rank_that_is_not_there():
+    with pytest.raises(ArgumentError) as error:
+        distributed.positions(10, rank=3, ranks=3)
+    assert message(error) == "rank needs a number from 0 to 2, there being 3 ranks, but it is 3."

@@ -1,0 +1,43 @@
+"""Backends: who can serve, and why another cannot."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from regard.engine import backends
+from regard.engine.backends import BACKENDS, Backend, usable_backends
+
+
+def test_numpy_serves_and_comes_first():
+    assert usable_backends()[0].name == "numpy"
+    assert [backend.name for backend in BACKENDS] == ["numpy", "torch", "triton"]
+
+
+def test_an_old_numpy_is_a_reason(monkeypatch):
+    monkeypatch.delattr(np, "vecdot")
+    monkeypatch.setattr(np, "__version__", "1.26.4")
+    assert BACKENDS[0].reasons_against() == [
+        "it needs numpy 2.0 or later, but numpy is 1.26.4: pip install -U numpy"
+    ]
+    assert "numpy" not in [backend.name for backend in usable_backends()]
+
+
+def test_what_is_not_installed_is_a_reason(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(backends, "NVIDIA", Path("/nowhere"))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert BACKENDS[1].reasons_against() == ["torch is not installed: pip install 'regard[models]'"]
+    assert BACKENDS[2].reasons_against() == [
+        "torch is not installed: pip install 'regard[models]'",
+        "triton is not installed: pip install triton",
+        "there is no NVIDIA GPU here",
+    ]
+
+
+def test_info_prints_every_reason():
+    from regard.cli.info_command import _say_backend
+
+    absent = Backend("triton", "on a GPU", lambda: ["no GPU was found", "triton is not installed"])
+    said = _say_backend({"about": absent.about, "against": absent.reasons_against()})
+    assert said == "cannot serve: no GPU was found; triton is not installed"

@@ -1,0 +1,137 @@
+"""torch tensors go in where arrays do: the same numbers, and the output a tensor of their kind."""
+
+import numpy as np
+import pytest
+
+import regard
+from regard.engine.tensors import as_array, on_device
+from regard.errors import ArgumentError, ShapeError
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from regard.engine.gpu import call as device_call  # noqa: E402
+from regard.engine.gpu.dispatch import NOTHING, observe_on_device  # noqa: E402
+from regard.engine.tiles.rows import Wanted  # noqa: E402
+
+EVERYTHING = Wanted(True, True, 3, 4, True, True)
+
+
+@pytest.fixture
+def tensors():
+    torch.manual_seed(0)
+    return [torch.randn(2, 4, 9, 8), torch.randn(2, 2, 9, 8), torch.randn(2, 2, 9, 8)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_output_is_a_tensor_of_the_same_kind(tensors, dtype):
+    tensors = [tensor.to(dtype) for tensor in tensors]
+    output = regard.attention(*tensors, causal=True)
+    seen = regard.observe(*tensors, causal=True)
+    assert output.dtype == seen.output.dtype == dtype
+    arrays = [as_array(tensor) for tensor in tensors]
+    expected = regard.observe(*arrays, causal=True)
+    np.testing.assert_array_equal(seen.received, expected.received)
+    as_one = torch.from_numpy(np.asarray(expected.output)).to(dtype)
+    assert torch.equal(seen.output, as_one)
+    assert torch.equal(output, as_one)
+
+
+def test_a_cpu_tensor_is_not_copied(tensors):
+    array = as_array(tensors[0])
+    array[0, 0, 0, 0] = 7
+    assert tensors[0][0, 0, 0, 0] == 7
+
+
+def test_a_parameter_may_require_a_gradient(tensors):
+    query = tensors[0].requires_grad_()
+    assert not regard.attention(query, *tensors[1:]).requires_grad
+
+
+def test_masks_lengths_and_logsumexp_may_be_tensors(tensors):
+    mask, lengths = torch.rand(9, 9) < 0.7, torch.tensor([9, 4])
+    seen = regard.observe(*tensors, mask=mask, lengths=lengths)
+    plain = regard.observe(*map(as_array, tensors), mask=mask.numpy(), lengths=[9, 4])
+    np.testing.assert_array_equal(seen.map, plain.map)
+    again = regard.observe_from_logsumexp(
+        *tensors[:2], torch.from_numpy(seen.logsumexp), mask=mask, lengths=lengths
+    )
+    np.testing.assert_allclose(again.received, seen.received, rtol=1e-5)
+
+
+def test_tensors_of_two_devices_are_refused(tensors):
+    elsewhere = tensors[1].to("meta")
+    with pytest.raises(ArgumentError) as error:
+        on_device(query=tensors[0], key=elsewhere, value=tensors[2])
+    assert str(error.value) == (
+        "query, key, value need to lie on one device, but here are query on cpu, key on meta, "
+        "value on cpu: move them with .to(device)."
+    )
+
+
+def test_an_observation_from_a_device_is_like_any_other(tensors, tmp_path):
+    seen = observe_on_device(*tensors, EVERYTHING, NOTHING | {"causal": True})
+    expected = regard.observe(*tensors, causal=True, top=3, map=4)
+    rough = {"rtol": 1e-5, "atol": 1e-6}
+    place = slice(2, 5), slice(1, 4)
+    np.testing.assert_allclose(seen.tile(*place), expected.tile(*place), **rough)
+    np.testing.assert_allclose(seen.row(8, head=(1, 3)), expected.row(8, head=(1, 3)), **rough)
+    np.testing.assert_allclose(seen.received_mean, expected.received_mean, **rough)
+    np.testing.assert_allclose(seen.profile.weight, expected.profile.weight, **rough)
+    seen.save(tmp_path / "x.regard", query_and_key=True)
+    back = regard.load(tmp_path / "x.regard")
+    np.testing.assert_array_equal(back.map, seen.map)
+    np.testing.assert_allclose(back.row(8, head=(1, 3)), expected.row(8, head=(1, 3)), **rough)
+    both = regard.merge(seen, seen)
+    np.testing.assert_allclose(both.entropy, expected.entropy + np.log(2), rtol=1e-4)
+    assert "Observation of 8 heads" in str(seen)
+
+
+def test_a_tile_takes_only_its_rectangle_from_the_device(tensors, monkeypatch):
+    seen = observe_on_device(*tensors, EVERYTHING, NOTHING)
+    moved = []
+    whole = as_array
+
+    def watched(thing):
+        moved.append(tuple(thing.shape))
+        return whole(thing)
+
+    monkeypatch.setattr(device_call, "as_array", watched)
+    seen.tile(slice(0, 2), slice(3, 6), head=(0, 1))
+    assert moved == [(1, 2, 8), (1, 3, 8)]
+
+
+def test_nan_is_told_when_a_fact_is_first_read(tensors):
+    tensors[0][1, 2, 3, 4] = torch.nan
+    seen = observe_on_device(*tensors, EVERYTHING, NOTHING)
+    for _ in range(2):
+        with pytest.raises(ArgumentError) as error:
+            _ = seen.entropy
+        assert str(error.value) == (
+            "query has nan at [1, 2, 3, 4]: attention needs finite numbers. "
+            "If it stands for padding, use lengths or mask instead."
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"mask": torch.ones(3, 5, dtype=torch.bool)}, ShapeError,
+         "mask needs a shape that broadcasts to (2, 4, 9, 9), but its shape is (3, 5)."),
+        ({"mask": torch.ones(9, 9, dtype=torch.int32)}, ArgumentError,
+         "mask needs bool values (True = may look) or float values (added to the scores), but its "
+         "dtype is torch.int32: write mask.bool()."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_as_on_the_cpu(tensors, change, kind, message):
+    with pytest.raises(kind) as error:
+        observe_on_device(*tensors, EVERYTHING, NOTHING | change)
+    assert str(error.value) == message
+
+
+def test_other_dtypes_are_refused(tensors):
+    with pytest.raises(ArgumentError) as error:
+        observe_on_device(tensors[0], tensors[1].half(), tensors[2], EVERYTHING, NOTHING)
+    assert str(error.value) == (
+        "key needs float16, bfloat16, float32 or float64 values, the same for query, key and "
+        "value, but its dtype is torch.float16: write key.float()."
+    )

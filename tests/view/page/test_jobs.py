@@ -1,0 +1,147 @@
+"""Work is bounded, and ends when nobody waits for it."""
+
+import asyncio
+from threading import Event, active_count
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from starlette.requests import ClientDisconnect
+
+from regard.view.page.guard import RefusedError
+from regard.view.page.jobs import LeftError, Stop, Work
+
+
+class Client:
+    """Stands for a request: here until it leaves."""
+
+    def __init__(self) -> None:
+        self.left = False
+
+    async def is_disconnected(self) -> bool:
+        return self.left
+
+
+def run(steps: Any) -> Any:
+    return asyncio.run(steps)
+
+
+def test_what_is_worked_out_comes_back():
+    work = Work()
+    assert run(work.run(Client(), lambda stop: 42)) == 42
+    assert work.under_way == 0
+
+
+def test_work_ends_when_its_client_leaves():
+    work, client, begun, ended = Work(), Client(), Event(), Event()
+
+    def endless(stop: Stop) -> None:
+        begun.set()
+        try:
+            while True:
+                stop.check()
+                sleep(0.001)
+        finally:
+            ended.set()
+
+    async def leaving() -> None:
+        task = asyncio.ensure_future(work.run(client, endless))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        client.left = True
+        with pytest.raises(ClientDisconnect):
+            await task
+
+    run(leaving())
+    assert ended.is_set()
+    assert work.under_way == 0
+
+
+def test_work_that_has_not_begun_never_does():
+    work, gate, done = Work(workers=1), Event(), []
+
+    async def both() -> None:
+        first = asyncio.ensure_future(work.run(Client(), lambda stop: gate.wait(10)))
+        client = Client()
+        second = asyncio.ensure_future(work.run(client, lambda stop: done.append(1)))
+        await asyncio.sleep(0.01)
+        client.left = True
+        await asyncio.sleep(0.2)
+        gate.set()
+        await first
+        with pytest.raises(ClientDisconnect):
+            await second
+
+    run(both())
+    assert done == []
+
+
+def test_the_number_of_workers_is_bounded():
+    work, most, now = Work(workers=2), [], []
+
+    def busy(stop: Stop) -> None:
+        now.append(1)
+        most.append(len(now))
+        sleep(0.005)
+        now.pop()
+
+    async def many() -> None:
+        await asyncio.gather(*(work.run(Client(), busy) for _ in range(30)))
+
+    before = active_count()
+    run(many())
+    assert max(most) <= 2
+    assert active_count() - before <= 2
+
+
+def test_the_queue_is_bounded():
+    work, gate = Work(workers=1, most_waiting=2), Event()
+
+    async def crowd() -> None:
+        waiting = [asyncio.ensure_future(work.run(Client(), lambda stop: gate.wait(10)))
+                   for _ in range(2)]  # fmt: skip
+        await asyncio.sleep(0)
+        with pytest.raises(RefusedError) as refused:
+            await work.run(Client(), lambda stop: None)
+        gate.set()
+        await asyncio.gather(*waiting)
+        assert (refused.value.status, refused.value.sentence) == (
+            503, "The page is busy with many requests: try again in a moment.",
+        )  # fmt: skip
+
+    run(crowd())
+
+
+def test_ending_stops_what_is_under_way():
+    work, begun = Work(), Event()
+
+    def endless(stop: Stop) -> None:
+        begun.set()
+        until = monotonic() + 10
+        while monotonic() < until:
+            stop.check()
+            sleep(0.001)
+        raise AssertionError("it was never stopped")
+
+    async def ending() -> None:
+        task = asyncio.ensure_future(work.run(Client(), endless))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        waiting = [asyncio.ensure_future(work.run(Client(), endless)) for _ in range(4)]
+        await asyncio.sleep(0)
+        work.end()
+        for each in (task, *waiting):
+            with pytest.raises(ClientDisconnect):
+                await each
+        with pytest.raises(RefusedError, match="The explorer is being stopped"):
+            await work.run(Client(), lambda stop: None)
+
+    run(ending())
+
+
+def test_a_stop_says_so():
+    stop = Stop()
+    stop.check()
+    stop.set()
+    with pytest.raises(LeftError):
+        stop.check()

@@ -1,0 +1,112 @@
+"""The course: every number in it is computed, and its answers are the computed ones."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.errors import ArgumentError
+from regard.textbook.steps import softmax
+from regard.view.page.lessons.course import PAGES as KNOWN
+from regard.view.page.lessons.course import facts_of
+
+STATIC = Path(regard.__file__).parent / "view" / "web"
+COURSE = (STATIC / "course.js").read_text(encoding="utf-8")
+PAGES = re.findall(r'^    name: "(\w+)",$', COURSE, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def facts():
+    kept = {}
+
+    def read(sentence):
+        if sentence not in kept:
+            kept[sentence] = regard.read(sentence)
+        return kept[sentence]
+
+    return {page: facts_of(page, read, read) for page in KNOWN}
+
+
+def text_of(page: str) -> str:
+    """One page of the course, as it is written."""
+    start = COURSE.index(f'name: "{page}"')
+    end = COURSE.find("\n  {\n", start)
+    return COURSE[start : end if end > 0 else len(COURSE)]
+
+
+def test_the_course_has_the_pages_that_the_server_knows():
+    assert list(KNOWN) == PAGES
+    assert 8 <= len(PAGES) <= 10
+
+
+def test_an_unknown_page_is_said():
+    with pytest.raises(ArgumentError) as error:
+        facts_of("nowhere", regard.read, regard.read)
+    assert str(error.value) == (
+        "page needs to be one of look, scores, shares, sum, division, order, batch, habit, tell, "
+        "but it is 'nowhere'."
+    )
+
+
+def test_no_number_is_written_in_the_course():
+    strings = re.findall(r'"((?:[^"\\]|\\.)*)"', COURSE.split("export const")[1])
+    written = [re.sub(r"\{[^}]*\}", "", text) for text in strings]
+    assert len(written) > 60
+    assert [text for text in written if re.search(r"\d", text)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_placeholder_is_filled(facts, page):
+    names = re.findall(r"\{([\w.]+)(?:\|[%\d])?\}", text_of(page))
+    for name in names:
+        found = facts[page]
+        for key in name.split("."):
+            found = found[int(key)] if isinstance(found, list | tuple) else found[key]
+        assert found is not None
+    conditions = re.findall(r'(?:when|unless): "(\w+)"', text_of(page))
+    assert all(isinstance(facts[page][name], bool) for name in conditions)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_there_are_choices_and_one_is_right(facts, page):
+    own = re.search(r"choices: \[(.*?)\n?\s*\],\n", text_of(page), flags=re.DOTALL)
+    choices = re.findall(r'"([^"]+)"', own[1]) if own else facts[page]["choices"]
+    assert len(choices) == len(set(choices)) >= 2
+    assert 0 <= facts[page]["right"] < len(choices)
+
+
+def test_the_documents_are_put_right(facts):
+    """The mistakes that the three documents make, by their own inputs."""
+    shares = facts["shares"]
+    np.testing.assert_allclose(shares["true"], softmax(np.array([shares["scaled"]]))[0], atol=1e-12)
+    assert shares["document"][0] == 0 < shares["smart"]
+    added = facts["sum"]
+    assert added["followed"] == pytest.approx(np.dot(added["weights"], added["values"]))
+    assert added["choices"][added["right"]] == f"{added['followed']:.2f}" != f"{added['printed']}"
+    order = facts["order"]
+    assert order["sum_before"] == pytest.approx(1)
+    assert order["sum_after"] == pytest.approx(1 / facts["division"]["root"])
+    assert order["choices"][order["right"]] == "softmax(Q K^T / √d_k)"
+    assert facts["division"]["largest"] > facts["division"]["before"]
+    batch = facts["batch"]
+    assert (batch["meant"], batch["written"]) == ("(2, 6, 6)", "(2, 6, 2, 6)")
+    assert sum(batch["stray"]) == pytest.approx(1)
+
+
+def test_the_model_is_shown_as_it_is(facts):
+    look, tell = facts["look"], facts["tell"]
+    reading = regard.read(look["sentence"])
+    row = reading.weights("encoder", layer=look["layer"], head=look["head"])[look["place"]]
+    # Rounded to six decimals on their way to the page.
+    np.testing.assert_allclose(look["weights"][look["place"]], row, atol=1e-6)
+    assert look["choices"][look["right"]] == reading.words[int(row.argmax())]
+    assert tell["moved"] is (tell["best"] != tell["noun"])
+    measured = reading.model.roles.measured["pronouns"]
+    assert tell["pairs"] == measured["pairs"]
+    assert tell["leans"] == reading.model.roles.encoder[tell["layer"], tell["head"]].pronouns
+    assert tell["caution"].startswith("Attention is evidence, not explanation")
+    habit = facts["habit"]
+    role = reading.model.roles.encoder[habit["layer"], habit["head"]]
+    assert habit["usual"] == max(role.usual.values())

@@ -1,0 +1,226 @@
+"""What the page is sent is what the library computes."""
+
+import json
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+from starlette.testclient import TestClient
+
+from regard.textbook.examples import EXAMPLES, run_example
+from regard.textbook.steps import attend, self_attention
+from regard.transformer.model import Transformer
+from regard.transformer.reader import read
+from regard.view.page.jobs import Context
+from regard.view.page.readings import Readings, Unplaced, glance, without_position
+from regard.view.page.routes.read_routes import small
+from regard.view.page.server import app
+from regard.view.page.steps_data import data_of_steps
+
+SENTENCE = "A dog ate the food because it was hungry"
+MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    context = Context(readings=Readings(MODEL))
+    with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as found:
+        found.headers["host"] = "127.0.0.1:80"
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return read(SENTENCE, model=MODEL)
+
+
+def array(answer) -> np.ndarray:
+    assert answer.status_code == 200, answer.text
+    shape = [int(size) for size in answer.headers["x-regard-shape"].split(",")]
+    return np.frombuffer(answer.content, "<f4").reshape(shape)
+
+
+def unpacked(content: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    (long,) = struct.unpack_from("<I", content)
+    header = json.loads(content[4 : 4 + long])
+    assert (4 + long) % 8 == 0
+    values = np.frombuffer(content, "<f8", offset=4 + long)
+    places = header["matrices"].items()
+    return header, {x: values[at : at + r * c].reshape(r, c) for x, (r, c, at) in places}
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
+def test_weights_of_every_way(client, reading, part):
+    ask = {"sentence": SENTENCE, "part": part, "layer": 1, "head": 0}
+    every = {
+        "head": reading.weights(part, layer=1, head=0, by="tokens"),
+        "layer": reading.average(part, 1).tokens_qk,
+        "all": reading.average(part).tokens_qk,
+    }
+    if part != "cross":
+        every["rollout"] = reading.rollout(part).tokens_qk
+    for show, true in every.items():
+        sent = array(client.post("/api/weights", json={**ask, "show": show}))
+        npt.assert_array_equal(sent, true.astype(np.float32))
+
+
+def test_a_reading_as_the_page_takes_it(client, reading):
+    sent = client.post("/api/read", json={"sentence": SENTENCE}).json()
+    assert sent["translation"] == reading.translation
+    assert [part["name"] for part in sent["parts"]] == ["encoder", "decoder", "cross"]
+    cross = sent["parts"][2]
+    assert cross["query"]["tokens"] == list(reading.target.tokens)
+    assert cross["key"]["words"] == list(reading.source.words)
+    assert cross["ways"] == ["head", "layer", "all"]
+    assert len(sent["alignment"]["sources"]) == len(reading.translation_words)
+    told = sent["telling"]
+    weights_qk = reading.weights(layer=told["layer"], head=told["head"])
+    npt.assert_allclose(weights_qk[told["query"], told["key"]], told["weight"], rtol=0)
+
+
+def test_the_quick_reading_has_the_same_english_side(client, reading):
+    quick = client.post("/api/read", json={"sentence": SENTENCE, "quick": True}).json()
+    assert (quick["translation"], quick["alignment"]) == ("", None)
+    assert [part["name"] for part in quick["parts"]] == ["encoder"]
+    ask = {"sentence": SENTENCE, "part": "encoder", "layer": 0, "head": 1}
+    npt.assert_array_equal(
+        array(client.post("/api/weights", json={**ask, "quick": True})),
+        array(client.post("/api/weights", json=ask)),
+    )
+    npt.assert_array_equal(
+        glance(MODEL, SENTENCE).weights(by="tokens"), reading.weights(by="tokens")
+    )
+
+
+def test_thumbnails_hold_each_heads_largest_weights(client, reading):
+    sent = array(client.post("/api/thumbnails", json={"sentence": SENTENCE, "part": "encoder"}))
+    npt.assert_array_equal(sent, reading.weights("encoder", by="tokens").astype(np.float32))
+    weights = np.random.default_rng(0).random((1, 1, 50, 7))
+    shrunk = small(weights, 24)
+    assert shrunk.shape == (1, 1, 24, 7)
+    npt.assert_array_equal(shrunk.max(axis=2), weights.max(axis=2))
+
+
+@pytest.mark.parametrize(("fields", "said"), [
+    ({"part": "encoder", "layer": 2, "head": 0},
+     "layer needs a number from 0 to 1 (layers count from 0), but it is 2."),
+    ({"part": "encoder", "layer": 0, "head": "x"},
+     "head needs a whole number from 0, but it is 'x'."),
+    ({"part": "encoder", "show": "layer"}, "layer needs a whole number from 0, but it is None."),
+    ({"part": "nowhere", "layer": 0, "head": 0},
+     "part needs to be 'encoder', 'decoder' or 'cross', but it is 'nowhere'."),
+    ({"part": "cross", "show": "rollout"},
+     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
+     "'cross': use average or alignment."),
+    ({"sentence": 5}, "a sentence needs to be text: send it as 'sentence'."),
+    ({"sentence": "  "},
+     "a sentence needs at least one word, but this one is blank: "
+     'try "A dog ate the food because it was hungry".'),
+])  # fmt: skip
+def test_every_mistake_is_a_sentence(client, fields, said):
+    answer = client.post("/api/weights", json={"sentence": SENTENCE, **fields})
+    assert (answer.status_code, answer.json()) == (400, {"error": said})
+
+
+def test_a_sentence_that_is_too_long(client):
+    answer = client.post("/api/read", json={"sentence": "dog " * 5000})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("a sentence needs at most 256 tokens, END included,")
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
+def test_steps_start_from_the_models_own_numbers(client, reading, part):
+    answer = client.post(
+        "/api/steps", json={"sentence": SENTENCE, "part": part, "layer": 1, "head": 1}
+    )
+    header, given = unpacked(answer.content)
+    x, memory = given["x"], given.get("memory", given["x"])
+    steps = attend(x @ given["w_query"], memory @ given["w_key"], memory @ given["w_value"],
+                   causal=header["causal"])  # fmt: skip
+    # The reading computes in float32: scores of a few units are sure to about 1e-6.
+    true = reading.weights(part, layer=1, head=1, by="tokens")
+    npt.assert_allclose(steps.weights, true, atol=2e-5)
+    assert header["queries"] == list(reading.sides(part)[0].tokens)
+    assert header["keys"] == list(reading.sides(part)[1].tokens)
+
+
+def test_without_position_equal_words_are_equal_vectors():
+    found = without_position(read("the dog ate the dog", model=MODEL))
+    x_te = found.looked("encoder", 0).x_bqe[0]
+    npt.assert_array_equal(x_te[0], x_te[3])
+    assert isinstance(found.model, Unplaced)
+    placed = read("the dog ate the dog", model=MODEL).looked("encoder", 0).x_bqe[0]
+    assert np.abs(placed[0] - placed[3]).max() > 0.1
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_start_from_the_documents_numbers(client, name):
+    header, given = unpacked(client.post("/api/steps", json={"example": name}).content)
+    example = run_example(name)
+    npt.assert_array_equal(given["x"], example.steps.x)
+    npt.assert_array_equal(given["w_query"], example.steps.w_query)
+    assert header["example"]["sentence"] == example.sentence
+    assert len(header["example"]["claims"]) == len(example.claims)
+
+
+def test_all_examples_are_told(client):
+    assert [one["name"] for one in client.post("/api/examples").json()] == list(EXAMPLES)
+
+
+def test_an_example_that_is_none(client):
+    answer = client.post("/api/steps", json={"example": "../../etc/passwd"})
+    assert answer.json() == {
+        "error": "example needs one of robots, good, cat or all, but it is '../../etc/passwd'."
+    }
+
+
+def test_any_steps_can_be_shown():
+    random = np.random.default_rng(0)
+    x, *matrices = (random.normal(size=(4, 4)) for _ in range(4))
+    steps = self_attention(x, *matrices, words=["a", "b", "c", "d"], heads=2, causal=True)
+    header, given = unpacked(data_of_steps(steps, head=1).to_bytes())
+    assert header["causal"]
+    again = attend(*(given["x"] @ given[f"w_{name}"] for name in ("query", "key", "value")),
+                   causal=True)  # fmt: skip
+    # Products of four terms of order 1, summed in another order at most.
+    npt.assert_allclose(again.weights, steps.weights[1], rtol=1e-13)
+
+
+def test_a_mask_of_any_kind_travels():
+    random = np.random.default_rng(0)
+    query, key, value = random.normal(size=(3, 3, 2))
+    bias = random.normal(size=(3, 3))
+    bias[1, 2] = -np.inf
+    steps = attend(query, key, value, mask=bias)
+    header, given = unpacked(data_of_steps(steps).to_bytes())
+    assert (header["causal"], header["queries"]) == (False, ["0", "1", "2"])
+    npt.assert_allclose(given["mask"] + steps.scaled, steps.masked, rtol=1e-14)
+    npt.assert_array_equal(given["query"], query)
+
+
+def test_the_least_used_readings_are_forgotten(monkeypatch):
+    monkeypatch.setattr("regard.view.page.readings.MOST_NUMBERS", 250)
+    readings = Readings(MODEL)
+    for sentence in ("A dog", "the food", "it was"):
+        readings.of(sentence, lambda: None, quick=True)
+    assert list(readings._kept)[-1] == ("it was", True)
+    assert len(readings._kept) < 3
+    assert readings.of("it was", lambda: None, quick=True) is readings._kept["it was", True]
+
+
+def test_a_reading_can_be_interrupted():
+    class GoneError(Exception):
+        pass
+
+    steps = []
+
+    def ask() -> None:
+        steps.append(1)
+        if len(steps) == 4:
+            raise GoneError
+
+    with pytest.raises(GoneError):
+        Readings(MODEL).of(SENTENCE, ask)
+    assert len(steps) == 4

@@ -1,0 +1,55 @@
+"""What the page is made of: its own files, plain, small, and nothing from anywhere else."""
+
+import gzip
+import re
+
+import pytest
+
+from regard.view.page.server import static_files
+from regard.view.page.single_file import names_of
+
+FILES = {name: content.decode() for name, (content, _) in static_files().items()}
+MODULES = {name: text for name, text in FILES.items() if name.endswith(".js")}
+LARGEST_PAGE = 150_000
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_text_is_never_read_as_markup_or_code(name):
+    never = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc"
+    assert re.findall(never, MODULES[name]) == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_comes_from_outside(name):
+    found = re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"')]*", FILES[name])
+    assert [x for x in found if not x.startswith(("//", "http://www.w3.org/2000/svg"))] == []
+    assert "@import" not in FILES[name]
+
+
+def test_the_page_has_no_script_or_style_of_its_own():
+    page = FILES["index.html"]
+    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", page) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_can_be_joined(name):
+    """An import is one line of names, an export stands before its declaration."""
+    text = MODULES[name]
+    for line in re.findall(r"^import.*|^export.*|^.*\bimport\(.*", text, re.MULTILINE):
+        assert re.match(r'import \{ [\w, ]+ \} from "\./[\w.-]+\.js";$'
+                        r"|export (async function|function|const|class) ", line), line  # fmt: skip
+
+
+def test_names_are_unique_over_all_modules():
+    names = [x for text in MODULES.values() for x in names_of(text)]
+    assert sorted(x for x in set(names) if names.count(x) > 1) == []
+
+
+def test_every_import_exists():
+    for text in MODULES.values():
+        for names, module in re.findall(r'^import \{ ([^}]+) \} from "\./([^"]+)";', text, re.M):
+            assert set(names.split(", ")) <= set(names_of(MODULES[module])), (names, module)
+
+
+def test_the_page_is_small_as_it_travels():
+    assert sum(len(gzip.compress(text.encode())) for text in FILES.values()) < LARGEST_PAGE

@@ -1,0 +1,137 @@
+"""Every family, padded and not: the output is eager's, and so is every fact."""
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.model_families import FAMILIES, batch, eager, facts_of, real
+
+import regard
+
+PADDED = ("not", "left", "right")
+# Weights are softmax of float32 scores of a few units; two layers of products of random numbers
+# around 0.3 * 4 make an output of up to 30, whose float32 step is 2e-6. Another order of summing
+# moves each by a few steps: 2e-5 of the largest number covers ten of them.
+STEPS = 2e-5
+NAMES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions",
+         "cross": "cross_attentions"}  # fmt: skip
+
+
+def whole_call(family, model, padded):
+    """The arguments of one forward: decoders get positions that do not count padding."""
+    inputs = batch(padded)
+    if family.kind == "both":
+        inputs["decoder_input_ids"] = batch("not", tokens=5)["input_ids"]
+    if family.kind == "decoder":
+        inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    return inputs
+
+
+def hidden(output):
+    return output.logits if hasattr(output, "logits") else output.last_hidden_state
+
+
+def close(found, expected, allowed):
+    scale = max(1.0, float(np.abs(expected).max(initial=0)))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=allowed * scale)
+
+
+@pytest.mark.parametrize("padded", PADDED)
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_one_forward(family, padded):
+    model = family.made()
+    inputs = whole_call(family, model, padded)
+    expected = eager(model, lambda: model(**inputs, output_attentions=True))
+    before = model.config._attn_implementation
+    with torch.no_grad(), regard.watch(model, top=4, keep="all") as seen:
+        found = model(**inputs)
+    assert model.config._attn_implementation == before
+
+    asked = inputs["attention_mask"] if family.kind != "both" else torch.ones(3, 5)
+    for sentence in range(3):
+        rows = real(asked, sentence)
+        close(
+            hidden(found)[sentence, rows].numpy(), hidden(expected)[sentence, rows].numpy(), STEPS
+        )
+    check_layers(family, seen, expected, inputs)
+
+
+def check_layers(family, seen, expected, inputs):
+    parts = {"encoder": ("encoder",), "decoder": ("decoder",),
+              "both": ("encoder", "decoder", "cross")}[family.kind]  # fmt: skip
+    assert [tuple(place) for place in seen.names] == [(s, i) for s in parts for i in range(2)]
+    for place in seen.names:
+        name = NAMES[place.part] if family.kind == "both" else "attentions"
+        weights_bhqk = getattr(expected, name)[place.layer].double().numpy()
+        for sentence in range(3):
+            source, target = real(inputs["attention_mask"], sentence), np.arange(5)
+            rows = source if family.kind != "both" or place.part == "encoder" else target
+            columns = target if family.kind == "both" and place.part == "decoder" else source
+            weights_hqk = weights_bhqk[sentence][:, rows][:, :, columns]
+            check_facts(seen.sentence(sentence)[place], weights_hqk)
+
+
+def check_facts(layer, weights_hqk, allowed=STEPS):
+    expected = facts_of(weights_hqk)
+    close(layer.top(4).weights, expected.pop("top"), allowed)
+    for name, fact in expected.items():
+        close(getattr(layer, name), fact, allowed)
+    if layer.parts:
+        close(layer.tile(slice(None), slice(None)), weights_hqk, allowed)
+
+
+@pytest.mark.parametrize("padded", ["not", "left"])
+@pytest.mark.parametrize("family", [x for x in FAMILIES if x.kind != "encoder"], ids=str)
+def test_generate_is_stitched(family, padded):
+    model, new = family.made(), 7
+    inputs = batch(padded, tokens=8)
+    options = {"max_new_tokens": new, "min_new_tokens": new, "do_sample": False}
+    expected = eager(model, lambda: model.generate(
+        **inputs, **options, output_attentions=True, return_dict_in_generate=True))  # fmt: skip
+    with torch.no_grad(), regard.watch(model, top=4, keep="all") as seen:
+        found = model.generate(**inputs, **options)
+    assert found.tolist() == expected.sequences.tolist()
+
+    for place in seen.names:
+        name = NAMES[place.part] if family.kind == "both" else "attentions"
+        for sentence in range(3):
+            source = real(inputs["attention_mask"], sentence)
+            weights_hqk = stitched(getattr(expected, name), place, sentence, source, family.kind)
+            check_facts(seen.sentence(sentence)[place], weights_hqk)
+
+
+def stitched(given, place, sentence, source, kind):
+    """All rows of all steps over the keys of the last, padding left out."""
+    if place.part == "encoder":
+        return given[place.layer][sentence].double().numpy()[:, source][:, :, source]
+    steps = [step[place.layer][sentence].double().numpy() for step in given]
+    if place.part == "cross":
+        return np.concatenate(steps, axis=1)[:, :, source]
+    prompt = 1 if kind == "both" else 8
+    rows = []
+    for number, step_hqk in enumerate(steps):
+        # A window's cache lets the oldest keys go: the last key is always the newest token.
+        last = prompt + number
+        full_hqk = np.zeros((*step_hqk.shape[:2], prompt + len(steps) - 1))
+        full_hqk[..., last - step_hqk.shape[2] : last] = step_hqk
+        rows.append(full_hqk if number or kind == "both" else full_hqk[:, source])
+    start = 0 if kind == "both" else int(source[0])
+    return np.concatenate(rows, axis=1)[..., start:]
+
+
+@pytest.mark.parametrize(
+    "family", [x for x in FAMILIES if x.name in ("bert", "gpt2", "bart", "t5")], ids=str
+)
+def test_float64_to_the_last_digits(family):
+    """Where a model takes its softmax in float64 too, nothing is lost at all."""
+    model = family.made(torch.float64)
+    inputs = whole_call(family, model, "right")
+    expected = eager(model, lambda: model(**inputs, output_attentions=True))
+    with torch.no_grad(), regard.watch(model, top=4) as seen:
+        model(**inputs)
+    place = seen.names[-1]
+    name = NAMES[place.part] if family.kind == "both" else "attentions"
+    weights_hqk = getattr(expected, name)[place.layer][1].numpy()
+    columns = real(inputs["attention_mask"], 1)
+    rows = columns if family.kind != "both" else np.arange(5)
+    # Two layers, each a few hundred sums of float64, whose step is 2e-16.
+    check_facts(seen.sentence(1)[place], weights_hqk[:, rows][:, :, columns], 1e-12)

@@ -1,0 +1,303 @@
+"""Asking, reporting, saving: what was seen under its names."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.model_families import FAMILIES, batch
+
+import regard
+from regard.engine.tiles.plan import blocks
+from regard.errors import ArgumentError, FileError, NotAskedError
+from regard.heads.names import Resting, name_of
+from regard.text.words import side_of_ids, word_starts
+from regard.watcher.head_report import MEASURES
+from regard.watcher.record import GrowingMap
+
+FAMILY = {family.name: family for family in FAMILIES}
+
+
+class Letters:
+    """A tokenizer of two-letter tokens; every third goes on inside a word."""
+
+    all_special_ids = (0, 1, 2)
+
+    def convert_ids_to_tokens(self, number):
+        if number in self.all_special_ids:
+            return ("<pad>", "<s>", "</s>")[number]
+        text = chr(97 + number % 26) + chr(97 + number // 26)
+        return f"##{text}" if number % 3 == 0 else text
+
+    def convert_tokens_to_string(self, tokens):
+        return " ".join(tokens).replace(" ##", "")
+
+
+@pytest.fixture(scope="module")
+def decoder():
+    model = FAMILY["llama"].made()
+    with torch.no_grad(), regard.watch(model, tokenizer=Letters(), keep=[1]) as seen:
+        model(batch("not")["input_ids"][:1])
+    return seen
+
+
+@pytest.fixture(scope="module")
+def translator():
+    model = FAMILY["bart"].made()
+    options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
+    with torch.no_grad(), regard.watch(model, tokenizer=Letters()) as seen:
+        model.generate(**batch("left"), **options)
+    return seen
+
+
+def test_a_plain_number_is_the_only_part(decoder):
+    assert decoder[1].name == decoder["decoder", 1].name == "decoder layer 1"
+    assert decoder[1, 3].name == decoder["decoder", 1, 3].name == "decoder layer 1 head 3"
+    np.testing.assert_array_equal(decoder[1, 3].entropy, decoder[1].entropy[3])
+    np.testing.assert_array_equal(decoder[1, 3].top(2).keys, decoder[1].top(2).keys[3])
+    tile = decoder[1, 3].tile(slice(0, 4), slice(0, 4))
+    np.testing.assert_allclose(tile, decoder[1].map[3, :4, :4], atol=1e-6)
+
+
+def test_three_parts_are_told_apart(translator):
+    one = translator.sentence(1)
+    assert one.parts == ("encoder", "decoder", "cross")
+    assert one["encoder", 1].map.shape == (4, 9, 9)
+    assert one["decoder", 1].map.shape == (4, 4, 4)
+    assert one["cross", 1].map.shape == (4, 4, 9)
+    rows, columns = one.sides("cross")
+    assert columns.tokens == one.tokens
+    assert rows.tokens[0] == "</s>"
+    assert len(rows.tokens) == 4
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda one, many: many[1],
+         "this model has encoder, decoder, cross, so say which: seen['encoder', 1]."),
+        (lambda one, many: many["encoder", 1],
+         "there are 3 sentences: choose one first, as in seen.sentence(0)[4].entropy."),
+        (lambda one, many: many.sentence(7),
+         "there are 3 sentences, counted from 0, so none is 7."),
+        (lambda one, many: one[5], "decoder layer 5 was not watched: decoder has layers 0, 1."),
+        (lambda one, many: one[1, 9],
+         "decoder layer 1 has 4 heads, counted from 0, so there is no head 9."),
+        (lambda one, many: one["encoder", 0],
+         "seen needs [layer], [layer, head] or a part before them (decoder), but it got "
+         "('encoder', 0)."),
+        (lambda one, many: one[1].head(0).head(0), "decoder layer 1 head 0 is one head already."),
+        (lambda one, many: one.run(3), "1 texts were seen, counted from 0, so none is 3."),
+        (lambda one, many: one.sides("cross"),
+         "part needs to be one of decoder, but it is 'cross'."),
+        (lambda one, many: one.report().sorted("size"),
+         "by needs to be one of entropy, first, itself, previous, next, duplicate, induction, "
+         "layer, head or label, but it is 'size'."),
+    ],
+)  # fmt: skip
+def test_errors_say_what_there_is(decoder, translator, ask, words):
+    with pytest.raises(ArgumentError) as error:
+        ask(decoder, translator)
+    assert str(error.value) == words
+
+
+def test_nothing_seen_yet():
+    with regard.watch(FAMILY["llama"].made()) as seen:
+        assert str(seen) == "Seen: nothing yet. Call the model inside the block."
+        with pytest.raises(NotAskedError) as error:
+            seen.find("it", "dog")
+    assert str(error.value) == "nothing was seen yet: call the model inside the block."
+
+
+def columns_of(seen, word):
+    return np.flatnonzero(np.equal(seen.sides()[1].word_of_token, word))
+
+
+def test_find_adds_over_the_tokens_of_a_word(decoder):
+    words = decoder.words
+    assert len(words) < len(decoder.tokens)
+    row, column = len(words) - 1, 1
+    links = decoder.find(row, column)
+    assert [link.weight for link in links] == sorted((x.weight for x in links), reverse=True)
+    best = links[0]
+    weights = decoder[best.layer, best.head].by_words()
+    assert best.weight == pytest.approx(weights[row, column], rel=1e-5)
+    assert str(best).startswith(f"{words[row]} looks at {words[column]}: ")
+    tokens, columns = columns_of(decoder, row), columns_of(decoder, column)
+    others = np.setdiff1d(np.arange(columns[0], 11), tokens)  # who can see it, without the word
+    usual = decoder[best.layer, best.head].map[others][:, columns].sum(axis=-1).mean()
+    assert best.usual == pytest.approx(float(usual), rel=1e-4)
+    assert best.telling == best.weight - best.usual
+    assert {(x.layer, x.head) for x in links} == {(i, j) for i in range(2) for j in range(4)}
+
+
+def test_find_from_the_best_keys_or_not_at_all():
+    model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
+    with torch.no_grad():
+        with regard.watch(model, tokenizer=Letters(), map=4, top=11) as every:
+            model(ids)
+        with regard.watch(model, tokenizer=Letters(), map=4, top=1) as few:
+            model(ids)
+        with regard.watch(model, tokenizer=Letters()) as whole:
+            model(ids)
+    found = {(x.layer, x.head): x.weight for x in every.find(4, 1)}
+    for link in whole.find(4, 1):
+        assert found[link.layer, link.head] == pytest.approx(link.weight, rel=1e-4)
+    with pytest.raises(NotAskedError) as error:
+        few.find(4, 1)
+    assert str(error.value) == (
+        "decoder layer 0: the weight is not among the 1 best keys of every head, and the map's "
+        "blocks hold more than one token. Watch with map=11 (every weight), or with keep='all'."
+    )
+
+
+def test_generated_tokens_have_names(translator):
+    model = FAMILY["gpt2"].made()
+    prompt = batch("not", 1, 6)
+    options = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False}
+    with torch.no_grad(), regard.watch(model, tokenizer=Letters()) as seen:
+        written = model.generate(**prompt, **options)
+    expected = side_of_ids(Letters(), written[0, :-1].tolist(), 8)  # the last was never read
+    assert seen.tokens == expected.tokens
+    assert seen[0].queries_side.tokens == expected.tokens
+
+
+def test_a_file_holds_it_all(decoder, translator, tmp_path):
+    for name, seen in (("one", decoder), ("three", translator)):
+        path = tmp_path / f"{name}.regard"
+        seen.save(path)
+        again = regard.load(path)
+        assert isinstance(again, regard.Seen)
+        assert again.names == seen.names
+        for sentence in range(seen.sentences):
+            one, two = seen.sentence(sentence), again.sentence(sentence)
+            assert one.sides() == two.sides() or one.tokens == two.tokens
+            assert one.report() == two.report()
+            for place in seen.names:
+                for fact, array in one[place].facts.items():
+                    np.testing.assert_array_equal(two[place].facts[fact], array)
+                np.testing.assert_array_equal(two[place].profile.weight, one[place].profile.weight)
+    again = regard.load(tmp_path / "one.regard")
+    rows, columns = slice(2, 5), slice(0, 4)
+    np.testing.assert_array_equal(again[1].tile(rows, columns), decoder[1].tile(rows, columns))
+    assert str(again).split("\n\n")[1:] == str(decoder).split("\n\n")[1:]
+    with pytest.raises(ArgumentError) as error:
+        again.run(0)
+    assert str(error.value) == "a file holds one text: run is for a block that saw several."
+
+
+def test_the_older_kind_of_file_is_an_observation(tmp_path):
+    x = np.eye(3)
+    regard.observe(x, x, x).save(tmp_path / "x.regard")
+    assert type(regard.load(tmp_path / "x.regard")) is regard.Observation
+    (tmp_path / "cut.regard").write_bytes(b"\x10\0\0")
+    with pytest.raises(FileError, match=r"is not a whole \.regard file"):
+        regard.load(tmp_path / "cut.regard")
+    with pytest.raises(FileError, match="is not there"):
+        regard.load(tmp_path / "none.regard")
+
+
+def test_the_report_in_every_form(decoder, tmp_path):
+    report = decoder.report()
+    heads = [(layer, head) for layer in range(2) for head in range(4)]
+    assert [(row.layer, row.head) for row in report.rows] == heads
+    row = report.rows[5]
+    layer = decoder[1]
+    assert row.measured["entropy"] == pytest.approx(float(layer.entropy[1].mean()), rel=1e-5)
+    assert row.measured["previous"] == pytest.approx(float(layer.profile.previous[1]), rel=1e-5)
+    assert row.baseline["first"] == pytest.approx(np.mean([1 / n for n in range(1, 12)]))
+    assert sum(share for _, _, share in row.distance) == pytest.approx(1, rel=1e-5)
+    assert row.rests_on.share == pytest.approx(float(layer.received[1].max() / 11), rel=1e-5)
+    down = [x.measured["first"] for x in report.sorted("first").rows]
+    assert down == sorted(down, reverse=True)
+    plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert plain["heads"][5]["entropy"] == row.measured["entropy"]
+    table = list(csv.DictReader(io.StringIO(report.to_csv(tmp_path / "heads.csv"))))
+    assert float(table[5]["previous"]) == row.measured["previous"]
+    assert (tmp_path / "heads.csv").read_text(encoding="utf-8").count("\n") == 9
+    assert set(MEASURES) <= set(table[0])
+    assert max(len(line) for line in str(report).splitlines()) <= 80
+
+
+def test_the_summary_fits_eighty_columns(decoder, translator):
+    assert max(len(line) for line in str(decoder).splitlines()) <= 80
+    assert "Choose one first" in str(translator)
+    text = str(translator.sentence(2))
+    assert "cross: 4 queries on 7 keys" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+EVEN = {"entropy": 3.0, "first": 0.1, "itself": 0.1, "previous": 0.1, "next": 0.1,
+        "duplicate": 0.1, "induction": 0.1}  # fmt: skip
+QUIET = dict.fromkeys(EVEN, 0.05) | {"entropy": 2.0}
+MANY = dict.fromkeys(EVEN, 20)
+
+
+@pytest.mark.parametrize(
+    ("measured", "rests", "name"),
+    [
+        ({"first": 0.9}, 0.9, "rests on the first token: 90 % (evenly 10 %)"),
+        ({"induction": 0.58}, 0.2,
+         "looks at what followed the same token before: 58 % (evenly 10 %)"),
+        ({"duplicate": 0.7, "itself": 0.5}, 0.2,
+         "looks at the same token elsewhere: 70 % (evenly 10 %)"),
+        ({}, 0.8, "rests on 'the' (token 4): 80 %"),
+        ({}, 0.1, "mixes: 2.00 nats (evenly 3.00)"),
+        ({"entropy": 2.9}, 0.1, "spreads its attention evenly: 2.90 nats (evenly 3.00)"),
+        ({"entropy": 1.0}, 0.1, "picks a few tokens: 1.00 nats (evenly 3.00)"),
+    ],
+)  # fmt: skip
+def test_names_of_heads(measured, rests, name):
+    place = 0 if "first" in measured else 4
+    assert name_of(QUIET | measured, EVEN, MANY, Resting("the", place, rests)) == name
+
+
+def test_few_queries_name_nothing():
+    measured = QUIET | {"induction": 1.0}
+    few = MANY | {"induction": 2}
+    assert name_of(measured, EVEN, few, Resting("a", 1, 0.1)) == "mixes: 2.00 nats (evenly 3.00)"
+
+
+@pytest.mark.parametrize("steps", [3, 40])
+def test_a_growing_map_stays_exact(steps):
+    """A prompt of 10 in blocks of 2, then token by token; larger blocks are those of the whole."""
+    random = np.random.default_rng(0)
+    keys = 10 + steps
+    weights = np.tril(random.random((2, keys, keys)))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    first = weights[:, :10, :10].reshape(2, 5, 2, 5, 2).sum(axis=4).mean(axis=2)
+    grown = GrowingMap.of(first, np.ones((2, 10), bool), (0, 0), 10, most=8)
+    for token in range(10, keys):
+        row = weights[:, token : token + 1, : token + 1]
+        grown.add(row, np.ones((2, 1), bool), 0)
+    rows, columns = grown.row_edges, grown.column_edges
+    assert (rows[-1], columns[-1]) == (keys, keys)
+    assert grown.map_hrc.shape == (2, len(rows) - 1, len(columns) - 1)
+    assert max(grown.map_hrc.shape) <= 16
+    assert set(blocks(keys, 8)) <= set(rows) & set(columns)
+    assert len(set(np.diff(columns)[:-1])) == 1
+    for r in range(len(rows) - 1):
+        for c in range(len(columns) - 1):
+            block = weights[:, rows[r] : rows[r + 1], columns[c] : columns[c + 1]]
+            expected = block.sum(axis=2).mean(axis=1)
+            np.testing.assert_allclose(grown.map_hrc[:, r, c], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "starts"),
+    [
+        (["hung", "##ry", "."], [1, 0, 1]),
+        (["ĠA", "Ġdog", "gy", ".", "ĠIt"], [1, 1, 0, 1, 1]),
+        (["▁Un", "▁ch", "ien", "▁!"], [1, 1, 0, 1]),
+        (["Hello", "Ġworld", "ĊĊ", "x"], [1, 1, 1, 0]),
+    ],
+)
+def test_where_words_begin(pieces, starts):
+    assert word_starts(pieces, [False] * len(pieces)) == [bool(x) for x in starts]
+
+
+def test_without_a_tokenizer_places_are_numbers():
+    side = side_of_ids(None, [5, 6, 7], 3)
+    assert side.tokens == side.words == ("0", "1", "2")

@@ -1,0 +1,482 @@
+"""What watch promises beside its numbers: the model is left as it was, and errors say what next."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+import transformers as hf
+from tests.helpers.model_families import FAMILIES, batch
+from transformers import AttentionInterface, AttentionMaskInterface
+
+import regard
+from regard.errors import ArgumentError, BackendError, NotAskedError
+from regard.watcher import attention_call as proof
+from regard.watcher import forward_run as memory
+from regard.watcher import observe_call as output
+from regard.watcher import recorder as watcher
+
+FAMILY = {family.name: family for family in FAMILIES}
+NUMBERS = "needs 'all' or numbers of layers, counted from 0"
+LLAMA, BERT, BART = (FAMILY[name] for name in ("llama", "bert", "bart"))
+
+
+def settings(model):
+    return {name: module.config._attn_implementation for name, module in model.named_modules()
+            if hasattr(module, "config")}  # fmt: skip
+
+
+def hooks(model):
+    return sum(len(module._forward_pre_hooks) for module in model.modules())
+
+
+def untouched(model):
+    registered = [x._global_mapping for x in (AttentionInterface, AttentionMaskInterface)]
+    assert not any("regard" in mapping for mapping in registered)
+    assert "regard" not in settings(model).values()
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("family", [LLAMA, BART], ids=str)
+def test_a_model_is_left_as_it_was(family):
+    model = family.made()
+    before = settings(model)
+    with torch.no_grad(), regard.watch(model):
+        model(**batch("left"))
+        assert set(settings(model).values()) == {"regard"}
+    assert settings(model) == before
+    untouched(model)
+
+
+def test_also_after_an_error():
+    model = LLAMA.made()
+    before = settings(model)
+    with pytest.raises(RuntimeError, match="stop here"), regard.watch(model):
+        raise RuntimeError("stop here")
+    assert settings(model) == before
+    untouched(model)
+
+
+def test_each_model_keeps_its_own_way():
+    """One that was eager is eager again, and its output in between is its own."""
+    model = LLAMA.made()
+    model.set_attn_implementation("eager")
+    try:
+        with torch.no_grad():
+            expected = model(**batch("not")).logits
+            with regard.watch(model) as seen:
+                found = model(**batch("not")).logits
+        assert model.config._attn_implementation == "eager"
+    finally:
+        model.set_attn_implementation("sdpa")
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    assert len(seen.names) == 2
+
+
+def test_two_models_at_once_and_one_within_another():
+    one, other = LLAMA.made(), BERT.made()
+    with torch.no_grad(), regard.watch(one) as first:
+        with regard.watch(other) as second:
+            one(**batch("not"))
+            other(**batch("not"))
+        with regard.watch(one, layers=[1], top=2) as inner:
+            one(**batch("not"))
+    assert (first.parts, second.parts) == (("decoder",), ("encoder",))
+    assert [place.layer for place in inner.names] == [1]
+    outer = first.sentence(0)[1]
+    np.testing.assert_array_equal(inner.sentence(0)[1].entropy, outer.entropy)
+    np.testing.assert_array_equal(first.run(0).sentence(0)[1].entropy, outer.entropy)
+    untouched(one)
+    untouched(other)
+
+
+def test_two_models_of_one_config():
+    config = BERT.config(**BERT.sizes)
+    one, other = BERT.model(config).eval(), BERT.model(config).eval()
+    with torch.no_grad():
+        expected = other(**batch("right")).last_hidden_state
+        with regard.watch(one) as seen:
+            found = other(**batch("right")).last_hidden_state
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    assert seen.names == ()
+
+
+def test_other_threads_are_not_recorded_and_get_their_own_attention():
+    model = LLAMA.made()
+    inputs, found = batch("left"), []
+    with torch.no_grad():
+        expected = model(**inputs).logits
+
+    def elsewhere():
+        with torch.no_grad():
+            found.append(model(**inputs).logits)
+
+    with torch.no_grad(), regard.watch(model) as seen:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert seen.names == ()
+        model(**batch("not"))
+    torch.testing.assert_close(found[0], expected, rtol=0, atol=0)
+    assert seen.sentence(0)[0].queries == 11
+
+
+def test_layers_that_are_not_watched_compute_the_same():
+    model = LLAMA.made()
+    with torch.no_grad():
+        expected = model(**batch("left")).logits
+        with regard.watch(model, layers=1) as seen:
+            found = model(**batch("left")).logits
+    real = batch("left")["attention_mask"].bool()
+    torch.testing.assert_close(found[real], expected[real], rtol=0, atol=1e-4)
+    assert [tuple(place) for place in seen.names] == [("decoder", 1)]
+
+
+def test_a_model_can_learn_while_it_is_watched():
+    model = BERT.made()
+    inputs = batch("right")
+    loss = model(**inputs).last_hidden_state.square().sum()
+    expected = torch.autograd.grad(loss, model.embeddings.word_embeddings.weight)[0]
+    with regard.watch(model) as seen:
+        loss = model(**inputs).last_hidden_state.square().sum()
+        found = torch.autograd.grad(loss, model.embeddings.word_embeddings.weight)[0]
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    with torch.no_grad(), regard.watch(model) as still:
+        model(**inputs)
+    # The same weights, once beside the model's own attention and once in its place.
+    steps = 1e-5
+    np.testing.assert_allclose(
+        seen.sentence(1)[1].map, still.sentence(1)[1].map, rtol=0, atol=steps
+    )
+
+
+def test_weights_are_those_before_dropout():
+    """A model in training drops weights at random; what is seen is what it drops them from."""
+    model = BERT.model(BERT.config(**BERT.sizes)).train()
+    with regard.watch(model) as seen:
+        model(**batch("not"))
+    np.testing.assert_allclose(seen.sentence(0)[0].map.sum(axis=-1), 1, rtol=1e-5)
+    with regard.watch(model) as again:
+        model(**batch("not"))
+    assert not np.array_equal(seen.sentence(0)[1].map, again.sentence(0)[1].map)
+
+
+def test_padding_gets_what_it_would():
+    """Nobody should read it, but the output is the same to its last place."""
+    model = BERT.made()
+    with torch.no_grad():
+        expected = model(**batch("right")).last_hidden_state
+        with regard.watch(model):
+            found = model(**batch("right")).last_hidden_state
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+
+
+def test_bfloat16():
+    model = LLAMA.made(torch.bfloat16)
+    with torch.no_grad():
+        expected = model(**batch("not")).logits
+        with regard.watch(model) as seen:
+            found = model(**batch("not")).logits
+    assert found.dtype == torch.bfloat16
+    # bfloat16 has a step of 2^-8; two layers each round a few times.
+    size = float(expected.abs().max())
+    assert float((found - expected).abs().max()) <= 16 * 2**-8 * size
+    assert seen.sentence(0)[0].entropy.dtype == np.float32
+
+
+def test_refusal_where_the_attention_is_another(monkeypatch):
+    """A model that scales in a way nobody told: the difference is found, and its size said."""
+    model = LLAMA.made()
+    observed = watcher.observed
+
+    def wrong(call, *arguments):
+        call.options["scaling"] *= 2
+        yield from observed(call, *arguments)
+        call.options["scaling"] /= 2
+
+    monkeypatch.setattr(watcher, "observed", wrong)
+    with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
+        model(**batch("not"))
+    text = str(error.value)
+    assert text.startswith("decoder layer 0: regard's attention is ")
+    assert text.endswith(
+        "would be rounding), so watch shows nothing. The model does something regard does not "
+        "know: leave this layer out with layers=..."
+    )
+    untouched(model)
+
+
+def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypatch):
+    kept = output.Output.put
+
+    def put(self, stretch, mixed):
+        kept(self, stretch, mixed)
+        self.tensor[0, 0, 0, 0] = np.nan
+
+    monkeypatch.setattr(output.Output, "put", put)
+    model = FAMILY["llama"].made()
+    with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
+        model(**batch("not"))
+    assert str(error.value).startswith("decoder layer 0: regard's attention is inf away from ")
+    untouched(model)
+
+
+def test_a_long_call_is_proven_on_a_few_rows(monkeypatch):
+    monkeypatch.setattr(proof, "FEW", 4)
+    model = FAMILY["mistral"].made()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(**batch("left"))
+    assert seen.sentence(2)[0].queries == 7
+
+
+def test_what_cannot_be_watched():
+    with pytest.raises(ArgumentError) as error, regard.watch("a model"):
+        pass
+    assert str(error.value) == (
+        "watch needs a model of transformers, but it got str: load one with "
+        "AutoModel.from_pretrained(folder). For attention of your own: regard.observe."
+    )
+    old = hf.XLNetModel(hf.XLNetConfig(vocab_size=9, d_model=8, n_layer=1, n_head=2, d_inner=8))
+    with pytest.raises(BackendError) as error, regard.watch(old):
+        pass
+    assert str(error.value) == (
+        "XLNetModel cannot be watched: it does not attend through the attention interface of "
+        "transformers. Take a model class of transformers 5 that does, or pass its query, key "
+        "and value to regard.observe."
+    )
+
+
+def test_a_model_that_ran_unseen(monkeypatch):
+    model = BERT.made()
+    monkeypatch.setattr(model.encoder, "forward", lambda x, *_, **__: hf.modeling_outputs
+                        .BaseModelOutputWithPastAndCrossAttentions(x))  # fmt: skip
+    with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
+        model(**batch("not"))
+    assert str(error.value).startswith("BertModel ran, but nothing was seen of its attention: it ")
+    untouched(model)
+
+
+def test_beam_search_is_refused():
+    model = LLAMA.made()
+    with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
+        model.generate(**batch("not"), max_new_tokens=6, num_beams=3, do_sample=False)
+    assert str(error.value) == (
+        "the sentences changed places between two tokens, as beam search makes them: generate "
+        "with num_beams=1 while watching."
+    )
+    untouched(model)
+
+
+def test_a_cache_filled_in_parts():
+    """A prompt given in two calls makes one text."""
+    model, inputs = LLAMA.made(), batch("not")
+    with torch.no_grad():
+        with regard.watch(model) as whole:
+            model(**inputs)
+        with regard.watch(model) as parts:
+            cache = model(inputs["input_ids"][:, :6], use_cache=True).past_key_values
+            model(inputs["input_ids"][:, 6:], past_key_values=cache, use_cache=True)
+    for place in whole.names:
+        one, two = whole.sentence(1)[place], parts.sentence(1)[place]
+        for name in ("entropy", "received", "map"):
+            np.testing.assert_allclose(getattr(two, name), getattr(one, name), atol=2e-5)
+        for back in range(11):
+            np.testing.assert_allclose(two.profile.at(back), one.profile.at(back), atol=2e-5)
+        for name in ("first", "previous", "duplicate", "induction"):
+            found, expected = (getattr(x.measures, name).mean_h for x in (two, one))
+            np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_a_custom_mask_is_followed():
+    """A 4-D mask of the caller's own: nobody looks at the token just before."""
+    model = LLAMA.made()
+    ids = batch("not")["input_ids"][:1]
+    at = torch.arange(11)
+    mask = ((at[:, None] >= at) & (at[:, None] - at != 1))[None, None]
+    with torch.no_grad():
+        expected = model(ids, attention_mask=mask).logits
+        with regard.watch(model) as seen:
+            found = model(ids, attention_mask=mask).logits
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    assert seen[0].profile.previous.max() == 0
+    assert seen[0].profile.itself.min() > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+@pytest.mark.parametrize("padded", ["left", "right"])
+def test_masks_stay_descriptions(family, padded, monkeypatch):
+    """Nothing of size n x n is passed on, except the bias that T5 itself makes."""
+    cut, masks = watcher.stretches, []
+
+    def listening(call):
+        found = cut(call)
+        masks.extend(stretch.arguments.get("mask") for stretch in found)
+        return found
+
+    monkeypatch.setattr(watcher, "stretches", listening)
+    inputs = batch(padded)
+    if family.kind == "both":
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, :5]
+    with torch.no_grad(), regard.watch(family.made()):
+        family.made()(**inputs)
+    assert masks
+    assert all((mask is None) != (family.name == "t5") for mask in masks)
+
+
+def test_packed_sentences_follow_the_models_own_rule():
+    """Two texts in one row, told apart by their positions: a rule, asked tile by tile."""
+    model, ids = LLAMA.made(), batch("not")["input_ids"][:1]
+    places = torch.tensor([[0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4]])
+    with torch.no_grad():
+        expected = model(ids, position_ids=places, use_cache=False).logits
+        with regard.watch(model) as seen:
+            found = model(ids, position_ids=places, use_cache=False).logits
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    assert seen[1].map[:, 6:, :6].max() == 0
+    assert seen[1].received[:, 6].min() > 1
+
+
+def test_padding_amid_the_text():
+    model, inputs = BERT.made(), batch("not")
+    inputs["attention_mask"][0, 4:6] = 0
+    with torch.no_grad():
+        expected = model(**inputs).last_hidden_state
+        with regard.watch(model) as seen:
+            found = model(**inputs).last_hidden_state
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    assert seen.sentence(0)[0].received[:, 4:6].max() == 0
+
+
+def test_query_and_key_only_where_asked():
+    model = LLAMA.made()
+    with torch.no_grad(), regard.watch(model, keep=[1], map=4) as seen:
+        model(batch("not")["input_ids"][:1])
+    assert seen[1].tile(slice(0, 3), slice(0, 5)).shape == (4, 3, 5)
+    assert seen[1, 2].tile(slice(0, 3), slice(0, 5)).shape == (3, 5)
+    np.testing.assert_allclose(seen[1].row(10).sum(axis=-1), 1, rtol=1e-5)
+    with pytest.raises(NotAskedError) as error:
+        seen[0].tile(0, 0)
+    assert str(error.value) == (
+        "tile needs query and key of decoder layer 0, and they were not kept: watch with "
+        "keep=(0,) or keep='all'."
+    )
+    assert seen.memory.startswith("about 0.0 MB for 2 layers")
+
+
+def test_memory_is_said_before_it_is_held(monkeypatch):
+    monkeypatch.setattr(memory, "LARGE", 1000)
+    model = LLAMA.made()
+    warned = pytest.warns(UserWarning, match="watch will hold")
+    with torch.no_grad(), warned as said, regard.watch(model, keep="all"):
+        model(batch("not")["input_ids"][:1])
+    assert len(said) == 1
+    assert str(said[0].message) == (
+        "watch will hold about 0.0 GB: 2 layers, each 0 MB of facts and 0 MB of query and key. "
+        "A smaller map, fewer layers or a shorter keep make it less."
+    )
+
+
+def test_spans_up_front_and_later():
+    model = LLAMA.made()
+    spans = {"question": (0, 4), "document": (3, 9)}
+    ids = batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model, spans=spans, keep=[1]) as seen:
+        model(ids)
+    for layer in (0, 1):
+        weights = seen[layer].map
+        expected = weights[:, 3:9, 0:4].sum(axis=-1).mean(axis=-1)
+        np.testing.assert_allclose(seen[layer].span("document", "question"), expected, rtol=1e-5)
+        np.testing.assert_allclose(seen[layer].span(1, 0), expected, rtol=1e-5)
+        own = weights[:, 0:4, 0:4].sum(axis=-1).mean(axis=-1)
+        np.testing.assert_allclose(seen[layer, 2].span("question", "question"), own[2], rtol=1e-5)
+    later = seen[1].span((9, 11), (0, 4))
+    np.testing.assert_allclose(
+        later, seen[1].map[:, 9:11, 0:4].sum(axis=-1).mean(axis=-1), rtol=1e-5
+    )
+    with pytest.raises(ArgumentError) as error:
+        seen[0].span("answer", "question")
+    assert str(error.value) == "span needs to be one of question, document, but it is 'answer'."
+    with pytest.raises(NotAskedError) as missing:
+        seen[0].span((9, 11), (0, 4))
+    assert str(missing.value) == (
+        "the span (9, 11) to (0, 4) was not asked for: give spans to watch, or keep query and key "
+        "with keep=..., then any (start, stop) can be asked later."
+    )
+
+
+def test_spans_reach_into_what_is_generated():
+    model = LLAMA.made()
+    options = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False}
+    spans = {"prompt": (0, 8), "answer": (8, 12)}
+    with torch.no_grad(), regard.watch(model, spans=spans) as seen:
+        model.generate(**batch("not", 1, 8), **options)
+    expected = seen[1].map[:, 8:12, :8].sum(axis=-1).mean(axis=-1)
+    np.testing.assert_allclose(seen[1].span("answer", "prompt"), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"layers": "some"}, f"layers {NUMBERS}, but it is 'some'."),
+        ({"keep": [1.5]}, f"keep {NUMBERS}, but it is [1.5]."),
+        ({"top": -1}, "top needs a whole number from 0 up, but it is -1."),
+        ({"map": 2.5}, "map needs a whole number from 0 up, but it is 2.5."),
+        ({"spans": {"a": (5, 2)}},
+         "spans needs (start, stop) in tokens, 0 <= start < stop, but 'a' is (5, 2)."),
+    ],
+)  # fmt: skip
+def test_options(options, words):
+    with pytest.raises(ArgumentError) as error, regard.watch(LLAMA.made(), **options):
+        pass
+    assert str(error.value) == words
+
+
+@pytest.mark.parametrize("family", [LLAMA, BART], ids=str)
+def test_tokens_observed_one_by_one_or_together(family, monkeypatch):
+    model, inputs = family.made(), batch("left", tokens=8)
+    options = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
+    seen = []
+    for together in (1, 3, 32):
+        monkeypatch.setattr(watcher, "TOGETHER", together)
+        with torch.no_grad(), regard.watch(model, keep=[1]) as one:
+            model.generate(**inputs, **options)
+        seen.append(one)
+    for place in seen[0].names:
+        first, *others = (x.sentence(2)[place] for x in seen)
+        for other in others:
+            for name, fact in first.facts.items():
+                np.testing.assert_allclose(other.facts[name], fact, rtol=0, atol=1e-5)
+            for name in ("first", "previous", "duplicate", "induction", "distance"):
+                sums = (getattr(x.measures, name).sum_h for x in (other, first))
+                np.testing.assert_allclose(*sums, rtol=0, atol=1e-5)
+
+
+def test_asking_in_the_middle_of_a_generation():
+    """What waits is observed when it is asked for, and the rest follows."""
+    model, found = LLAMA.made(), []
+
+    def ask(place):
+        if place.layer == 1:
+            found.append(seen[1].queries)
+
+    options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
+    with torch.no_grad(), regard.watch(model, notice=ask) as seen:
+        model.generate(**batch("not", 1, 6), **options)
+    assert found == [6, 7, 8, 9]
+    assert seen[1].queries == 9
+
+
+def test_static_cache():
+    """A cache made for more tokens than came: the keys that are not there yet are not shown."""
+    model, inputs = LLAMA.made(), batch("left", tokens=8)
+    options = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False}
+    with torch.no_grad():
+        with regard.watch(model) as plain:
+            expected = model.generate(**inputs, **options)
+        with regard.watch(model) as seen:
+            found = model.generate(**inputs, **options, cache_implementation="static",
+                                   disable_compile=True)  # fmt: skip
+    assert found.tolist() == expected.tolist()
+    for sentence in range(3):
+        one, two = (x.sentence(sentence)[1] for x in (plain, seen))
+        np.testing.assert_allclose(two.map, one.map, rtol=0, atol=2e-5)

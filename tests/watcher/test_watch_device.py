@@ -1,0 +1,225 @@
+"""Models on a device go the same way, tensors all through; here the CPU plays the device."""
+
+import sys
+from copy import deepcopy
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.model_families import FAMILIES, batch
+from transformers import AttentionInterface
+from triton.runtime.interpreter import GridExecutor
+
+import regard
+from regard.errors import ArgumentError, BackendError
+from regard.watcher import deferred as doubts
+from regard.watcher import deferred as shelf
+from regard.watcher import segments as stretches
+from regard.watcher import torch_bridge as bridge
+
+FAMILY = {family.name: family for family in FAMILIES}
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """No tensor counts as lying on the host, and the engine takes them as a device's.
+
+    Triton's interpreter runs the kernels, so little is asked of them.
+    """
+    for module in (bridge, doubts, stretches):
+        monkeypatch.setattr(module, "on_host", lambda tensor: False)
+    for name in ("observe", "attention"):
+        engine = sys.modules[f"regard.engine.{name}"]
+        monkeypatch.setattr(engine, "on_device", lambda **tensors: True)
+
+
+@pytest.fixture
+def device(kernels, monkeypatch):
+    """The same by chunks in torch, as on a device that has no kernels: facts are read at once."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+
+
+def watched(family, padded):
+    model, inputs = family.made(), batch(padded)
+    options = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False}
+    with torch.no_grad(), regard.watch(model, top=4, keep=[1], map=32) as seen:
+        if family.kind == "encoder":
+            return seen, model(**inputs).last_hidden_state
+        return seen, model.generate(**inputs, **options)
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "gemma2", "t5"])
+@pytest.mark.parametrize("padded", ["left", "not"])
+def test_a_device_sees_the_same(name, padded, request):
+    host, expected = watched(FAMILY[name], padded)
+    request.getfixturevalue("device")
+    seen, found = watched(FAMILY[name], padded)
+    # The same sums in another order, in float32.
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    for sentence in range(3):
+        for place in host.names:
+            one, two = host.sentence(sentence)[place], seen.sentence(sentence)[place]
+            for fact in ("entropy", "received", "map", "top_weights"):
+                np.testing.assert_allclose(two.facts[fact], one.facts[fact], rtol=0, atol=1e-4)
+            for measure in ("first", "previous", "duplicate", "induction"):
+                sums = (getattr(x.measures, measure).sum_h for x in (two, one))
+                np.testing.assert_allclose(*sums, rtol=0, atol=1e-4)
+        tiles = (x.sentence(sentence)[place].tile(0, slice(0, 3)) for x in (seen, host))
+        np.testing.assert_allclose(*tiles, rtol=0, atol=1e-4)
+
+
+WAITS = ("cpu", "item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
+
+
+class Clock:
+    """Counts what makes the host wait for a device, save where an interpreter plays one."""
+
+    def __init__(self, monkeypatch):
+        self.waits = []
+        self.inside = False
+        for name in WAITS:
+            monkeypatch.setattr(torch.Tensor, name, self.counting(name))
+        launch = GridExecutor.__call__
+
+        def quietly(*arguments, **named):
+            self.inside = True
+            try:
+                return launch(*arguments, **named)
+            finally:
+                self.inside = False
+
+        monkeypatch.setattr(GridExecutor, "__call__", quietly)
+
+    def counting(self, name):
+        own = getattr(torch.Tensor, name)
+
+        def counted(*arguments, **named):
+            if not self.inside:
+                self.waits.append(name)
+            return own(*arguments, **named)
+
+        return counted
+
+
+IDS = torch.tensor([[5, 7, 9, 5, 7, 9, 8, 5, 6]])
+FEW = {"top": 0, "map": 4}
+
+
+def seen_by(model, ids=IDS, **options):
+    with torch.no_grad(), regard.watch(model, **FEW | options) as seen:
+        output = model(ids).logits
+    return seen, output
+
+
+def assert_same(seen, host, layers=(0, 1)):
+    for layer in layers:
+        one, two = host[layer], seen[layer]
+        for fact in ("logsumexp", "entropy", "received", "map"):
+            # The same sums in another order, in float32.
+            np.testing.assert_allclose(two.facts[fact], one.facts[fact], rtol=0, atol=1e-5)
+            assert two.facts[fact].dtype == one.facts[fact].dtype
+        np.testing.assert_allclose(two.profile.weight, one.profile.weight, rtol=0, atol=1e-5)
+        for part in fields(one.measures):
+            sums = (getattr(x.measures, part.name) for x in (two, one))
+            for a, b in zip(*(vars(x).values() for x in sums), strict=False):
+                np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2"])
+def test_facts_that_wait_are_the_same(name, request):
+    model = FAMILY[name].made()
+    host, expected = seen_by(model)
+    request.getfixturevalue("kernels")
+    seen, found = seen_by(model)
+    tracks = seen._source.watcher.runs[0].tracks
+    assert all(track.held for each in tracks.values() for track in each)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    assert_same(seen, host)
+    assert not any(track.held for each in tracks.values() for track in each)
+
+
+def test_a_proven_layer_is_watched_without_waiting_for_the_device(kernels, monkeypatch):
+    model = FAMILY["llama"].made()
+    with torch.no_grad(), regard.watch(model, **FEW) as seen:
+        clock = Clock(monkeypatch)
+        model(IDS)
+        assert clock.waits == ["cpu", "numpy", *["tolist"] * 2]  # the tokens, and two proofs
+        clock.waits.clear()
+        model(IDS)
+        assert clock.waits == ["cpu", "numpy"]  # the tokens, before the first layer
+        clock.waits.clear()
+    assert clock.waits == ["tolist"]  # whether all is fine, of all layers together
+    seen.report()
+    assert clock.waits.count("cpu") > 10
+
+
+@pytest.mark.parametrize("broken", ["q_proj", "k_proj"])
+def test_what_is_no_number_speaks_on_leaving_the_block(broken, kernels):
+    """The last layer's query or key holds a nan: known to the device, told when the block ends."""
+    model = deepcopy(FAMILY["llama"].made())
+    getattr(model.model.layers[1].self_attn, broken).weight.data[3] = torch.nan
+    before, ended = model.config._attn_implementation, []
+    with pytest.raises(ArgumentError) as error, torch.no_grad(), regard.watch(model, **FEW) as seen:  # noqa: PT012
+        model(IDS)
+        ended.append(True)
+    name = "query" if broken == "q_proj" else "key"
+    assert ended
+    assert str(error.value) == (
+        f"{name} has nan at [0, 0, 1]: attention needs finite numbers. If it stands for padding, "
+        "use lengths or mask instead."
+    )
+    assert model.config._attn_implementation == before
+    assert "regard" not in AttentionInterface._global_mapping
+    with pytest.raises(ArgumentError, match="has nan at"):
+        seen[1].entropy.sum()
+
+
+def test_what_cannot_be_proven_for_lack_of_numbers_says_so(kernels):
+    model = deepcopy(FAMILY["llama"].made())
+    model.model.embed_tokens.weight.data[9] = torch.nan  # the third token: query, key and value
+    with pytest.raises(ArgumentError, match=r"query has nan at \[0, 2, 0\]"), torch.no_grad():
+        seen_by(model)
+
+
+def test_a_device_holds_as_many_facts_as_there_is_room_for(request, monkeypatch):
+    model = FAMILY["llama"].made()
+    host, _ = seen_by(model)
+    request.getfixturevalue("kernels")
+    once, _ = seen_by(model)
+    size = once._source.watcher.shelf.held // 2  # of a layer
+    monkeypatch.setattr(shelf, "ROOM", 3 * size)
+    with torch.no_grad(), regard.watch(model, **FEW) as seen:
+        for _ in range(3):
+            model(IDS)
+        tracks = [run.tracks[place][0] for run in seen._source.watcher.runs for place in seen.names]
+        waiting = [track.held > 0 for track in tracks]
+    assert waiting == [False] * 3 + [True] * 3  # the fourth had half the room made
+    assert_same(seen.run(0), host)
+    assert_same(seen.run(2), host)
+
+
+def test_tokens_that_wait_on_a_device(kernels, request):
+    """A prompt and tokens after it, of two sentences, one of them padded."""
+    model, inputs = FAMILY["llama"].made(), batch("left", 2, 7)
+    options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
+
+    def generated():
+        with torch.no_grad(), regard.watch(model, **FEW) as seen:
+            model.generate(**inputs, **options)
+        return seen
+
+    seen = generated()
+    assert seen._source.watcher.runs[0].tracks[seen.names[1]][1].held
+    request.getfixturevalue("monkeypatch").undo()
+    host = generated()
+    for sentence in range(2):
+        assert_same(seen.sentence(sentence), host.sentence(sentence))
+
+
+def test_beam_search_is_refused_when_the_block_ends(kernels):
+    model = FAMILY["llama"].made()
+    options = {"max_new_tokens": 4, "num_beams": 3, "do_sample": False}
+    said = pytest.raises(BackendError, match="sentences changed places between two tokens")
+    with torch.no_grad(), said, regard.watch(model, top=0, map=0):
+        model.generate(**batch("not", 1, 5), **options)

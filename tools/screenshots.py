@@ -1,0 +1,85 @@
+"""Write docs/screenshots/: each view of the explorer, light and dark, as a real browser shows it.
+
+    python tools/screenshots.py [FOLDER]
+
+Needs Chromium on PATH, Playwright and Pillow (pip install 'regard[test]').
+"""
+
+import io
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
+SIZE = {"width": 1280, "height": 860}
+COLOURS = 200  # enough for one scale, one accent and soft edges
+LARGEST = 100_000  # bytes a picture
+SENTENCE = "A dog ate the food because it was hungry"
+LONGER = (
+    "When the old man came home in the evening, he put the bread and the cheese on the table, lit "
+    "the lamp, and read the letter that his daughter had sent him from the city, because he "
+    "wanted to know whether she would come back before the winter."
+)
+# The view, its state, what is waited for, and what the window is moved to.
+VIEWS = {
+    "read": ("read", {"sentence": SENTENCE}, ".told:not(:empty)", "#top"),
+    "steps": ("steps", {"from": "robots", "cell": "weights.1.4"}, "td", "[data-stage=weights]"),
+    "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
+    "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "#top"),
+}
+
+
+def main() -> None:
+    """Open each view in both lights and write what is seen."""
+    from playwright.sync_api import sync_playwright
+
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    with explorer() as address, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        for light in ("light", "dark"):
+            page = browser.new_context(viewport=SIZE, color_scheme=light).new_page()
+            for name, (view, state, ready, top) in VIEWS.items():
+                page.goto(f"{address}#{view}?{urlencode(state)}")
+                page.locator(ready).first.wait_for()
+                page.wait_for_timeout(2500)  # the translation comes after the first picture
+                page.locator(top).first.scroll_into_view_if_needed()
+                write(page, folder / f"{name}-{light}.png")
+        browser.close()
+
+
+@contextmanager
+def explorer() -> Iterator[str]:
+    """The command as a user starts it; its address."""
+    command = [sys.executable, "-m", "regard", "open", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        said = run.stdout.readline() if run.stdout else ""
+        found = re.search(r"http://\S+?/", said)
+        if found is None:
+            raise SystemExit(f"regard open did not say where it is: {said!r}")
+        yield found[0]
+        run.send_signal(signal.SIGINT)
+
+
+def write(page: Any, path: Path) -> None:
+    """A screenshot in few colours, which a repository can afford."""
+    from PIL import Image
+
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    shot.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise SystemExit(f"{path} needs at most {LARGEST:,} bytes, but it has {size:,}.")
+    print(f"{path} {size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
