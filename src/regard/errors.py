@@ -23,7 +23,7 @@ class NotAskedError(RegardError, AttributeError):
 
 
 class FileError(RegardError, ValueError):
-    """A file cannot be read as what it should be."""
+    """A file cannot be read as what it should be, or cannot be written."""
 
 
 class BackendError(RegardError, RuntimeError):
