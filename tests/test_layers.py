@@ -19,7 +19,7 @@ ORDER = (
     "view",
     "cli",
 )
-FREE = ("errors", "typing", "display")
+FREE = ("errors", "typing", "display", "atomic_write")
 FILES = sorted(path for folder in ORDER for path in (SOURCE / folder).rglob("*.py"))
 
 
