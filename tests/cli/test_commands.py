@@ -51,6 +51,7 @@ def test_help_lists_the_commands():
     for name in ("steps", "example", "info", "train"):
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
     assert "\n  read " not in text
+    assert "Layers and heads count from 0." in " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", ["steps", "example", "info"])

@@ -6,7 +6,7 @@ import pytest
 from regard.engine.dense import small_attention
 from regard.textbook.steps import attend
 
-SHAPES = {"one query": (2, 3, 1, 5), "a sentence": (1, 8, 12, 12), "across": (2, 2, 4, 7)}
+SHAPES = {"one query": (2, 3, 1, 5), "a sentence": (1, 8, 12, 12), "cross": (2, 2, 4, 7)}
 
 
 @pytest.mark.parametrize("masked", [False, True], ids=["all seen", "some hidden"])

@@ -154,3 +154,11 @@ def test_without_a_file_the_sentence_is_shown(page):
     page.locator("p[role=status]", has_text="every cell is one weight").wait_for()
     page.mouse.move(*middle(page))
     page.locator(".cursor mark").first.wait_for()
+
+
+def test_layer_and_head_of_the_address_are_those_of_the_read_view(page):
+    page.goto("/#map?sentence=I+am+good&layer=3&head=6")
+    page.locator(".told", has_text="All 16 weights of layer 3, head 6: 4 tokens.").wait_for()
+    page.locator("label", has_text="Head").locator("select").select_option("0")
+    page.locator(".told", has_text="layer 3, head 0").wait_for()
+    assert page.url.endswith("layer=3&head=0")
