@@ -110,7 +110,7 @@ def _reading(tokens: int) -> dict[str, Any]:
         "ways": ["head", "layer"], "thumbnail": [min(24, tokens)] * 2,
     }  # fmt: skip
     return {"sentence": " ".join(words), "translation": "", "quick": False, "notes": [],
-            "caution": "", "alignment": None, "telling": None, "parts": [part]}  # fmt: skip
+            "caution": "", "alignment": None, "highlight": None, "parts": [part]}  # fmt: skip
 
 
 def _open_and_hover(browser: Any, path: Path) -> tuple[float, list[float]]:

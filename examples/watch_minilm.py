@@ -38,7 +38,7 @@ def main() -> None:
     print("\nThe heads through which 'it' looks at 'dog', and what the other words give to it:")
     for link in hungry.find("it", "dog")[:3]:
         print(f"  {link}")
-    best = max(hungry.find("it", "dog"), key=lambda link: link.telling)
+    best = max(hungry.find("it", "dog"), key=lambda link: link.excess)
     print(f"\nThe most telling, layer {best.layer}, head {best.head}:")
     for last, text in (("hungry", hungry), ("delicious", delicious)):
         for other in ("dog", "food"):

@@ -82,12 +82,12 @@ def test_observe_tells_of_the_same_weights(reading, part):
     assert reading.observe(layer=2, part=part).received.shape[0] == 4
 
 
-def test_looks_has_every_head_once_most_telling_first(reading):
-    looks = reading.looks("it").looks
-    assert len({(x.layer, x.head) for x in looks}) == 12
-    excess = [x.telling for x in looks]
+def test_links_has_every_head_once_the_largest_excess_first(reading):
+    links = reading.links("it").links
+    assert len({(x.layer, x.head) for x in links}) == 12
+    excess = [x.excess for x in links]
     assert excess == sorted(excess, reverse=True)
-    assert min(x.layer for x in looks) == 0
+    assert min(x.layer for x in links) == 0
 
 
 def test_find_gives_the_weight_of_every_head(reading):
@@ -101,10 +101,10 @@ def test_find_gives_the_weight_of_every_head(reading):
 
 def test_a_word_that_is_there_twice(model):
     reading = read("the dog ate the food", model=model)
-    assert reading.looks("the").note == (
+    assert reading.links("the").note == (
         "the is there 2 times; this is the first. Write the#2 for the second."
     )
-    assert reading.looks("the#2").note == ""
+    assert reading.links("the#2").note == ""
     assert reading.find("the#2", "dog") != reading.find("the", "dog")
 
 
@@ -144,9 +144,9 @@ MISTAKES = {
     "by": (lambda r: r.weights(by="letters"), "by needs to be 'words' or 'tokens'"),
     "cross": (lambda r: r.steps(0, 0, part="cross"), "rows are French"),
     "rollout": (lambda r: r.rollout("cross"), "rollout needs rows and columns of the same words"),
-    "word": (lambda r: r.looks("cat"), "'cat' needs to be one of the words read, but they are: A"),
+    "word": (lambda r: r.links("cat"), "'cat' needs to be one of the words read, but they are: A"),
     "number": (lambda r: r.find("it", 99), "so word 99 is none of them"),
-    "head alone": (lambda r: r.telling(head=0), "head needs a layer"),
+    "head alone": (lambda r: r.highlight(head=0), "head needs a layer"),
 }
 
 

@@ -36,12 +36,12 @@ def test_roles_are_loaded_with_the_model(folder):
         (folder / HEADS).unlink()
     assert model.roles.pronoun_heads == ((1, 2), (2, 0))
     assert model.roles.encoder[0, 0].name == "looks at the word before"
-    told = read(SENTENCE, model=model).telling()
-    assert (told.look.layer, told.look.head) in model.roles.pronoun_heads
-    assert told.look.word == "it"
-    assert told.look.other in ("dog", "ate", "food")
-    assert "in measured contrast pairs" in told.reason
-    assert told.sentence.startswith("it looks at ")
+    shown = read(SENTENCE, model=model).highlight()
+    assert (shown.link.layer, shown.link.head) in model.roles.pronoun_heads
+    assert shown.link.query_word == "it"
+    assert shown.link.key_word in ("dog", "ate", "food")
+    assert "in measured contrast pairs" in shown.reason
+    assert shown.sentence.startswith("it looks at ")
 
 
 def test_without_heads_json_nothing_is_known(tmp_path):
@@ -57,8 +57,8 @@ def test_a_broken_heads_json_is_explained(tmp_path):
 def test_the_usual_is_no_news(model):
     always = Role(1, 2, {"previous": 0.97}, entropy=0.1)
     known = replace(model, roles=Roles(encoder={(1, 2): always}))
-    for look in read(SENTENCE, model=known).looks("it").looks:
-        if (look.layer, look.head, look.other) == (1, 2, "because"):
-            assert look.usual == 0.97
-        elif (look.layer, look.head) != (1, 2):
-            assert look.usual == 0
+    for link in read(SENTENCE, model=known).links("it").links:
+        if (link.layer, link.head, link.key_word) == (1, 2, "because"):
+            assert link.usual == 0.97
+        elif (link.layer, link.head) != (1, 2):
+            assert link.usual == 0

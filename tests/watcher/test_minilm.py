@@ -53,7 +53,7 @@ def test_what_the_example_says(model):
     assert (largest.layer, largest.head) == (5, 11)
     assert largest.weight == pytest.approx(0.60, abs=0.01)
     assert largest.usual == pytest.approx(0.58, abs=0.01)
-    best = max(hungry.find("it", "dog"), key=lambda link: link.telling)
+    best = max(hungry.find("it", "dog"), key=lambda link: link.excess)
     assert (best.layer, best.head) == (3, 1)
     assert best.weight == pytest.approx(0.53, abs=0.01)
     assert best.usual == pytest.approx(0.10, abs=0.01)

@@ -129,7 +129,7 @@ def test_find_adds_over_the_tokens_of_a_word(decoder):
     others = np.setdiff1d(np.arange(columns[0], 11), tokens)  # who can see it, without the word
     usual = decoder[best.layer, best.head].map[others][:, columns].sum(axis=-1).mean()
     assert best.usual == pytest.approx(float(usual), rel=1e-4)
-    assert best.telling == best.weight - best.usual
+    assert best.excess == best.weight - best.usual
     assert {(x.layer, x.head) for x in links} == {(i, j) for i in range(2) for j in range(4)}
 
 

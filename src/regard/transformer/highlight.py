@@ -1,4 +1,4 @@
-"""Where a word looks over all heads, and the one link most worth showing."""
+"""Links of a reading: of one word in every head, and the one link most worth showing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.heads.links import Link, WordLinks, percent, word_position
 from regard.text.english import DETERMINERS, PRONOUNS, content_before, is_content
 from regard.typing import Array
 
@@ -16,105 +17,31 @@ if TYPE_CHECKING:
     from regard.transformer.reading import Reading
 
 
-@dataclass(frozen=True)
-class Look:
-    """One head's weight from one word to another. Layers and heads count from 0.
-
-    ``usual`` is what this head gives to that place whatever the words are; a weight tells as much
-    as it exceeds it. ``role`` says what the head usually does, where that was measured.
-    """
-
-    layer: int
-    head: int
-    word: str
-    other: str
-    weight: float
-    usual: float
-    role: str = ""
-
-    @property
-    def telling(self) -> float:
-        """How far the weight exceeds the usual one."""
-        return self.weight - self.usual
-
-    def __str__(self) -> str:
-        return (
-            f"{self.word} looks at {self.other}: {percent(self.weight)} in layer {self.layer}, "
-            f"head {self.head} (usual there: {percent(self.usual)})"
-        )
-
-
-@dataclass(frozen=True)
-class Looks:
-    """Where one word looks, one entry for each head, the most telling first."""
-
-    word: str
-    part: str
-    looks: tuple[Look, ...]
-    note: str = ""
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.word} ({self.part}), the most telling heads first",
-            *map(str, self.looks[:10]),
-        ]
-        return "\n".join([*lines, self.note] if self.note else lines)
-
-
-def percent(share: float) -> str:
-    """A share for people.
-
-    >>> percent(0.876)
-    '88 %'
-    """
-    return f"{100 * share:.0f} %"
-
-
-def place_of(words: tuple[str, ...], word: str | int) -> int:
-    """The position of a word; 'the#2' is the second 'the', a number is a position from 0.
-
-    >>> place_of(("The", "dog", "saw", "the", "cat"), "the#2")
-    3
-    """
-    if isinstance(word, int | np.integer):
-        if not -len(words) <= word < len(words):
-            raise ArgumentError(f"there are {len(words)} words, so word {word} is none of them.")
-        return int(word) % len(words)
-    name, _, number = word.rpartition("#") if "#" in word.strip("#") else (word, "", "1")
-    found = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
-    if not number.isdecimal() or not 1 <= int(number) <= len(found):
-        raise ArgumentError(
-            f"{word!r} needs to be one of the words read, but they are: {' '.join(words)}."
-        )
-    return found[int(number) - 1]
-
-
-def looks(reading: Reading, word: str | int, part: str) -> Looks:
+def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
     """For each head the key whose weight exceeds the usual most."""
-    queries = reading.sides(part)[0]
-    place = place_of(queries.words, word)
-    weights_lhk = reading.weights(part)[:, :, place]
-    usual_lhk = usual_weights(reading, part, place)
-    best_lh = (weights_lhk - usual_lhk).argmax(axis=-1)
-    all_looks = [
-        look_of(reading, part, place, head, int(best_lh[head]))
+    words = reading.sides(part)[0].words
+    query = word_position(words, word)
+    usual_lhk = usual_weights(reading, part, query)
+    best_lh = (reading.weights(part)[:, :, query] - usual_lhk).argmax(axis=-1)
+    links = [
+        link_of(reading, part, head, query, int(best_lh[head]))
         for head in np.ndindex(best_lh.shape)
     ]
-    all_looks.sort(key=lambda look: -look.telling)
-    times = [x.casefold() for x in queries.words].count(queries.words[place].casefold())
-    note = "" if times == 1 or not isinstance(word, str) or "#" in word else (
-        f"{word} is there {times} times; this is the first. Write {word}#2 for the second."
-    )  # fmt: skip
-    return Looks(queries.words[place], part, tuple(all_looks), note)
+    links.sort(key=lambda link: -link.excess)
+    times = [x.casefold() for x in words].count(words[query].casefold())
+    note = ""
+    if times > 1 and isinstance(word, str) and "#" not in word:
+        note = f"{word} is there {times} times; this is the first. Write {word}#2 for the second."
+    return WordLinks(words[query], part, tuple(links), note)
 
 
-def find(reading: Reading, word: str | int, other: str | int, part: str) -> tuple[Look, ...]:
+def find_links(reading: Reading, word: str | int, other: str | int, part: str) -> tuple[Link, ...]:
     """Every head's link from one word to the other, the strongest first."""
     queries, keys = reading.sides(part)
-    place, key = place_of(queries.words, word), place_of(keys.words, other)
+    query, key = word_position(queries.words, word), word_position(keys.words, other)
     shape = reading.weights(part).shape[:2]
-    links = [look_of(reading, part, place, head, key) for head in np.ndindex(shape)]
-    return tuple(sorted(links, key=lambda look: -look.weight))
+    links = [link_of(reading, part, head, query, key) for head in np.ndindex(shape)]
+    return tuple(sorted(links, key=lambda link: -link.weight))
 
 
 def usual_weights(reading: Reading, part: str, place: int) -> Array:
@@ -152,18 +79,21 @@ def _places(query: int, keys: int, part: str) -> dict[str, int]:
     return places
 
 
-def look_of(reading: Reading, part: str, place: int, head: tuple[int, ...], key: int) -> Look:
+def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key: int) -> Link:
     """One head's link from a word to another; ``head`` is (layer, head)."""
     queries, keys = reading.sides(part)
     layer, number = head
     role = reading.model.roles.of(part).get((layer, number))
-    return Look(
+    return Link(
+        part=part,
         layer=layer,
         head=number,
-        word=queries.words[place],
-        other=keys.words[key],
-        weight=float(reading.weights(part)[layer, number, place, key]),
-        usual=float(usual_weights(reading, part, place)[layer, number, key]),
+        query=query,
+        key=key,
+        query_word=queries.words[query],
+        key_word=keys.words[key],
+        weight=float(reading.weights(part)[layer, number, query, key]),
+        usual=float(usual_weights(reading, part, query)[layer, number, key]),
         role=role.name if role else "",
     )
 
@@ -175,33 +105,32 @@ UNUSUAL = "the weight that most exceeds what its head usually gives to that plac
 
 
 @dataclass(frozen=True)
-class Telling:
+class Highlight:
     """The link chosen to be shown, why it was chosen, and the words it was preferred to."""
 
-    place: int
-    look: Look
+    link: Link
     others: tuple[tuple[str, float], ...]
     reason: str
 
     @property
     def sentence(self) -> str:
         """One plain sentence, as in: it looks at dog: 88 % in layer 3, head 2; at food: 0 %."""
-        look = self.look
+        link = self.link
         rest = "".join(f"; at {word}: {percent(weight)}" for word, weight in self.others)
-        number = f"in layer {look.layer}, head {look.head}"
-        return f"{look.word} looks at {look.other}: {percent(look.weight)} {number}{rest}"
+        number = f"in layer {link.layer}, head {link.head}"
+        return f"{link.query_word} looks at {link.key_word}: {percent(link.weight)} {number}{rest}"
 
 
-def telling(
+def highlight(
     reading: Reading, word: str | int | None, layer: int | None, head: int | None
-) -> Telling:
+) -> Highlight:
     """Choose a word, a head and what it looks at, where they are not given."""
-    place = _pronoun(reading.words) if word is None else place_of(reading.words, word)
+    query = _pronoun(reading.words) if word is None else word_position(reading.words, word)
     if head is not None and layer is None:
         raise ArgumentError("head needs a layer: say which layer's head it is.")
-    if place is not None and layer is None and _is_resolvable(reading, place):
-        return _pronoun_link(reading, place)
-    return _unusual_link(reading, place, layer, head)
+    if query is not None and layer is None and _is_resolvable(reading, query):
+        return _pronoun_link(reading, query)
+    return _unusual_link(reading, query, layer, head)
 
 
 def surest(weights_lhk: Array, nouns: list[int], heads: tuple[tuple[int, int], ...]) -> int:
@@ -223,42 +152,42 @@ def _is_resolvable(reading: Reading, place: int) -> bool:
     return bool(known and word in PRONOUNS and content_before(reading.words, place))
 
 
-def _pronoun_link(reading: Reading, place: int) -> Telling:
+def _pronoun_link(reading: Reading, query: int) -> Highlight:
     """The surest of the heads that were measured to find what a pronoun stands for."""
-    heads, nouns = reading.model.roles.pronoun_heads, content_before(reading.words, place)
-    weights_lhk = reading.weights("encoder")[:, :, place]
+    heads, nouns = reading.model.roles.pronoun_heads, content_before(reading.words, query)
+    weights_lhk = reading.weights("encoder")[:, :, query]
     layer, head = heads[surest(weights_lhk, nouns, heads)]
     key = nouns[int(weights_lhk[layer, head, nouns].argmax())]
-    look = look_of(reading, "encoder", place, (layer, head), key)
+    link = link_of(reading, "encoder", (layer, head), query, key)
     right = reading.model.roles.encoder[layer, head].pronouns
     several = f"the surest of the {len(heads)} heads" if len(heads) > 1 else "the head"
     reason = (
         f"{several} through which a pronoun looks at nouns; in measured contrast pairs it leans "
         f"to the right noun in {percent(right)} (chance: 50 %)"
     )
-    return Telling(place, look, _others(reading, place, look, key), reason)
+    return Highlight(link, _others(reading, link), reason)
 
 
 def _unusual_link(
-    reading: Reading, place: int | None, layer: int | None, head: int | None
-) -> Telling:
+    reading: Reading, query: int | None, layer: int | None, head: int | None
+) -> Highlight:
     """The largest excess over the usual: words with meaning first, itself and the end last."""
     words = reading.words
     content = [i for i, word in enumerate(words) if is_content(word)]
-    places = [place] if place is not None else content or list(range(len(words)))
+    queries = [query] if query is not None else content or list(range(len(words)))
     small = [key for key in range(len(words)) if key not in content]
-    found = []
-    for at in places:
+    candidates = []
+    for at in queries:
         excess_lhk = reading.weights("encoder")[:, :, at] - usual_weights(reading, "encoder", at)
         excess_lhk[:, :, small] -= 2
         excess_lhk[:, :, [at, -1]] -= 4
         _keep_only(excess_lhk, layer, head)
         best = np.unravel_index(int(excess_lhk.argmax()), excess_lhk.shape)
-        found.append((float(excess_lhk[best]), at, best))
-    _, at, (layer_at, head_at, key) = max(found, key=lambda x: x[0])
-    look = look_of(reading, "encoder", at, (int(layer_at), int(head_at)), int(key))
+        candidates.append((float(excess_lhk[best]), at, best))
+    _, at, (best_layer, best_head, key) = max(candidates, key=lambda x: x[0])
+    link = link_of(reading, "encoder", (int(best_layer), int(best_head)), at, int(key))
     reason = UNUSUAL if head is None else "the head you asked for"
-    return Telling(at, look, _others(reading, at, look, int(key)), reason)
+    return Highlight(link, _others(reading, link), reason)
 
 
 def _keep_only(excess_lhk: Array, layer: int | None, head: int | None) -> None:
@@ -268,14 +197,14 @@ def _keep_only(excess_lhk: Array, layer: int | None, head: int | None) -> None:
         excess_lhk[:, np.arange(excess_lhk.shape[1]) != head] -= 9
 
 
-def _others(reading: Reading, place: int, look: Look, key: int) -> tuple[tuple[str, float], ...]:
-    """What else it might have looked at: words after a determiner, else the next best."""
-    weights_k = reading.weights("encoder", layer=look.layer, head=look.head)[place]
-    words = reading.words
-    rivals = [i for i in _after_determiners(words) if i < max(place, key)]
-    rivals = [i for i in rivals if i not in (place, key) and not _touching(words, i, key)]
+def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
+    """The keys it was preferred to: words after a determiner, else the next best."""
+    query, key, words = link.query, link.key, reading.words
+    weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[query]
+    rivals = [i for i in _after_determiners(words) if i < max(query, key)]
+    rivals = [i for i in rivals if i not in (query, key) and not _touching(words, i, key)]
     if not rivals:
-        rivals = [i for i, x in enumerate(words) if is_content(x) and i not in (place, key)]
+        rivals = [i for i, x in enumerate(words) if is_content(x) and i not in (query, key)]
         rivals = sorted(rivals, key=lambda i: -weights_k[i])[:1]
     rivals = sorted(rivals, key=lambda i: -weights_k[i])[:2]
     return tuple((words[i], float(weights_k[i])) for i in rivals)

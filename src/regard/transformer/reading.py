@@ -12,6 +12,7 @@ from regard.display import Shown
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError
+from regard.heads.links import CAUTION, Link, WordLinks
 from regard.text.tokens import Side, to_words
 from regard.textbook.steps import Steps, self_attention
 from regard.transformer.layers import Attention
@@ -23,7 +24,7 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
-    from regard.transformer.highlight import Look, Looks, Telling
+    from regard.transformer.highlight import Highlight
     from regard.view.figure.figure import Picture
 
 
@@ -31,7 +32,7 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
     """Everything a reading holds; weights are (layer, head, query, key), first layer first."""
     from regard.transformer.roles import PARTS
 
-    told = reading.telling()
+    shown = reading.highlight()
     return {
         "sentence": reading.sentence,
         "translation": reading.translation,
@@ -44,17 +45,11 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
         "by": by,
         "weights": {part: reading.weights(part, by=by).tolist() for part in PARTS},
         "alignment": [pair._asdict() for pair in reading.alignment.pairs],
-        "telling": {**asdict(told.look), "sentence": told.sentence, "reason": told.reason},
+        "highlight": {**asdict(shown.link), "sentence": shown.sentence, "reason": shown.reason},
         "notes": list(reading.notes),
         "counting": "layers and heads count from 0",
         "caution": CAUTION,
     }
-
-
-CAUTION = (
-    "Attention is evidence, not explanation: it shows where a head looks, not why the model "
-    "answers as it does."
-)
 
 
 @dataclass(frozen=True)
@@ -164,29 +159,29 @@ class Reading(Shown):
             arrays = (arrays[0][0], arrays[1][0], arrays[2][0])
         return observe(*arrays, causal=look.causal, **options)
 
-    def looks(self, word: str | int, part: str = "encoder") -> Looks:
-        """Where a word looks, over all heads, the most telling first."""
-        from regard.transformer.highlight import looks
+    def links(self, word: str | int, part: str = "encoder") -> WordLinks:
+        """The link of a word in every head, the largest excess over the usual first."""
+        from regard.transformer.highlight import word_links
 
-        return looks(self, word, part)
+        return word_links(self, word, part)
 
-    def find(self, word: str | int, other: str | int, part: str = "encoder") -> tuple[Look, ...]:
-        """How much each head links two words: from one to the other, the strongest first."""
-        from regard.transformer.highlight import find
+    def find(self, word: str | int, other: str | int, part: str = "encoder") -> tuple[Link, ...]:
+        """The link from one word to another in every head, the strongest first."""
+        from regard.transformer.highlight import find_links
 
-        return find(self, word, other, part)
+        return find_links(self, word, other, part)
 
-    def telling(
+    def highlight(
         self, word: str | int | None = None, layer: int | None = None, head: int | None = None
-    ) -> Telling:
+    ) -> Highlight:
         """The link most worth showing: what a pronoun stands for, or else the most unusual."""
-        from regard.transformer.highlight import telling
+        from regard.transformer.highlight import highlight
 
         if layer is not None:
             self._layer(layer)
         if head is not None:
             self._head(head)
-        return telling(self, word, layer, head)
+        return highlight(self, word, layer, head)
 
     def average(self, part: str = "encoder", layer: int | None = None) -> Mixed:
         """The mean over the heads of a layer, or of all layers: one choice among others."""
@@ -219,7 +214,7 @@ class Reading(Shown):
         return self._looked(part)[self._layer(layer)]
 
     def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
-        """One head to look at and to save; the most telling one where none is named.
+        """One head to look at and to save; the highlight's where none is named.
 
         ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``.
         """

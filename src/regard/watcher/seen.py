@@ -10,13 +10,14 @@ import numpy as np
 
 from regard.display import Shown
 from regard.errors import ArgumentError, NotAskedError, count
+from regard.heads.links import Link
 from regard.text.tokens import Side
 from regard.text.words import side_of_ids
 from regard.typing import Array
 from regard.watcher.forward_run import Place, Run
 from regard.watcher.layer import LayerSeen
 from regard.watcher.record import Track
-from regard.watcher.word_links import Link, find
+from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
     from regard.watcher.head_report import Report

@@ -1,65 +1,40 @@
-"""How much one word looks at another, in every head."""
+"""Links between two words of a watched model, in every head."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from regard.errors import NotAskedError
+from regard.heads.links import Link, word_position
 from regard.text.tokens import Side
-from regard.transformer.highlight import percent, place_of
 from regard.typing import Array
 from regard.watcher.forward_run import Place
 from regard.watcher.layer import LayerSeen
 
 
-@dataclass(frozen=True)
-class Link:
-    """One head's weight from one word to another; layers and heads count from 0.
-
-    ``usual`` is what the other queries that can see that word give to it, on average: a weight
-    tells as much as it exceeds it.
-    """
-
-    part: str
-    layer: int
-    head: int
-    word: str
-    other: str
-    weight: float
-    usual: float
-
-    @property
-    def telling(self) -> float:
-        """How far the weight exceeds the usual one."""
-        return self.weight - self.usual
-
-    def __str__(self) -> str:
-        return (
-            f"{self.word} looks at {self.other}: {percent(self.weight)} in {self.part} layer "
-            f"{self.layer}, head {self.head} (others: {percent(self.usual)})"
-        )
-
-
 def find(
     layers: Sequence[tuple[Place, LayerSeen]], word: str | int, other: str | int
 ) -> tuple[Link, ...]:
-    """Added over the tokens of the other word, averaged over those of the first."""
+    """Weights added over the tokens of the other word, averaged over those of the first.
+
+    ``usual`` is what the other queries that can see that word give to it, on average.
+    """
     links = []
     for place, seen in layers:
         queries, keys = seen.queries_side, seen.keys_side
         if queries is None or keys is None:
             raise NotAskedError("find needs words: give watch the model's tokenizer.")
-        row, column = place_of(queries.words, word), place_of(keys.words, other)
+        row, column = word_position(queries.words, word), word_position(keys.words, other)
         rows, columns = _tokens(queries, row), _tokens(keys, column)
         weights_h = _between(seen, rows, columns)
         usual_h = _usual(place, seen, rows, columns, weights_h)
         links += [
-            Link(*place, head, queries.words[row], keys.words[column], float(weight), float(usual))
+            Link(*place, head, row, column, queries.words[row], keys.words[column],
+                 float(weight), float(usual))
             for head, (weight, usual) in enumerate(zip(weights_h, usual_h, strict=True))
-        ]
+        ]  # fmt: skip
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 

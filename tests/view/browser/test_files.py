@@ -24,7 +24,7 @@ def test_a_reading_from_disk(offline_page, sideways, reading):
     words = page.locator("[data-side=query]").all_inner_texts()
     assert words == list(reading.words)
     page.locator("[data-side=query]").first.hover()
-    page.locator(".told", has_text=f"in layer {reading.telling().look.layer}").wait_for()
+    page.locator(".told", has_text=f"in layer {reading.highlight().link.layer}").wait_for()
 
 
 def test_a_picture_as_svg(offline_page, reading):

@@ -54,7 +54,7 @@ def test_two_readings_in_one_notebook_both_respond(offline_page, readings):
         told.wait_for()
         first = reading.words[0]
         frame.locator("[data-side=query]", has_text=first).first.hover()
-        row = reading.telling().look
+        row = reading.highlight().link
         frame.locator(f".told:text-matches('^{first} looks at .* in layer {row.layer}')").wait_for()
 
 

@@ -25,18 +25,18 @@ def told(page: Any) -> str:
     return page.text_content(".told")
 
 
-def test_a_sentence_its_translation_and_the_telling_head(page, open_read):
+def test_a_sentence_its_translation_and_the_highlight(page, open_read):
     open_read(page)
     reading = read(SENTENCE)
-    assert told(page) == f"{reading.telling().sentence}."
+    assert told(page) == f"{reading.highlight().sentence}."
     french = page.locator(".french").text_content()
     assert french == reading.translation
-    look = reading.telling().look
+    link = reading.highlight().link
     assert page.text_content(".main .title").startswith(
-        f"encoder: layer {look.layer}, head {look.head}"
+        f"encoder: layer {link.layer}, head {link.head}"
     )
     pressed = page.locator(".side [aria-pressed]").all_text_contents()
-    assert pressed == [look.word]
+    assert pressed == [link.query_word]
 
 
 def test_every_head_is_there_with_its_role(page, open_read):

@@ -152,7 +152,7 @@ LONG_READING = """async ({ tokens: n, kept }) => {
     starts: Uint32Array.from({ length: n + 1 }, (_, q) => q * kept) };
   const source = { views: ["read"], live: false, page: {},
     reading: async () => ({ sentence: "x", translation: "", quick: false, parts: [part],
-      alignment: null, telling: null, notes: [], caution: "" }),
+      alignment: null, highlight: null, notes: [], caution: "" }),
     weights: async () => table,
     thumbnails: async () => ({ rows: 2, columns: 2, weights: new Float32Array(144 * 4) }) };
   const root = document.createElement("div");

@@ -64,10 +64,10 @@ def test_the_rows_drawn_are_those_of_the_reading(reading):
     assert f"regard {regard.__version__}" in picture.provenance
 
 
-def test_without_a_head_it_is_the_most_telling_one(reading):
-    look = reading.telling().look
+def test_without_a_head_it_is_the_highlight(reading):
+    link = reading.highlight().link
     title = reading.picture().title
-    assert title.startswith(f"Layer {look.layer}, head {look.head}")
+    assert title.startswith(f"Layer {link.layer}, head {link.head}")
 
 
 def test_tokens_and_cross(reading):

@@ -75,7 +75,7 @@ def test_a_reading_as_the_page_takes_it(client, reading):
     assert cross["key"]["words"] == list(reading.source.words)
     assert cross["ways"] == ["head", "layer", "all"]
     assert len(sent["alignment"]["sources"]) == len(reading.translation_words)
-    told = sent["telling"]
+    told = sent["highlight"]
     weights_qk = reading.weights(layer=told["layer"], head=told["head"])
     npt.assert_allclose(weights_qk[told["query"], told["key"]], told["weight"], rtol=0)
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from regard.engine.observation import Head, Observation
 from regard.errors import ArgumentError, count
+from regard.heads.links import word_position
 from regard.textbook.cells import BETWEEN_WORDS, labels, matrix, sizes, words_of
 from regard.textbook.steps import Steps
 from regard.transformer.combine import Mixed
-from regard.transformer.highlight import place_of
 from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.figure.figure import LOOKS, MOST_LINES, Picture
@@ -22,7 +22,7 @@ MOST_CELLS = 64  # a side: up to here an observation is drawn weight by weight
 def picture_of_reading(
     reading: Reading, layer: int | None, head: int | None, options: dict[str, Any]
 ) -> Picture:
-    """One head, the most telling where none is named; ``word`` stands out."""
+    """One head, the highlight's where none is named; ``word`` stands out."""
     part, by = options.pop("part", "encoder"), options.pop("by", "words")
     word = options.pop("word", None)
     queries, keys = reading.sides(part)
@@ -135,16 +135,16 @@ def _excerpt(tokens: Any) -> str:
 def _head_of(
     reading: Reading, part: str, layer: int | None, head: int | None, word: str | int | None
 ) -> tuple[int, int, int | None]:
-    """The head asked for or the most telling one, and the word that stands out."""
+    """The head asked for or the highlight's, and the word that stands out."""
     if part == "encoder" and (layer is None or head is None):
-        told = reading.telling(word, layer, head)
-        return told.look.layer, told.look.head, told.place
+        link = reading.highlight(word, layer, head).link
+        return link.layer, link.head, link.query
     if layer is None or head is None:
         raise ArgumentError(
             f"a picture of {part!r} needs a layer and a head: say layer=0, head=0, for instance."
         )
     words = reading.sides(part)[0].words
-    return layer, head, None if word is None else place_of(words, word)
+    return layer, head, None if word is None else word_position(words, word)
 
 
 def _chosen(reading: Reading, part: str, by: str, place: int | None) -> tuple[int, ...]:

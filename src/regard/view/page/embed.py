@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.heads.links import CAUTION
 from regard.text.tokens import Side
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
@@ -148,9 +149,9 @@ def hold_weights(reading: Reading, packed: Packed) -> dict[str, Any]:
 def _steps(reading: Reading, packed: Packed, state: Mapping[str, Any]) -> dict[str, Any]:
     from regard.view.page.steps_data import data_of_reading
 
-    look = reading.telling().look
+    link = reading.highlight().link
     part = state.get("part", "encoder")
-    layer, head = state.get("layer", look.layer), state.get("head", look.head)
+    layer, head = state.get("layer", link.layer), state.get("head", link.head)
     # Leaving the positions out needs the model, which stays behind.
     data = replace(data_of_reading(reading, part, layer, head), position=False)
     return {f"{part} {layer} {head}": packed.add(data.to_bytes())}
@@ -216,12 +217,6 @@ def _note(form: Form, left_out: float) -> str:
 MOST_TOKENS = 1024
 
 
-CAUTION = (
-    "Attention is evidence, not explanation: it shows where a head looks, not why the model "
-    "answers as it does."
-)
-
-
 TITLES = {
     "encoder": "the input looks at itself",
     "decoder": "the text looks at what came before it",
@@ -242,7 +237,7 @@ def hold_seen(seen: Seen, packed: Packed) -> dict[str, Any]:
     reading = {
         "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
         "notes": [_numbering(layers)], "caution": CAUTION, "alignment": None,
-        "telling": None, "parts": parts,
+        "highlight": None, "parts": parts,
     }  # fmt: skip
     return hold_tables(reading, tables, packed)
 

@@ -58,9 +58,9 @@ class StepsData:
 def data_of_reading(
     reading: Reading, part: str, layer: int | None = None, head: int | None = None
 ) -> StepsData:
-    """One head of a model, with the model's own numbers; the most telling one unless named."""
-    look = reading.telling().look
-    first = (look.layer, look.head) if part == "encoder" else (0, 0)
+    """One head of a model, with the model's own numbers; the highlight's unless named."""
+    link = reading.highlight().link
+    first = (link.layer, link.head) if part == "encoder" else (0, 0)
     layer, head = first[0] if layer is None else layer, first[1] if head is None else head
     queries, keys = reading.sides(part)
     looked, parameters = reading.looked(part, layer), reading.matrices(part, layer)

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from regard.transformer.reading import CAUTION
+from regard.heads.links import CAUTION
 
 SHELL = """<!doctype html>
 <html lang="en">

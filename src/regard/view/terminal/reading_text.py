@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from regard.transformer.highlight import percent
-from regard.transformer.reading import CAUTION
+from regard.heads.links import CAUTION, Link, percent
 from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
-    from regard.transformer.highlight import Look
     from regard.transformer.reading import Reading
 
 LONGEST_NAME = 12
@@ -66,22 +64,22 @@ MOST_TELLING, PIPE = Wanted(), Paper()
 
 
 def page(reading: Reading, wanted: Wanted = MOST_TELLING, paper: Paper = PIPE) -> str:
-    """The sentence, its translation, the most telling head, and one plain sentence about it."""
-    told = reading.telling(wanted.word, wanted.layer, wanted.head)
-    look = told.look
-    weights_qk = reading.weights(layer=look.layer, head=look.head, by=wanted.by)
+    """The sentence, its translation, the head to highlight, and one plain sentence about it."""
+    shown = reading.highlight(wanted.word, wanted.layer, wanted.head)
+    link = shown.link
+    weights_qk = reading.weights(layer=link.layer, head=link.head, by=wanted.by)
     names = reading.source.names(wanted.by)
-    marked = [told.place] if wanted.by == "words" else _tokens_of(reading, told.place)
+    marked = [link.query] if wanted.by == "words" else _tokens_of(reading, link.query)
     lines = [
         *paper.wrap(_printable(reading.sentence)),
         *map(paper.bold, paper.wrap(_printable(reading.translation))),
         "",
-        *map(paper.bold, paper.wrap(f"{told.sentence}.")),
-        *paper.wrap(f"Shown: {told.reason}."),
+        *map(paper.bold, paper.wrap(f"{shown.sentence}.")),
+        *paper.wrap(f"Shown: {shown.reason}."),
         "",
-        *_head(weights_qk, names, marked, _title(look), paper),
+        *_head(weights_qk, names, marked, _title(link), paper),
         "",
-        *(_more_looks(reading, wanted.word, paper) if wanted.word else []),
+        *(_more_links(reading, wanted.word, paper) if wanted.word else []),
         *_came_from(reading.alignment, paper),
         *(line for note in reading.notes for line in ["", *paper.wrap(f"Note: {note}")]),
         "",
@@ -116,19 +114,19 @@ def cells(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(x) > 0 for x in text)
 
 
-def _title(look: Look) -> str:
-    role = f" ({look.role})" if look.role else ""
-    return f"Layer {look.layer}, head {look.head}{role}"
+def _title(link: Link) -> str:
+    role = f" ({link.role})" if link.role else ""
+    return f"Layer {link.layer}, head {link.head}{role}"
 
 
-def _more_looks(reading: Reading, word: str, paper: Paper) -> list[str]:
+def _more_links(reading: Reading, word: str, paper: Paper) -> list[str]:
     """Where else the word looks, when it was asked for."""
-    looks = reading.looks(word)
+    of_word = reading.links(word)
     lines = [
-        x for look in looks.looks[:4] for x in paper.wrap(f"  {_printable(str(look))}", "    ")
+        x for link in of_word.links[:4] for x in paper.wrap(f"  {_printable(str(link))}", "    ")
     ]
-    note = paper.wrap(looks.note) if looks.note else []
-    return [*paper.wrap("All heads, the most telling for this word first:"), *lines, *note, ""]
+    note = paper.wrap(of_word.note) if of_word.note else []
+    return [*paper.wrap("All heads, the most unusual for this word first:"), *lines, *note, ""]
 
 
 def _head(

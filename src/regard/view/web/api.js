@@ -21,7 +21,7 @@
 //   parts: [{ name, title, about, layers, heads, causal, steps: whether the Steps view can show its heads,
 //             query: Side, key: Side, roles: [layer][head] text ("" unknown) or null, ways: [...], thumbnail: [rows, columns] }],
 //   alignment: null or { words: [French], sources: [for each word [{ key: place of the English word, weight }]] },
-//   telling: null or { part, layer, head, query, key (places among words), sentence, reason } }
+//   highlight: null or { part, layer, head, query, key (places among words), sentence, reason } }
 // Side { language ("" unknown), tokens: [text], words: [text], word_of_token: [place of its word] }
 // Table, dense:  { rows, columns, weights: Float32Array(rows * columns) }
 //        sparse: { rows, columns, starts: Uint32Array(rows + 1), keys: Uint16Array or Uint32Array, weights: Float32Array,

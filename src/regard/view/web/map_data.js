@@ -77,7 +77,7 @@ function readingMap(source, reading, part) {
   }));
   const table = async ({ layer, head }) => everyWeight(await source.weights(reading, { part: part.name, show: "head", layer, head }));
   return {
-    about: { name: reading.sentence, notes: [], layers, first: reading.telling && reading.telling.part === part.name ? reading.telling : null },
+    about: { name: reading.sentence, notes: [], layers, first: reading.highlight && reading.highlight.part === part.name ? reading.highlight : null },
     async region(choice) {
       const { values, rows, columns } = await table(choice);
       const [received, entropy] = [new Float32Array(columns), new Float32Array(rows)];

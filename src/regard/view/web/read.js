@@ -116,7 +116,7 @@ function redraw(view) {
   const within = (places, size) => places.filter((place) => place < size);
   const chosen = { queries: within(wanted.queries, grid.rows), keys: within(wanted.keys, grid.columns) };
   const asTold = !view.hovered && isTelling(view, pinned);
-  const told = asTold ? `${reading.telling.sentence}.` : toldOf(grid, chosen, choice);
+  const told = asTold ? `${reading.highlight.sentence}.` : toldOf(grid, chosen, choice);
   view.chosen = chosen;
   replace(view.told, told);
   if (!view.hovered) say(told);

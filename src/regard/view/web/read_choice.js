@@ -4,7 +4,7 @@ import { readPlaces, writePlaces } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at goes before both.
 export function choiceOf({ state, reading, peek }) {
-  const told = reading.telling || { part: reading.parts[0].name, layer: 0, head: 0 };
+  const told = reading.highlight || { part: reading.parts[0].name, layer: 0, head: 0 };
   const named = peek ? peek.part : state.get("part", told.part);
   const part = reading.parts.find((one) => one.name === named) || reading.parts[0];
   if (peek) return { part: part.name, show: "head", layer: peek.layer, head: peek.head };
@@ -21,7 +21,7 @@ export function choiceOf({ state, reading, peek }) {
 export function pinnedOf({ state, reading, grid, choice }) {
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];
   if (q !== "?" || k !== "?") return { queries: readPlaces(q, grid.rows), keys: readPlaces(k, grid.columns) };
-  const told = reading.telling;
+  const told = reading.highlight;
   if (!isTellingHead(told, choice) || state.get("by", "words") !== "words") return { queries: [], keys: [] };
   const { words } = reading.parts.find((part) => part.name === told.part).query;
   return { queries: grid.queries[told.query] === words[told.query] ? [told.query] : [], keys: [] };
@@ -29,7 +29,7 @@ export function pinnedOf({ state, reading, grid, choice }) {
 
 // Whether what is shown is the link that the reading itself chose to tell.
 export function isTelling({ reading, choice, state, grid }, pinned) {
-  const told = reading.telling;
+  const told = reading.highlight;
   return isTellingHead(told, choice) && !grid.gone && state.get("by", "words") === "words"
     && !pinned.keys.length && pinned.queries.length === 1 && pinned.queries[0] === told.query;
 }

@@ -68,7 +68,7 @@ function drawNotes(view) {
     grid.rest && `Each word's largest weights are held one by one; the others have ${rest} of a row together and are `
       + "not drawn.",
     ABOUT_WAYS[shown.show],
-    isTelling(view, pinnedOf(view)) && `Shown first: ${reading.telling.reason}.`,
+    isTelling(view, pinnedOf(view)) && `Shown first: ${reading.highlight.reason}.`,
     ...reading.notes, reading.caution,
   ];
   replace(notes, said.filter(Boolean).map((note) => element("p", null, note)));

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from regard.transformer.reading import CAUTION, Reading
+from regard.heads.links import CAUTION
+from regard.transformer.reading import Reading
 
 Facts = dict[str, Any]
 Read = Callable[[str], Reading]
@@ -20,15 +21,15 @@ NEIGHBOURS = ("previous", "same", "next")
 def look(glance: Read, _: Read) -> Facts:
     """Where *it* looks in the head that the command shows."""
     reading = glance(HUNGRY)
-    told = reading.telling(IT)
-    choices = _choices(reading, told.place, told.look.layer, told.look.head)
+    shown = reading.highlight(IT)
+    layer, head, query = shown.link.layer, shown.link.head, shown.link.query
     return {
-        **_picture(reading, told.look.layer, told.look.head),
-        **choices,
-        "place": told.place,
-        "other": told.others[0][0] if told.others else "",
-        "other_share": told.others[0][1] if told.others else 0.0,
-        "sum": float(_row(reading, told.place, told.look.layer, told.look.head).sum()),
+        **_picture(reading, layer, head),
+        **_choices(reading, query, layer, head),
+        "place": query,
+        "other": shown.others[0][0] if shown.others else "",
+        "other_share": shown.others[0][1] if shown.others else 0.0,
+        "sum": float(_row(reading, query, layer, head).sum()),
     }
 
 
@@ -53,12 +54,12 @@ def habit(glance: Read, _: Read) -> Facts:
 def tell(glance: Read, read: Read) -> Facts:
     """The same head on a contrast pair, what was measured on many, and what the model says."""
     hungry, delicious = read(HUNGRY), read(DELICIOUS)
-    told = hungry.telling(IT)
-    layer, head, place = told.look.layer, told.look.head, told.place
+    shown = hungry.highlight(IT)
+    layer, head, place = shown.link.layer, shown.link.head, shown.link.query
     chosen = _choices(delicious, place, layer, head)
     measured = hungry.model.roles.measured["pronouns"]
     role = hungry.model.roles.encoder[layer, head]
-    noun, rival = told.look.other, told.others[0][0]
+    noun, rival = shown.link.key_word, shown.others[0][0]
     elsewhere = delicious.find(IT, rival)[0]
     return {
         **_picture(delicious, layer, head),
@@ -66,7 +67,7 @@ def tell(glance: Read, read: Read) -> Facts:
         "place": place,
         "noun": noun,
         "rival": rival,
-        "before": float(told.look.weight),
+        "before": float(shown.link.weight),
         "after": float(_row(delicious, place, layer, head)[delicious.words.index(noun)]),
         "moved": chosen["best"] != noun,
         "pairs": measured["pairs"],

@@ -10,8 +10,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.errors import ArgumentError
+from regard.heads.links import CAUTION
 from regard.text.tokens import Side
-from regard.transformer.reading import CAUTION, Reading
+from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
 from regard.view.page.jobs import Context, Fields, Stop, numbers
@@ -54,19 +55,15 @@ def routes(context: Context) -> list[Route]:
 def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
     """A reading as the page takes it (the shape is written down in static/api.js)."""
     parts = ("encoder",) if quick else PARTS
-    told = reading.telling()
-    place = [k for k, word in enumerate(reading.words) if word == told.look.other]
-    row = reading.weights(layer=told.look.layer, head=told.look.head)[told.place]
-    key = max(place, key=lambda k: row[k])
+    shown = reading.highlight()
     return {
         "sentence": reading.sentence,
         "translation": reading.translation,
         "quick": quick,
         "parts": [_part(reading, part) for part in parts],
         "alignment": None if quick else _alignment(reading),
-        "telling": {
-            **asdict(told.look), "part": "encoder", "query": told.place, "key": key,
-            "sentence": told.sentence, "reason": told.reason,
+        "highlight": {
+            **asdict(shown.link), "sentence": shown.sentence, "reason": shown.reason,
         },
         "notes": list(reading.notes),
         "caution": CAUTION,

@@ -1,0 +1,90 @@
+"""Links: the weight one head gives from one word to another, and its uniform text form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import ArgumentError
+
+CAUTION = (
+    "Attention is evidence, not explanation: it shows where a head looks, not why the model "
+    "answers as it does."
+)
+
+
+@dataclass(frozen=True)
+class Link:
+    """One head's weight from a query word to a key word; layers and heads count from 0.
+
+    ``query`` and ``key`` are positions among the words. ``usual`` is the weight to expect there
+    whatever the words are: a weight says as much as it exceeds it. ``role`` names what the head
+    usually does, where that was measured.
+    """
+
+    part: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    query_word: str
+    key_word: str
+    weight: float
+    usual: float
+    role: str = ""
+
+    @property
+    def excess(self) -> float:
+        """Weight above the usual one."""
+        return self.weight - self.usual
+
+    def __str__(self) -> str:
+        return (
+            f"{self.query_word} looks at {self.key_word}: {percent(self.weight)} in {self.part} "
+            f"layer {self.layer}, head {self.head} (usual: {percent(self.usual)})"
+        )
+
+
+@dataclass(frozen=True)
+class WordLinks:
+    """The links of one query word, one for each head, the largest excess first."""
+
+    query_word: str
+    part: str
+    links: tuple[Link, ...]
+    note: str = ""
+
+    def __str__(self) -> str:
+        title = f"{self.query_word} ({self.part}), the largest excess over the usual first"
+        lines = [title, *map(str, self.links[:10])]
+        return "\n".join([*lines, self.note] if self.note else lines)
+
+
+def percent(share: float) -> str:
+    """A share in whole percent.
+
+    >>> percent(0.876)
+    '88 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
+def word_position(words: Sequence[str], word: str | int) -> int:
+    """The position of a word; 'the#2' is the second 'the', a number is a position from 0.
+
+    >>> word_position(("The", "dog", "saw", "the", "cat"), "the#2")
+    3
+    """
+    if isinstance(word, int | np.integer):
+        if not -len(words) <= word < len(words):
+            raise ArgumentError(f"there are {len(words)} words, so word {word} is none of them.")
+        return int(word) % len(words)
+    name, _, number = word.rpartition("#") if "#" in word.strip("#") else (word, "", "1")
+    matches = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
+    if not number.isdecimal() or not 1 <= int(number) <= len(matches):
+        raise ArgumentError(
+            f"{word!r} needs to be one of the words read, but they are: {' '.join(words)}."
+        )
+    return matches[int(number) - 1]
