@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import regard
-from regard.text.tokens import SentencePieces
+from regard.text.tokens import SentencePieceTokenizer
 from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
 
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )  # fmt: skip
     model = Transformer.random(
         layers=2, heads=4, width=32, feed_forward_width=48, seed=5,
-        tokens=SentencePieces(place / "tokens.model"), vocabulary=320,
+        tokenizer=SentencePieceTokenizer(place / "tokens.model"), vocabulary=320,
     )  # fmt: skip
     save_model(place, model.config, model.parameters(), {"name": "tiny"})
     return place

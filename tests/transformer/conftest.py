@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.cli import main
-from regard.text.tokens import SentencePieces
+from regard.text.tokens import SentencePieceTokenizer
 from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
 
@@ -48,9 +48,9 @@ def tokens_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(tokens_path: Path) -> Transformer:
     """Untrained; what it says means nothing, but every number must still add up."""
-    tokens = SentencePieces(tokens_path)
+    tokens = SentencePieceTokenizer(tokens_path)
     return Transformer.random(
-        layers=3, heads=4, width=32, feed_forward_width=48, seed=5, tokens=tokens, vocabulary=340
+        layers=3, heads=4, width=32, feed_forward_width=48, seed=5, tokenizer=tokens, vocabulary=340
     )
 
 

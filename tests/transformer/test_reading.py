@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.errors import ArgumentError
-from regard.text.tokens import Side, to_words
+from regard.text.words import TokenizedText, to_words
 from regard.transformer import Transformer, read
 from regard.transformer.roles import PARTS
 
@@ -22,7 +22,7 @@ def reading(model):
 @pytest.mark.parametrize("by", ["words", "tokens"])
 @pytest.mark.parametrize("part", PARTS)
 def test_every_row_of_weights_sums_to_one(reading, part, by):
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     weights = reading.weights(part, by=by)
     assert weights.shape == (3, 4, len(queries.names(by)), len(keys.names(by)))
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
@@ -37,7 +37,7 @@ def test_words_are_whole_and_marks_stand_alone(reading):
 
 
 def test_sub_words_are_added_over_keys_and_averaged_over_queries():
-    side = Side(("_a", "b", "_c"), ("a", "+b", "c"), ("ab", "c"), (0, 0, 1))
+    side = TokenizedText(("_a", "b", "_c"), ("a", "+b", "c"), ("ab", "c"), (0, 0, 1))
     weights = np.array([[0.1, 0.2, 0.7], [0.3, 0.4, 0.3], [0.5, 0.5, 0.0]])
     np.testing.assert_allclose(to_words(weights, side, side), [[0.5, 0.5], [1.0, 0.0]])
 

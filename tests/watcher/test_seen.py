@@ -13,7 +13,7 @@ import regard
 from regard.engine.tiles.plan import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.names import Resting, name_of
-from regard.text.words import side_of_ids, word_starts
+from regard.text.words import tokenized_ids, word_starts
 from regard.watcher.head_report import MEASURES
 from regard.watcher.record import GrowingMap
 
@@ -67,7 +67,7 @@ def test_three_parts_are_told_apart(translator):
     assert one["encoder", 1].map.shape == (4, 9, 9)
     assert one["decoder", 1].map.shape == (4, 4, 4)
     assert one["cross", 1].map.shape == (4, 4, 9)
-    rows, columns = one.sides("cross")
+    rows, columns = one.texts("cross")
     assert columns.tokens == one.tokens
     assert rows.tokens[0] == "</s>"
     assert len(rows.tokens) == 4
@@ -90,7 +90,7 @@ def test_three_parts_are_told_apart(translator):
          "('encoder', 0)."),
         (lambda one, many: one[1].head(0).head(0), "decoder layer 1 head 0 is one head already."),
         (lambda one, many: one.run(3), "1 texts were seen, counted from 0, so none is 3."),
-        (lambda one, many: one.sides("cross"),
+        (lambda one, many: one.texts("cross"),
          "part needs to be one of decoder, but it is 'cross'."),
         (lambda one, many: one.report().sorted("size"),
          "by needs to be one of entropy, first, itself, previous, next, duplicate, induction, "
@@ -112,7 +112,7 @@ def test_nothing_seen_yet():
 
 
 def columns_of(seen, word):
-    return np.flatnonzero(np.equal(seen.sides()[1].word_of_token, word))
+    return np.flatnonzero(np.equal(seen.texts()[1].word_of_token, word))
 
 
 def test_find_adds_over_the_tokens_of_a_word(decoder):
@@ -159,7 +159,7 @@ def test_generated_tokens_have_names(translator):
     options = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False}
     with torch.no_grad(), regard.watch(model, tokenizer=Letters()) as seen:
         written = model.generate(**prompt, **options)
-    expected = side_of_ids(Letters(), written[0, :-1].tolist(), 8)  # the last was never read
+    expected = tokenized_ids(Letters(), written[0, :-1].tolist(), 8)  # the last was never read
     assert seen.tokens == expected.tokens
     assert seen[0].queries_side.tokens == expected.tokens
 
@@ -173,7 +173,7 @@ def test_a_file_holds_it_all(decoder, translator, tmp_path):
         assert again.names == seen.names
         for sentence in range(seen.sentences):
             one, two = seen.sentence(sentence), again.sentence(sentence)
-            assert one.sides() == two.sides() or one.tokens == two.tokens
+            assert one.texts() == two.texts() or one.tokens == two.tokens
             assert one.report() == two.report()
             for place in seen.names:
                 for fact, array in one[place].facts.items():
@@ -299,5 +299,5 @@ def test_where_words_begin(pieces, starts):
 
 
 def test_without_a_tokenizer_places_are_numbers():
-    side = side_of_ids(None, [5, 6, 7], 3)
+    side = tokenized_ids(None, [5, 6, 7], 3)
     assert side.tokens == side.words == ("0", "1", "2")

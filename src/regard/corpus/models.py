@@ -125,11 +125,11 @@ class EncoderObserver:
         """The tokens of the text; each window ends with END, as every source does."""
         from regard.transformer.translation import readable
 
-        return cut(self.model.tokens.encode(readable(text)), self.room, last=[END])
+        return cut(self.model.tokenizer.encode(readable(text)), self.room, last=[END])
 
     def piece(self, token: int) -> str:
         """How a token is written."""
-        return "(end)" if token == END else self.model.tokens.piece(token)
+        return "(end)" if token == END else self.model.tokenizer.piece(token)
 
     def observe(self, windows: Sequence[Window]) -> Facts:
         """What every head does in every window."""

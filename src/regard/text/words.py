@@ -1,43 +1,124 @@
-"""Names for tokens and words, from a Hugging Face tokenizer."""
+"""Tokens grouped into words, for the tokenizers of regard and of Hugging Face."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from regard.text.tokens import Side
+import numpy as np
+from numpy.typing import NDArray
 
-GOES_ON = "##"  # WordPiece marks what goes on; the others mark where a word begins
-BEGINS = ("Ġ", "▁", "Ċ", "ĉ")
+from regard.errors import ArgumentError
+from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
+
+CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
+WORD_STARTS = ("Ġ", "▁", "Ċ", "ĉ")
 
 
-def side_of_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> Side:
+@dataclass(frozen=True)
+class TokenizedText:
+    """A text as tokens and as words, and the word that each token belongs to.
+
+    A token that continues inside a word is written with a plus: 'hung', '+ry'.
+    """
+
+    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
+    words: tuple[str, ...]
+    word_of_token: tuple[int, ...]
+
+    def names(self, by: str) -> tuple[str, ...]:
+        """The words or the tokens, as ``by`` says."""
+        if by not in ("words", "tokens"):
+            raise ArgumentError(f"by needs to be 'words' or 'tokens', but it is {by!r}.")
+        return self.words if by == "words" else self.tokens
+
+    @property
+    def membership_wt(self) -> NDArray[np.float64]:
+        """1 where token t belongs to word w, else 0."""
+        words = np.arange(len(self.words))[:, None]
+        membership_wt: NDArray[np.float64] = np.equal(words, self.word_of_token).astype(np.float64)
+        return membership_wt
+
+
+def tokenized_text(
+    tokenizer: Tokenizer, ids: Sequence[int], *, elisions: bool = False
+) -> TokenizedText:
+    """Tokens of a sentence, named and grouped into words.
+
+    With ``elisions`` a word also ends after an apostrophe, as in l' | homme.
+    """
+    pieces = [tokenizer.piece(i) for i in ids]
+    groups = word_groups(pieces, ids, elisions)
+    words = [_word_text(tokenizer, [ids[i] for i in group]) for group in groups]
+    names = [
+        _token_name(special_name(ids[i]) or pieces[i], first=i == group[0])
+        for group in groups
+        for i in group
+    ]
+    of_token = [word for word, group in enumerate(groups) for _ in group]
+    return TokenizedText(tuple(pieces), tuple(names), tuple(words), tuple(of_token))
+
+
+def word_groups(
+    pieces: Sequence[str], ids: Sequence[int], elisions: bool = False
+) -> list[list[int]]:
+    """The positions of the pieces of each word; marks and (start), (end) stand alone.
+
+    >>> word_groups(["\u2581hung", "ry", "."], [10, 11, 12])
+    [[0, 1], [2]]
+    """
+    groups: list[list[int]] = []
+    closed = True
+    for position, (piece, token) in enumerate(zip(pieces, ids, strict=True)):
+        alone = piece.lstrip(SPACE) in MARKS or special_name(token) is not None
+        if closed or alone or piece.startswith(SPACE):
+            groups.append([])
+        groups[-1].append(position)
+        closed = alone or (elisions and piece.endswith("'"))
+    return groups
+
+
+def to_words(weights_qk: NDArray[Any], queries: TokenizedText, keys: TokenizedText) -> NDArray[Any]:
+    """Weights between words: added over the pieces of a key, averaged over those of a query.
+
+    So a row still sums to 1. Leading axes stay.
+    """
+    queries_wt, keys_wt = queries.membership_wt, keys.membership_wt
+    mean_wt = queries_wt / queries_wt.sum(axis=1, keepdims=True)
+    by_words: NDArray[Any] = mean_wt @ weights_qk @ keys_wt.T
+    return by_words
+
+
+def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> TokenizedText:
     """Tokens and words of some ids; positions in place of names where there is no tokenizer.
 
-    A token that goes on inside a word is written with a plus: 'hung', '+ry'.
+    ``tokenizer`` is one of Hugging Face, or None.
     """
     if tokenizer is None or ids is None:
         names = tuple(str(i) for i in range(length))
-        return Side(names, names, names, tuple(range(length)))
-    pieces = [_piece(tokenizer, int(number)) for number in ids]
-    special = set(getattr(tokenizer, "all_special_ids", ()))
-    begins = word_starts(pieces, [int(number) in special for number in ids])
+        return TokenizedText(names, names, names, tuple(range(length)))
+    pieces = [_piece(tokenizer, int(token)) for token in ids]
+    special_ids = set(getattr(tokenizer, "all_special_ids", ()))
+    special = [int(token) in special_ids for token in ids]
     of_token, groups = [], []
-    for place, begin in enumerate(begins):
-        if begin:
-            groups.append([place])
+    for position, starts in enumerate(word_starts(pieces, special)):
+        if starts:
+            groups.append([position])
         else:
-            groups[-1].append(place)
+            groups[-1].append(position)
         of_token.append(len(groups) - 1)
     tokens = [
-        _named(tokenizer, pieces[i], first=i == group[0], special=int(ids[i]) in special)
-        for group in groups for i in group
-    ]  # fmt: skip
+        _decoded(tokenizer, pieces[i], first=i == group[0], special=special[i])
+        for group in groups
+        for i in group
+    ]
     words = [
-        _named(tokenizer, *[pieces[i] for i in group], special=int(ids[group[0]]) in special)
+        _decoded(tokenizer, *[pieces[i] for i in group], special=special[group[0]])
         for group in groups
     ]
-    return Side(tuple(pieces), tuple(tokens), tuple(words), tuple(of_token))
+    return TokenizedText(tuple(pieces), tuple(tokens), tuple(words), tuple(of_token))
 
 
 def word_starts(pieces: Sequence[str], special: Sequence[bool]) -> list[bool]:
@@ -48,32 +129,38 @@ def word_starts(pieces: Sequence[str], special: Sequence[bool]) -> list[bool]:
     >>> word_starts(["Ġhung", "ry", "."], [False] * 3)
     [True, False, True]
     """
-    marked = any(piece.startswith(BEGINS) for piece in pieces)
+    marked = any(piece.startswith(WORD_STARTS) for piece in pieces)
     starts, closed = [], True
     for piece, alone in zip(pieces, special, strict=True):
-        bare = piece.lstrip("".join(BEGINS))
-        mark = bool(bare) and not any(x.isalnum() for x in _text(bare))
-        begins = piece.startswith(BEGINS) if marked else not piece.startswith(GOES_ON)
+        bare = piece.lstrip("".join(WORD_STARTS))
+        mark = bool(bare) and not any(x.isalnum() for x in bare.removeprefix(CONTINUATION))
+        begins = piece.startswith(WORD_STARTS) if marked else not piece.startswith(CONTINUATION)
         starts.append(closed or alone or begins or mark)
         closed = alone or mark
     return starts
 
 
-def _text(piece: str) -> str:
-    """A piece of bytes has letters that stand for bytes; those of text are text."""
-    return piece.removeprefix(GOES_ON)
+def _word_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    special = special_name(ids[0])
+    if special is not None:
+        return special
+    text = tokenizer.decode(ids).strip()
+    return text or "".join(tokenizer.piece(i) for i in ids)
 
 
-def _piece(tokenizer: Any, number: int) -> str:
-    if number < 0:
-        return "?"
-    return str(tokenizer.convert_ids_to_tokens(number))
+def _token_name(piece: str, first: bool) -> str:
+    text = piece.removeprefix(SPACE) or SPACE
+    return text if first or piece.startswith(SPACE) else f"+{text}"
 
 
-def _named(tokenizer: Any, *pieces: str, first: bool = True, special: bool = False) -> str:
+def _piece(tokenizer: Any, token: int) -> str:
+    return "?" if token < 0 else str(tokenizer.convert_ids_to_tokens(token))
+
+
+def _decoded(tokenizer: Any, *pieces: str, first: bool = True, special: bool = False) -> str:
     if special:
         return pieces[0]
     text = tokenizer.convert_tokens_to_string(list(pieces)).strip() or pieces[0]
     if len(pieces) == 1:
-        text = text.removeprefix(GOES_ON) or pieces[0]
+        text = text.removeprefix(CONTINUATION) or pieces[0]
     return str(text) if first else f"+{text}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from regard.text.tokens import to_words
+from regard.text.words import to_words
 from regard.typing import Array
 
 if TYPE_CHECKING:

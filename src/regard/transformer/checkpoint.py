@@ -14,7 +14,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from regard.errors import ArgumentError, FileError, ShapeError
-from regard.text.tokens import SentencePieces, Tokens
+from regard.text.tokens import SentencePieceTokenizer, Tokenizer
 from regard.transformer.config import Config, output_axis, parameter_shapes
 from regard.transformer.layers import Attention, DecoderLayer, EncoderLayer, FeedForward, Norm
 from regard.transformer.model import Fill, Transformer
@@ -133,7 +133,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 def assemble(
     config: Config,
     fill: Fill,
-    tokens: Tokens,
+    tokenizer: Tokenizer,
     about: Mapping[str, Any],
     roles: Roles = UNKNOWN_ROLES,
 ) -> Transformer:
@@ -146,7 +146,7 @@ def assemble(
         encoder_norm=room.norm("encoder.norm"),
         decoders=tuple(room.decoder(f"decoder.{number}") for number in numbers),
         decoder_norm=room.norm("decoder.norm"),
-        tokens=tokens,
+        tokenizer=tokenizer,
         about=about,
         roles=roles,
     )
@@ -257,9 +257,9 @@ def load_model(folder: str | Path | None = None) -> Transformer:
             "`regard train` wrote."
         )
     description = load_description(place)
-    tokens, roles = SentencePieces(place / TOKENS), load_roles(place)
+    tokenizer, roles = SentencePieceTokenizer(place / TOKENS), load_roles(place)
     with _opened(place / PARAMETERS) as fill:
-        return assemble(Config(**description["config"]), fill, tokens, description, roles)
+        return assemble(Config(**description["config"]), fill, tokenizer, description, roles)
 
 
 @contextmanager

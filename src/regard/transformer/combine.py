@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.text.tokens import Side, to_words
+from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Mixed:
 
     name: str
     explanation: str
-    queries: Side
-    keys: Side
+    queries: TokenizedText
+    keys: TokenizedText
     tokens_qk: Array
 
     @property
@@ -54,7 +54,7 @@ def average(reading: Reading, part: str, layer: int | None) -> Mixed:
         f"average of {of}",
         f"The mean over the heads of {of}. It shows what many heads agree on, and hides the one "
         "head that does something else.",
-        *reading.sides(part),
+        *reading.texts(part),
         weights_qk.mean(axis=tuple(range(weights_qk.ndim - 2))),
     )
 
@@ -75,7 +75,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
         "The mean over heads, followed from the last layer down to the words, with half of every "
         "vector taken as coming straight from below (the residual path). It takes mixing for "
         "adding up shares, which the layers between do not.",
-        *reading.sides(part),
+        *reading.texts(part),
         mixed_qk,
     )
 
@@ -93,6 +93,6 @@ def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
         "Each weight times the length of what it brings (the value through w_output), as a share "
         "of the row. A large weight on a short vector moves little; but lengths say nothing of "
         "directions, and parts can cancel.",
-        *reading.sides(part),
+        *reading.texts(part),
         carried_qk / carried_qk.sum(axis=1, keepdims=True),
     )

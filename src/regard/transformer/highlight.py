@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
     """For each head the key whose weight exceeds the usual most."""
-    words = reading.sides(part)[0].words
+    words = reading.texts(part)[0].words
     query = word_position(words, word)
     usual_lhk = usual_weights(reading, part, query)
     best_lh = (reading.weights(part)[:, :, query] - usual_lhk).argmax(axis=-1)
@@ -37,7 +37,7 @@ def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
 
 def find_links(reading: Reading, word: str | int, other: str | int, part: str) -> tuple[Link, ...]:
     """Every head's link from one word to the other, the strongest first."""
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     query, key = word_position(queries.words, word), word_position(keys.words, other)
     shape = reading.weights(part).shape[:2]
     links = [link_of(reading, part, head, query, key) for head in np.ndindex(shape)]
@@ -50,7 +50,7 @@ def usual_weights(reading: Reading, part: str, place: int) -> Array:
     From the measured roles where there are any, else from the other words of this sentence.
     """
     roles = reading.model.roles.of(part)
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     weights_lhqk = reading.weights(part)
     at = _places(place, len(keys.words), part)
     usual_lhk = np.zeros((*weights_lhqk.shape[:2], len(keys.words)))
@@ -81,7 +81,7 @@ def _places(query: int, keys: int, part: str) -> dict[str, int]:
 
 def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key: int) -> Link:
     """One head's link from a word to another; ``head`` is (layer, head)."""
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     layer, number = head
     role = reading.model.roles.of(part).get((layer, number))
     return Link(

@@ -35,7 +35,7 @@ class Norm:
 class Attention:
     """The matrices of one multi-head attention; query, key and value lie side by side.
 
-    w_qkv (e, 3 e), w_output (e, e). Side by side one product makes all three.
+    w_qkv (e, 3 e), w_output (e, e). TokenizedText by side one product makes all three.
     """
 
     w_qkv: Array

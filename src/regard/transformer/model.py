@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.engine.attention import attention
 from regard.engine.dense import small_attention
 from regard.errors import ArgumentError, expect
-from regard.text.tokens import Tokens, WholeWords
+from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions
 from regard.transformer.layers import Attention, DecoderLayer, EncoderLayer, Norm, times
 from regard.transformer.roles import Roles
@@ -98,7 +98,7 @@ class Transformer:
     encoder_norm: Norm
     decoders: tuple[DecoderLayer, ...]
     decoder_norm: Norm
-    tokens: Tokens
+    tokenizer: Tokenizer
     about: Mapping[str, Any]
     roles: Roles = field(default_factory=Roles)
 
@@ -112,24 +112,26 @@ class Transformer:
         width: int = 512,
         feed_forward_width: int = 1024,
         seed: int = 0,
-        tokens: Tokens | None = None,
+        tokenizer: Tokenizer | None = None,
         vocabulary: int | None = None,
     ) -> Transformer:
         """An untrained transformer: every matrix random, gains 1, biases 0.
 
-        Its vocabulary is the words of ``text`` unless ``tokens`` and their number,
+        Its vocabulary is the words of ``text`` unless a ``tokenizer`` and its size,
         ``vocabulary``, are given. Nothing it says means anything until it is trained.
         """
         from regard.transformer.checkpoint import assemble, random_fill
 
-        if tokens is None:
-            tokens = WholeWords.of(text)
-            vocabulary = len(tokens.words)
+        if tokenizer is None:
+            tokenizer = WordTokenizer.of(text)
+            vocabulary = len(tokenizer.words)
         if vocabulary is None:
-            raise ArgumentError("vocabulary is needed with tokens: say how many pieces there are.")
+            raise ArgumentError(
+                "vocabulary is needed with tokenizer: say how many pieces there are."
+            )
         config = Config(vocabulary, layers, heads, width, feed_forward_width)
         about = {"name": "random", "untrained": True}
-        return assemble(config, random_fill(seed), tokens, about)
+        return assemble(config, random_fill(seed), tokenizer, about)
 
     def __repr__(self) -> str:
         sizes = self.config

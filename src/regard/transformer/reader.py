@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from regard.text.tokens import Side, side_of, unknown_characters
+from regard.text.tokens import unknown_characters
+from regard.text.words import TokenizedText, tokenized_text
 from regard.transformer.config import START
 from regard.transformer.model import Transformer
 from regard.transformer.reading import Reading
@@ -36,8 +37,8 @@ def reading_of(model: Transformer, translated: Translation) -> Reading:
         encoded = model.encode(np.array([translated.source]))
         decoded = model.decode(encoded, np.array([given]))
     source, target = (
-        side_of(model.tokens, translated.source),
-        side_of(model.tokens, given, elisions=True),
+        tokenized_text(model.tokenizer, translated.source),
+        tokenized_text(model.tokenizer, given, elisions=True),
     )
     return Reading(
         translated=translated,
@@ -58,7 +59,7 @@ def shipped_model() -> Transformer:
     return load_model()
 
 
-def _notes(model: Transformer, translated: Translation, source: Side) -> list[str]:
+def _notes(model: Transformer, translated: Translation, source: TokenizedText) -> list[str]:
     notes = []
     if model.untrained:
         notes.append("The model is untrained: its parameters are random and mean nothing.")

@@ -13,7 +13,7 @@ from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION, Link, WordLinks
-from regard.text.tokens import Side, to_words
+from regard.text.words import TokenizedText, to_words
 from regard.textbook.steps import Steps, self_attention
 from regard.transformer.layers import Attention
 from regard.transformer.model import Decoded, Encoded, Looked, Transformer
@@ -62,8 +62,8 @@ class Reading(Shown):
     """
 
     translated: Translation
-    source: Side
-    target: Side
+    source: TokenizedText
+    target: TokenizedText
     notes: tuple[str, ...]
     model: Transformer = field(repr=False)
     encoded: Encoded = field(repr=False)
@@ -99,7 +99,7 @@ class Reading(Shown):
         """The words of the translation."""
         return self.target.words[1:]
 
-    def sides(self, part: str = "encoder") -> tuple[Side, Side]:
+    def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
         """Who asks and who answers: the sides of the rows and of the columns."""
         check_part(part)
         asks = self.source if part == "encoder" else self.target
@@ -118,7 +118,7 @@ class Reading(Shown):
         Between words, weights are added over the pieces of a key and averaged over those of a
         query; by='tokens' gives them as they are.
         """
-        self.sides(part)[0].names(by)  # says what is wrong with part or by
+        self.texts(part)[0].names(by)  # says what is wrong with part or by
         weights_lhqk = self._weights[part, by]
         if layer is not None:
             weights_lhqk = weights_lhqk[self._layer(layer)]
@@ -138,7 +138,7 @@ class Reading(Shown):
             )
         look, matrices = self.looked(part, layer), self.matrices(part, layer)
         parts = [matrices.part(name) for name in ("w_query", "w_key", "w_value")]
-        side, causal, width = self.sides(part)[0], part == "decoder", self.model.config.head_width
+        side, causal, width = self.texts(part)[0], part == "decoder", self.model.config.head_width
         if head is None:
             return self_attention(
                 look.x_bqe[0], *parts, words=side.tokens, heads=matrices.heads,
@@ -239,7 +239,7 @@ class Reading(Shown):
         for part in PARTS:
             weights_lhqk = np.stack([look.weights()[0] for look in self._looked(part)])
             found[part, "tokens"] = weights_lhqk.astype(np.float64)
-            found[part, "words"] = to_words(found[part, "tokens"], *self.sides(part))
+            found[part, "words"] = to_words(found[part, "tokens"], *self.texts(part))
         for weights_lhqk in found.values():
             weights_lhqk.setflags(write=False)  # every caller gets the same ones
         return found

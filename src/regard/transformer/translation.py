@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.engine.tiles.threads import blas, run_in_order, threads
 from regard.errors import ArgumentError, count
-from regard.text.tokens import plain
+from regard.text.tokens import normalise
 from regard.transformer.config import END
 from regard.transformer.model import Transformer
 from regard.transformer.search import BEAM, Found, Search, beam_search
@@ -94,7 +94,7 @@ def translate(
 def source_tokens(model: Transformer, sentence: str) -> list[int]:
     """The tokens of a sentence and END; says what is wrong with one that cannot be read."""
     text = readable(sentence)
-    tokens = [*model.tokens.encode(text), END]
+    tokens = [*model.tokenizer.encode(text), END]
     limit = model.config.max_length
     if len(tokens) > limit:
         raise ArgumentError(
@@ -110,7 +110,7 @@ def readable(sentence: str) -> str:
     if not isinstance(sentence, str):
         raise ArgumentError(f"a sentence needs to be text, but it is {type(sentence).__name__}.")
     # Surrogates that stand for bytes which were no text cannot be cut into tokens.
-    text = plain(sentence.encode("utf-8", "replace").decode())
+    text = normalise(sentence.encode("utf-8", "replace").decode())
     text = " ".join("".join(x if x.isprintable() else " " for x in text).split())
     if not text:
         raise ArgumentError(
@@ -142,5 +142,5 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
 def _translation(
     model: Transformer, sentence: str, source: Sequence[int], found: Found
 ) -> Translation:
-    text = model.tokens.decode(found.tokens)
+    text = model.tokenizer.decode(found.tokens)
     return Translation(sentence, text, tuple(source), found.tokens, found.score, found.finished)

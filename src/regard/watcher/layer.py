@@ -15,7 +15,7 @@ from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Sight
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import HeadMeasures
-from regard.text.tokens import Side, to_words
+from regard.text.words import TokenizedText, to_words
 
 Edges = NDArray[np.int64]
 Span = str | int | tuple[int, int]
@@ -31,8 +31,8 @@ class LayerSeen(Observation):
     """
 
     name: str = ""
-    queries_side: Side | None = field(default=None, repr=False)
-    keys_side: Side | None = field(default=None, repr=False)
+    queries_side: TokenizedText | None = field(default=None, repr=False)
+    keys_side: TokenizedText | None = field(default=None, repr=False)
     row_edges: Edges | None = field(default=None, repr=False)
     column_edges: Edges | None = field(default=None, repr=False)
     measures: HeadMeasures | None = field(default=None, repr=False)

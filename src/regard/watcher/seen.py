@@ -11,8 +11,7 @@ import numpy as np
 from regard.display import Shown
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
-from regard.text.tokens import Side
-from regard.text.words import side_of_ids
+from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
 from regard.watcher.forward_run import Place, Run
 from regard.watcher.layer import LayerSeen
@@ -108,7 +107,9 @@ class Live:
         ]
         return np.asarray(track.span_sums / np.maximum(sizes, 1)[:, None])
 
-    def _sides(self, run: Run, track: Track, place: Place, sentence: int) -> tuple[Side, Side]:
+    def _sides(
+        self, run: Run, track: Track, place: Place, sentence: int
+    ) -> tuple[TokenizedText, TokenizedText]:
         """Rows and columns; in cross-attention the decoder's tokens and the encoder's."""
         if place.part.split()[0] == "cross":
             rows = self._side(run, "decoder", sentence, track.queries)
@@ -118,14 +119,14 @@ class Live:
             return keys, keys
         ids = self._ids(run, place.part, sentence)
         start, stop = track.first_row, track.first_row + track.queries
-        return side_of_ids(self.tokenizer, None if ids is None else ids[start:stop],
+        return tokenized_ids(self.tokenizer, None if ids is None else ids[start:stop],
                            track.queries), keys  # fmt: skip
 
-    def _side(self, run: Run, part: str, sentence: int, length: int) -> Side:
+    def _side(self, run: Run, part: str, sentence: int, length: int) -> TokenizedText:
         ids = self._ids(run, part, sentence)
         if ids is not None and len(ids) != length:
             ids = None if len(ids) < length else ids[:length]
-        return side_of_ids(self.tokenizer, ids, length)
+        return tokenized_ids(self.tokenizer, ids, length)
 
     def _ids(self, run: Run, part: str, sentence: int) -> Any:
         known = run.tokens.get(part)
@@ -210,7 +211,7 @@ class Seen(Shown):
             raise ArgumentError("a file holds one text: run is for a block that saw several.")
         return Seen(self._source.at(number), self._sentence)
 
-    def sides(self, part: str | None = None) -> tuple[Side, Side]:
+    def texts(self, part: str | None = None) -> tuple[TokenizedText, TokenizedText]:
         """Tokens and words of the rows and of the columns of a part."""
         sentence = self._chosen
         place = next((x for x in self.names if part in (None, x.part)), None)
@@ -226,12 +227,12 @@ class Seen(Shown):
     @property
     def tokens(self) -> tuple[str, ...]:
         """The tokens of the text; the input's where a model has two sides."""
-        return self.sides()[1].tokens
+        return self.texts()[1].tokens
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words of the text; the input's where a model has two sides."""
-        return self.sides()[1].words
+        return self.texts()[1].words
 
     def find(self, word: str | int, other: str | int, part: str | None = None) -> tuple[Link, ...]:
         """Every head's weight from one word to another, the strongest first.
@@ -239,7 +240,7 @@ class Seen(Shown):
         'the#2' is the second 'the'. Exact, from the map while its blocks are single tokens, from
         query and key where they were kept, else from the best keys as far as they reach.
         """
-        self.sides(part)  # says what is wrong where there is no such part
+        self.texts(part)  # says what is wrong where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
 

@@ -25,7 +25,7 @@ from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
 from regard.heads.measures import HeadMeasures, Measure
-from regard.text.tokens import Side
+from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.forward_run import Place
 from regard.watcher.layer import LayerSeen
@@ -127,12 +127,12 @@ class Stored:
             span_weights=own.get("span_weights"),
         )
 
-    def _side(self, name: str) -> Side:
+    def _side(self, name: str) -> TokenizedText:
         side = self.header["sides"].get(name)
         if side is None:
             raise FileError(f"the file promises the tokens {name!r}, but does not hold them.")
         tokens, words = tuple(side["tokens"]), tuple(side["words"])
-        return Side(tokens, tokens, words, tuple(side["word_of_token"]))
+        return TokenizedText(tokens, tokens, words, tuple(side["word_of_token"]))
 
 
 def _layer_header(
@@ -143,7 +143,7 @@ def _layer_header(
             "cost": vars(layer.cost), "rows": names[0], "columns": names[1]}  # fmt: skip
 
 
-def _side_name(side: Side | None, sides: dict[str, Any]) -> str:
+def _side_name(side: TokenizedText | None, sides: dict[str, Any]) -> str:
     """The name of an equal side, or of a new one."""
     entry = {} if side is None else {"tokens": list(side.tokens), "words": list(side.words),
                                      "word_of_token": list(side.word_of_token)}  # fmt: skip

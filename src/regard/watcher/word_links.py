@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.errors import NotAskedError
 from regard.heads.links import Link, word_position
-from regard.text.tokens import Side
+from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.forward_run import Place
 from regard.watcher.layer import LayerSeen
@@ -38,7 +38,7 @@ def find(
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
-def _tokens(side: Side, word: int) -> slice:
+def _tokens(side: TokenizedText, word: int) -> slice:
     places = np.flatnonzero(np.equal(side.word_of_token, word))
     return slice(int(places[0]), int(places[-1]) + 1)
 

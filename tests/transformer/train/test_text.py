@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
 
 from regard.errors import ArgumentError, FileError
-from regard.text.tokens import plain
+from regard.text.tokens import normalise
 from regard.transformer.config import END, PAD, START
 from regard.transformer.train.augment import Alterations, alter, find_splits, split_pieces
 from regard.transformer.train.data import (
@@ -99,7 +99,7 @@ def test_punctuation_stays_apart_from_words(tokens):
 
 def test_every_sentence_has_tokens_and_comes_back(tokens):
     for sentence in ("The big dog.", "\u732b \U0001f600 na\u00efve", "12 345"):
-        assert tokens.decode(encode(tokens, [sentence]).tokens.tolist()) == plain(sentence)
+        assert tokens.decode(encode(tokens, [sentence]).tokens.tolist()) == normalise(sentence)
 
 
 def test_split_pieces_spell_the_same(tokens, toy_pairs):

@@ -58,7 +58,7 @@ def test_grids_are_the_readings_weights(page):
         choice = {"part": part, "show": "head", "layer": 1, "head": 4}
         grid = page.evaluate(GRID, [sentence, choice, {"by": by, "hide": False}])
         true = reading.weights(part, layer=1, head=4, by=by)
-        assert grid["queries"] == list(reading.sides(part)[0].names(by))
+        assert grid["queries"] == list(reading.texts(part)[0].names(by))
         # Sent as float32; sums of a few of them are sure to some units of its last place.
         npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=4e-7)
 

@@ -142,8 +142,8 @@ def test_steps_start_from_the_models_own_numbers(client, reading, part):
     # The reading computes in float32: scores of a few units are sure to about 1e-6.
     true = reading.weights(part, layer=1, head=1, by="tokens")
     npt.assert_allclose(steps.weights, true, atol=2e-5)
-    assert header["queries"] == list(reading.sides(part)[0].tokens)
-    assert header["keys"] == list(reading.sides(part)[1].tokens)
+    assert header["queries"] == list(reading.texts(part)[0].tokens)
+    assert header["keys"] == list(reading.texts(part)[1].tokens)
 
 
 def test_without_position_equal_words_are_equal_vectors():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.text.tokens import Side
+from regard.text.words import TokenizedText
 from regard.transformer import Transformer, read
 from regard.transformer.combine import Mixed
 from regard.view.terminal.reading_text import Paper, Wanted, cells, page
@@ -45,7 +45,7 @@ def test_the_row_that_is_spoken_of_is_marked(reading):
 
 
 def test_a_mixed_table_says_what_it_is():
-    side = Side(("a", "b"), ("a", "b"), ("a", "b"), (0, 1))
+    side = TokenizedText(("a", "b"), ("a", "b"), ("a", "b"), (0, 1))
     mixed = Mixed("mean", "What it is.", side, side, np.array([[0.25, 0.75], [0.004, 0.996]]))
     assert str(mixed).splitlines() == [
         "mean, in %",

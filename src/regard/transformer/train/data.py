@@ -15,7 +15,7 @@ import numpy as np
 import sentencepiece
 
 from regard.errors import FileError
-from regard.text.tokens import plain
+from regard.text.tokens import normalise
 from regard.transformer.config import END
 
 Pair = tuple[str, str]
@@ -42,7 +42,7 @@ def read_pairs(path: Path) -> list[Pair]:
 def read_sentences(path: Path) -> list[str]:
     """Read one sentence a line, empty lines left out."""
     with open_text(path) as file:
-        return [sentence for line in file if (sentence := plain(line))]
+        return [sentence for line in file if (sentence := normalise(line))]
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
@@ -73,7 +73,7 @@ def _pair(path: Path, number: int, line: str) -> Pair:
             f"{path.name} needs source<TAB>target on every line, but line {number} is "
             f"{line.strip()[:60]!r}: add the missing side or remove the line."
         )
-    return plain(columns[0]), plain(columns[1])
+    return normalise(columns[0]), normalise(columns[1])
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def picture_of_reading(
     """One head, the highlight's where none is named; ``word`` stands out."""
     part, by = options.pop("part", "encoder"), options.pop("by", "words")
     word = options.pop("word", None)
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     layer, head, found = _head_of(reading, part, layer, head, word)
     chosen = _chosen(reading, part, by, found)
     weights = reading.weights(part, layer=layer, head=head, by=by)
@@ -143,14 +143,14 @@ def _head_of(
         raise ArgumentError(
             f"a picture of {part!r} needs a layer and a head: say layer=0, head=0, for instance."
         )
-    words = reading.sides(part)[0].words
+    words = reading.texts(part)[0].words
     return layer, head, None if word is None else word_position(words, word)
 
 
 def _chosen(reading: Reading, part: str, by: str, place: int | None) -> tuple[int, ...]:
     if place is None:
         return ()
-    side = reading.sides(part)[0]
+    side = reading.texts(part)[0]
     if by == "words":
         return (place,)
     return tuple(t for t, word in enumerate(side.word_of_token) if word == place)
@@ -160,7 +160,7 @@ def _said(reading: Reading, part: str, layer: int, head: int, place: int | None)
     """What the chosen word looks at most, in one sentence."""
     if place is None:
         return ""
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     row = reading.weights(part, layer=layer, head=head)[place]
     best = int(row.argmax())
     return f"{queries.words[place]} looks at {keys.words[best]}: {100 * row[best]:.0f} %."

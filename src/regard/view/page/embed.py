@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
-from regard.text.tokens import Side
+from regard.text.words import TokenizedText
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
@@ -275,8 +275,8 @@ def _part(part: str, layers: list[tuple[Place, LayerSeen]]) -> dict[str, Any]:
     }
 
 
-def _side(side: Side | None) -> dict[str, Any]:
-    found = side or Side((), (), (), ())
+def _side(side: TokenizedText | None) -> dict[str, Any]:
+    found = side or TokenizedText((), (), (), ())
     return {"language": "", "tokens": list(found.tokens), "words": list(found.words),
             "word_of_token": list(found.word_of_token)}  # fmt: skip
 

@@ -62,7 +62,7 @@ def data_of_reading(
     link = reading.highlight().link
     first = (link.layer, link.head) if part == "encoder" else (0, 0)
     layer, head = first[0] if layer is None else layer, first[1] if head is None else head
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     looked, parameters = reading.looked(part, layer), reading.matrices(part, layer)
     sizes = reading.model.config
     width = sizes.head_width

@@ -67,7 +67,7 @@ def _opening(seen: Seen) -> str:
 
 
 def _part(seen: Seen, part: str, paper: Paper) -> list[str]:
-    queries, keys = seen.sides(part)
+    queries, keys = seen.texts(part)
     rows, columns = count(len(queries.tokens), "query", "queries"), count(len(keys.tokens), "key")
     lines = paper.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
     shown = [place for place in seen.names if place.part == part]

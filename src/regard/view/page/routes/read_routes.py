@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
-from regard.text.tokens import Side
+from regard.text.words import TokenizedText
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
@@ -102,7 +102,7 @@ def small(weights_lhqk: Array, most: int) -> Array:
 
 
 def _part(reading: Reading, part: str) -> dict[str, Any]:
-    queries, keys = reading.sides(part)
+    queries, keys = reading.texts(part)
     sizes, roles = reading.model.config, reading.model.roles.of(part)
     title, about = TITLES[part]
     language = {id(reading.source): "English", id(reading.target): "French"}
@@ -128,7 +128,7 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
     }
 
 
-def _side(side: Side, language: str) -> dict[str, Any]:
+def _side(side: TokenizedText, language: str) -> dict[str, Any]:
     return {
         "language": language,
         "tokens": list(side.tokens),

@@ -1,0 +1,56 @@
+"""Tokens grouped into words: marks alone, elisions apart when asked for."""
+
+import pytest
+
+from regard.errors import ArgumentError
+from regard.text.words import tokenized_text, word_groups
+
+
+class Letters:
+    """Tokens of a test: one piece for each entry of a list."""
+
+    def __init__(self, *pieces):
+        self.pieces = ("pad", "unknown", "start", "end", *pieces)
+
+    def encode(self, text):
+        return list(range(4, len(self.pieces)))
+
+    def decode(self, numbers):
+        return "".join(self.pieces[n] for n in numbers).replace("\u2581", " ")
+
+    def piece(self, number):
+        return self.pieces[number]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "elisions", "words"),
+    [
+        (["▁hung", "ry", "."], False, ["hungry", "."]),
+        (["▁l", "'", "eau", "▁froid", "e"], True, ["l'", "eau", "froide"]),
+        (["▁don", "'", "t"], False, ["don't"]),
+        (["▁(", "▁a", ")", "▁?"], False, ["(", "a", ")", "?"]),
+        (["a", "b"], False, ["ab"]),
+        (["▁", "dog"], False, ["dog"]),
+    ],
+)
+def test_pieces_are_put_together(pieces, elisions, words):
+    tokens = Letters(*pieces)
+    text = tokenized_text(tokens, [*tokens.encode(""), 3], elisions=elisions)
+    assert text.words == (*words, "(end)")
+    assert len(text.word_of_token) == len(pieces) + 1
+    assert text.membership_wt.sum() == len(pieces) + 1
+
+
+def test_start_and_end_stand_alone():
+    assert word_groups(["<s>", "▁a", "b", "</s>"], [2, 10, 11, 3]) == [[0], [1, 2], [3]]
+
+
+def test_tokens_inside_a_word_have_a_plus():
+    tokens = Letters("▁hung", "ry")
+    assert tokenized_text(tokens, [4, 5, 3]).tokens == ("hung", "+ry", "(end)")
+
+
+def test_a_wrong_view_is_explained():
+    text = tokenized_text(Letters("▁a"), [4])
+    with pytest.raises(ArgumentError, match="by needs to be 'words' or 'tokens', but it is 'x'"):
+        text.names("x")
