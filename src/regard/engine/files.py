@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tiles.arguments import Extent, hold, pose
@@ -36,12 +37,13 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
 
     arrays = dict(seen.facts)
     if seen._profile is not None:
-        arrays |= {f"profile.{name}": getattr(seen._profile, name) for name in PROFILE}
+        arrays |= {f"profile.{name}": getattr(seen.profile, name) for name in PROFILE}
     arguments: list[dict[str, Any]] = []
     notes = list(seen.notes)
     for index, part in enumerate(seen.parts if query_and_key else ()):
-        arguments.append(part_arguments(part, path))
-        arrays |= part_arrays(index, part)
+        problem = part.on_host()
+        arguments.append(part_arguments(problem, path))
+        arrays |= part_arrays(index, problem)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -68,9 +70,9 @@ def observation_of(
     if "profile.first" in arrays:
         profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
     parts = tuple(part_problem(given, arrays, i, hold) for i, given in enumerate(header["parts"]))
-    facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
+    own = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
     cost, notes = Cost(**header["cost"]), tuple(header["notes"])
-    return Observation(facts, profile, parts, header["keys"], cost, notes)
+    return Observation(ArrayFacts(own), profile, parts, header["keys"], cost, notes)
 
 
 def part_arguments(part: Problem, path: Path) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from regard.engine.interfaces import ArrayFacts, ProblemLike
 from regard.engine.observation import Observation
 from regard.engine.observe import observe_problem
-from regard.engine.ring.rank_observation import RankObservation
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.plan import Cost, blocks
-from regard.engine.tiles.problem import LOG2_E, Problem
+from regard.engine.tiles.problem import LOG2_E
 from regard.engine.tiles.rows import Wanted
 from regard.errors import ArgumentError
 from regard.typing import Array
@@ -28,11 +28,8 @@ def merge(first: Observation, second: Observation) -> Observation:
     >>> bool(np.allclose(both.received, observe(x, x, x).received))
     True
     """
-    if any(isinstance(part, RankObservation) for part in (first, second)):
-        raise ArgumentError(
-            "merge needs two observations of the same queries over different keys, and what a rank "
-            "of regard.distributed gets is of all keys already: put the ranks' rows side by side."
-        )
+    first.check_mergeable()
+    second.check_mergeable()
     if (first.leading, first.queries) != (second.leading, second.queries):
         raise ArgumentError(
             f"merge needs two observations of the same queries, but one has axes "
@@ -43,7 +40,7 @@ def merge(first: Observation, second: Observation) -> Observation:
     facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
     columns, notes = _column_facts(first, second, logsumexp)
     return Observation(
-        facts | columns,
+        ArrayFacts(facts | columns),
         None,
         first.parts + second.parts if first.parts and second.parts else (),
         first.keys + second.keys,
@@ -116,7 +113,7 @@ def _column_facts(
 
 
 def _observed_parts(
-    parts: tuple[Problem, ...], logsumexp: Array, side: int, keys: int
+    parts: tuple[ProblemLike, ...], logsumexp: Array, side: int, keys: int
 ) -> list[tuple[Observation, slice]]:
     """Each part with the joint log-sum-exp, and which blocks of the joint map it touches."""
     edges, start, pieces = blocks(keys, max(1, side)), 0, []
@@ -124,7 +121,7 @@ def _observed_parts(
         known_hq = logsumexp.reshape(part.heads, part.sight.queries) * LOG2_E
         inside, columns = cut(edges, slice(start, start + part.sight.keys))
         wanted = Wanted(output=False, map=side, received=True, log2_total_hq=known_hq, edges=inside)
-        pieces.append((observe_problem(part, wanted), columns))
+        pieces.append((observe_problem(part.on_host(), wanted), columns))
         start += part.sight.keys
     return pieces
 

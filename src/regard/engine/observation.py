@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import Shown
+from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import LOG2_E, Problem
@@ -42,9 +43,9 @@ class Observation(Shown):
     ``parts`` hold the query and key that tiles are computed from, on demand.
     """
 
-    facts: dict[str, Array] = field(repr=False)
-    _profile: Profile | None = field(repr=False)
-    parts: tuple[Problem, ...] = field(repr=False)
+    facts: FactsLike = field(repr=False)
+    _profile: ProfileLike | None = field(repr=False)
+    parts: tuple[ProblemLike, ...] = field(repr=False)
     keys: int
     cost: Cost
     notes: tuple[str, ...] = ()
@@ -91,7 +92,7 @@ class Observation(Shown):
         """Weight on the first key, on itself, on its neighbours, and at every distance."""
         if self._profile is None:
             raise NotAskedError(_not_asked("profile", "profile=True", self.notes))
-        return self._profile
+        return self._profile.resolve()
 
     def top(self, k: int | None = None) -> Top:
         """The k largest weights of each query with their keys, high to low."""
@@ -135,6 +136,9 @@ class Observation(Shown):
 
         return picture_of_observation(self, head, options)
 
+    def check_mergeable(self) -> None:
+        """Raise where ``merge`` cannot take this observation; any of a whole call it can."""
+
     def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
         """Write a .regard file: the facts, and with ``query_and_key`` what tiles need."""
         from regard.engine.files import save
@@ -152,9 +156,19 @@ class Observation(Shown):
         return self.shape_of("logsumexp")[-1]
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact, which is not moved for it where it lies on a device."""
-        known = getattr(self.facts, "shape_of", None)
-        return known(name) if known is not None else self._fact(name, "").shape
+        """The shape of a fact, known without copying it from a device."""
+        return self.facts.shape_of(name)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the facts were computed on a device and are copied when they are read."""
+        return self.facts.on_device
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of facts and profile still on the device."""
+        profile = 0 if self._profile is None else self._profile.device_bytes
+        return self.facts.device_bytes + profile
 
     def __str__(self) -> str:
 
@@ -193,7 +207,7 @@ def _weights(part: Problem, heads: slice, rows: slice, columns: slice, known_hq:
     return tile_hqk
 
 
-def _audience(part: Problem) -> Array:
+def _audience(part: ProblemLike) -> Array:
     audience_hk = part.sight.audience(part.heads)
     return audience_hk.reshape(*part.leading, audience_hk.shape[-1])
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, in_kind, is_tensor, on_device
@@ -181,7 +182,7 @@ class Gathered:
         if columns.distance_hn is not None:
             profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
         spent = cost(problem, plan)
-        return Observation(shaped, profile, (problem,), problem.sight.keys, spent)
+        return Observation(ArrayFacts(shaped), profile, (problem,), problem.sight.keys, spent)
 
 
 def _run_panels(plan: Plan, gathered: Gathered) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.interfaces import ProblemLike
 from regard.engine.tensors import beside, summed
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.tiles.threads import one_blas_thread
@@ -45,16 +46,17 @@ class Listed(NamedTuple):
             yield Listed(block, self.weights_hmab[..., part], self.visible_hmab[..., part])
 
 
-def listed_weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Iterator[Listed]:
+def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> Iterator[Listed]:
     """The weights of each listed query on each of its listed keys, chunk by chunk.
 
     The cost is m * a * b * d, whatever n is. Equals ``tile`` where rows and columns are ranges.
     """
-    there = getattr(problem, "listed_there", None)  # of a problem that lies on a device
-    for chunk in _chunks(block, problem.heads, CHUNK_ON_DEVICE if there else CHUNK):
+    device_weights = problem.device_weights
+    weights_of = device_weights or partial(_weights, problem.on_host())
+    for chunk in _chunks(block, problem.heads, CHUNK_ON_DEVICE if device_weights else CHUNK):
         visible_hmab = _visible(problem.sight, problem.heads, chunk)  # a view where all see alike
         with one_blas_thread():  # many small products: threads would wait for each other
-            weights_hmab = (there or partial(_weights, problem))(logsumexp_hq, chunk)
+            weights_hmab = weights_of(logsumexp_hq, chunk)
         alike_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
         if not alike_hmab.all():
             weights_hmab *= beside(alike_hmab, weights_hmab)
@@ -62,7 +64,7 @@ def listed_weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Itera
 
 
 def sums_by_span(
-    problem: Problem, logsumexp_hq: Array, row_edges: Places, column_edges: Places
+    problem: ProblemLike, logsumexp_hq: Array, row_edges: Places, column_edges: Places
 ) -> Array:
     """Weights added over spans of queries and of keys, (h, r, c), a chunk of rows at a time.
 

@@ -53,6 +53,15 @@ class Profile:
             weight_hn.astype(dtype).reshape(*leading, len(back)),
         )
 
+    @property
+    def device_bytes(self) -> int:
+        """0: nothing is on a device."""
+        return 0
+
+    def resolve(self) -> "Profile":
+        """This profile, which is on the host already."""
+        return self
+
     def at(self, back: int) -> NDArray[Any]:
         """Mean weight on the key this many positions before the query; negative: after it."""
         index = back - int(self.back[0]) if self.back.size else -1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.tiles.problem import Problem
+from regard.engine.interfaces import ProblemLike
 from regard.engine.visibility import Sight
 from regard.typing import Array
 
@@ -59,7 +59,7 @@ class Even:
     distance_hb: Array
 
 
-def even_attention(problem: Problem) -> Even:
+def even_attention(problem: ProblemLike) -> Even:
     """From the ranges of keys that queries see; where there is a mask, from a head of zeros."""
     sight, heads = problem.sight, problem.heads
     if sight.mask is None and sight.lengths_h is None:
@@ -134,12 +134,12 @@ def _spread(sight: Sight, low_hq: NDArray[np.int64], high_hq: NDArray[np.int64])
     return np.maximum(np.cumsum(steps_hn, axis=1)[:, :-1], 0)
 
 
-def _counted(problem: Problem) -> tuple[NDArray[np.int64], Array, Array]:
+def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     """Attention with every score 0 is even; for one head where all share a mask."""
     from regard.engine.observe import observe_problem
     from regard.engine.tiles.rows import Wanted
 
-    problem = getattr(problem, "whole", problem)  # a device's comes to the host
+    problem = part.on_host()
     sight = problem.sight
     alike = callable(sight.mask) or sight.mask is None or _alike(sight)
     heads = 1 if alike else problem.heads

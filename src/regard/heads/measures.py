@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.engine.interfaces import ProblemLike
 from regard.engine.observation import Observation, in_map
-from regard.engine.tiles.problem import Problem
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.baseline import BANDS, Even, by_band, even_attention
 from regard.heads.repeats import Sums, repeats, repeats_in
@@ -120,7 +120,7 @@ def head_measures(seen: Observation, tokens: ArrayLike | None = None) -> HeadMea
 
 
 def _repeats(
-    seen: Observation, problem: Problem, tokens_k: NDArray[np.int64] | None, even: Even
+    seen: Observation, problem: ProblemLike, tokens_k: NDArray[np.int64] | None, even: Even
 ) -> dict[str, Sums]:
     """From the map where it holds every weight, else from query and key."""
     if tokens_k is not None and in_map(seen, problem.sight):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.interfaces import ProblemLike
 from regard.engine.pairs import Block, Listed, listed_weights
 from regard.engine.tensors import as_array, beside, is_tensor, summed
-from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Scratch
 from regard.engine.tiles.threads import run_in_order
 from regard.heads.baseline import Even
@@ -31,7 +31,7 @@ class Pairs(NamedTuple):
 
 
 def repeats_in(
-    weights_hqk: Array, problem: Problem, tokens_k: NDArray[np.int64]
+    weights_hqk: Array, problem: ProblemLike, tokens_k: NDArray[np.int64]
 ) -> dict[str, Sums]:
     """As ``repeats`` where every weight is at hand and there is no mask."""
     sight, heads = problem.sight, problem.heads
@@ -68,14 +68,13 @@ def _pairs(
 
 
 def repeats(
-    problem: Problem, logsumexp_hq: Array, tokens_k: NDArray[np.int64] | None, even: Even
+    problem: ProblemLike, logsumexp_hq: Array, tokens_k: NDArray[np.int64] | None, even: Even
 ) -> dict[str, Sums]:
     """Sums over the queries that see such a key: weight, what even attention gives, queries.
 
     Tokens with equally many places are computed together, so there are few calls.
     """
-    there = getattr(problem, "repeats_there", None)  # of a problem that lies on a device
-    sums_hn3 = None if there is None or tokens_k is None else there(tokens_k)
+    sums_hn3 = None if tokens_k is None else problem.device_repeats(tokens_k)
     if sums_hn3 is not None:
         return dict(zip(AFTER, _by_name(as_array(sums_hn3)), strict=True))
     sums = {name: np.zeros((3, problem.heads)) for name in AFTER}

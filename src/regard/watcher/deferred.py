@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 class Doubt(Protocol):
-    """Something that may be wrong: ``fine`` is a tensor of one bool."""
+    """Something that may be wrong: ``ok`` is a tensor of one bool."""
 
     passed: bool
 
     @property
-    def fine(self) -> torch.Tensor:
+    def ok(self) -> torch.Tensor:
         """Whether nothing is wrong."""
 
-    def speak(self) -> None:
+    def raise_error(self) -> None:
         """Raise what is wrong."""
 
 
 @dataclass
 class Doubts:
-    """All that were not answered yet; one that is not fine stays, and speaks again."""
+    """All that were not answered yet; one that fails stays, and raises again."""
 
     waiting: list[Doubt] = field(default_factory=list)
 
     def add(self, doubt: Doubt) -> None:
         """On the host it is answered at once."""
         self.waiting.append(doubt)
-        if on_host(doubt.fine):
+        if on_host(doubt.ok):
             self.settle()
 
     def settle(self) -> None:
@@ -47,7 +47,7 @@ class Doubts:
         self.waiting = [doubt for doubt in self.waiting if not doubt.passed]
         for doubt, fine in zip(self.waiting, _read(self.waiting), strict=True):
             if not fine:
-                doubt.speak()
+                doubt.raise_error()
             doubt.passed = True
         self.waiting = []
 
@@ -57,8 +57,8 @@ def _read(doubts: list[Doubt]) -> list[bool]:
 
     if not doubts:
         return []
-    device = doubts[0].fine.device
-    answers: list[bool] = torch.stack([doubt.fine.to(device) for doubt in doubts]).tolist()
+    device = doubts[0].ok.device
+    answers: list[bool] = torch.stack([doubt.ok.to(device) for doubt in doubts]).tolist()
     return answers
 
 

@@ -87,10 +87,10 @@ class Place(NamedTuple):
 class Moved:
     """A doubt whether the sentences stand where they stood."""
 
-    fine: Any
+    ok: Any
     passed: bool = False
 
-    def speak(self) -> None:
+    def raise_error(self) -> None:
         """Raise what is wrong."""
         raise BackendError(
             "the sentences changed places between two tokens, as beam search makes them: "

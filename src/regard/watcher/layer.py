@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Head, Observation
 from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
@@ -122,11 +123,12 @@ class LayerSeen(Observation):
 
 def picked(seen: Any, index: int) -> Any:
     """One entry of the first leading axis: a sentence of a batch, or a head of a layer."""
-    facts = {name: array[index] for name, array in seen.facts.items()}
-    profile = seen._profile
-    if profile is not None:
+    facts = ArrayFacts({name: array[index] for name, array in seen.facts.items()})
+    profile = None
+    if seen._profile is not None:
+        profile = seen.profile
         profile = Profile(profile.first[index], profile.back, profile.weight[index])
-    parts = tuple(picked_problem(part, index) for part in seen.parts)
+    parts = tuple(picked_problem(part.on_host(), index) for part in seen.parts)
     changes: dict[str, Any] = {"facts": facts, "_profile": profile, "parts": parts}
     if isinstance(seen, LayerSeen):
         changes["name"] = f"{seen.name} head {index}"

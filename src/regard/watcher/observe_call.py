@@ -139,22 +139,20 @@ def left_on_device(
     seen: Observation, tokens_k: NDArray[np.int64] | None
 ) -> tuple[Observation, int, Doubt | None]:
     """Without query and key, how many bytes are left, and a doubt; on the host as it is."""
-    if isinstance(seen.facts, dict):
+    if not seen.on_device:
         return seen, 0, None
-    from regard.engine.gpu.lazy import held, let_go
+    from regard.engine.gpu.lazy import release
 
-    left = let_go(seen, tokens_k)
-    return (seen, 0, None) if left is None else (left, *held(left))
+    released = release(seen, tokens_k)
+    if released is None:
+        return seen, 0, None
+    lean, check = released
+    return lean, lean.device_bytes, check
 
 
 def without_output(seen: Observation) -> Observation:
     """The model has it."""
-    facts: Any = seen.facts
-    if isinstance(facts, dict):
-        lean = {name: fact for name, fact in facts.items() if name != "output"}
-    else:  # nothing leaves a device for it
-        lean = facts.without("output")
-    return replace(seen, facts=lean, _tensor=None)
+    return replace(seen, facts=seen.facts.without("output"), _tensor=None)
 
 
 def piece_of(
@@ -166,7 +164,7 @@ def piece_of(
     sums = span_sums(seen, stretch, options) if options.spans else None
     kept = None
     if keep:
-        part = getattr(seen.parts[0], "whole", seen.parts[0])  # a device's comes to the host
+        part = seen.parts[0].on_host()
         kept = replace(
             part, query_hqd=part.query_hqd.copy(), key_gkd=part.key_gkd.copy(),
             value_gkv=part.value_gkv[..., :0].copy(),

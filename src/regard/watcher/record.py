@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tiles.arguments import pose
@@ -257,7 +258,7 @@ class Track:
         else:
             self.map.add(seen.map, live_hq, piece.column_start)
 
-    def facts(self) -> dict[str, Array]:
+    def facts(self) -> ArrayFacts:
         """Every fact under its name in an observation."""
         joined = {x: np.concatenate(a, axis=1) if len(a) > 1 else a[0]
                   for x, a in self.rows.items() if a}  # fmt: skip
@@ -265,7 +266,7 @@ class Track:
             joined["received"] = self.received_hk.astype(self.dtype)
         if self.map is not None:
             joined["map"] = self.map.map_hrc.astype(self.dtype, copy=False)
-        return joined
+        return ArrayFacts(joined)
 
     def profile(self) -> Profile | None:
         """Means by distance over all queries."""

@@ -19,6 +19,7 @@ from regard.engine.files import (
     read_file,
 )
 from regard.engine.files import load as load_observation
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.profile import Profile
 from regard.engine.tiles.arguments import pose
 from regard.engine.tiles.plan import Cost
@@ -60,8 +61,9 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
             header["layers"].append(_layer_header(place, sentence, layer, header["sides"]))
             header["spans"] = list(layer.span_names)
             for part in layer.parts if query_and_key else ():
-                header["parts"][prefix] = part_arguments(part, path)
-                arrays |= {prefix + x: array for x, array in part_arrays(0, part).items()}
+                problem = part.on_host()
+                header["parts"][prefix] = part_arguments(problem, path)
+                arrays |= {prefix + x: array for x, array in part_arrays(0, problem).items()}
     header["contents"] = {name: described(array) for name, array in arrays.items()}
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     save_file(whole, path, metadata={"regard": json.dumps(header, default=int)})
@@ -110,7 +112,7 @@ class Stored:
             profile = Profile(*(own[f"profile.{name}"] for name in PROFILE))
         if prefix in self.header["parts"]:
             parts = (part_problem(self.header["parts"][prefix], own, 0, self._hold),)
-        facts = {x: a for x, a in own.items() if "." not in x and x not in EDGES}
+        facts = ArrayFacts({x: a for x, a in own.items() if "." not in x and x not in EDGES})
         return LayerSeen(
             facts,
             profile,
@@ -158,7 +160,7 @@ def _layer_arrays(layer: LayerSeen) -> dict[str, Array]:
     arrays = dict(layer.facts)
     arrays |= {x: getattr(layer, x) for x in EDGES if getattr(layer, x) is not None}
     if layer._profile is not None:
-        arrays |= {f"profile.{name}": getattr(layer._profile, name) for name in PROFILE}
+        arrays |= {f"profile.{name}": getattr(layer.profile, name) for name in PROFILE}
     if layer.measures is not None:
         for part in fields(HeadMeasures):
             measure = getattr(layer.measures, part.name)

@@ -114,7 +114,7 @@ def test_measures_of_heads_come_from_where_query_and_key_lie(softcap, monkeypatc
     here = call(*(torch.from_numpy(x) for x in (query, key, key)), NOTHING | arguments)
     wanted = Wanted(False, True, 0, 8, True, True)
     seen = observation(here, wanted, find_in_chunks(here, wanted), "chunks", None)
-    seen.parts[0].whole = None  # nothing is to come from the host's copy
+    seen.parts[0].on_host = None  # nothing is to come from the host's copy
     found = head_measures(seen, tokens)
     for name in ("duplicate", "induction"):
         one, other = getattr(found, name), getattr(expected, name)

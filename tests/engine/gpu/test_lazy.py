@@ -1,7 +1,6 @@
-"""Facts that lie on a device: read when asked for, and then let go."""
+"""Facts on a device: copied when they are read, and then released."""
 
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +9,10 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
 from regard.engine.gpu.dispatch import NOTHING, observe_on_device  # noqa: E402
-from regard.engine.gpu.lazy import held, let_go  # noqa: E402
+from regard.engine.gpu.lazy import release  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tiles.rows import Wanted  # noqa: E402
+from regard.errors import NotAskedError  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 
 ARRAYS = [np.random.default_rng(0).standard_normal((2, 30, 8)).astype(np.float32) for _ in "qkv"]
@@ -25,46 +25,67 @@ def observed():
     return observe_on_device(*(torch.from_numpy(x) for x in ARRAYS), WANTED, CAUSAL)
 
 
-def test_a_fact_that_was_read_is_let_go():
+def test_a_fact_that_was_read_is_released():
     facts = observed().facts
-    size, there = facts.held, weakref.ref(facts._held["entropy"])
+    size, tensor = facts.device_bytes, weakref.ref(facts._values["entropy"])
     assert facts["entropy"].shape == (2, 30)
-    assert facts.held == size - 2 * 30 * 4
-    assert there() is None
+    assert facts.device_bytes == size - 2 * 30 * 4
+    assert tensor() is None
 
 
 def test_shapes_are_known_before_anything_is_read():
     seen = observed()
-    size = seen.facts.held
+    size = seen.device_bytes
     assert (seen.queries, seen.leading, seen.shape_of("map")) == (30, (2,), (2, 4, 4))
-    assert seen.facts.held == size
+    assert seen.device_bytes == size
 
 
-def test_query_and_key_can_be_let_go_before_it_is_read():
+def test_query_and_key_can_be_released_before_facts_are_read():
     seen = observed()
-    left = let_go(seen, TOKENS)
-    assert left is not None
-    size, check = held(left)
+    released, check = release(seen, TOKENS)
+    size = released.device_bytes
     assert size > 0
-    assert "output" not in left.facts
+    assert released.on_device
+    assert "output" not in released.facts
     tensors = [weakref.ref(x) for x in (seen.parts[0]._call.query_hqd, seen.parts[0]._call.key_gkd)]
     del seen
     assert [x() for x in tensors] == [None, None]
     expected = observe(*ARRAYS, top=0, map=4, causal=True)
-    np.testing.assert_allclose(left.map, expected.map, atol=1e-6)
-    one, two = head_measures(left, TOKENS), head_measures(expected, TOKENS)
+    np.testing.assert_allclose(released.map, expected.map, atol=1e-6)
+    one, two = head_measures(released, TOKENS), head_measures(expected, TOKENS)
     for name in ("duplicate", "induction", "distance", "first"):
         sums = (getattr(x, name).sum_h for x in (one, two))
         np.testing.assert_allclose(*sums, rtol=0, atol=1e-5)
-    assert held(replace(left, _profile=None))[0] < size
+    assert released.device_bytes < size
     assert check.passed
+
+
+def test_weights_of_a_released_observation_are_an_error():
+    released, _ = release(observed(), TOKENS)
+    message = (
+        "weights need query and key, and this observation released them on the device: read the "
+        "weights before, or keep query and key."
+    )
+    for ask in (lambda: released.row(0), released.parts[0].on_host):
+        with pytest.raises(NotAskedError) as error:
+            ask()
+        assert str(error.value) == message
+
+
+def test_a_profile_is_resolved_once_and_its_sums_are_released():
+    seen = observed()
+    size = seen._profile.device_bytes
+    assert size > 0
+    assert seen.device_bytes == seen.facts.device_bytes + size
+    assert seen.profile is seen.profile
+    assert seen._profile.device_bytes == 0
 
 
 @pytest.mark.parametrize("mask", [np.ones((30, 30), bool), lambda query, key: key <= query])
 def test_a_mask_is_asked_while_query_and_key_are_there(mask):
     tensors = [torch.from_numpy(x) for x in ARRAYS]
     masked = observe_on_device(*tensors, WANTED, NOTHING | {"mask": mask})
-    assert let_go(masked, TOKENS) is None
+    assert release(masked, TOKENS) is None
 
 
 def test_best_keys_are_int64_as_on_the_host():

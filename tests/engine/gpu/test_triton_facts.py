@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 from regard.engine.gpu import triton_facts as device_repeats  # noqa: E402
 from regard.engine.gpu.call import call  # noqa: E402
 from regard.engine.gpu.dispatch import NOTHING, observe_on_device  # noqa: E402
-from regard.engine.gpu.lazy import LaterProblem  # noqa: E402
+from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
 from regard.engine.tiles.rows import Wanted  # noqa: E402
@@ -101,7 +101,7 @@ def test_the_kernel_equals_the_host(case):
     expected, total_hq = on_host(case)
     query, key = case.tensors
     here = call(query, key, key, NOTHING | case.arguments)
-    problem = LaterProblem(here, torch.from_numpy(total_hq))
+    problem = LazyProblem(here, torch.from_numpy(total_hq))
     found = repeats(problem, total_hq, TOKENS[case.tokens], even_attention(problem))
     assert_equal(found, expected)
 
@@ -113,7 +113,7 @@ def test_rows_are_read_where_they_lie():
     query, key = (x.transpose(0, 1).contiguous().transpose(0, 1) for x in case.tensors)
     assert not query.is_contiguous()
     here = call(query, key, key, NOTHING | case.arguments)
-    problem = LaterProblem(here, torch.from_numpy(total_hq).float())
+    problem = LazyProblem(here, torch.from_numpy(total_hq).float())
     assert_equal(repeats(problem, total_hq, SOME, even_attention(problem)), expected)
 
 
@@ -131,8 +131,8 @@ def test_measures_of_an_observation_on_a_device_use_the_kernel(monkeypatch):
     query, key = CASES[0].tensors
     wanted = Wanted(False, True, 0, 8, True, True)
     seen = observe_on_device(query, key, key, wanted, NOTHING | CAUSAL)
-    monkeypatch.setattr(LaterProblem, "listed_there", None)
-    monkeypatch.setattr(LaterProblem, "whole", None)
+    monkeypatch.setattr(LazyProblem, "device_weights", None)
+    monkeypatch.setattr(LazyProblem, "on_host", None)
     expected, _ = on_host(CASES[0])
     measures = head_measures(seen, SOME)
     found = {x: tuple(vars(getattr(measures, x)).values()) for x in expected}

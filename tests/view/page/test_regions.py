@@ -7,6 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
+from regard.engine.interfaces import ArrayFacts
 from regard.errors import ArgumentError
 from regard.textbook.steps import attend
 from regard.view.page import regions
@@ -134,7 +135,7 @@ def test_a_map_that_grew_is_shown_in_cells_of_one_size():
     seen = regard.observe(QUERY, KEY, KEY, map=90)
     rows = np.append(np.arange(0, 64, 8), np.arange(64, 91))  # as while a text is written
     blocks = np.stack([part.mean(axis=0) for part in np.split(seen.map[1], rows[1:-1])])
-    facts = {"map": blocks[None], "logsumexp": seen.logsumexp[1:2]}
+    facts = ArrayFacts(map=blocks[None], logsumexp=seen.logsumexp[1:2])
     edges = {"row_edges": rows, "column_edges": np.arange(91)}
     grown = LayerSeen(facts, None, (), 90, seen.cost, **edges)
     shown = region_of(grown, (0,), Region((0, 90), (0, 90), (90, 90)), thorough=True, check=nothing)

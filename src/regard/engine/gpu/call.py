@@ -25,7 +25,7 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
-class Call:
+class DeviceCall:
     """Checked tensors with one axis of heads, h for queries and g for keys and values.
 
     ``sight`` holds band, lengths and a mask that is a function; ``mask`` is a mask of values,
@@ -106,7 +106,7 @@ class Call:
             lengths=None if sight.lengths_h is None else sight.lengths_h[heads],
         )
 
-    def whole_problem(self) -> Problem:
+    def full_problem(self) -> Problem:
         """All of query and key on the CPU, in the caller's axes."""
         key = as_array(self.key_gkd.reshape(*self.key_leading, *self.key_gkd.shape[1:]))
         query = as_array(self.query_hqd.reshape(*self.leading, *self.query_hqd.shape[1:]))
@@ -136,7 +136,7 @@ def _below(sight: Sight, side: int) -> int:
     return summed(first + sight.queries) - summed(first)
 
 
-def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -> Call:
+def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -> DeviceCall:
     """Check shapes, dtypes and arguments, in the words of the CPU's checks."""
     tensors = {"query": query.detach(), "key": key.detach(), "value": value.detach()}
     _check_dtypes(tensors)
@@ -146,7 +146,7 @@ def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -
         plain["mask"] = None
     sight, scale, softcap = pose_shapes(tensors, plain)
     flat = {x: t.reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for x, t in tensors.items()}
-    return Call(
+    return DeviceCall(
         query_hqd=flat["query"],
         key_gkd=flat["key"],
         value_gkv=flat["value"],
@@ -206,7 +206,7 @@ def has_triton() -> bool:
     return importlib.util.find_spec("triton") is not None
 
 
-def reasons_against_kernels(call: Call, wanted: Wanted) -> list[str]:
+def reasons_against_kernels(call: DeviceCall, wanted: Wanted) -> list[str]:
     """Why this call goes to chunks in torch instead; empty where kernels serve."""
     reasons = []
     if not has_triton():

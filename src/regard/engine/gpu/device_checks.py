@@ -1,82 +1,84 @@
-"""What is wrong with the numbers of a call, which is known once the device has got that far."""
+"""Numeric checks of a device call, deferred until its results are read."""
 
 import math
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import Call, Tensor
+from regard.engine.gpu.call import DeviceCall, Tensor
 from regard.errors import ArgumentError
 
 
-class First(NamedTuple):
-    """Where an array has the first number that is not finite, if any: both are tensors there."""
+class FirstNonFinite(NamedTuple):
+    """The first NaN or infinity of an array, if any: flat index and number, as device tensors."""
 
     name: str
     shape: tuple[int, ...]
-    at: Tensor
+    index: Tensor
     number: Tensor
 
     @classmethod
-    def of(cls, name: str, tensor: Tensor, leading: tuple[int, ...]) -> "First":
-        """Looked for on the device, and left there."""
+    def of(cls, name: str, tensor: Tensor, leading: tuple[int, ...]) -> "FirstNonFinite":
+        """The search, started on the device without waiting for it."""
         bad = tensor * 0 != 0  # nan and infinity times 0 are nan
-        at = bad.flatten().view(torch.uint8).argmax()
-        return cls(name, (*leading, *tensor.shape[1:]), at, tensor.take(at))
+        index = bad.flatten().view(torch.uint8).argmax()
+        return cls(name, (*leading, *tensor.shape[1:]), index, tensor.take(index))
 
-    def speak(self) -> None:
-        """Raise where there is one."""
+    def raise_error(self) -> None:
+        """Raise if the number is not finite."""
         number = float(self.number)
         if not math.isfinite(number):
-            place = [int(i) for i in np.unravel_index(int(self.at), self.shape)]
+            position = [int(i) for i in np.unravel_index(int(self.index), self.shape)]
             raise ArgumentError(
-                f"{self.name} has {number} at {place}: attention needs finite "
+                f"{self.name} has {number} at {position}: attention needs finite "
                 "numbers. If it stands for padding, use lengths or mask instead."
             )
 
 
-class Check:
-    """Called, it raises what is wrong; once all is known to be fine, the device is not asked again.
+class DeviceCheck:
+    """Check of a call's numbers; calling it waits for the device, once, and raises what is wrong.
 
-    ``given_hq`` is a log-sum-exp that came from elsewhere.
+    ``given_hq`` is a log-sum-exp that the caller brought.
     """
 
-    def __init__(self, here: Call, total_hq: Tensor | None, given_hq: Tensor | None) -> None:
-        self._here: Call | None = here
+    def __init__(self, call: DeviceCall, total_hq: Tensor | None, given_hq: Tensor | None) -> None:
+        self._call: DeviceCall | None = call
         self._total_hq, self._given_hq = total_hq, given_hq
         self.passed = False
 
     @cached_property
-    def fine(self) -> Tensor:
-        """Whether there is neither NaN nor infinity: both travel to the log-sum-exp."""
+    def ok(self) -> Tensor:
+        """Whether all numbers are finite, a device tensor: NaN and infinity reach the total."""
         totals = [x for x in (self._total_hq, self._given_hq) if x is not None and x.numel()]
-        fine = [x.max() < torch.inf for x in totals]
-        return reduce(torch.logical_and, fine) if fine else torch.tensor(True)
+        finite = [x.max() < torch.inf for x in totals]
+        return reduce(torch.logical_and, finite) if finite else torch.tensor(True)
 
     @cached_property
-    def _firsts(self) -> tuple[First, ...]:
-        here: Any = self._here
-        query = First.of("query", here.query_hqd, here.leading)
-        return query, First.of("key", here.key_gkd, here.key_leading)
+    def _non_finite(self) -> tuple[FirstNonFinite, ...]:
+        call = self._call
+        if call is None:  # released before any search was started
+            return ()
+        query = FirstNonFinite.of("query", call.query_hqd, call.leading)
+        return query, FirstNonFinite.of("key", call.key_gkd, call.key_leading)
 
-    def let_go(self) -> None:
-        """Look now, without waiting for an answer: query and key need not be there later."""
-        _ = self.fine, self._firsts
-        self._here = self._total_hq = None
+    def release(self) -> None:
+        """Start every search on the device now, so that query and key can be freed."""
+        _ = self.ok, self._non_finite
+        self._call = self._total_hq = None
 
     def __call__(self) -> None:
-        if not self.passed and not bool(self.fine):
-            self.speak()
+        if not self.passed and not bool(self.ok):
+            self.raise_error()
         if not self.passed and self._given_hq is not None:
-            _check_belongs(self._total_hq, self._given_hq)
+            _check_same_scores(self._total_hq, self._given_hq)
         self.passed = True
 
-    def speak(self) -> None:
-        """Raise what is wrong with numbers that are not fine."""
-        for first in self._firsts:
-            first.speak()
+    def raise_error(self) -> None:
+        """Raise the error of numbers that are not ok."""
+        for first in self._non_finite:
+            first.raise_error()
         raise ArgumentError(
             "logsumexp needs numbers or -inf, but it has nan or +inf in it."
             if self._given_hq is not None
@@ -84,8 +86,8 @@ class Check:
         )
 
 
-def _check_belongs(total_hq: Tensor | None, given_hq: Tensor) -> None:
-    """A sum of weights above 1 means that the log-sum-exp belongs to other scores."""
+def _check_same_scores(total_hq: Tensor | None, given_hq: Tensor) -> None:
+    """Raise if a row's weights sum to more than 1: the log-sum-exp is of other scores."""
     if total_hq is None or not given_hq.numel():
         return
     sums_hq = torch.exp(total_hq - given_hq)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import Call, Tensor, call, sent
-from regard.engine.gpu.device_checks import Check
+from regard.engine.gpu.call import DeviceCall, Tensor, call, sent
+from regard.engine.gpu.device_checks import DeviceCheck
 from regard.engine.gpu.launch import Found, edges
-from regard.engine.gpu.lazy import LaterFacts, LaterProblem, LaterProfile
+from regard.engine.gpu.lazy import LazyFacts, LazyProblem, LazyProfile
 from regard.engine.gpu.torch_path import find_in_chunks
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
@@ -59,7 +59,7 @@ def observe_from_logsumexp_on_device(
     return observation(here, wanted, found, plan, total_hq)
 
 
-def find(here: Call, wanted: Wanted, total_hq: Tensor | None) -> tuple[Found, str]:
+def find(here: DeviceCall, wanted: Wanted, total_hq: Tensor | None) -> tuple[Found, str]:
     """By kernels where they can serve, else in chunks; the plan says which."""
     from regard.engine.gpu.call import reasons_against_kernels
 
@@ -72,7 +72,7 @@ def find(here: Call, wanted: Wanted, total_hq: Tensor | None) -> tuple[Found, st
 
 
 def observation(
-    here: Call, wanted: Wanted, found: Found, plan: str, given_hq: Tensor | None
+    here: DeviceCall, wanted: Wanted, found: Found, plan: str, given_hq: Tensor | None
 ) -> Observation:
     """All facts in the caller's shapes; what was not asked for is absent."""
     total_hq = found.total_hq if given_hq is None else given_hq
@@ -87,17 +87,17 @@ def observation(
         facts["map"] = sums_hrc if averaged else _mean_map(here, wanted, sums_hrc, total_hq)
     shaped = {x: t.reshape(*here.leading, *t.shape[1:]) for x, t in facts.items()}
     dtype = np.dtype(np.float64 if here.compute_dtype == torch.float64 else np.float32)
-    lazy: Any = LaterFacts(shaped, dtype, Check(here, found.total_hq, given_hq))
+    lazy = LazyFacts(shaped, dtype, DeviceCheck(here, found.total_hq, given_hq))
     profile = None
     if found.distance_hn is not None and found.received_hk is not None:
         make = partial(_profile, here.sight, here.leading, dtype, lazy)
-        profile = LaterProfile(make, found.received_hk[:, :1], found.distance_hn)
-    part: Any = LaterProblem(here, total_hq)
+        profile = LazyProfile(make, found.received_hk[:, :1], found.distance_hn)
     cost = _cost(here, wanted, plan, found.held)
-    return Observation(lazy, profile, (part,), here.sight.keys, cost, (), shaped.get("output"))
+    parts, tensor = (LazyProblem(here, total_hq),), shaped.get("output")
+    return Observation(lazy, profile, parts, here.sight.keys, cost, (), tensor)
 
 
-def _mean_map(here: Call, wanted: Wanted, sums_hrc: Tensor, total_hq: Tensor) -> Tensor:
+def _mean_map(here: DeviceCall, wanted: Wanted, sums_hrc: Tensor, total_hq: Tensor) -> Tensor:
     """The mean over the queries of a block that see anything, so that each row sums to 1."""
     row_edges, _ = edges(here, wanted)
     if not total_hq.numel():
@@ -113,14 +113,14 @@ def _mean_map(here: Call, wanted: Wanted, sums_hrc: Tensor, total_hq: Tensor) ->
 
 
 def _profile(
-    sight: Sight, leading: tuple[int, ...], dtype: np.dtype[Any], facts: LaterFacts,
+    sight: Sight, leading: tuple[int, ...], dtype: np.dtype[Any], facts: LazyFacts,
     first_h1: Array, distance_hn: Array,
 ) -> Profile:  # fmt: skip
     live_hq = facts["logsumexp"].reshape(len(first_h1), sight.queries) > -np.inf
     return Profile.of_sums(sight, leading, dtype, first_h1, distance_hn, live_hq)
 
 
-def _cost(here: Call, wanted: Wanted, plan: str, held: int) -> Cost:
+def _cost(here: DeviceCall, wanted: Wanted, plan: str, held: int) -> Cost:
     width, value_width = here.query_hqd.shape[-1], here.value_gkv.shape[-1]
     passes = 1 + wanted.columns + bool(wanted.top) + wanted.profile
     return Cost(plan, 2 * here.pairs() * (width * passes + value_width), held)

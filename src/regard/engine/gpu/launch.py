@@ -12,7 +12,7 @@ import torch
 import triton
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import Call, Tensor, sent
+from regard.engine.gpu.call import DeviceCall, Tensor, sent
 from regard.engine.tiles.plan import blocks
 from regard.engine.tiles.problem import LOG2_E
 from regard.engine.tiles.rows import Wanted
@@ -23,7 +23,7 @@ FAR = 2**30  # farther than any key: no limit on that side
 class Common:
     """A call in the form that kernels take it."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: DeviceCall) -> None:
         sight = call.sight
         self.call = call
         self.heads, self.group = call.heads, call.group
@@ -37,17 +37,17 @@ class Common:
 
     @cached_property
     def query_hqd(self) -> Tensor:
-        """As Call's, contiguous."""
+        """As DeviceCall's, contiguous."""
         return self.call.query_hqd.contiguous()
 
     @cached_property
     def key_gkd(self) -> Tensor:
-        """As Call's, contiguous."""
+        """As DeviceCall's, contiguous."""
         return self.call.key_gkd.contiguous()
 
     @cached_property
     def value_gkv(self) -> Tensor:
-        """As Call's, contiguous."""
+        """As DeviceCall's, contiguous."""
         return self.call.value_gkv.contiguous()
 
     @property
@@ -106,7 +106,7 @@ class Found:
         self.held = max(self.held, sum(t.numel() * t.element_size() for t in tensors))
 
 
-def edges(call: Call, wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def edges(call: DeviceCall, wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the blocks of the map begin and end: of queries, of keys."""
     return blocks(call.sight.queries, wanted.map), blocks(call.sight.keys, wanted.map)
 

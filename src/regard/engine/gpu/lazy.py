@@ -1,144 +1,124 @@
-"""Lazy results on a device.
+"""Lazy results on a device: facts, profiles and problems copied to the host when first read."""
 
-Facts, problems and profiles copied to the host when they are first read.
-"""
+from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import Call, Tensor, reasons_against_kernels
-from regard.engine.gpu.device_checks import Check
+from regard.engine.gpu.call import DeviceCall, Tensor, reasons_against_kernels
+from regard.engine.gpu.device_checks import DeviceCheck
+from regard.engine.interfaces import FactsLike, ListedWeights
 from regard.engine.observation import Observation, in_map
-from regard.engine.pairs import Block
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, is_tensor
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Wanted
 from regard.engine.visibility import Sight
+from regard.errors import NotAskedError
 from regard.typing import Array
 
 
-class LaterFacts(Mapping[str, Array]):
-    """Tensors under their names, each moved to NumPy, and let go, when it is first read.
+class LazyFacts(FactsLike):
+    """Facts as device tensors; reading one copies it to the host and frees the tensor.
 
-    ``check`` runs before the first of them is handed out: what is wrong with the numbers of a call
-    can be known only once the device has got that far.
+    ``check`` runs before the first copy: whether the numbers of a call are finite is known only
+    once the device has computed them.
     """
 
-    def __init__(self, tensors: dict[str, Tensor], dtype: np.dtype[Any], check: Check) -> None:
-        self._held: dict[str, Any] = dict(tensors)
+    def __init__(self, tensors: dict[str, Any], dtype: np.dtype[Any], check: DeviceCheck) -> None:
+        self._values: dict[str, Any] = dict(tensors)
         self._dtype, self.check = dtype, check
 
     def __getitem__(self, name: str) -> Array:
-        if is_tensor(self._held[name]):
+        if is_tensor(self._values[name]):
             self.check()
-            self._held[name] = self._moved(name, self._held[name])
-        array: Array = self._held[name]
+            self._values[name] = self._copied(name, self._values[name])
+        array: Array = self._values[name]
         return array
 
-    def _moved(self, name: str, tensor: Tensor) -> Array:
-        """In the dtype that the CPU's engine gives a fact: log-sum-exp is always float64."""
+    def _copied(self, name: str, tensor: Tensor) -> Array:
+        """The fact in the dtype of the host's engine: log-sum-exp is always float64."""
         if name == "top_keys":
-            return as_array(tensor.int()).astype(np.int64)  # half as much to move
+            return as_array(tensor.int()).astype(np.int64)  # int32 halves the bytes copied
         if name == "output":
             return as_array(tensor)
-        kind = np.float64 if name == "logsumexp" else self._dtype
-        return as_array(tensor).astype(kind, copy=False)
-
-    def shape_of(self, name: str) -> tuple[int, ...]:
-        """Known without moving anything."""
-        return tuple(self._held[name].shape)
+        dtype = np.float64 if name == "logsumexp" else self._dtype
+        return as_array(tensor).astype(dtype, copy=False)
 
     @property
-    def held(self) -> int:
-        """Bytes that still lie on the device."""
-        return size_of(*(x for x in self._held.values() if is_tensor(x)))
+    def on_device(self) -> bool:
+        """True: facts are copied from a device."""
+        return True
 
-    def without(self, name: str) -> "LaterFacts":
-        """All but one."""
-        others = {x: held for x, held in self._held.items() if x != name}
-        return LaterFacts(others, self._dtype, self.check)
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of the facts that were not read yet."""
+        return byte_size(*(value for value in self._values.values() if is_tensor(value)))
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact, known without a copy."""
+        return tuple(self._values[name].shape)
+
+    def without(self, name: str) -> LazyFacts:
+        """All facts but one, without a copy."""
+        others = {other: value for other, value in self._values.items() if other != name}
+        return LazyFacts(others, self._dtype, self.check)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._held
+        return name in self._values
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._held)
-
-    def __or__(self, others: dict[str, Array]) -> dict[str, Array]:
-        return dict(self) | others
+        return len(self._values)
 
 
-def size_of(*tensors: Tensor) -> int:
-    """Bytes of tensors together."""
+def byte_size(*tensors: Tensor) -> int:
+    """The bytes of some tensors, added up."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-class LaterProfile(Profile):
-    """A profile whose sums are moved from the device, and let go, when they are first read."""
+class LazyProfile:
+    """Sums on a device from which ``make`` builds a profile; resolving frees the tensors."""
 
     def __init__(self, make: Callable[..., Profile], *sums: Tensor) -> None:
-        object.__setattr__(self, "_make", make)
-        object.__setattr__(self, "_sums", sums)
-
-    @cached_property
-    def _made(self) -> Profile:
-        mine: Any = self
-        arrays = [as_array(x).astype(np.float64, copy=False) for x in mine._sums]
-        object.__setattr__(self, "_sums", ())
-        made: Profile = mine._make(*arrays)
-        return made
+        self._make, self._sums = make, sums
+        self._profile: Profile | None = None
 
     @property
-    def held(self) -> int:
-        """Bytes that still lie on the device."""
-        mine: Any = self
-        return size_of(*mine._sums)
+    def device_bytes(self) -> int:
+        """Bytes of the sums, 0 once they were copied."""
+        return byte_size(*self._sums)
 
-    @property
-    def first(self) -> NDArray[Any]:
-        """As Profile's."""
-        return self._made.first
-
-    @property
-    def back(self) -> NDArray[np.int64]:
-        """As Profile's."""
-        return self._made.back
-
-    @property
-    def weight(self) -> NDArray[Any]:
-        """As Profile's."""
-        return self._made.weight
+    def resolve(self) -> Profile:
+        """The profile on the host, made once."""
+        if self._profile is None:
+            arrays = [as_array(tensor).astype(np.float64, copy=False) for tensor in self._sums]
+            self._profile, self._sums = self._make(*arrays), ()
+        return self._profile
 
 
-class LaterProblem:
-    """What tiles are computed from, on the device; the CPU's form of it is made when asked for."""
+class LazyProblem:
+    """Query and key on a device; tiles copy their rectangle, ``on_host`` copies everything."""
 
-    def __init__(self, call: Call, total_hq: Tensor) -> None:
+    def __init__(self, call: DeviceCall, total_hq: Tensor) -> None:
         self._call, self._total_hq = call, total_hq
-
-    def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
-        """Only the rectangle that is looked at leaves the device."""
-        part = self._call.problem(heads, rows, columns)
-        sizes = (part.heads, part.sight.queries, part.sight.keys)
-        return part, *(slice(0, size) for size in sizes)  # type: ignore[return-value]
+        self._problem: Problem | None = None
 
     @property
-    def sight(self) -> Any:
-        """Where one may look; a mask of values is moved with the rest, see whole."""
-        return self._call.sight if self._call.mask is None else self.whole.sight
+    def sight(self) -> Sight:
+        """The keys that each query may look at; a mask of values is copied with query and key."""
+        return self._call.sight if self._call.mask is None else self.on_host().sight
 
     @property
     def heads(self) -> int:
-        """How many heads in all."""
+        """The number of heads over every leading axis."""
         return self._call.heads
 
     @property
@@ -147,8 +127,13 @@ class LaterProblem:
         return self._call.leading
 
     @property
-    def listed_there(self) -> Callable[[Array, Block], Tensor] | None:
-        """For weights at listed places; masks of values are read on the CPU."""
+    def width(self) -> int:
+        """Features of a head's query and key."""
+        return int(self._call.query_hqd.shape[-1])
+
+    @property
+    def device_weights(self) -> ListedWeights | None:
+        """Weights at listed pairs by torch; None under a mask, which the host evaluates."""
         if self._call.mask is not None or self._call.sight.mask is not None:
             return None
         from regard.engine.gpu.torch_path import listed_on_device
@@ -156,63 +141,83 @@ class LaterProblem:
         return partial(listed_on_device, self._call)
 
     @property
-    def serves_repeats(self) -> bool:
-        """Whether a kernel finds repeats in this problem."""
+    def has_repeats_kernel(self) -> bool:
+        """Whether a kernel sums repeats of this call."""
         return not reasons_against_kernels(self._call, Wanted())
 
-    def repeats_there(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
-        """The sums of ``repeats``, left on the device; None where no kernel serves."""
-        if not self.serves_repeats:
+    def device_repeats(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
+        """Sums of ``heads.repeats`` as a device tensor; None where no kernel serves."""
+        if not self.has_repeats_kernel:
             return None
         from regard.engine.gpu.triton_facts import repeats_on_device
 
         return repeats_on_device(self._call, self._total_hq, tokens_k)
 
-    @cached_property
-    def whole(self) -> Problem:
-        """Query and key moved to the CPU, for what needs all of them: merging and saving."""
-        return self._call.whole_problem()
+    def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
+        """A problem on the host of this rectangle alone, and the slices of all of it."""
+        part = self._call.problem(heads, rows, columns)
+        queries, keys = part.sight.queries, part.sight.keys
+        return part, slice(0, part.heads), slice(0, queries), slice(0, keys)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.whole, name)
+    def on_host(self) -> Problem:
+        """The problem with all of its query and key copied to the host, once."""
+        if self._problem is None:
+            self._problem = self._call.full_problem()
+        return self._problem
 
 
 @dataclass(frozen=True)
-class Left:
-    """What is left of a problem: where one may look, and the sums of its repeats if any."""
+class ReleasedProblem:
+    """A problem whose query and key were freed: visibility, and the sums of its repeats if any."""
 
     sight: Sight
     heads: int
     leading: tuple[int, ...]
+    width: int
     sums_h23: Tensor | None
 
-    def repeats_there(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
-        """As LaterProblem's, for the tokens that were told before."""
+    @property
+    def device_weights(self) -> None:
+        """None: there is nothing to compute them from."""
+        return None
+
+    def device_repeats(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
+        """The sums that were computed before the release, for the tokens given then."""
         return self.sums_h23
 
+    def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
+        """Raise: weights need query and key."""
+        raise NotAskedError(RELEASED)
 
-def let_go(seen: Observation, tokens_k: NDArray[np.int64] | None) -> Observation | None:
-    """The same without query, key and output, ready for ``head_measures`` with these tokens.
+    def on_host(self) -> Problem:
+        """Raise: weights need query and key."""
+        raise NotAskedError(RELEASED)
 
-    What has to be asked of query and key is asked now, and the answer left on the device. None
-    where there is no kernel to ask: then it must be read while they are there.
+
+RELEASED = (
+    "weights need query and key, and this observation released them on the device: read the "
+    "weights before, or keep query and key."
+)
+
+
+def release(
+    seen: Observation, tokens_k: NDArray[np.int64] | None
+) -> tuple[Observation, DeviceCheck] | None:
+    """The observation without query, key and output, still enough for ``head_measures``.
+
+    Sums that need query and key are started now and stay on the device, and so does the check of
+    the numbers, which comes back beside the observation. None where no kernel computes these sums:
+    then the measures must be read while query and key are there.
     """
     part, facts = seen.parts[0], seen.facts
-    if not (isinstance(facts, LaterFacts) and isinstance(part, LaterProblem)):
+    if not (isinstance(facts, LazyFacts) and isinstance(part, LazyProblem)):
         return None
-    if not part.serves_repeats:
+    if not part.has_repeats_kernel:
         return None
     sums_h23 = None
     if tokens_k is not None and not in_map(seen, part.sight):
-        sums_h23 = part.repeats_there(tokens_k)
-    facts.check.let_go()
-    left: Any = Left(part.sight, part.heads, part.leading, sums_h23)
-    kept: Any = facts.without("output")
-    return replace(seen, facts=kept, parts=(left,), _tensor=None)
-
-
-def held(seen: Observation) -> tuple[int, Check]:
-    """Bytes of an observation that still lie on the device, and what is still to be asked of it."""
-    facts: Any = seen.facts
-    profile: Any = seen._profile
-    return facts.held + (0 if profile is None else profile.held), facts.check
+        sums_h23 = part.device_repeats(tokens_k)
+    facts.check.release()
+    released = ReleasedProblem(part.sight, part.heads, part.leading, part.width, sums_h23)
+    lean = replace(seen, facts=facts.without("output"), parts=(released,), _tensor=None)
+    return lean, facts.check

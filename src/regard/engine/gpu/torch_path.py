@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import Call, Tensor
+from regard.engine.gpu.call import DeviceCall, Tensor
 from regard.engine.gpu.launch import Found, edges, sum_blocks
 from regard.engine.pairs import Block
 from regard.engine.tiles.columns import cut
@@ -17,7 +17,7 @@ from regard.engine.tiles.rows import Wanted
 from regard.typing import Array
 
 
-def listed_on_device(call: Call, logsumexp_hq: Array, block: Block) -> Tensor:
+def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Tensor:
     """As pairs._weights: (h, m, a, b); whether one may look there is not asked."""
 
     def there(array: Array) -> Any:
@@ -42,7 +42,7 @@ def listed_on_device(call: Call, logsumexp_hq: Array, block: Block) -> Tensor:
 CHUNK = 2**26  # weights held at once: 256 MB in float32
 
 
-def find_in_chunks(call: Call, wanted: Wanted, total_hq: Tensor | None = None) -> Found:
+def find_in_chunks(call: DeviceCall, wanted: Wanted, total_hq: Tensor | None = None) -> Found:
     """Every fact asked for, equal to ``steps``; a log-sum-exp given is that of more keys."""
     found = _blank(call, wanted)
     for heads, rows in _chunks(call):
@@ -65,7 +65,7 @@ def put(whole: Tensor | None, heads: slice, rows: slice, part: Tensor) -> None:
         whole[heads, rows] = part.to(whole.dtype)
 
 
-def _blank(call: Call, wanted: Wanted) -> Found:
+def _blank(call: DeviceCall, wanted: Wanted) -> Found:
     queries, keys = call.sight.queries, call.sight.keys
 
     def zeros(*shape: int, dtype: torch.dtype = call.compute_dtype) -> Tensor:
@@ -89,7 +89,7 @@ def _blank(call: Call, wanted: Wanted) -> Found:
     return found
 
 
-def _chunks(call: Call) -> Iterator[tuple[slice, slice]]:
+def _chunks(call: DeviceCall) -> Iterator[tuple[slice, slice]]:
     """Some heads, some queries: as many as fit."""
     queries, keys = call.sight.queries, max(1, call.sight.keys)
     rows = max(1, min(queries, CHUNK // keys))
@@ -99,7 +99,7 @@ def _chunks(call: Call) -> Iterator[tuple[slice, slice]]:
             yield slice(h, min(h + heads, call.heads)), slice(q, min(q + rows, queries))
 
 
-def _scores(call: Call, heads: slice, rows: slice) -> Tensor:
+def _scores(call: DeviceCall, heads: slice, rows: slice) -> Tensor:
     """Scores of full rows after scale, softcap and mask; -inf where one may not look."""
     dtype = call.compute_dtype
     query_hqd = call.query_hqd[heads, rows].to(dtype)
@@ -132,7 +132,7 @@ def _exact_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _put_rows(
-    call: Call, found: Found, heads: slice, rows: slice, weights_hqk: Tensor, log_hqk: Tensor
+    call: DeviceCall, found: Found, heads: slice, rows: slice, weights_hqk: Tensor, log_hqk: Tensor
 ) -> None:
     if found.output_hqv is not None:
         value_hkv = call.value_gkv[call.key_heads(heads)].to(weights_hqk.dtype)
@@ -148,7 +148,7 @@ def _put_rows(
 
 
 def _add_columns(
-    call: Call, wanted: Wanted, found: Found, heads: slice, rows: slice, weights_hqk: Tensor
+    call: DeviceCall, wanted: Wanted, found: Found, heads: slice, rows: slice, weights_hqk: Tensor
 ) -> None:
     if found.received_hk is not None:
         found.received_hk[heads] += weights_hqk.sum(dim=1, dtype=torch.float64)

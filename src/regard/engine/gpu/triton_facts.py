@@ -11,7 +11,7 @@ import torch
 import triton
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import Call, Tensor, sent
+from regard.engine.gpu.call import DeviceCall, Tensor, sent
 from regard.engine.gpu.kernels.best_keys import KEPT_BITS, best_kernel, doubt_kernel, settle_kernel
 from regard.engine.gpu.kernels.sums import columns_kernel, distances_kernel, repeats_kernel
 from regard.engine.gpu.launch import Common, Found, edges, sum_blocks
@@ -157,7 +157,7 @@ class Order(NamedTuple):
     places_k: Tensor
 
 
-def repeats_on_device(call: Call, total_hq: Tensor, tokens_k: NDArray[np.int64]) -> Tensor:
+def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.int64]) -> Tensor:
     """As ``repeats``, left on the device: weight, even attention's, queries, of each (h, 2, 3)."""
     sight = call.sight
     order = _order(tokens_k.tobytes(), sight.queries, sight.offset, call.device)

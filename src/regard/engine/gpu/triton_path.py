@@ -5,7 +5,7 @@ import contextlib
 import torch
 import triton
 
-from regard.engine.gpu.call import Call, Tensor
+from regard.engine.gpu.call import DeviceCall, Tensor
 from regard.engine.gpu.hopper import (
     Hopper,
     find_best_on_hopper,
@@ -70,7 +70,7 @@ def _share(own_hq: Tensor, entropy_hq: Tensor, given_hq: Tensor) -> Tensor:
     return torch.where(live_hq, torch.exp(-below_hq) * (entropy_hq + below_hq), 0)
 
 
-def find_with_kernels(call: Call, wanted: Wanted, given_hq: Tensor | None) -> Found:
+def find_with_kernels(call: DeviceCall, wanted: Wanted, given_hq: Tensor | None) -> Found:
     """Every fact asked for, equal to ``steps`` on the numbers as they are."""
     on_gpu = call.device.type == "cuda"
     with torch.cuda.device(call.device) if on_gpu else contextlib.nullcontext():

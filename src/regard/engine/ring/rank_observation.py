@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Head, Observation
 from regard.engine.profile import Profile
 from regard.engine.visibility import Sight
-from regard.errors import NotAskedError
+from regard.errors import ArgumentError, NotAskedError
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -87,14 +88,22 @@ class RankObservation(Observation):
     def picture(self, head: Head = None, **options: Any) -> "Picture":
         """The map of the whole sequence, one head of it, the first unless given."""
         queries, keys = self.in_all
-        counted = {"logsumexp": np.broadcast_to(0.0, (*self.leading, queries)), "map": self.map}
-        return Observation(counted, None, (), keys, self.cost).picture(head, **options)
+        logsumexp = np.broadcast_to(0.0, (*self.leading, queries))
+        facts = ArrayFacts(logsumexp=logsumexp, map=self.map)
+        return Observation(facts, None, (), keys, self.cost).picture(head, **options)
 
     def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
         """Not of one rank alone: a .regard file holds a whole observation."""
         raise NotAskedError(
             "save needs a whole observation, and this is one rank's slice: gather the arrays in "
             "facts, or write them with numpy.savez, one file a rank."
+        )
+
+    def check_mergeable(self) -> None:
+        """Raise: a rank's rows are over all keys already."""
+        raise ArgumentError(
+            "merge needs two observations of the same queries over different keys, and what a rank "
+            "of regard.distributed gets is of all keys already: put the ranks' rows side by side."
         )
 
     def _repr_html_(self) -> str:

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.profile import bands
 from regard.engine.ring.gpu_passes import device_column_pass, device_row_pass
 from regard.engine.ring.passes import RankColumns, column_pass, fits, gathered_pass, row_pass
@@ -45,8 +46,9 @@ def observation(share: Share, wanted: Wanted, post: Post, begin: float) -> RankO
             counts_hr1 = np.maximum(whole["live_hr"], 1)[..., None]
             facts["map"] = (whole["map"] / counts_hr1).astype(share.dtype)
         profile = _profile(columns, whole)
+    shaped = {name: a.reshape((*problem.leading, *a.shape[1:])) for name, a in facts.items()}
     return RankObservation(
-        {name: a.reshape((*problem.leading, *a.shape[1:])) for name, a in facts.items()},
+        ArrayFacts(shaped),
         profile,
         parts=(),
         keys=share.keys.held(share.rank),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import Call, broadcast_mask, call
+from regard.engine.gpu.call import DeviceCall, broadcast_mask, call
 from regard.engine.ring.token_layout import Chunk, Layout
 from regard.engine.tensors import as_array, unless_tensor
 from regard.engine.tiles.arguments import Extent, hold, measure
@@ -110,7 +110,7 @@ class Share:
 
 @dataclass(frozen=True)
 class DeviceShare(Share):
-    """As Share; ``problem`` is a Call, whose sight and mask are those of the whole sequence."""
+    """As Share; ``problem`` is a DeviceCall with sight and mask of the whole sequence."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -120,11 +120,11 @@ class DeviceShare(Share):
 
     def part(
         self, rows: Chunk, columns: Chunk, query_hqd: Any, key_gkd: Any, value_gkv: Any
-    ) -> Call:
+    ) -> DeviceCall:
         """The call in which some queries meet some keys."""
         whole: Any = self.problem
         mask = whole.mask
-        part: Call = replace(
+        part: DeviceCall = replace(
             whole,
             query_hqd=query_hqd[:, rows.here],
             key_gkd=key_gkd[:, columns.here],
@@ -173,7 +173,7 @@ def measure_on_device(tensors: dict[str, Any], arguments: dict[str, Any]) -> Ext
     return Extent(dtype, here.leading, here.sight.queries, here.sight.keys, sizes)
 
 
-def whole_call(tensors: dict[str, Any], whole: Extent, arguments: dict[str, Any]) -> Call:
+def whole_call(tensors: dict[str, Any], whole: Extent, arguments: dict[str, Any]) -> DeviceCall:
     """This rank's tensors in a call that is checked as one of the whole sequence would be."""
     tokens = {"query": whole.queries, "key": whole.keys, "value": whole.keys}
     shapes = {x: (*t.shape[:-2], tokens[x], t.shape[-1]) for x, t in tensors.items()}

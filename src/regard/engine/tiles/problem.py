@@ -53,6 +53,24 @@ class Problem:
         """A score below every possible one, finite so that no arithmetic makes NaN of it."""
         return -(2.0 ** (100 if self.dtype == np.float32 else 1000))
 
+    @property
+    def width(self) -> int:
+        """Features of a head's query and key."""
+        return int(self.query_hqd.shape[-1])
+
+    @property
+    def device_weights(self) -> None:
+        """None: this problem is on the host."""
+        return None
+
+    def device_repeats(self, tokens_k: Array) -> None:
+        """None: this problem is on the host."""
+        return
+
+    def on_host(self) -> "Problem":
+        """This problem, which is on the host already."""
+        return self
+
     def cut(
         self, heads: slice, rows: slice, columns: slice
     ) -> tuple["Problem", slice, slice, slice]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.engine.files import check_header, mapped_arrays, observation_of, unread
+from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import MaskRule, Sight, ruled
@@ -39,8 +40,8 @@ def thinned(seen: Observation, place: Place, rows: Array) -> Observation:
     """One head with these of its queries alone; the keys are not copied."""
     heads = seen._heads(place)
     logsumexp = seen.logsumexp.reshape(-1, seen.queries)[heads, rows]
-    parts = tuple(_thin(part, heads, rows) for part in seen.parts)
-    return Observation({"logsumexp": logsumexp}, None, parts, seen.keys, seen.cost)
+    parts = tuple(_thin(part.on_host(), heads, rows) for part in seen.parts)
+    return Observation(ArrayFacts(logsumexp=logsumexp), None, parts, seen.keys, seen.cost)
 
 
 def _thin(part: Problem, heads: slice, rows: Array) -> Problem:

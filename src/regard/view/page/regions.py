@@ -142,7 +142,7 @@ def region_of(
     own = np.diff(map_edges(seen)[0]).max() if "map" in seen.facts else np.inf
     if not seen.parts or block >= own:
         return _from_map(seen, head, region)
-    wide = max(16, seen.parts[0].query_hqd.shape[-1])
+    wide = max(16, seen.parts[0].width)
     quick, most = QUICK * 64 // wide, THOROUGH * 64 // wide
     if region.size > quick and own < 2 * block:  # nearly as fine, exact, and there already
         return _from_map(seen, head, region)
