@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from regard.view.worksheet.worksheet import Worksheet
 
 
-class Shown:
+class NotebookDisplay:
     """What a notebook shows as a page of its own."""
 
     def _repr_html_(self) -> str:
@@ -17,7 +17,7 @@ class Shown:
         return in_notebook(self)
 
 
-class ShownSteps(Shown):
+class StepsDisplay(NotebookDisplay):
     """The ways to look at Steps; what they hold is in ``steps``."""
 
     def picture(self, stage: str = "weights", head: int = 0, **options: Any) -> "Picture":
@@ -36,6 +36,6 @@ class ShownSteps(Shown):
         return worksheet(cast("Steps", self), row, **options)
 
     def __str__(self) -> str:
-        from regard.view.terminal.style import as_text
+        from regard.view.terminal.render import as_text
 
         return as_text(self)

@@ -92,7 +92,7 @@ class Report:
 
     def __str__(self) -> str:
         from regard.view.terminal.check_text import draw_report
-        from regard.view.terminal.style import as_text
+        from regard.view.terminal.render import as_text
 
         return as_text(draw_report(self))
 

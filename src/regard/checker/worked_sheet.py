@@ -150,7 +150,7 @@ class SheetReport:
 
     def __str__(self) -> str:
         from regard.view.terminal.check_text import draw_sheet
-        from regard.view.terminal.style import as_text
+        from regard.view.terminal.render import as_text
 
         return as_text(draw_sheet(self))
 

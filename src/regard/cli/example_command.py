@@ -31,8 +31,8 @@ def _list(json: bool) -> None:
     if json:
         show_json([{"name": e.name, "sentence": e.sentence, "title": e.title} for e in examples])
         return
-    from regard.view.terminal.style import Facts
+    from regard.view.terminal.render import Sections
 
     about = {e.name: f"{e.sentence!r}, from {e.title!r}" for e in examples}
-    show(Facts({"examples": {**about, "all": "one after the other"}}))
+    show(Sections({"examples": {**about, "all": "one after the other"}}))
     show("Run one: regard example robots")

@@ -20,9 +20,9 @@ def info(
     if json:
         show_json(facts)
         return
-    from regard.view.terminal.style import Facts
+    from regard.view.terminal.render import Sections
 
-    show(Facts(_sections(facts)))
+    show(Sections(_sections(facts)))
 
 
 def gather() -> dict[str, Any]:

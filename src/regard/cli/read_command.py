@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -45,10 +42,10 @@ def read_sentence(
         picture = reading.picture(layer, head, word=word, by=by, kind=kind)
         print(f"{picture.title}. {picture.caption} Saved as {picture.save(save)}.")
         return
-    from regard.view.terminal.reading_text import Paper, Wanted, page
+    from regard.view.terminal.reading_text import Selection, page
+    from regard.view.terminal.style import terminal_style
 
-    paper = Paper(width=_width(), colour=_has_colour())
-    print(page(reading, Wanted(word, layer, head, by), paper))
+    print(page(reading, Selection(word, layer, head, by), terminal_style()))
 
 
 def _check_save(save: Path, kind: str | None) -> None:
@@ -57,14 +54,3 @@ def _check_save(save: Path, kind: str | None) -> None:
 
     check_ending(save.suffix.lower())
     check_kind(kind or "lines")
-
-
-def _width() -> int:
-    """As wide as the terminal, 80 in a pipe."""
-    return min(120, shutil.get_terminal_size((80, 24)).columns)
-
-
-def _has_colour() -> bool:
-    """A terminal that has not declined it."""
-    declined = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not declined

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -115,20 +114,18 @@ def _inputs(loaded: Loaded, content: str, more: int) -> Any:
 
 
 def _show(seen: Seen, words: tuple[str, str] | None, written: str, sort: str, heads: int) -> None:
-    from regard.cli.output import has_colour
-    from regard.view.terminal.reading_text import Paper
+    from regard.view.terminal.style import terminal_style
     from regard.view.terminal.watch_text import links_text, report_text, summary
 
-    width = min(120, shutil.get_terminal_size((80, 24)).columns)
-    paper = Paper(width, has_colour())
-    print(summary(seen, paper))
+    style = terminal_style()
+    print(summary(seen, style))
     if written:
-        print("\n" + "\n".join(paper.wrap(f"Written: {written!r}")))
+        print("\n" + "\n".join(style.wrap(f"Written: {written!r}")))
     if words is not None:
         print("\n" + links_text(seen.find(*words)))
     report = seen.report().sorted(sort) if sort else seen.report()
     if heads:
-        print("\n" + report_text(report, paper, heads))
+        print("\n" + report_text(report, style, heads))
 
 
 def _content(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.display import Shown
+from regard.display import NotebookDisplay
 from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
 from regard.engine.tiles.plan import Cost
@@ -37,7 +37,7 @@ class Top(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Observation(Shown):
+class Observation(NotebookDisplay):
     """Exact facts about n x n weights, in memory that grows with n; ``print`` it for a summary.
 
     ``parts`` hold the query and key that tiles are computed from, on demand.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.display import ShownSteps
+from regard.display import StepsDisplay
 from regard.engine.tiles.arguments import pose
 from regard.engine.tiles.problem import Window
 from regard.engine.visibility import MaskRule, Sight, ruled
@@ -113,7 +113,7 @@ STAGES = ("x", "query", "key", "value", "scores", "scaled", "capped", "masked", 
 
 
 @dataclass(frozen=True)
-class Steps(ShownSteps):
+class Steps(StepsDisplay):
     """Every stage of one self-attention under its name; absent stages are None.
 
     Shapes without a batch; with one, a leading axis b is added to each.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.display import Shown
+from regard.display import NotebookDisplay
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError
@@ -53,7 +53,7 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Reading(Shown):
+class Reading(NotebookDisplay):
     """What a model made of a sentence. Layers and heads count from 0.
 
     ``part`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from regard.display import Shown
+from regard.display import NotebookDisplay
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
@@ -155,7 +155,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Seen(Shown):
+class Seen(NotebookDisplay):
     """What a model attended to. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,

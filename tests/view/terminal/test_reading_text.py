@@ -1,4 +1,4 @@
-"""A reading on paper: shaded only where there is colour, never wider than the paper."""
+"""A reading in a terminal: shaded only where there is colour, never wider than it."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import pytest
 from regard.text.words import TokenizedText
 from regard.transformer import Transformer, read
 from regard.transformer.combine import Mixed
-from regard.view.terminal.reading_text import Paper, Wanted, cells, page
+from regard.view.terminal.reading_text import Selection, page
+from regard.view.terminal.style import TerminalStyle, cells
 
 SENTENCE = "A dog ate the food because it was hungry"
 
@@ -17,31 +18,31 @@ def reading():
 
 
 def test_colour_only_where_there_is_colour(reading):
-    assert "\x1b[48;5;" in page(reading, paper=Paper(colour=True))
+    assert "\x1b[48;5;" in page(reading, style=TerminalStyle(colour=True))
     assert "\x1b" not in page(reading)
     assert str(reading) == page(reading)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_paper(reading, width):
-    lines = page(reading, Wanted(word="it"), Paper(width=width)).splitlines()
+    lines = page(reading, Selection(word="it"), TerminalStyle(width=width)).splitlines()
     assert max(map(cells, lines)) <= width
 
 
 def test_dark_shades_have_light_ink():
-    paper = Paper(colour=True)
-    assert paper.shaded("x", 0.05) == "x"
-    assert "38;5;255m" in paper.shaded("x", 0.15)
-    assert "38;5;16m" in paper.shaded("x", 0.95)
+    style = TerminalStyle(colour=True)
+    assert style.shaded("x", 0.05) == "x"
+    assert "38;5;255m" in style.shaded("x", 0.15)
+    assert "38;5;16m" in style.shaded("x", 0.95)
 
 
 def test_narrow_paper_gets_bars(reading):
-    assert "#" in page(reading, paper=Paper(width=40))
+    assert "#" in page(reading, style=TerminalStyle(width=40))
 
 
 def test_the_row_that_is_spoken_of_is_marked(reading):
-    assert "\n>it " in page(reading, Wanted(word="it"))
-    assert "\n>dog " in page(reading, Wanted(word="dog", by="tokens"))
+    assert "\n>it " in page(reading, Selection(word="it"))
+    assert "\n>dog " in page(reading, Selection(word="dog", by="tokens"))
 
 
 def test_a_mixed_table_says_what_it_is():

@@ -79,8 +79,8 @@ def assert_key_follows(sheet) -> None:
 
 def printed_numbers(sheet, stage: str) -> set[str]:
     """What a reader has of a stage: printed, or worked out before."""
-    places = sheet.paper.places[stage]
-    return {f"{x:.{places}f}".replace("-", "−") for x in sheet.paper.array(stage).ravel()}
+    digits = sheet.printed.decimals_of[stage]
+    return {f"{x:.{digits}f}".replace("-", "−") for x in sheet.printed.array(stage).ravel()}
 
 
 @pytest.mark.parametrize("every_row", [False, True])
@@ -145,7 +145,7 @@ def test_blanks_are_boxes_and_their_answers_are_in_the_key_alone():
 def test_the_key_says_how_far_rounding_led_astray():
     steps = run_example("good").steps
     sheet = steps.worksheet()
-    drift = np.abs(sheet.paper.steps.weights - steps.weights).max()
+    drift = np.abs(sheet.printed.steps.weights - steps.weights).max()
     assert f"weights differ by at most {drift:.3f}" in Printed(sheet.html()).text
     # Three of its steps round to 0.005 at most; a share of a row moves by less than twice that.
     assert drift < 0.01
@@ -181,8 +181,8 @@ def test_one_head_of_several():
     assert_key_follows(second)
     assert first.blanks != second.blanks
     # Rounded at six places by at most 0.005 each, on numbers below 10: within a few hundredths.
-    gap = np.abs(second.paper.steps.output - steps.sums[1]).max()
-    assert gap == second.paper.drift["output"] < 0.1
+    gap = np.abs(second.printed.steps.output - steps.sums[1]).max()
+    assert gap == second.printed.drift["output"] < 0.1
 
 
 def test_another_scale_is_said():

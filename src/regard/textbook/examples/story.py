@@ -53,7 +53,7 @@ class Example:
         }
 
     def __str__(self) -> str:
-        from regard.view.terminal.style import as_text
+        from regard.view.terminal.render import as_text
 
         return as_text(self)
 

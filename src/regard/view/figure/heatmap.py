@@ -20,8 +20,8 @@ from regard.view.figure.layout import (
     Box,
     Drawing,
     Image,
+    Label,
     Mark,
-    Text,
     framed,
     shade,
     shortened,
@@ -105,19 +105,19 @@ def _cells(picture: "Picture", grid: Grid) -> Iterator[Mark]:
             yield _number(text, dark, (x + cell / 2, y + cell / 2))
 
 
-def _number(text: str, dark: bool, middle: tuple[float, float]) -> Text:
+def _number(text: str, dark: bool, middle: tuple[float, float]) -> Label:
     size = min(SMALL, SMALL * 18 / max(width_of(text, SMALL), 1))
-    return Text(middle[0], middle[1] + LETTER * size, text, size, PAPER if dark else INK, "middle")
+    return Label(middle[0], middle[1] + LETTER * size, text, size, PAPER if dark else INK, "middle")
 
 
-def _names(picture: "Picture", grid: Grid) -> Iterator[Text]:
+def _names(picture: "Picture", grid: Grid) -> Iterator[Label]:
     """Every name, or as many as do not run into each other."""
     rows, columns = picture.names
     size = grid.size
     for row in shown(rows, size / grid.cell):
         chosen = row in picture.chosen
         y = grid.top + (row + 0.5) * grid.cell + LETTER * size
-        yield Text(grid.left - 4, y, shortened(rows[row], size, LONGEST), size,
+        yield Label(grid.left - 4, y, shortened(rows[row], size, LONGEST), size,
                    ACCENT if chosen else INK, "end", bold=chosen)  # fmt: skip
     room = size if grid.turn else max((_width(x, size) for x in columns), default=0) + 4
     shift = {0.0: 0.0, -45.0: 2.0, -90.0: LETTER * size}[grid.turn]
@@ -125,7 +125,7 @@ def _names(picture: "Picture", grid: Grid) -> Iterator[Text]:
         x = grid.left + (column + 0.5) * grid.cell + shift
         name = shortened(columns[column], size, LONGEST)
         anchor = "start" if grid.turn else "middle"
-        yield Text(x, grid.top - 4, name, size, INK, anchor, grid.turn)
+        yield Label(x, grid.top - 4, name, size, INK, anchor, grid.turn)
 
 
 def shown(names: tuple[str, ...], cells: float) -> list[int]:
@@ -150,8 +150,8 @@ def _axes(picture: "Picture", grid: Grid) -> list[Mark]:
     rows, columns = picture.weights.shape
     middle = grid.left + columns * grid.cell / 2
     return [
-        Text(8, grid.top + rows * grid.cell / 2, picture.axes[0], TEXT, QUIET, "middle", -90.0),
-        Text(middle, 8, picture.axes[1], TEXT, QUIET, "middle"),
+        Label(8, grid.top + rows * grid.cell / 2, picture.axes[0], TEXT, QUIET, "middle", -90.0),
+        Label(middle, 8, picture.axes[1], TEXT, QUIET, "middle"),
     ]
 
 
@@ -171,7 +171,7 @@ def _bar(picture: "Picture", x: float, top: float, height: float) -> list[Mark]:
     return [
         Box(x - 0.4, top - 0.4, 8.8, height + 0.8, RULE),
         Image(x, top, 8, height, colours),
-        *(Text(x + 11, top + y, text, SMALL, QUIET) for y, text in texts),
+        *(Label(x + 11, top + y, text, SMALL, QUIET) for y, text in texts),
     ]
 
 

@@ -48,7 +48,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Text:
+class Label:
     """A line of text; (x, y) is on its baseline, ``turn`` degrees clockwise about that point."""
 
     x: float
@@ -61,7 +61,7 @@ class Text:
     bold: bool = False
 
 
-Mark = Curve | Box | Image | Text
+Mark = Curve | Box | Image | Label
 
 
 @dataclass(frozen=True)
@@ -151,14 +151,14 @@ def framed(
     top = MARGIN + 12 * len(heads) + (6 if title else 0)
     placed: list[Mark] = [_moved(mark, shift, top) for mark in marks]
     for number, line in enumerate(heads):
-        placed.append(Text(MARGIN, MARGIN + 9 + 12 * number, line, TEXT + 1, bold=True))
+        placed.append(Label(MARGIN, MARGIN + 9 + 12 * number, line, TEXT + 1, bold=True))
     y = top + size[1] + 4
     for text, letter, colour, pitch in zip(
         below, (TEXT, SMALL), (INK, QUIET), (11, 9), strict=True
     ):
         for line in wrapped(text, letter, room):
             y += pitch
-            placed.append(Text(MARGIN, y, line, letter, colour))
+            placed.append(Label(MARGIN, y, line, letter, colour))
         y += 3 if text else 0
     about = " ".join(x for x in below if x)
     return Drawing(room + 2 * MARGIN, y + MARGIN, tuple(placed), title, about)

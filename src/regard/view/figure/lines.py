@@ -13,8 +13,8 @@ from regard.view.figure.layout import (
     TEXT,
     Curve,
     Drawing,
+    Label,
     Mark,
-    Text,
     framed,
     shortened,
     width_of,
@@ -62,25 +62,25 @@ def _curves(picture: "Picture", ends: tuple[float, float], starts: list[float]) 
 def _headings(picture: "Picture", ends: tuple[float, float]) -> list[Mark]:
     asks, answers = picture.axes
     return [
-        Text(ends[0], 0.7 * PITCH, asks, TEXT, QUIET, "end"),
-        Text(ends[1], 0.7 * PITCH, answers, TEXT, QUIET),
+        Label(ends[0], 0.7 * PITCH, asks, TEXT, QUIET, "end"),
+        Label(ends[1], 0.7 * PITCH, answers, TEXT, QUIET),
     ]
 
 
-def _words(picture: "Picture", ends: tuple[float, float], starts: list[float]) -> Iterator[Text]:
+def _words(picture: "Picture", ends: tuple[float, float], starts: list[float]) -> Iterator[Label]:
     asks, answers = picture.names
     for row, name in enumerate(asks):
         chosen = row in picture.chosen
         y = starts[0] + row * PITCH + 0.33 * TEXT
-        yield Text(ends[0] - 3, y, shortened(name, TEXT, LONGEST), TEXT,
+        yield Label(ends[0] - 3, y, shortened(name, TEXT, LONGEST), TEXT,
                    ACCENT if chosen else INK, "end", bold=chosen)  # fmt: skip
     shares = picture.weights[list(picture.chosen)].mean(axis=0) if picture.chosen else None
     for column, name in enumerate(answers):
         y = starts[1] + column * PITCH + 0.33 * TEXT
-        yield Text(ends[1] + 3, y, shortened(name, TEXT, LONGEST), TEXT)
+        yield Label(ends[1] + 3, y, shortened(name, TEXT, LONGEST), TEXT)
         if shares is not None and shares[column] >= max(picture.threshold, 0.01):
             x = ends[1] + 3 + min(width_of(name, TEXT), LONGEST) + 4
-            yield Text(x, y, f"{100 * shares[column]:.0f} %", TEXT, ACCENT, bold=True)
+            yield Label(x, y, f"{100 * shares[column]:.0f} %", TEXT, ACCENT, bold=True)
 
 
 def _caption(picture: "Picture") -> str:

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from regard.errors import BackendError
-from regard.view.figure.layout import Box, Curve, Drawing, Image, Mark, Text
+from regard.view.figure.layout import Box, Curve, Drawing, Image, Label, Mark
 
 INCH, MM = 72.0, 25.4
 DOTS = 300
@@ -87,7 +87,7 @@ def _(mark: Image, axes: Any, above: int, scale: float) -> None:
 
 
 @put.register
-def _(mark: Text, axes: Any, above: int, scale: float) -> None:
+def _(mark: Label, axes: Any, above: int, scale: float) -> None:
     side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
     axes.text(mark.x, mark.y, mark.text, fontsize=mark.size * scale, color=mark.colour, ha=side,
               va="baseline", rotation=-mark.turn, rotation_mode="anchor", parse_math=False,

@@ -7,7 +7,7 @@ from functools import singledispatch
 from xml.sax.saxutils import escape, quoteattr
 
 from regard.typing import Array
-from regard.view.figure.layout import Box, Curve, Drawing, Image, Mark, Text
+from regard.view.figure.layout import Box, Curve, Drawing, Image, Label, Mark
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 MM = 25.4 / 72  # of a point
@@ -28,7 +28,7 @@ def to_svg(drawing: Drawing, mm: float | None = None) -> str:
 
 
 def clean(text: str) -> str:
-    """Text for XML, which has no control characters at all.
+    """Label for XML, which has no control characters at all.
 
     >>> clean('</script><img onerror="x">')
     '&lt;/script&gt;&lt;img onerror="x"&gt;'
@@ -74,7 +74,7 @@ def _(mark: Image) -> str:
 
 
 @write.register
-def _(mark: Text) -> str:
+def _(mark: Label) -> str:
     turn = f"rotate({_n(mark.turn)} {_n(mark.x)} {_n(mark.y)})" if mark.turn else ""
     anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
     return (

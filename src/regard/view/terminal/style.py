@@ -1,84 +1,113 @@
-"""Terminal output as text: consoles, widths, colour, and facts in sections."""
+"""Terminal style: width, colour, printable text, shortening.
 
-import io
+Without rich, whose import alone would be a tenth of the time of ``regard "A sentence"``; what is
+drawn with rich is turned into text in ``render``.
+"""
+
+import os
+import shutil
+import sys
+import textwrap
+import unicodedata
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any
 
-from rich.console import Console, ConsoleRenderable, Group
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
-from regard.textbook.examples.story import Example
-from regard.textbook.steps import Steps
-from regard.view.terminal.examples_text import draw_example
-from regard.view.terminal.steps_text import draw_steps
+DEFAULT_WIDTH, WIDEST, NARROWEST = 80, 120, 40
+LONGEST_WORD = 12
+ELLIPSIS = "…"
+SHADES = (None, 236, 238, 24, 25, 31, 37, 43, 79, 121)  # xterm's 256 colours, dark to light
+BLACK, WHITE = 16, 255
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Sections of facts, each a name and a text."""
+class TerminalStyle:
+    """Width of the text in columns, and whether it has colour."""
 
-    sections: dict[str, dict[str, str]]
+    width: int = DEFAULT_WIDTH
+    colour: bool = False
+
+    def wrap(self, text: str, indent: str = "") -> list[str]:
+        """Lines no wider than the terminal; half as many characters where some are twice as wide.
+
+        >>> TerminalStyle(width=24).wrap("it looks at dog: 84 % in layer 3", "  ")
+        ['it looks at dog: 84 % in', '  layer 3']
+        """
+        width = self.width if cells(text) <= len(text) else self.width // 2
+        return textwrap.wrap(text, max(20, width), subsequent_indent=indent) or [""]
+
+    def bold(self, text: str) -> str:
+        """Bold text, where there is colour."""
+        return f"\x1b[1m{text}\x1b[0m" if self.colour else text
+
+    def shaded(self, text: str, share: float) -> str:
+        """Text on a background that is the lighter the larger the share, where there is colour."""
+        step = min(len(SHADES) - 1, int(share * len(SHADES)))
+        shade = SHADES[step]
+        if not self.colour or shade is None:
+            return text
+        text_colour = BLACK if step > len(SHADES) // 2 else WHITE
+        return f"\x1b[48;5;{shade}m\x1b[38;5;{text_colour}m{text}\x1b[0m"
 
 
-def draw_facts(facts: Facts) -> Group:
-    """One table a section; names in one column, so that all sections line up."""
-    widest = max((len(n) for section in facts.sections.values() for n in section), default=0)
-    parts: list[Text | Table] = []
-    for title, section in facts.sections.items():
-        table = Table.grid(padding=(0, 2))
-        table.add_column(width=widest + 2, no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, text in section.items():
-            table.add_row(Text(f"  {name}"), Text(text))
-        parts += [Text(title, style="bold"), table]
-    return Group(*parts)
+PIPE = TerminalStyle()
 
 
-def as_text(thing: Any, width: int = 80, colour: bool = False) -> str:
-    """Draw a thing into text of at most ``width`` columns.
+def terminal_style() -> TerminalStyle:
+    """Style of the standard output: as wide as the terminal, 80 columns in a pipe."""
+    return TerminalStyle(min(WIDEST, terminal_width()), has_colour())
 
-    >>> print(as_text("A sentence that is too long for thirty columns.", width=30))
-    A sentence that is too long
-    for thirty columns.
+
+def terminal_width() -> int:
+    """Columns of the terminal; COLUMNS overrides them, and a pipe has 80."""
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+
+
+def has_colour() -> bool:
+    """Whether the standard output is a terminal that has not declined colour.
+
+    As no-color.org asks, NO_COLOR declines it when it is set and not empty.
     """
-    page = io.StringIO()
-    console = Console(
-        file=page,
-        width=max(40, width),
-        force_terminal=colour,
-        color_system="auto" if colour else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    console.print(draw(thing))
-    # A table pads its rows; a pipe should not get the blanks.
-    return "\n".join(line.rstrip() for line in page.getvalue().rstrip().split("\n"))
+    declined = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not declined
 
 
-@singledispatch
-def draw(thing: Any) -> ConsoleRenderable:
-    """Anything else is shown as its text."""
-    return Text(str(thing))
+def printable(text: str) -> str:
+    r"""Text that no terminal takes for a command: control characters as their escapes.
+
+    Any white space is a blank.
+
+    >>> print(printable("a\x1b[2J\tb"))
+    a\x1b[2J b
+    """
+    return "".join(map(_printable_character, text))
 
 
-draw.register(Steps)(draw_steps)
+def _printable_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")
 
 
-draw.register(Example)(draw_example)
+def shorten(word: str, longest: int = LONGEST_WORD) -> str:
+    """A printable word of at most ``longest`` characters.
+
+    >>> shorten("Donaudampfschiff")
+    'Donaudampfs…'
+    """
+    word = printable(word)
+    return word if len(word) <= longest else word[: longest - 1] + ELLIPSIS
 
 
-draw.register(Facts)(draw_facts)
+def cells(text: str) -> int:
+    """Columns that a text takes in a terminal.
+
+    >>> cells("chien"), cells("犬")
+    (5, 2)
+    """
+    wide = sum(unicodedata.east_asian_width(x) in "WF" for x in text)
+    return len(text) + wide - sum(unicodedata.combining(x) > 0 for x in text)
 
 
-draw.register(Group)(lambda drawn: drawn)
-
-
-@draw.register
-def _(things: list) -> ConsoleRenderable:  # type: ignore[type-arg]
-    return Group(
-        *(draw(t) if isinstance(t, Steps) else Padding(draw(t), (0, 0, 1, 0)) for t in things)
-    )
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Text filled up with blanks to a width, its own columns counted; ``right`` aligns it there."""
+    blanks = " " * max(0, width - cells(text))
+    return blanks + text if right else text + blanks

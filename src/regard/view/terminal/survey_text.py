@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import count
+from regard.view.terminal.style import DEFAULT_WIDTH, TerminalStyle, printable
 
 if TYPE_CHECKING:
     from regard.corpus.survey import Survey
@@ -84,4 +84,5 @@ def _head(report: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, 80, initial_indent=indent, subsequent_indent=indent + indent)
+    style = TerminalStyle(DEFAULT_WIDTH - len(indent))
+    return [indent + line for line in style.wrap(printable(text), indent)]

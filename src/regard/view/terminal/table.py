@@ -7,9 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.typing import Float64Array
+from regard.view.terminal.style import ELLIPSIS, shorten
 
-GAP = "…"
-LONGEST_WORD = 12
 MOST_ROWS = 12
 
 
@@ -22,20 +21,20 @@ class Matrix:
     columns: tuple[str, ...]
 
 
-def draw_matrix(matrix: Matrix, room: int) -> Table:
-    """As many columns as fit into ``room``, from both ends; all rows of a short matrix."""
+def draw_matrix(matrix: Matrix, width_left: int) -> Table:
+    """As many columns as fit into ``width_left``, from both ends; all rows of a short matrix."""
     texts = written(matrix.array)
     rows = _chosen(len(matrix.rows), MOST_ROWS)
-    names = [shortened(matrix.rows[i]) if i is not None else GAP for i in rows]
-    columns = _columns_that_fit(matrix, texts, rows, room - max(map(len, names), default=0))
+    names = [shorten(matrix.rows[i]) if i is not None else ELLIPSIS for i in rows]
+    columns = _columns_that_fit(matrix, texts, rows, width_left - max(map(len, names), default=0))
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     for _ in columns:
         table.add_column(justify="right", no_wrap=True)
-    headings = [shortened(matrix.columns[j]) if j is not None else GAP for j in columns]
+    headings = [shorten(matrix.columns[j]) if j is not None else ELLIPSIS for j in columns]
     table.add_row("", *(Text(x, style="bold") for x in headings))
     for i, name in zip(rows, names, strict=True):
-        cells = [GAP if i is None or j is None else texts[i][j] for j in columns]
+        cells = [ELLIPSIS if i is None or j is None else texts[i][j] for j in columns]
         table.add_row(Text(name), *(Text(cell, style=_style(cell)) for cell in cells))
     return table
 
@@ -55,23 +54,18 @@ def written(array: Float64Array, digits: int = 3) -> list[list[str]]:
     return [[_without_minus_zero(f"{x:{form}}") for x in row] for row in array.tolist()]
 
 
-def shortened(word: str) -> str:
-    """A word that leaves room for the others."""
-    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + GAP
-
-
 def _columns_that_fit(
-    matrix: Matrix, texts: list[list[str]], rows: list[int | None], room: int
+    matrix: Matrix, texts: list[list[str]], rows: list[int | None], width_left: int
 ) -> list[int | None]:
     """Try ever fewer columns, half of them from each end."""
     shown = [texts[i] for i in rows if i is not None]
     width = [
-        1 + max([len(shortened(name)), *(len(row[j]) for row in shown)])
+        1 + max([len(shorten(name)), *(len(row[j]) for row in shown)])
         for j, name in enumerate(matrix.columns)
     ]
     for most in range(len(width), 1, -1):
         columns = _chosen(len(width), most)
-        if sum(2 if j is None else width[j] for j in columns) <= room:
+        if sum(2 if j is None else width[j] for j in columns) <= width_left:
             return columns
     return _chosen(len(width), 2)
 
@@ -93,4 +87,4 @@ def _without_minus_zero(text: str) -> str:
 
 
 def _style(cell: str) -> str:
-    return "dim" if cell in (GAP, "-inf") else ""
+    return "dim" if cell in (ELLIPSIS, "-inf") else ""

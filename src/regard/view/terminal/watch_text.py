@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.errors import count
-from regard.view.terminal.reading_text import Paper
+from regard.view.terminal.style import PIPE, TerminalStyle, printable
 
 if TYPE_CHECKING:
     from regard.watcher.head_report import HeadRow, Report
     from regard.watcher.layer import LayerSeen
     from regard.watcher.seen import Seen
 
-PIPE = Paper()
 MOST_LAYERS, MOST_HEADS, MOST_WORDS = 40, 24, 40
 COLUMNS = ("entropy", "first", "itself", "previous", "next", "duplicate", "induction")
 HEADINGS = ("entropy", "first", "self", "prev", "next", "dup", "induct")
@@ -26,38 +25,38 @@ NOTE = (
 )
 
 
-def summary(seen: Seen, paper: Paper = PIPE) -> str:
+def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
     """The text, its size, every layer in a line, and where to look next."""
     if not seen.names:
         return "Seen: nothing yet. Call the model inside the block."
-    lines = paper.wrap(_opening(seen), "  ")
+    lines = style.wrap(_opening(seen), "  ")
     if seen.sentences > 1 and seen._sentence is None:
         lines.append("Choose one first: seen.sentence(0).")
         return "\n".join(lines)
     for part in seen.parts:
-        lines += ["", *_part(seen, part, paper)]
-    return "\n".join([*lines, "", *paper.wrap(
+        lines += ["", *_part(seen, part, style)]
+    return "\n".join([*lines, "", *style.wrap(
         "Ask seen[layer], seen[layer, head], seen.find(word, other), seen.report()."
     )])  # fmt: skip
 
 
-def report_text(report: Report, paper: Paper = PIPE, most: int = MOST_HEADS) -> str:
+def report_text(report: Report, style: TerminalStyle = PIPE, most: int = MOST_HEADS) -> str:
     """One head a line: its measures in % and its name, as many as were asked for."""
     wide = max((len(_head_name(row)) for row in report.rows), default=4)
     heading = f"{'head':<{wide}} " + " ".join(f"{x:>{_width(x)}}" for x in HEADINGS)
-    lines = [paper.bold(heading)]
+    lines = [style.bold(heading)]
     for row in report.rows[:most]:
         lines.append(f"{_head_name(row):<{wide}} " + " ".join(_cells_of(row)))
-        lines += paper.wrap(f"  {_printable(row.label)}", "    ")
+        lines += style.wrap(f"  {printable(row.label)}", "    ")
     if len(report.rows) > most:
         more = count(len(report.rows) - most, "more head")
         lines.append(f"... {more}; sort with report.sorted('induction'), or --sort.")
-    return "\n".join([*lines, "", *paper.wrap(NOTE)])
+    return "\n".join([*lines, "", *style.wrap(NOTE)])
 
 
 def links_text(links: Sequence[object], most: int = 8) -> str:
     """The strongest links between two words."""
-    return "\n".join(f"  {_printable(str(link))}" for link in links[:most])
+    return "\n".join(f"  {printable(str(link))}" for link in links[:most])
 
 
 def _opening(seen: Seen) -> str:
@@ -66,13 +65,18 @@ def _opening(seen: Seen) -> str:
     return f"Seen: {sizes}; {seen.memory}."
 
 
+<<<<<<< HEAD
 def _part(seen: Seen, part: str, paper: Paper) -> list[str]:
     queries, keys = seen.texts(part)
+=======
+def _part(seen: Seen, part: str, style: TerminalStyle) -> list[str]:
+    queries, keys = seen.sides(part)
+>>>>>>> d86cd9f (One terminal kit: width, colour, printable text and shortening in view/terminal/style.py)
     rows, columns = count(len(queries.tokens), "query", "queries"), count(len(keys.tokens), "key")
-    lines = paper.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
+    lines = style.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
     shown = [place for place in seen.names if place.part == part]
     lines.append(
-        paper.bold("  layer  entropy  of even  first  itself  prev  next  most received token")
+        style.bold("  layer  entropy  of even  first  itself  prev  next  most received token")
     )
     lines += [_layer_line(seen[place.part, place.layer], place.layer)
               for place in shown[:MOST_LAYERS]]  # fmt: skip
@@ -96,7 +100,7 @@ def _layer_line(layer: LayerSeen, number: int) -> str:
     of_even = 100 * entropy / even if even > 0 else 0.0
     return (
         f"  {number:>5} {entropy:>8.2f} {of_even:>7.0f}% {shares[0]:>5.0f}% {shares[1]:>6.0f}% "
-        f"{shares[2]:>4.0f}% {shares[3]:>4.0f}%  {_printable(token)[:16]} ({100 * share:.0f} %)"
+        f"{shares[2]:>4.0f}% {shares[3]:>4.0f}%  {printable(token)[:16]} ({100 * share:.0f} %)"
     )
 
 
@@ -118,13 +122,8 @@ def _head_name(row: HeadRow) -> str:
 
 def _text(words: Sequence[str]) -> str:
     """The words, their middle left out where they are many."""
-    named = [_printable(word) for word in words]
-    if len(named) > MOST_WORDS:
+    texts = [printable(word) for word in words]
+    if len(texts) > MOST_WORDS:
         half = MOST_WORDS // 2
-        named = [*named[:half], f"... {len(named) - MOST_WORDS:,} more ...", *named[-half:]]
-    return " ".join(named)
-
-
-def _printable(text: str) -> str:
-    """No control character reaches the terminal."""
-    return "".join(x if x.isprintable() else " " for x in text)
+        texts = [*texts[:half], f"... {len(texts) - MOST_WORDS:,} more ...", *texts[-half:]]
+    return " ".join(texts)

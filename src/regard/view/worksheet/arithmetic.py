@@ -36,13 +36,13 @@ def decimals(array: Float64Array, digits: int) -> int:
     return 0 if bool((finite == np.round(finite)).all()) else digits
 
 
-def text(value: float, places: int) -> str:
+def text(value: float, digits: int) -> str:
     """A number with a true minus sign.
 
     >>> text(-0.5, 2), text(3.0, 0)
     ('−0.50', '3')
     """
-    return f"{value:.{places}f}".replace("-", MINUS)
+    return f"{value:.{digits}f}".replace("-", MINUS)
 
 
 MOST_WORDS = 12  # columns that fit across A4
@@ -58,7 +58,7 @@ LARGEST = 5.0  # e^5 is 148: beyond it, scores are written less the row's highes
 
 
 @dataclass(frozen=True)
-class Paper:
+class PrintedNumbers:
     """Every number of a worksheet, as printed.
 
     ``steps`` holds the rounded stages of one head, so that ``steps.why`` explains them;
@@ -76,22 +76,24 @@ class Paper:
     totals_q: Float64Array
     digits: int
     drift: dict[str, float]
-    places: dict[str, int] = field(default_factory=dict)
+    decimals_of: dict[str, int] = field(default_factory=dict)
 
     def array(self, stage: str) -> Float64Array:
         """A stage by its name, the two that only a worksheet has included."""
-        own = {"exponentials": self.exponentials_qk, "totals": self.totals_q[:, None]}
-        found: Float64Array = own[stage] if stage in own else getattr(self.steps, stage)
-        return found
+        worksheet_only = {"exponentials": self.exponentials_qk, "totals": self.totals_q[:, None]}
+        array: Float64Array = (
+            worksheet_only[stage] if stage in worksheet_only else getattr(self.steps, stage)
+        )
+        return array
 
 
-def to_paper(steps: Steps, head: int, sentence: int, digits: int) -> Paper:
+def round_steps(steps: Steps, head: int, sentence: int, digits: int) -> PrintedNumbers:
     """Round the inputs, then each stage from the rounded one before it."""
     _check(steps, digits)
     weights_qk = matrix(steps, "weights", head, sentence)
     first = _first_stage(steps, head, sentence)
-    found: dict[str, Any] = _vectors(steps, first, head, sentence, digits)
-    query, key, value = found["query"], found["key"], found["value"]
+    vectors: dict[str, Any] = _vectors(steps, first, head, sentence, digits)
+    query, key, value = vectors["query"], vectors["key"], vectors["value"]
     given = matrix(steps, "scores", head, sentence)
     scores = half_up(given if first == "scaled" else query @ key.T, digits)
     scale = _scale(steps, query.shape[1])
@@ -103,12 +105,12 @@ def to_paper(steps: Steps, head: int, sentence: int, digits: int) -> Paper:
     rounded = half_up(e_qk / np.where(totals_q > 0, totals_q, 1)[:, None], digits)
     output = half_up(rounded @ value, digits)
     true = matrix(steps, "output" if steps.sums is None else "sums", head, sentence)
-    on_paper = Steps(
-        words=words_of(steps, sentence), **found, scores=scores, scaled=scaled, masked=masked,
+    rounded_steps = Steps(
+        words=words_of(steps, sentence), **vectors, scores=scores, scaled=scaled, masked=masked,
         weights=rounded, output=output, scale=scale,
     )  # fmt: skip
-    paper = Paper(
-        on_paper,
+    printed = PrintedNumbers(
+        rounded_steps,
         labels(steps, len(weights_qk), sentence),
         first,
         "scaled" if masked is None else "masked",
@@ -118,11 +120,16 @@ def to_paper(steps: Steps, head: int, sentence: int, digits: int) -> Paper:
         digits,
         {"weights": _gap(rounded, weights_qk), "output": _gap(output, true[:, : output.shape[1]])},
     )
-    stages = ["exponentials", "totals", *on_paper.stages(), *(x for x in found if x[0] == "w")]
+    stages = [
+        "exponentials",
+        "totals",
+        *rounded_steps.stages(),
+        *(x for x in vectors if x[0] == "w"),
+    ]
     finer = digits if highest_q is None else digits + 1
-    paper.places.update({x: decimals(paper.array(x), digits) for x in stages})
-    paper.places.update({x: decimals(paper.array(x), finer) for x in stages[:2]})
-    return paper
+    printed.decimals_of.update({x: decimals(printed.array(x), digits) for x in stages})
+    printed.decimals_of.update({x: decimals(printed.array(x), finer) for x in stages[:2]})
+    return printed
 
 
 def _check(steps: Steps, digits: int) -> None:
@@ -143,7 +150,7 @@ def _check(steps: Steps, digits: int) -> None:
 
 
 def _first_stage(steps: Steps, head: int, sentence: int) -> str:
-    """Where handwork begins: vectors of 64 numbers are too long to multiply by hand."""
+    """The first stage to work out: vectors of 64 numbers are too long to multiply by hand."""
     width = matrix(steps, "query", head, sentence).shape[1]
     if width > MOST_TERMS:
         return "scaled"
@@ -154,7 +161,7 @@ def _first_stage(steps: Steps, head: int, sentence: int) -> str:
 def _vectors(
     steps: Steps, first: str, head: int, sentence: int, digits: int
 ) -> dict[str, Float64Array]:
-    """Query, key and value on paper; with x and the parameters where these are worked out too."""
+    """Rounded query, key and value; with x and the parameters where these are worked out too."""
     if first != "query":
         query, key, value = (matrix(steps, x, head, sentence) for x in ("query", "key", "value"))
         # Queries and keys that are not printed stay as they are: only their width is used.
@@ -163,13 +170,13 @@ def _vectors(
         few = value if value.shape[1] <= MOST_TERMS else value[:, :MOST_FEATURES]
         return {"query": query, "key": key, "value": half_up(few, digits)}
     x = half_up(matrix(steps, "x", head, sentence), digits)
-    found = {"x": x}
+    vectors = {"x": x}
     for name in ("query", "key", "value"):
         width = matrix(steps, name, head, sentence).shape[1]
-        whole = getattr(steps, f"w_{name}")
-        found[f"w_{name}"] = half_up(whole[:, head * width : (head + 1) * width], digits)
-        found[name] = half_up(x @ found[f"w_{name}"], digits)
-    return found
+        parameters = getattr(steps, f"w_{name}")
+        vectors[f"w_{name}"] = half_up(parameters[:, head * width : (head + 1) * width], digits)
+        vectors[name] = half_up(x @ vectors[f"w_{name}"], digits)
+    return vectors
 
 
 def _scale(steps: Steps, width: int) -> float:

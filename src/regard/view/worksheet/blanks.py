@@ -1,4 +1,4 @@
-"""Which numbers the reader fills in, and for each of them the expression that makes it."""
+"""Blanks of a worksheet, each with the expression that gives its answer."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.textbook.cells import BETWEEN_WORDS
-from regard.view.worksheet.arithmetic import Paper, text
+from regard.view.worksheet.arithmetic import PrintedNumbers, text
 
 WORKED = ("query", "key", "value", "scores", "scaled", "exponentials", "totals", "weights",
           "output")  # fmt: skip
@@ -25,97 +25,97 @@ class Blank:
     answer: str
 
 
-def find_blanks(paper: Paper, rows: Iterable[int]) -> tuple[Blank, ...]:
+def find_blanks(printed: PrintedNumbers, rows: Iterable[int]) -> tuple[Blank, ...]:
     """The chosen rows of every stage that is worked out, in the order in which they are."""
     rows = tuple(rows)
-    stages = WORKED[WORKED.index(paper.start) :]
-    places = [(s, r, c) for s in stages for r in rows for c in _open_columns(paper, s, r)]
+    stages = WORKED[WORKED.index(printed.start) :]
+    cells = [(s, r, c) for s in stages for r in rows for c in _open_columns(printed, s, r)]
     return tuple(
         Blank(
             number,
             stage,
             row,
             column,
-            _name(paper, stage, row, column),
-            expression(paper, stage, row, column),
-            text(float(paper.array(stage)[row, column]), paper.places[stage]),
+            _name(printed, stage, row, column),
+            expression(printed, stage, row, column),
+            text(float(printed.array(stage)[row, column]), printed.decimals_of[stage]),
         )
-        for number, (stage, row, column) in enumerate(places, start=1)
+        for number, (stage, row, column) in enumerate(cells, start=1)
     )
 
 
-def hidden(paper: Paper, stage: str, row: int, column: int) -> bool:
+def hidden(printed: PrintedNumbers, stage: str, row: int, column: int) -> bool:
     """Whether a mask leaves this cell without a number of its own."""
-    if paper.steps.masked is None or stage not in ("exponentials", "weights"):
+    if printed.steps.masked is None or stage not in ("exponentials", "weights"):
         return False
-    return bool(paper.steps.masked[row, column] == -np.inf)
+    return bool(printed.steps.masked[row, column] == -np.inf)
 
 
-def _open_columns(paper: Paper, stage: str, row: int) -> Iterator[int]:
-    return (c for c in range(paper.array(stage).shape[1]) if not hidden(paper, stage, row, c))
+def _open_columns(printed: PrintedNumbers, stage: str, row: int) -> Iterator[int]:
+    return (c for c in range(printed.array(stage).shape[1]) if not hidden(printed, stage, row, c))
 
 
-def _name(paper: Paper, stage: str, row: int, column: int) -> str:
+def _name(printed: PrintedNumbers, stage: str, row: int, column: int) -> str:
     """As Steps.why names a cell; the two stages of the softmax by what they are."""
     if stage == "totals":
-        return f"sum of the row of {paper.names[row]}"
+        return f"sum of the row of {printed.names[row]}"
     across = stage in (*BETWEEN_WORDS, "exponentials")
-    name = "e^" + paper.last if stage == "exponentials" else stage
-    return f"{name}[{paper.names[row]}, {paper.names[column] if across else column}]"
+    name = "e^" + printed.last if stage == "exponentials" else stage
+    return f"{name}[{printed.names[row]}, {printed.names[column] if across else column}]"
 
 
-def expression(paper: Paper, stage: str, row: int, column: int) -> str:
-    """What to work out, in the numbers that stand on the paper.
+def expression(printed: PrintedNumbers, stage: str, row: int, column: int) -> str:
+    """What to work out, in the numbers that are printed.
 
     The operands are those of ``Steps.why``, asked of the rounded stages.
     """
     if stage == "exponentials":
-        return _exponential(paper, row, column)
+        return _exponential(printed, row, column)
     if stage == "totals":
-        return " + ".join(_texts(paper, "exponentials", _seen(paper, row)))
+        return " + ".join(_texts(printed, "exponentials", _seen(printed, row)))
     if stage == "weights":
-        part = paper.exponentials_qk[row, column], paper.totals_q[row]
+        part = printed.exponentials_qk[row, column], printed.totals_q[row]
         return (
-            f"{text(part[0], paper.places['exponentials'])} / "
-            f"{text(part[1], paper.places['totals'])}"
+            f"{text(part[0], printed.decimals_of['exponentials'])} / "
+            f"{text(part[1], printed.decimals_of['totals'])}"
         )
-    operands = paper.steps.why(stage, row, column, digits=paper.digits).operands
+    operands = printed.steps.why(stage, row, column, digits=printed.digits).operands
     if stage == "scaled":
-        return f"{text(operands[0], paper.places['scores'])} {_by(paper)}"
-    return _products(paper, stage, operands)
+        return f"{text(operands[0], printed.decimals_of['scores'])} {_by(printed)}"
+    return _products(printed, stage, operands)
 
 
-def _products(paper: Paper, stage: str, operands: tuple[float, ...]) -> str:
+def _products(printed: PrintedNumbers, stage: str, operands: tuple[float, ...]) -> str:
     of = {"scores": ("query", "key"), "output": ("weights", "value")}
     left, right = of.get(stage, ("x", f"w_{stage}"))
     pairs = zip(
-        _texts(paper, left, operands[::2]), _texts(paper, right, operands[1::2]), strict=True
+        _texts(printed, left, operands[::2]), _texts(printed, right, operands[1::2]), strict=True
     )
     return " + ".join(f"{a} · {b}" for a, b in pairs)
 
 
-def _exponential(paper: Paper, row: int, column: int) -> str:
-    places = paper.places[paper.last]
-    power = text(float(paper.array(paper.last)[row, column]), places)
-    if paper.highest_q is None:
+def _exponential(printed: PrintedNumbers, row: int, column: int) -> str:
+    digits = printed.decimals_of[printed.last]
+    power = text(float(printed.array(printed.last)[row, column]), digits)
+    if printed.highest_q is None:
         return f"e^{power}"
-    return f"e^({power} − {_bracketed(text(float(paper.highest_q[row]), places))})"
+    return f"e^({power} − {_bracketed(text(float(printed.highest_q[row]), digits))})"
 
 
 def _bracketed(number: str) -> str:
     return f"({number})" if number.startswith("−") else number
 
 
-def _by(paper: Paper) -> str:
-    width = paper.steps.query.shape[1]
-    usual = bool(np.isclose(paper.steps.scale, width**-0.5, rtol=1e-12))
-    return f"/ √{width}" if usual else f"· {paper.steps.scale:g}"
+def _by(printed: PrintedNumbers) -> str:
+    width = printed.steps.query.shape[1]
+    usual = bool(np.isclose(printed.steps.scale, width**-0.5, rtol=1e-12))
+    return f"/ √{width}" if usual else f"· {printed.steps.scale:g}"
 
 
-def _seen(paper: Paper, row: int) -> list[float]:
-    columns = _open_columns(paper, "exponentials", row)
-    return [float(paper.exponentials_qk[row, c]) for c in columns] or [0.0]
+def _seen(printed: PrintedNumbers, row: int) -> list[float]:
+    columns = _open_columns(printed, "exponentials", row)
+    return [float(printed.exponentials_qk[row, c]) for c in columns] or [0.0]
 
 
-def _texts(paper: Paper, stage: str, numbers: Iterable[float]) -> list[str]:
-    return [text(number, paper.places[stage]) for number in numbers]
+def _texts(printed: PrintedNumbers, stage: str, numbers: Iterable[float]) -> list[str]:
+    return [text(number, printed.decimals_of[stage]) for number in numbers]

@@ -11,7 +11,7 @@ from regard.text.vectors import split
 from regard.textbook.cells import find, words_of
 from regard.textbook.steps import Steps, self_attention, softmax
 from regard.typing import Float64Array
-from regard.view.worksheet.arithmetic import Paper, half_up, text, to_paper
+from regard.view.worksheet.arithmetic import PrintedNumbers, half_up, round_steps, text
 from regard.view.worksheet.blanks import Blank, find_blanks
 
 TRIES = 500
@@ -91,7 +91,7 @@ class Worksheet:
     """Everything that is printed: the numbers, which of them are blank, and what is asked."""
 
     title: str
-    paper: Paper
+    printed: PrintedNumbers
     rows: tuple[int, ...]
     blanks: tuple[Blank, ...]
     questions: tuple[Question, ...]
@@ -141,24 +141,24 @@ def worksheet(
     >>> print(sheet.blanks[10].cell, "=", sheet.blanks[10].expression, "=", sheet.blanks[10].answer)
     scores[robots, tasks] = 0 · 0 + 1 · 2 = 2
     """
-    paper = to_paper(steps, head, sentence, digits)
+    printed = round_steps(steps, head, sentence, digits)
     words = words_of(steps, sentence)
-    chosen = _telling_row(paper) if row is None else find("row", row, words, len(paper.names))
-    rows = tuple(range(len(paper.names))) if every_row else (chosen,)
+    chosen = _clearest_row(printed) if row is None else find("row", row, words, len(printed.names))
+    rows = tuple(range(len(printed.names))) if every_row else (chosen,)
     return Worksheet(
-        " ".join(words) or f"{len(paper.names)} words",
-        paper,
+        " ".join(words) or f"{len(printed.names)} words",
+        printed,
         rows,
-        find_blanks(paper, rows),
-        (_sum(paper, chosen), _most(paper, chosen), _undivided(paper, chosen)),
+        find_blanks(printed, rows),
+        (_sum(printed, chosen), _most(printed, chosen), _undivided(printed, chosen)),
         steps.query.shape[-1],
         note,
     )
 
 
-def _telling_row(paper: Paper) -> int:
+def _clearest_row(printed: PrintedNumbers) -> int:
     """The row whose largest weight is furthest above its second; the first such."""
-    weights = paper.steps.weights
+    weights = printed.steps.weights
     if weights.shape[1] < 2:
         return 0
     ordered = np.sort(weights, axis=1)
@@ -167,35 +167,35 @@ def _telling_row(paper: Paper) -> int:
     return int(np.argmax(np.where(seen, ordered[:, -1] - ordered[:, -2], -1).round(9)))
 
 
-def _sum(paper: Paper, row: int) -> Question:
-    weights = paper.steps.weights[row]
-    total = text(float(half_up(weights.sum(), paper.digits)), paper.digits)
+def _sum(printed: PrintedNumbers, row: int) -> Question:
+    weights = printed.steps.weights[row]
+    total = text(float(half_up(weights.sum(), printed.digits)), printed.digits)
     why = "" if float(total) == 1 else " Rounding moved it; unrounded, it is 1."
     return Question(
-        f"Add up the weights of “{paper.names[row]}”. What should come out, and why?",
-        f"{' + '.join(text(w, paper.places['weights']) for w in weights)} = {total}. "
+        f"Add up the weights of “{printed.names[row]}”. What should come out, and why?",
+        f"{' + '.join(text(w, printed.decimals_of['weights']) for w in weights)} = {total}. "
         f"Each weight is a share of the row's sum, so together they are 1.{why}",
     )
 
 
-def _most(paper: Paper, row: int) -> Question:
-    weights = paper.steps.weights[row]
-    names = [paper.names[k] for k in np.flatnonzero(weights == weights.max())]
-    share = text(float(weights.max()), paper.places["weights"])
+def _most(printed: PrintedNumbers, row: int) -> Question:
+    weights = printed.steps.weights[row]
+    names = [printed.names[k] for k in np.flatnonzero(weights == weights.max())]
+    share = text(float(weights.max()), printed.decimals_of["weights"])
     return Question(
-        f"Whom does “{paper.names[row]}” look at most?",
+        f"Whom does “{printed.names[row]}” look at most?",
         f"{' and '.join(names)}: {share}{' each' if len(names) > 1 else ''} of its attention.",
     )
 
 
-def _undivided(paper: Paper, row: int) -> Question:
-    scores = paper.steps.scores[row]
-    if paper.steps.masked is not None:
-        scores = np.where(np.isfinite(paper.steps.masked[row]), scores, -np.inf)
-    weights = half_up(softmax(scores[None])[0], paper.digits)
-    before = text(float(paper.steps.weights[row].max()), paper.digits)
-    after = text(float(weights.max()), paper.digits)
-    listed = " ".join(text(w, paper.digits) for w in weights)
+def _undivided(printed: PrintedNumbers, row: int) -> Question:
+    scores = printed.steps.scores[row]
+    if printed.steps.masked is not None:
+        scores = np.where(np.isfinite(printed.steps.masked[row]), scores, -np.inf)
+    weights = half_up(softmax(scores[None])[0], printed.digits)
+    before = text(float(printed.steps.weights[row].max()), printed.digits)
+    after = text(float(weights.max()), printed.digits)
+    listed = " ".join(text(w, printed.digits) for w in weights)
     return Question(
         "Leave out the division. Does the largest weight grow or shrink? Guess first.",
         f"The weights become {listed}: the largest goes from {before} to {after}.",

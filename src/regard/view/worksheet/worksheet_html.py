@@ -43,7 +43,7 @@ def _head(sheet: Worksheet) -> str:
 
 def _rounding(sheet: Worksheet) -> str:
     """Which digits to keep; only what is not a whole number needs the rule."""
-    digits, finer = sheet.paper.digits, sheet.paper.highest_q is not None
+    digits, finer = sheet.printed.digits, sheet.printed.highest_q is not None
     rest = f", but powers of e to {digits + 1}" if finer else ""
     return (
         f"Round each result to {_decimals(digits)}{rest} (a final 5 goes up, away from zero); "
@@ -57,9 +57,9 @@ def _decimals(digits: int) -> str:
 
 def _steps(sheet: Worksheet) -> list[str]:
     """One numbered step after the other, each with the tables it needs."""
-    paper, width = sheet.paper, sheet.width
-    by = f"√{width}" if abs(paper.steps.scale - width**-0.5) < 1e-9 else ""
-    scaled = f"Divide each score by {by}." if by else f"Multiply each by {paper.steps.scale:g}."
+    printed, width = sheet.printed, sheet.width
+    by = f"√{width}" if abs(printed.steps.scale - width**-0.5) < 1e-9 else ""
+    scaled = f"Divide each score by {by}." if by else f"Multiply each by {printed.steps.scale:g}."
     steps = [
         ("Query, key and value", "Multiply x by each matrix.", ("query", "key", "value")),
         ("Scores", "query · key: multiply number by number and add up.", ("scores",)),
@@ -69,13 +69,13 @@ def _steps(sheet: Worksheet) -> list[str]:
         ("Output", "weights · value, column by column.", ("output",)),
     ]
     given = {"query": ("x", "w_query", "w_key", "w_value"), "scores": ("query", "key", "value"),
-             "scaled": ("scores", "value")}[paper.start]  # fmt: skip
-    why = "" if paper.start != "scaled" else (
+             "scaled": ("scores", "value")}[printed.start]  # fmt: skip
+    why = "" if printed.start != "scaled" else (
         f"Queries and keys have {width} numbers each here, too many to multiply by hand. So the "
         "scores are given, and of the values the first columns."
     )  # fmt: skip
     parts = [_section("Given", why, [_table(sheet, stage) for stage in given])]
-    done = WORKED.index(paper.start)
+    done = WORKED.index(printed.start)
     for title, how, stages in steps:
         if WORKED.index(stages[0]) >= done:
             tables = [_table(sheet, stage) for stage in stages if stage != "totals"]
@@ -85,7 +85,7 @@ def _steps(sheet: Worksheet) -> list[str]:
 
 def _powers(sheet: Worksheet) -> str:
     hidden_too = " A hidden word gets nothing: its power is 0." if _has_mask(sheet) else ""
-    if sheet.paper.highest_q is None:
+    if sheet.printed.highest_q is None:
         return f"e to the power of each scaled score, then the sum of the row.{hidden_too}"
     return (
         "First take the row's highest scaled score away from each (the weights stay the same, and "
@@ -94,7 +94,7 @@ def _powers(sheet: Worksheet) -> str:
 
 
 def _has_mask(sheet: Worksheet) -> bool:
-    return sheet.paper.steps.masked is not None
+    return sheet.printed.steps.masked is not None
 
 
 def _section(title: str, how: str, tables: Iterable[str], number: int = 0) -> str:
@@ -105,11 +105,11 @@ def _section(title: str, how: str, tables: Iterable[str], number: int = 0) -> st
 
 def _table(sheet: Worksheet, stage: str) -> str:
     """A stage; boxes where the reader writes, the row's sum beside the powers of e."""
-    paper = sheet.paper
-    array, boxes = paper.array(stage), {(b.stage, b.row, b.column): b for b in sheet.blanks}
+    printed = sheet.printed
+    array, boxes = printed.array(stage), {(b.stage, b.row, b.column): b for b in sheet.blanks}
     between = stage in (*BETWEEN_WORDS, "exponentials")
-    columns = paper.names if between else tuple(str(c) for c in range(array.shape[1]))
-    rows = tuple(str(r) for r in range(len(array))) if stage[:2] == "w_" else paper.names
+    columns = printed.names if between else tuple(str(c) for c in range(array.shape[1]))
+    rows = tuple(str(r) for r in range(len(array))) if stage[:2] == "w_" else printed.names
     with_sum = stage == "exponentials"
     heading = "".join(f'<th scope="col" dir="auto">{escape(c)}</th>' for c in columns)
     lines = []
@@ -129,14 +129,14 @@ def _cell(
 ) -> str:
     if (stage, row, column) in boxes:
         return f'<td class="box"><small>{boxes[stage, row, column].number}</small></td>'
-    if hidden(sheet.paper, stage, row, column):
+    if hidden(sheet.printed, stage, row, column):
         return '<td class="hidden">hidden</td>'
-    value = float(sheet.paper.array(stage)[row, column])
-    return f"<td>{text(value, sheet.paper.places[stage])}</td>"
+    value = float(sheet.printed.array(stage)[row, column])
+    return f"<td>{text(value, sheet.printed.decimals_of[stage])}</td>"
 
 
 def _caption(sheet: Worksheet, stage: str) -> str:
-    return f"e^{sheet.paper.last}" if stage == "exponentials" else stage
+    return f"e^{sheet.printed.last}" if stage == "exponentials" else stage
 
 
 def _questions(sheet: Worksheet) -> str:
@@ -152,7 +152,7 @@ def _key(sheet: Worksheet) -> str:
         for b in sheet.blanks
     )
     asked = "".join(f"<li>{escape(question.answer)}</li>" for question in sheet.questions)
-    drift = sheet.paper.drift
+    drift = sheet.printed.drift
     return (
         f'<article><h1>Key</h1><p class="sentence" dir="auto">{escape(sheet.title)}</p>'
         f'<ol class="key">{lines}</ol><ol type="a">{asked}</ol>'
