@@ -65,13 +65,8 @@ def _opening(seen: Seen) -> str:
     return f"Seen: {sizes}; {seen.memory}."
 
 
-<<<<<<< HEAD
-def _part(seen: Seen, part: str, paper: Paper) -> list[str]:
-    queries, keys = seen.texts(part)
-=======
 def _part(seen: Seen, part: str, style: TerminalStyle) -> list[str]:
-    queries, keys = seen.sides(part)
->>>>>>> d86cd9f (One terminal kit: width, colour, printable text and shortening in view/terminal/style.py)
+    queries, keys = seen.texts(part)
     rows, columns = count(len(queries.tokens), "query", "queries"), count(len(keys.tokens), "key")
     lines = style.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
     shown = [place for place in seen.names if place.part == part]
