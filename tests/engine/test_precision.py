@@ -36,10 +36,11 @@ def allowed(name: str, expected: np.ndarray, plain_fact: np.ndarray, score_size:
     """What a fact may be off by.
 
     A tile's scores are computed once more on demand, perhaps in another order of summation, so
-    they differ from those in the log-sum-exp by a rounding of their size.
+    they differ from those in the log-sum-exp by a rounding of their size. Entropy is what the
+    log-sum-exp exceeds the mean score by: two numbers of the scores' size, each rounded.
     """
     size = np.abs(expected, where=np.isfinite(expected), out=np.zeros_like(expected)).max(initial=0)
-    again = score_size if name in ("tile", "row") else 0
+    again = score_size if name in ("tile", "row", "entropy") else 0
     floor = (ROUNDINGS * max(1, size) + again) * EPS
     if name == "output":
         floor = ROUNDINGS * size * np.finfo(plain_fact.dtype).eps

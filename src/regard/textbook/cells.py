@@ -1,14 +1,15 @@
 """Cells of Steps: addressed by stage, row and column, each with the expression that made it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import ArgumentError, count
 from regard.textbook import expressions as make
-from regard.textbook.expressions import Expression
+from regard.textbook.bounds import error_bounds
+from regard.textbook.expressions import Bounded, Expression
 from regard.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -32,7 +33,14 @@ def matrix(steps: "Steps", stage: str, head: int = 0, sentence: int = 0) -> Floa
             f"stage needs to be one of {', '.join(present)}, but it is {stage!r}"
             + (": this computation has no such stage." if hasattr(steps, stage) else ".")
         )
-    array_bhtx = _by_head(steps, stage)
+    return of_head(steps, stage, present[stage], head, sentence)
+
+
+def of_head(
+    steps: "Steps", stage: str, array: Float64Array, head: int, sentence: int
+) -> Float64Array:
+    """The two-dimensional part of an array of a stage's shape, for one head of one sentence."""
+    array_bhtx = _by_head(steps, stage, array)
     sentences, heads = sizes(steps)
     at = _check_index("sentence", sentence, sentences)
     of = _check_index("head", head, heads)
@@ -42,7 +50,7 @@ def matrix(steps: "Steps", stage: str, head: int = 0, sentence: int = 0) -> Floa
 
 def sizes(steps: "Steps") -> tuple[int, int]:
     """How many sentences and how many heads."""
-    sentences, heads = _by_head(steps, "weights").shape[:2]
+    sentences, heads = _by_head(steps, "weights", steps.weights).shape[:2]
     return int(sentences), int(heads)
 
 
@@ -99,9 +107,8 @@ def find_feature(name: str, wanted: str | int, size: int, stage: str) -> int:
     return _check_index(name, wanted, size)
 
 
-def _by_head(steps: "Steps", stage: str) -> Float64Array:
+def _by_head(steps: "Steps", stage: str, array: Float64Array) -> Float64Array:
     """Any stage as (b, h, rows, columns); an axis that it does not have counts 1."""
-    array = steps.stages()[stage]
     heads = array.shape[-3] if has_heads(steps, stage) else 1
     return array.reshape(array.size // max(1, heads * array.shape[-2] * array.shape[-1]),
                          heads, *array.shape[-2:])  # fmt: skip
@@ -131,6 +138,11 @@ class Cell:
         """The matrix of another stage, of the same head and sentence."""
         return matrix(self.steps, stage, self.head, self.sentence)
 
+    def bounded(self, stage: str) -> Bounded:
+        """The matrix of a stage, and how far each of its numbers may lie from the exact one."""
+        bounds = error_bounds(self.steps, stage)
+        return Bounded(self.of(stage), of_head(self.steps, stage, bounds, self.head, self.sentence))
+
     @property
     def names(self) -> tuple[str, str]:
         """What the row and the column are called."""
@@ -149,7 +161,14 @@ class Cell:
 
 
 def _given(cell: Cell) -> Expression:
-    return make.given(float(cell.of(cell.stage)[cell.row, cell.column]), "given", "given")
+    value, noise = _number(cell, cell.stage)
+    return make.given(value, "given", "given", noise)
+
+
+def _number(cell: Cell, stage: str) -> tuple[float, float]:
+    """The number of a stage in the cell's own place, and how far it may be off."""
+    value, bound = cell.bounded(stage).at(cell.row, cell.column)
+    return float(value), float(bound)
 
 
 def _projected(cell: Cell) -> Expression:
@@ -158,49 +177,47 @@ def _projected(cell: Cell) -> Expression:
     parameters = getattr(cell.steps, name)
     if cell.steps.x is None or parameters is None:
         return _given(cell)
-    column = cell.head * cell.of(cell.stage).shape[1] + cell.column
-    return make.dot(cell.of("x")[cell.row], parameters[:, column], f"x · {name}")
+    column = parameters[:, cell.head * cell.of(cell.stage).shape[1] + cell.column]
+    return make.dot(cell.bounded("x").at(cell.row), make.exact(column), f"x · {name}")
 
 
 def _score(cell: Cell) -> Expression:
-    return make.dot(cell.of("query")[cell.row], cell.of("key")[cell.column], "query · key")
+    query, key = cell.bounded("query").at(cell.row), cell.bounded("key").at(cell.column)
+    return make.dot(query, key, "query · key")
 
 
 def _scaled(cell: Cell) -> Expression:
-    score = float(cell.of("scores")[cell.row, cell.column])
-    return make.scaled(score, cell.steps.scale, cell.of("query").shape[1])
+    return make.scaled(*_number(cell, "scores"), cell.steps.scale, cell.of("query").shape[1])
 
 
 def _capped(cell: Cell) -> Expression:
-    score = float(cell.of("scaled")[cell.row, cell.column])
-    return make.capped(score, cell.steps.softcap or 1.0)
+    return make.capped(*_number(cell, "scaled"), cell.steps.softcap or 1.0)
 
 
 def _masked(cell: Cell) -> Expression:
     before = "capped" if cell.steps.capped is not None else "scaled"
-    score = float(cell.of(before)[cell.row, cell.column])
+    score, noise = _number(cell, before)
     value = float(cell.of("masked")[cell.row, cell.column])
     if value == -np.inf:
         return make.fixed(value, "hidden", _hidden(cell))
     if value == score:
-        return make.given(value, before, f"as {before}: visible, nothing added")
-    return make.added(score, value - score, f"{before} + mask")
+        return make.given(value, before, f"as {before}: visible, nothing added", noise)
+    return make.added(score, noise, value - score, f"{before} + mask")
 
 
 def _weights(cell: Cell) -> Expression:
     before = _last_scores(cell)
-    scores = cell.of(before)[cell.row]
-    if not np.isfinite(scores).any():
+    scores = cell.bounded(before).at(cell.row)
+    if not np.isfinite(scores.values).any():
         return make.fixed(0.0, "nothing to look at", f"{cell.names[0]} may look at nothing")
-    if scores[cell.column] == -np.inf:
+    if scores.values[cell.column] == -np.inf:
         return make.fixed(0.0, "hidden", _hidden(cell))
     return make.share(scores, cell.column, f"e^{before} / sum of e^{before} over the row")
 
 
 def _sums(cell: Cell) -> Expression:
-    return make.dot(
-        cell.of("weights")[cell.row], cell.of("value")[:, cell.column], "weights · value"
-    )
+    weights, value = cell.bounded("weights").at(cell.row), cell.bounded("value")
+    return make.dot(weights, value.at(slice(None), cell.column), "weights · value")
 
 
 def _output(cell: Cell) -> Expression:
@@ -208,15 +225,17 @@ def _output(cell: Cell) -> Expression:
     steps = cell.steps
     if steps.sums is None:
         return _sums(cell)
-    sums = [matrix(steps, "sums", head, cell.sentence) for head in range(sizes(steps)[1])]
+    sums = [replace(cell, head=head).bounded("sums") for head in range(sizes(steps)[1])]
     if steps.w_output is not None:
-        side_by_side = np.concatenate([sums_qd[cell.row] for sums_qd in sums])
-        return make.dot(
-            side_by_side, steps.w_output[:, cell.column], "sums of all heads · w_output"
+        values, bounds = (
+            np.concatenate(x) for x in zip(*(one.at(cell.row) for one in sums), strict=True)
         )
-    head, column = divmod(cell.column, sums[0].shape[1])
-    value = float(sums[head][cell.row, column])
-    return make.given(value, "sums", f"sums[{cell.names[0]}, {column}] of head {head}")
+        column = make.exact(steps.w_output[:, cell.column])
+        return make.dot(Bounded(values, bounds), column, "sums of all heads · w_output")
+    head, column = divmod(cell.column, sums[0].values.shape[1])
+    value, noise = sums[head].at(cell.row, column)
+    note = f"sums[{cell.names[0]}, {column}] of head {head}"
+    return make.given(float(value), "sums", note, float(noise))
 
 
 def _last_scores(cell: Cell) -> str:

@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+MOST_NOISE = 1e300  # a bound that overflowed says no more than this one
+
 
 class Shown(NamedTuple):
     """A number as text, and how far from it the truth may lie: half a unit of its last digit."""
@@ -27,28 +29,53 @@ def write(value: float, digits: int) -> str:
 def show(value: float, digits: int, noise: float = 0.0) -> Shown:
     """A value that is sure to within ``noise``: as ``write``, with fewer digits where noise asks.
 
+    Two computers that both hold the value to within the noise write the same text wherever the
+    exact one is a short decimal, in the middle between two roundings included.
+
     >>> show(0.404457, 3)
     Shown(text='0.404', tolerance=0.0005)
     >>> show(12345.678, 3, noise=4.0).text
     '1.23e+04'
     >>> show(3.0, 3, noise=40.0).text
     '0 within 1e+03'
+    >>> show(11.2125 - 1e-15, 3, noise=1e-14).text, show(11.2125 + 1e-15, 3, noise=1e-14).text
+    ('11.212', '11.212')
     """
     if not math.isfinite(value):
         return Shown(str(value), 0.0)
+    noise = noise if noise < MOST_NOISE else MOST_NOISE
     surest = -400 if noise == 0 else math.ceil(math.log10(4 * noise))
     if abs(value) <= noise or value == 0:
         last = max(-digits, surest)
         text = write(0.0, digits) if last == -digits else f"0 within 1e{last:+03d}"
         return Shown(text, 10.0**last / 2)
-    exponent = math.floor(math.log10(abs(value)))
-    kind = _kind(value, digits)
+    # The largest that it may be: just below a power of ten it is written as if it had reached it.
+    most = abs(value) + noise
+    exponent = math.floor(math.log10(most))
+    kind = _kind(most, digits)
     last = max(-digits if kind == "f" else exponent - digits, surest)
     if last > exponent:
         return Shown(f"0 within 1e{last:+03d}", 10.0**last / 2)
-    decimals = -last if kind == "f" and last <= 0 else exponent - last
-    text = f"{value:.{decimals}{'f' if kind == 'f' and last <= 0 else 'e'}}"
+    plain = kind == "f" and last <= 0
+    text = _rounded(value, noise, -last if plain else exponent - last, "f" if plain else "e")
     return Shown(text, 10.0**last / 2)
+
+
+def operand(value: float, digits: int, noise: float) -> str:
+    """A number that is reckoned with: as ``show``, and 0 where no digit is sure.
+
+    >>> operand(0.5, 3, 0.0), operand(0.5, 3, 0.01), operand(0.5, 3, 1.0)
+    ('0.500', '0.5', '0')
+    """
+    text = show(value, digits, noise).text if noise > 0 else write(value, digits)
+    return "0" if "within" in text else text
+
+
+def _rounded(value: float, noise: float, decimals: int, kind: str) -> str:
+    """Rounded to the nearest; where the noise leaves two of them open, to the even one."""
+    least, most = (f"{x:.{decimals}{kind}}" for x in (value - noise, value + noise))
+    even = least.partition("e")[0][-1] in "02468"
+    return least if least == most or even else most
 
 
 def _kind(value: float, digits: int) -> str:

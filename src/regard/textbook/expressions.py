@@ -3,36 +3,53 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from regard.textbook.bounds import EPSILON, FAR
+from regard.textbook.digits import show
 from regard.typing import Float64Array
 
-EPSILON = 2.0**-52
-TINY = 1e-321  # below about this, float64 has no relative precision left
 WHOLE = 8  # terms of a sum that are written in full
+
+
+class Bounded(NamedTuple):
+    """Numbers, and how far each may lie from the exact one."""
+
+    values: Float64Array
+    bounds: Float64Array
+
+    def at(self, *index: int | slice) -> "Bounded":
+        """A part of them."""
+        return Bounded(self.values[index], self.bounds[index])
+
+
+def exact(values: Float64Array) -> Bounded:
+    """Numbers that are what they are."""
+    return Bounded(values, np.zeros(values.shape))
 
 
 @dataclass(frozen=True)
 class Expression:
     """Operands, the rule that makes the value of them, and how to write it down.
 
-    ``noise`` bounds the rounding error between the stored value and the rule applied to the exact
-    operands; ``then`` is a second way to write the same value, nearer to the end.
+    ``noise`` says how far each operand may lie from the exact one, none where it is exact;
+    ``then`` is a second way to write the same value, nearer to the end.
     """
 
     formula: str
     operands: tuple[float, ...]
     rule: Callable[[Sequence[float]], float]
     arithmetic: Callable[[Sequence[str]], str]
-    noise: float = 0.0
+    noise: tuple[float, ...] = ()
     note: str = ""
     then: "Expression | None" = None
 
 
-def given(value: float, formula: str = "", note: str = "") -> Expression:
+def given(value: float, formula: str = "", note: str = "", noise: float = 0.0) -> Expression:
     """A number that is what it is."""
-    return Expression(formula, (value,), lambda o: o[0], lambda o: o[0], note=note)
+    return Expression(formula, (value,), lambda o: o[0], lambda o: o[0], (noise,), note)
 
 
 def fixed(value: float, formula: str, note: str) -> Expression:
@@ -40,88 +57,102 @@ def fixed(value: float, formula: str, note: str) -> Expression:
     return Expression(formula, (), lambda o: value, lambda o: "", note=note)
 
 
-def dot(left: Float64Array, right: Float64Array, formula: str) -> Expression:
-    """A sum of products; the operands are the pairs, one after the other.
-
-    Both this sum and the stored one err by at most n eps sum |products|.
-    """
-    pairs = np.stack([left, right], axis=-1).ravel()
-    total = float(np.abs(left * right).sum())
-    noise = EPSILON * (len(left) + 2) * total + TINY * (len(left) + 1)
-    return Expression(formula, tuple(pairs.tolist()), _sum_of_products, _write_products, noise)
+def dot(left: Bounded, right: Bounded, formula: str) -> Expression:
+    """A sum of products; the operands are the pairs, one after the other."""
+    pairs, noise = (
+        tuple(np.stack([a, b], axis=-1).ravel().tolist()) for a, b in zip(left, right, strict=True)
+    )
+    return Expression(formula, pairs, _sum_of_products, _write_products, noise)
 
 
-def scaled(score: float, scale: float, width: int) -> Expression:
+def scaled(score: float, noise: float, scale: float, width: int) -> Expression:
     """A score divided by the root of the head's width, or multiplied by the caller's scale."""
-    noise = 4 * EPSILON * abs(score * scale) + TINY
     if math.isclose(scale, 1 / math.sqrt(max(1, width)), rel_tol=1e-12):
         return Expression(
             f"scores / √{width}",
             (score, float(width)),
             lambda o: o[0] / math.sqrt(o[1]),
             lambda o: f"{o[0]} / √{width}",
-            noise,
+            (noise, 0.0),
         )
     return Expression(
         "scores · scale",
         (score, scale),
         lambda o: o[0] * o[1],
         lambda o: f"{o[0]} · {o[1]}",
-        noise,
+        (noise, 0.0),
     )
 
 
-def capped(score: float, softcap: float) -> Expression:
+def capped(score: float, noise: float, softcap: float) -> Expression:
     """A score bent so that it never exceeds the cap."""
     return Expression(
         "softcap · tanh(scaled / softcap)",
         (score, softcap),
         lambda o: o[1] * math.tanh(o[0] / o[1]),
         lambda o: f"{o[1]} · tanh({o[0]} / {o[1]})",
-        8 * EPSILON * min(abs(score), softcap) + TINY,
+        (noise, 0.0),
     )
 
 
-def added(score: float, bias: float, formula: str) -> Expression:
-    """A score and what a float mask adds to it."""
+def added(score: float, noise: float, bias: float, formula: str) -> Expression:
+    """A score and what a float mask adds to it; the bias is worked out from their sum."""
     return Expression(
         formula,
         (score, bias),
         lambda o: o[0] + o[1],
         lambda o: f"{o[0]} + ({o[1]})" if bias < 0 else f"{o[0]} + {o[1]}",
-        2 * EPSILON * (abs(score) + abs(bias)),
+        (noise, 2 * EPSILON * (abs(score) + abs(bias))),
     )
 
 
-def share(scores: Float64Array, at: int, formula: str) -> Expression:
+def share(scores: Bounded, at: int, formula: str) -> Expression:
     """e^score over the sum of e^score; -inf scores are left out of the sum.
 
     e^710 overflows, so scores beyond 50 are written less the highest of the row, as softmax does.
     """
-    seen = np.flatnonzero(np.isfinite(scores))
+    seen = np.flatnonzero(np.isfinite(scores.values))
     place = int(np.searchsorted(seen, at))
-    kept = scores[seen]
-    highest = float(kept.max())
-    far = float(np.abs(kept).max()) > 50
-    kept = kept - highest if far else kept
-    e = np.exp(kept)
-    value = float(e[place] / e.sum())
-    noise = 4 * EPSILON * value * (len(kept) + 8 + 2 * float(min(np.abs(kept).max(), 50))) + TINY
-    notes = [f"each score less the row's highest, {highest:.6g}"] if far else []
-    notes += [f"{len(scores) - len(kept)} hidden"] if len(kept) < len(scores) else []
+    kept, noise = scores.values[seen], scores.bounds[seen]
+    top = int(kept.argmax())
+    far = float(np.abs(kept).max()) > FAR
+    notes = []
+    if far:
+        highest = show(float(kept[top]), 3, float(noise[top])).text
+        notes = [f"each score less the row's highest, {highest}"]
+        noise = noise + noise[top] + 2 * EPSILON * (np.abs(kept) + abs(kept[top]))
+        noise[top], kept = 0.0, kept - kept[top]
+    notes += [f"{len(scores.values) - len(kept)} hidden"] if len(kept) < len(scores.values) else []
     return Expression(
         formula,
         tuple(kept.tolist()),
         lambda o: math.exp(o[place]) / math.fsum(math.exp(x) for x in o),
         lambda o: f"e^{o[place]} / ({joined([f'e^{x}' for x in o])})",
-        noise,
+        tuple(noise.tolist()),
         note=", ".join(notes),
-        then=_quotient(float(e[place]), float(e.sum())),
+        then=_quotient(Bounded(kept, noise), place),
     )
 
 
-def _quotient(part: float, whole: float) -> Expression:
-    return Expression("", (part, whole), lambda o: o[0] / o[1], lambda o: f"{o[0]} / {o[1]}")
+def _quotient(scores: Bounded, place: int) -> Expression | None:
+    """e^score and the sum of them, each off by what its scores are off by, and its own rounding.
+
+    None where one of the two has no digit that is sure.
+    """
+    e = np.exp(scores.values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = 4 * EPSILON * (np.abs(scores.values) + len(e) + 2)
+        bounds = np.nan_to_num(e * (np.expm1(scores.bounds) + own), nan=np.inf)
+    parts, noise = (float(e[place]), math.fsum(e.tolist())), (bounds[place], bounds.sum())
+    if any(n > part / 40 for part, n in zip(parts, noise, strict=True)):
+        return None
+    return Expression(
+        "",
+        parts,
+        lambda o: o[0] / o[1],
+        lambda o: f"{o[0]} / {o[1]}",
+        (float(noise[0]), float(noise[1])),
+    )
 
 
 def joined(terms: Sequence[str]) -> str:

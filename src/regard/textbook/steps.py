@@ -122,6 +122,9 @@ class Steps(StepsDisplay):
     sums (h, q, d): the weighted sums of each head; output (t, e'): the sums of all heads side by
     side, times w_output where given. With one head and no w_output there is no ``sums`` stage,
     the axis h is left out everywhere, and the output is the weighted sum.
+
+    ``x_error`` says how far the numbers of x may lie from the exact ones, where they were computed:
+    ``why`` shows no digit that this leaves open.
     """
 
     words: tuple[str, ...] | tuple[tuple[str, ...], ...]
@@ -142,6 +145,7 @@ class Steps(StepsDisplay):
     w_value: Float64Array | None = None
     w_output: Float64Array | None = None
     softcap: float | None = None
+    x_error: float = 0.0
 
     def stages(self) -> dict[str, Float64Array]:
         """The stages that this computation has, in the order they were made."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from regard.textbook.cells import (
     sizes,
     words_of,
 )
-from regard.textbook.digits import show, write
+from regard.textbook.digits import operand, show
 from regard.textbook.expressions import Expression
 from regard.typing import Float64Array
 
@@ -85,6 +86,7 @@ def _percent(weight: float) -> str:
 
 
 EXACT = 18  # more digits than any float64 has
+WIDEST = 20  # steps from the last digit of a float64 to where a value counts as 0
 
 
 @dataclass(frozen=True)
@@ -133,16 +135,17 @@ def why(
     if not isinstance(digits, int | np.integer) or not 0 <= digits <= 15:
         raise ArgumentError(f"digits needs a whole number from 0 to 15, but it is {digits!r}.")
     cell = _find_cell(steps, stage, row, column, head, sentence)
-    value = float(cell.of(stage)[cell.row, cell.column])
     expression = EXPRESSIONS[stage](cell)
-    shown = show(value, digits, expression.noise)
-    # What a reader works out may differ from the rule by as much again as the noise.
-    room = shown.tolerance - expression.noise
-    operands, text = _settle(expression, value, room, digits)
-    links = [text]
-    if expression.then is not None:
-        links.append(_settle(expression.then, value, room, digits)[1])
-    line = _line(str(cell), links, shown.text, expression.note)
+    value, noise = (float(x) for x in cell.bounded(stage).at(cell.row, cell.column))
+    ways = [expression] if expression.then is None else [expression, expression.then]
+    for wider in count():  # as many digits as both the value and its operands can support
+        shown = show(value, digits, noise * 10.0**wider)
+        # What a reader works out may differ from the rule by as much again as the noise.
+        rounded = [_round_operands(x, value, shown.tolerance - noise, digits) for x in ways]
+        if wider == WIDEST or all(x.agrees for x in rounded):
+            break
+    line = _line(str(cell), [x.text for x in rounded], shown.text, expression.note)
+    operands = rounded[0].operands
     return Why(
         str(cell), expression.formula, operands, value, shown.tolerance, line, expression.rule
     )
@@ -154,16 +157,30 @@ def _line(cell: str, links: list[str], shown: str, note: str) -> str:
     return " = ".join(parts) + (f" ({note})" if note else "")
 
 
-def _settle(
-    expression: Expression, value: float, room: float, digits: int
-) -> tuple[tuple[float, ...], str]:
-    """Round the operands as far as the value recomputed from them still holds."""
+class Rounded(NamedTuple):
+    """An expression with its operands rounded, and whether these still lead to its value."""
+
+    operands: tuple[float, ...]
+    text: str
+    agrees: bool
+
+
+def _round_operands(expression: Expression, value: float, room: float, digits: int) -> Rounded:
+    """Round the operands as far as the value recomputed from them still holds.
+
+    None is written with more digits than are sure.
+    """
+    noise = expression.noise or (0.0,) * len(expression.operands)
     for places in range(digits, EXACT + 1):
-        texts = [repr(x) if places == EXACT else write(x, places) for x in expression.operands]
+        texts = [
+            repr(x) if places == EXACT and sure == 0 else operand(x, places, sure)
+            for x, sure in zip(expression.operands, noise, strict=True)
+        ]
         rounded = tuple(float(text) for text in texts)
-        if places == EXACT or _agrees(expression, rounded, value, room):
+        agrees = _agrees(expression, rounded, value, room)
+        if agrees:
             break
-    return rounded, expression.arithmetic(texts)
+    return Rounded(rounded, expression.arithmetic(texts), agrees)
 
 
 def _agrees(expression: Expression, operands: tuple[float, ...], value: float, room: float) -> bool:

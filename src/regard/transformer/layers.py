@@ -5,12 +5,16 @@ The mathematics is drawn in ``config``; every function here is one of its lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from regard.transformer.config import NORM_EPSILON
 from regard.typing import Array
+
+Part = TypeVar("Part", "Norm", "EncoderLayer", "DecoderLayer")
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,20 @@ class DecoderLayer:
     cross_attention_norm: Norm
     feed_forward: FeedForward
     feed_forward_norm: Norm
+
+
+def in_dtype(part: Part, dtype: DTypeLike) -> Part:
+    """A layer with its parameters in a dtype; not copied where they have it."""
+
+    def cast(held: Any) -> Any:
+        if isinstance(held, np.ndarray):
+            return held.astype(dtype, copy=False)
+        if is_dataclass(held) and not isinstance(held, type):
+            return replace(held, **{name: cast(x) for name, x in vars(held).items()})
+        return held
+
+    found: Part = cast(part)
+    return found
 
 
 def times(x_bte: Array, matrix: Array) -> Array:

@@ -8,14 +8,21 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from regard.engine.attention import attention
 from regard.engine.dense import small_attention
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions
-from regard.transformer.layers import Attention, DecoderLayer, EncoderLayer, Norm, times
+from regard.transformer.layers import (
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    Norm,
+    in_dtype,
+    times,
+)
 from regard.transformer.roles import Roles
 from regard.typing import Array
 
@@ -160,26 +167,33 @@ class Transformer:
         return x_bte
 
     def encode(
-        self, source_bt: NDArray[np.integer], lengths_b: NDArray[np.int64] | None = None
+        self,
+        source_bt: NDArray[np.integer],
+        lengths_b: NDArray[np.int64] | None = None,
+        dtype: DTypeLike = np.float32,
     ) -> Encoded:
-        """Run all encoders; a source is its tokens and END, then padding to one length."""
+        """Run all encoders; a source is its tokens and END, then padding to one length.
+
+        In float64 the parameters are cast layer by layer, so that no second model is held.
+        """
         expect("source", source_bt, "b t")
         batch, longest = source_bt.shape
         lengths_b = np.full(batch, longest) if lengths_b is None else lengths_b
         lengths = None if (lengths_b == longest).all() else lengths_b
-        x_bte, looked = self.vectors(source_bt), []
-        for layer in self.encoders:
+        x_bte, looked = self.vectors(source_bt).astype(dtype, copy=False), []
+        for layer in (in_dtype(x, dtype) for x in self.encoders):
             look = look_inside(layer, x_bte, lengths_b=lengths)
             x_bte += layer.self_attention.joined(look.output())
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
             looked.append(look)
-        return Encoded(self.encoder_norm(x_bte), lengths_b, tuple(looked))
+        return Encoded(in_dtype(self.encoder_norm, dtype)(x_bte), lengths_b, tuple(looked))
 
     def decode(self, encoded: Encoded, given_bt: NDArray[np.integer]) -> Decoded:
-        """Run all decoders on a given target, which begins with START."""
+        """Run all decoders on a given target, which begins with START, in the dtype of memory."""
         expect("given", given_bt, "b t", b=len(encoded.memory_bke))
-        x_bte, inside, cross = self.vectors(given_bt), [], []
-        for layer in self.decoders:
+        dtype = encoded.memory_bke.dtype
+        x_bte, inside, cross = self.vectors(given_bt).astype(dtype, copy=False), [], []
+        for layer in (in_dtype(x, dtype) for x in self.decoders):
             look = look_inside(layer, x_bte, causal=True)
             x_bte += layer.self_attention.joined(look.output())
             look_over = look_cross(layer, x_bte, encoded)
@@ -187,7 +201,8 @@ class Transformer:
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
             inside.append(look)
             cross.append(look_over)
-        return Decoded(self.decoder_norm(x_bte), tuple(inside), tuple(cross))
+        norm = in_dtype(self.decoder_norm, dtype)
+        return Decoded(norm(x_bte), tuple(inside), tuple(cross))
 
     def logits(self, source_bt: NDArray[np.integer], given_bt: NDArray[np.integer]) -> Array:
         """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""

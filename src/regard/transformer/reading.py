@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from regard.errors import ArgumentError
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.text.words import TokenizedText, to_words
 from regard.textbook.steps import Steps, self_attention
+from regard.transformer.config import START
+from regard.transformer.exact import ExactRun, Vectors
 from regard.transformer.layers import Attention
 from regard.transformer.model import Decoded, Encoded, Looked, Transformer
 from regard.transformer.roles import PARTS, check_number, check_part
@@ -129,24 +131,30 @@ class Reading(NotebookDisplay):
     def steps(self, layer: int, head: int | None = None, part: str = "encoder") -> Steps:
         """Every step of one head with the model's own numbers, from x (the normed vectors) on.
 
-        Without ``head`` it is the whole attention of the layer, w_output included.
+        Without ``head`` it is the whole attention of the layer, w_output included. All of it is
+        float64, x too: the same digits on every machine, where those of ``weights`` are float32.
         """
         if part == "cross":
             raise ArgumentError(
                 "steps needs self-attention, 'encoder' or 'decoder', but part is 'cross', whose "
                 "rows are French and whose columns are English: use weights or observe."
             )
-        look, matrices = self.looked(part, layer), self.matrices(part, layer)
+        vectors, matrices = self.vectors(part, layer), self.matrices(part, layer)
         parts = [matrices.part(name) for name in ("w_query", "w_key", "w_value")]
-        side, causal, width = self.texts(part)[0], part == "decoder", self.model.config.head_width
-        if head is None:
-            return self_attention(
-                look.x_bqe[0], *parts, words=side.tokens, heads=matrices.heads,
-                w_output=matrices.w_output, causal=causal,
-            )  # fmt: skip
-        start = self._head(head) * width
-        parts = [part[:, start : start + width] for part in parts]
-        return self_attention(look.x_bqe[0], *parts, words=side.tokens, causal=causal)
+        heads: dict[str, Any] = {"heads": matrices.heads, "w_output": matrices.w_output}
+        if head is not None:
+            width = self.model.config.head_width
+            start = self._head(head) * width
+            parts, heads = [x[:, start : start + width] for x in parts], {}
+        words, causal = self.texts(part)[0].tokens, part == "decoder"
+        steps = self_attention(vectors.x_qe, *parts, words=words, causal=causal, **heads)
+        return replace(steps, x_error=vectors.error)
+
+    def vectors(self, part: str, layer: int) -> Vectors:
+        """The vectors that one attention is given, in float64."""
+        check_part(part)
+        found: tuple[Vectors, ...] = getattr(self._exact, part)
+        return found[self._layer(layer)]
 
     def observe(
         self, layer: int, head: int | None = None, part: str = "encoder", **options: Any
@@ -243,6 +251,11 @@ class Reading(NotebookDisplay):
         for weights_lhqk in found.values():
             weights_lhqk.setflags(write=False)  # every caller gets the same ones
         return found
+
+    @cached_property
+    def _exact(self) -> ExactRun:
+        given = (START, *self.translated.tokens)
+        return ExactRun(self.model, self.translated.source, given, self.encoded, self.decoded)
 
     def _looked(self, part: str) -> tuple[Looked, ...]:
         if part == "encoder":

@@ -37,6 +37,7 @@ class StepsData:
     matrices: Mapping[str, Array]
     causal: bool = False
     scale: float | None = None
+    x_error: float = 0.0
     position: bool = False
     about: str = ""
     note: str = ""
@@ -63,14 +64,14 @@ def data_of_reading(
     first = (link.layer, link.head) if part == "encoder" else (0, 0)
     layer, head = first[0] if layer is None else layer, first[1] if head is None else head
     queries, keys = reading.texts(part)
-    looked, parameters = reading.looked(part, layer), reading.matrices(part, layer)
+    vectors, parameters = reading.vectors(part, layer), reading.matrices(part, layer)
     sizes = reading.model.config
     width = sizes.head_width
     reading.weights(part, layer=layer, head=head)  # says what is wrong with the head
     of_head = slice(head * width, (head + 1) * width)
-    matrices = {"x": looked.x_bqe[0]} | {x: parameters.part(x)[:, of_head] for x in PROJECTIONS}
+    matrices = {"x": vectors.x_qe} | {x: parameters.part(x)[:, of_head] for x in PROJECTIONS}
     if part == "cross":
-        matrices["memory"] = looked.memory_bke[0]
+        matrices["memory"] = vectors.memory_ke
     roles = reading.model.roles.of(part)
     role = roles[layer, head].name if (layer, head) in roles else ""
     return StepsData(
@@ -80,6 +81,7 @@ def data_of_reading(
         keys=keys.tokens,
         matrices=matrices,
         causal=part == "decoder",
+        x_error=vectors.error,
         position=True,
         more={"part": part, "layer": layer, "head": head, "layers": sizes.layers,
               "heads": sizes.heads},
@@ -105,6 +107,7 @@ def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int
         matrices=matrices if mask is None else matrices | {"mask": mask},
         causal=causal,
         scale=steps.scale,
+        x_error=steps.x_error,
     )
 
 

@@ -3,13 +3,14 @@
 //
 // Inputs (from source.steps) {
 //   title, about, note, queries: [names of rows], keys: [names of columns], causal, scale (null: 1 / sqrt(d)),
+//   x_error: how far the numbers of x and memory may lie from the exact ones;
 //   position: whether there is one to leave out; example: what a document claims (see steps_data.told); of a model's
 //   head also part, layer, head, layers, heads;
 //   matrices: { x, memory (cross-attention: the vectors that answer), w_query, w_key, w_value; or query, key, value as
 //               given; mask (added to the scaled scores) } }
 // Matrix { rows, columns, values: Float64Array }
 // Switches { divide: true, temperature: 1, causal: null (as given) }
-// Steps { queries, keys, stages: { name: Matrix }, parameters: { w_query ... }, scale, width, causal, inputs }
+// Steps { queries, keys, stages: { name: Matrix }, parameters: { w_query ... }, scale, width, causal, xError, inputs }
 
 export const STAGE_ORDER = ["x", "memory", "query", "key", "value", "scores", "scaled", "masked", "weights", "output"];
 export const BETWEEN_WORDS = ["scores", "scaled", "masked", "weights"];
@@ -34,7 +35,7 @@ export function attendSteps(inputs, { divide = true, temperature = 1, causal = n
   const weights = softmaxRows(masked || scaled);
   const stages = { x, memory, query, key, value, scores, scaled, masked, weights, output: product(weights, value) };
   return {
-    queries: inputs.queries, keys: inputs.keys, scale, width, causal: hides, inputs,
+    queries: inputs.queries, keys: inputs.keys, scale, width, causal: hides, xError: inputs.x_error || 0, inputs,
     stages: Object.fromEntries(STAGE_ORDER.filter((name) => stages[name]).map((name) => [name, stages[name]])),
     parameters: Object.fromEntries(Object.entries({ w_query, w_key, w_value }).filter(([, found]) => found)),
   };

@@ -1,6 +1,7 @@
 // Numbers with just the digits they can support; the same rules as regard.textbook.digits.
 
 const power = (exponent) => Number(`1e${exponent}`);
+const MOST_NOISE = 1e300; // a bound that overflowed says no more than this one
 
 export function writeNumber(value, digits) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
@@ -11,18 +12,30 @@ export function writeNumber(value, digits) {
 // A value that is sure to within noise: { text, tolerance }, with fewer digits where noise asks for it.
 export function showNumber(value, digits, noise = 0) {
   if (!Number.isFinite(value)) return { text: writeNumber(value, digits), tolerance: 0 };
-  const surest = noise === 0 ? -400 : Math.ceil(Math.log10(4 * noise));
+  const sure = noise < MOST_NOISE ? noise : MOST_NOISE;
+  const surest = sure === 0 ? -400 : Math.ceil(Math.log10(4 * sure));
   const within = (last) => ({ text: `0 within 1e${signed(last)}`, tolerance: power(last) / 2 });
-  if (Math.abs(value) <= noise || value === 0) {
+  if (Math.abs(value) <= sure || value === 0) {
     const last = Math.max(-digits, surest);
     return last === -digits ? { text: writeNumber(0, digits), tolerance: power(last) / 2 } : within(last);
   }
-  const exponent = Math.floor(Math.log10(Math.abs(value)));
-  const kind = kindOf(value, digits);
+  // The largest that it may be: just below a power of ten it is written as if it had reached it.
+  const most = Math.abs(value) + sure;
+  const exponent = Math.floor(Math.log10(most));
+  const kind = kindOf(most, digits);
   const last = Math.max(kind === "f" ? -digits : exponent - digits, surest);
   if (last > exponent) return within(last);
   const plain = kind === "f" && last <= 0;
-  return { text: plain ? fixed(value, -last) : exponential(value, exponent - last), tolerance: power(last) / 2 };
+  const [least, largest] = [value - sure, value + sure].map((one) => (plain ? fixed(one, -last) : exponential(one, exponent - last)));
+  // Rounded to the nearest; where the noise leaves two of them open, to the even one.
+  const even = "02468".includes(least.split("e")[0].slice(-1));
+  return { text: least === largest || even ? least : largest, tolerance: power(last) / 2 };
+}
+
+// A number that is reckoned with: as showNumber, and 0 where no digit is sure.
+export function operandNumber(value, digits, noise) {
+  const text = noise > 0 ? showNumber(value, digits, noise).text : writeNumber(value, digits);
+  return text.includes("within") ? "0" : text;
 }
 
 // Every digit that there is, as Python writes it.

@@ -1,23 +1,26 @@
 // Why a cell holds the number it holds: the expression that made it, and where its operands stand. The same lines as
 // Steps.why in Python; a test compares them cell by cell.
 
-import { exactNumber, showNumber, writeNumber } from "./digits.js";
+import { exactNumber, operandNumber, showNumber } from "./digits.js";
 import { BETWEEN_WORDS } from "./attend.js";
+import { EPSILON, FAR, errorBounds } from "./bounds.js";
 
-const EPSILON = 2 ** -52;
-const TINY = 1e-321; // below about this, float64 has no relative precision left
 const WHOLE_TERMS = 8; // terms of a sum that are written in full
 const EXACT_PLACES = 18; // more digits than any float64 has
+const WIDEST = 20; // steps from the last digit of a float64 to where a value counts as 0
 
 // -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole row or column.
 export function whyOf(steps, stage, row, column, digits = 3) {
-  const value = at(steps, stage, row, column);
+  const { value, noise } = at(steps, stage, row, column);
   const made = EXPRESSIONS[stage](steps, row, column, stage);
-  const noise = made.noise || 0;
-  const shown = showNumber(value, digits, noise);
-  const room = shown.tolerance - noise;
-  const links = [settled(made, value, room, digits)];
-  if (made.then) links.push(settled(made.then, value, room, digits));
+  const ways = made.then ? [made, made.then] : [made];
+  let [shown, links] = [null, []];
+  for (let wider = 0; wider <= WIDEST; wider++) { // as many digits as both the value and its operands can support
+    shown = showNumber(value, digits, noise * 10 ** wider);
+    const rounded = ways.map((way) => roundOperands(way, value, shown.tolerance - noise, digits));
+    links = rounded.map(({ text }) => text);
+    if (rounded.every(({ agrees }) => agrees)) break;
+  }
   const [rowName, columnName] = cellNames(steps, stage, row, column);
   const cell = `${stage}[${rowName}, ${columnName}]`;
   const parts = [cell, ...links.filter((link) => link && link !== shown.text), shown.text];
@@ -39,38 +42,33 @@ function found(steps, stage) {
   return steps.stages[stage] || steps.parameters[stage];
 }
 
+// Numbers are { value, noise }: what is stored, and how far it may lie from the exact one.
 function at(steps, stage, row, column) {
-  const matrix = found(steps, stage);
-  return matrix.values[row * matrix.columns + column];
+  const { values, columns } = found(steps, stage);
+  const place = row * columns + column;
+  return { value: values[place], noise: steps.stages[stage] ? errorBounds(steps, stage).values[place] : 0 };
 }
 
 function rowOf(steps, stage, row) {
-  const matrix = found(steps, stage);
-  return matrix.values.slice(row * matrix.columns, (row + 1) * matrix.columns);
+  return Array.from({ length: found(steps, stage).columns }, (_, column) => at(steps, stage, row, column));
 }
 
 function columnOf(steps, stage, column) {
-  const matrix = found(steps, stage);
-  return Float64Array.from({ length: matrix.rows }, (_, row) => matrix.values[row * matrix.columns + column]);
+  return Array.from({ length: found(steps, stage).rows }, (_, row) => at(steps, stage, row, column));
 }
 
-// An expression: operands, the rule that makes the value of them, how to write it, where they stand, how sure it is.
+// An expression: operands, the rule that makes the value of them, how to write it, where they stand.
 const itself = ([one]) => one;
-const given = (value, formula, note, places = []) => ({ formula, note, operands: [value], rule: itself, write: itself, places });
+const exact = (value) => ({ value, noise: 0 });
+const given = (number, formula, note, places = []) => ({ formula, note, operands: [number], rule: itself, write: itself, places });
 const stated = (value, formula, note, places = []) =>
   ({ formula, note, operands: [], rule: () => value, write: () => "", places });
 
 function dotted(left, right, formula, places) {
-  const operands = [];
-  let total = 0;
-  for (let one = 0; one < left.length; one++) {
-    operands.push(left[one], right[one]);
-    total += Math.abs(left[one] * right[one]);
-  }
-  const noise = EPSILON * (left.length + 2) * total + TINY * (left.length + 1);
+  const operands = left.flatMap((one, index) => [one, right[index]]);
   const pairs = (list) => Array.from({ length: list.length / 2 }, (_, one) => [list[2 * one], list[2 * one + 1]]);
   return {
-    formula, operands, noise, places,
+    formula, operands, places,
     rule: (list) => summed(pairs(list).map(([a, b]) => a * b)),
     write: (list) => joinedTerms(pairs(list).map(([a, b]) => `${a} · ${b}`)) || "0",
   };
@@ -87,26 +85,25 @@ function projected(steps, row, column, stage) {
 function scaledScore(steps, row, column) {
   const score = at(steps, "scores", row, column);
   const places = [{ stage: "scores", row, column }];
-  const noise = 4 * EPSILON * Math.abs(score * steps.scale) + TINY;
   const root = 1 / Math.sqrt(Math.max(1, steps.width));
   if (Math.abs(steps.scale - root) <= 1e-12 * Math.max(steps.scale, root)) {
-    return { formula: `scores / √${steps.width}`, operands: [score, steps.width], noise, places,
+    return { formula: `scores / √${steps.width}`, operands: [score, exact(steps.width)], places,
       rule: ([a, b]) => a / Math.sqrt(b), write: ([a]) => `${a} / √${steps.width}` };
   }
-  return { formula: "scores · scale", operands: [score, steps.scale], noise, places,
+  return { formula: "scores · scale", operands: [score, exact(steps.scale)], places,
     rule: ([a, b]) => a * b, write: ([a, b]) => `${a} · ${b}` };
 }
 
 function maskedScore(steps, row, column) {
   const score = at(steps, "scaled", row, column);
-  const value = at(steps, "masked", row, column);
+  const masked = at(steps, "masked", row, column);
   const places = [{ stage: "scaled", row, column }];
-  if (value === -Infinity) return stated(value, "hidden", hiddenNote(steps, row, column), places);
-  if (value === score) return given(value, "scaled", "as scaled: visible, nothing added", places);
-  const bias = value - score;
-  const noise = 2 * EPSILON * (Math.abs(score) + Math.abs(bias));
-  return { formula: "scaled + mask", operands: [score, bias], noise, places,
-    rule: ([a, b]) => a + b, write: ([a, b]) => (bias < 0 ? `${a} + (${b})` : `${a} + ${b}`) };
+  if (masked.value === -Infinity) return stated(masked.value, "hidden", hiddenNote(steps, row, column), places);
+  if (masked.value === score.value) return given(score, "scaled", "as scaled: visible, nothing added", places);
+  const value = masked.value - score.value;
+  const bias = { value, noise: 2 * EPSILON * (Math.abs(score.value) + Math.abs(value)) };
+  return { formula: "scaled + mask", operands: [score, bias], places,
+    rule: ([a, b]) => a + b, write: ([a, b]) => (value < 0 ? `${a} + (${b})` : `${a} + ${b}`) };
 }
 
 function shareOf(steps, row, column) {
@@ -114,27 +111,44 @@ function shareOf(steps, row, column) {
   const scores = rowOf(steps, before, row);
   const places = [{ stage: before, row, column: null }];
   const name = cellNames(steps, "weights", row, column)[0];
-  if (!scores.some(Number.isFinite)) return stated(0, "nothing to look at", `${name} may look at nothing`, places);
-  if (scores[column] === -Infinity) return stated(0, "hidden", hiddenNote(steps, row, column), places);
-  const seen = [...scores.keys()].filter((key) => Number.isFinite(scores[key]));
+  const seen = [...scores.keys()].filter((key) => Number.isFinite(scores[key].value));
+  if (!seen.length) return stated(0, "nothing to look at", `${name} may look at nothing`, places);
+  if (scores[column].value === -Infinity) return stated(0, "hidden", hiddenNote(steps, row, column), places);
+  const visible = seen.map((key) => scores[key]);
+  const far = Math.max(...visible.map(({ value }) => Math.abs(value))) > FAR;
+  const [operands, highest] = far ? lessTheHighest(visible) : [visible, ""];
   const place = seen.indexOf(column);
-  const highest = Math.max(...seen.map((key) => scores[key]));
-  const far = Math.max(...seen.map((key) => Math.abs(scores[key]))) > 50;
-  const kept = seen.map((key) => (far ? scores[key] - highest : scores[key]));
-  const powers = kept.map(Math.exp);
-  const whole = summed(powers);
-  const value = powers[place] / whole;
-  const most = Math.min(Math.max(...kept.map(Math.abs)), 50);
-  const hidden = scores.length - kept.length;
-  const notes = [far && `each score less the row's highest, ${shortest(highest)}`, hidden > 0 && `${hidden} hidden`];
+  const hidden = scores.length - visible.length;
+  const notes = [far && `each score less the row's highest, ${highest}`, hidden > 0 && `${hidden} hidden`];
   return {
-    formula: `e^${before} / sum of e^${before} over the row`, operands: kept, places,
-    noise: 4 * EPSILON * value * (kept.length + 8 + 2 * most) + TINY,
+    formula: `e^${before} / sum of e^${before} over the row`, operands, places,
     rule: (list) => Math.exp(list[place]) / summed(list.map(Math.exp)),
     write: (list) => `e^${list[place]} / (${joinedTerms(list.map((one) => `e^${one}`))})`,
     note: notes.filter(Boolean).join(", "),
-    then: { operands: [powers[place], whole], rule: ([a, b]) => a / b, write: ([a, b]) => `${a} / ${b}` },
+    then: quotient(operands, place),
   };
+}
+
+function lessTheHighest(scores) {
+  const top = scores.reduce((best, { value }, index) => (value > scores[best].value ? index : best), 0);
+  const highest = scores[top];
+  const less = ({ value, noise }) =>
+    ({ value: value - highest.value, noise: noise + highest.noise + 2 * EPSILON * (Math.abs(value) + Math.abs(highest.value)) });
+  const lower = scores.map((score, index) => (index === top ? exact(0) : less(score)));
+  return [lower, showNumber(highest.value, 3, highest.noise).text];
+}
+
+// e^score and the sum of them, each off by what its scores are off by; none where one of the two has no digit that is sure.
+function quotient(scores, place) {
+  const powers = scores.map(({ value }) => Math.exp(value));
+  const noise = scores.map(({ value, noise: off }, index) =>
+    powers[index] * (Math.expm1(off) + 4 * EPSILON * (Math.abs(value) + scores.length + 2)));
+  const operands = [
+    { value: powers[place], noise: noise[place] },
+    { value: summed(powers), noise: noise.reduce((a, b) => a + b, 0) },
+  ];
+  if (!operands.every(({ value, noise: off }) => off <= value / 40)) return null;
+  return { operands, rule: ([a, b]) => a / b, write: ([a, b]) => `${a} / ${b}` };
 }
 
 const EXPRESSIONS = {
@@ -148,12 +162,14 @@ const EXPRESSIONS = {
     [{ stage: "weights", row, column: null }, { stage: "value", row: null, column }]),
 };
 
-// Operands are rounded as far as the value worked out from them still holds.
-function settled({ operands, rule, write }, value, room, digits) {
+// Operands are rounded as far as the value worked out from them still holds, none with more digits than are sure.
+function roundOperands({ operands, rule, write }, value, room, digits) {
   for (let places = digits; ; places++) {
-    const texts = operands.map((one) => (places >= EXACT_PLACES ? exactNumber(one) : writeNumber(one, places)));
+    const texts = operands.map(({ value: one, noise }) =>
+      (places >= EXACT_PLACES && noise === 0 ? exactNumber(one) : operandNumber(one, places, noise)));
     const again = rule(texts.map(Number));
-    if (places >= EXACT_PLACES || again === value || Math.abs(again - value) <= room) return write(texts);
+    const agrees = again === value || Math.abs(again - value) <= room;
+    if (agrees || places >= EXACT_PLACES) return { text: write(texts), agrees };
   }
 }
 
@@ -181,9 +197,4 @@ function summed(terms) {
 function joinedTerms(terms) {
   if (terms.length <= WHOLE_TERMS) return terms.join(" + ");
   return [...terms.slice(0, 4), `... ${terms.length - 6} more ...`, ...terms.slice(-2)].join(" + ");
-}
-
-// Six digits that count, as Python's :.6g.
-function shortest(value) {
-  return String(Number(value.toPrecision(6)));
 }
