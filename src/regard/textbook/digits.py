@@ -26,6 +26,18 @@ def write(value: float, digits: int) -> str:
     return f"{value:.{digits}{_kind(value, digits)}}"
 
 
+def tidy(value: float) -> float:
+    """A number without what rounding adds to a short decimal: its first twelve digits.
+
+    The last bits of a sum depend on the order of its terms, which every BLAS chooses anew; where
+    the exact number is a short decimal, tidied ones are written alike.
+
+    >>> tidy(13.749999999999886), tidy(11.21250000000001), f"{tidy(2.4999999999999996):.0f}"
+    (13.75, 11.2125, '2')
+    """
+    return float(f"{value:.12g}")
+
+
 def show(value: float, digits: int, noise: float = 0.0) -> Shown:
     """A value that is sure to within ``noise``: as ``write``, with fewer digits where noise asks.
 

@@ -19,7 +19,7 @@ from regard.textbook.cells import (
     sizes,
     words_of,
 )
-from regard.textbook.digits import operand, show
+from regard.textbook.digits import operand, show, tidy
 from regard.textbook.expressions import Expression
 from regard.typing import Float64Array
 
@@ -60,7 +60,7 @@ def read_row(steps: "Steps", row: str | int, *, head: int = 0, sentence: int = 0
     if not shares:
         return f"{start} may look at nothing; {result} is 0."
     looks = ", ".join(f"at {x.name} {_percent(x.weight)}" for x in shares)
-    made = " + ".join(f"{x.weight:.2f} of {x.value}" for x in shares)
+    made = " + ".join(f"{tidy(x.weight):.2f} of {x.value}" for x in shares)
     return f"{start} looks {looks}; {result} is {made}."
 
 
@@ -82,7 +82,8 @@ def _shares(weights_k: Float64Array, names: tuple[str, ...], own: str) -> list[S
 
 
 def _percent(weight: float) -> str:
-    return f"{100 * weight:.0f} %" if weight >= 0.005 else "less than 1 %"
+    share = tidy(100 * weight)
+    return f"{share:.0f} %" if share > 0.5 else "less than 1 %"
 
 
 EXACT = 18  # more digits than any float64 has

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from regard.textbook.digits import tidy
 from regard.textbook.examples.story import Claim, Example, numbers
 from regard.textbook.steps import Steps, self_attention, softmax
 from regard.typing import Float64Array
@@ -71,7 +72,7 @@ def _shapes(
 ) -> tuple[Claim, ...]:
     found = {name: str(array.shape) for name, array in as_written.items()}
     scores, output = f"(1, {_sizes(steps.scores)})", f"(1, {_sizes(steps.output)})"
-    gap = float(np.abs(as_written["scores"][:, :, 0] - steps.scores).max())
+    same = np.allclose(as_written["scores"][:, :, 0], steps.scores, rtol=1e-12)
     return (
         Claim("shape of X", "(1, 6, 8)", str(x_bte.shape), x_bte.shape == (1, 6, 8)),
         Claim("shape of Q, K, V", "(1, 6, 8)", found["query"], found["query"] == "(1, 6, 8)"),
@@ -82,7 +83,7 @@ def _shapes(
             scores == SCORES_SHAPE,
             "np.dot pairs every sentence with every sentence: scores[b, q, c, k] is query q of "
             "sentence b with key k of sentence c. With one sentence the third axis has one entry "
-            f"and the numbers are right in a wrong shape (largest difference {gap:.0e}).",
+            f"and the numbers are {'right' if same else 'wrong too'}, in a wrong shape.",
             follows=("its code gives", found["scores"]),
         ),
         Claim(
@@ -130,10 +131,11 @@ def _batch(
         agrees=False,
         because=(
             f"Sentences mix. Beside {SENTENCE!r} put {OTHER!r}: 'cat' of the first sentence gets a "
-            f"second row of weights, {_row_text(across_k)}, which sums to {across_k.sum():.3f} and "
-            f"looks at words it never stood beside, most at {OTHER.split()[at]!r}. Set the vector "
-            "of 'dog' to 0, and what np.dot gives the first sentence changes by up to "
-            f"{moved:.3f}; done right it changes by {moved_right:g}."
+            f"second row of weights, {_row_text(across_k)}, which sums to "
+            f"{tidy(across_k.sum()):.3f} and looks at words it never stood beside, most at "
+            f"{OTHER.split()[at]!r}. Set the vector of 'dog' to 0, and what np.dot gives the first "
+            "sentence changes by up to "
+            f"{tidy(moved):.3f}; done right it changes by {moved_right:g}."
         ),
         follows=("its code gives", f"scores {pair['scores'].shape}, output {pair['output'].shape}"),
     )
@@ -144,4 +146,4 @@ def _sizes(array: Float64Array) -> str:
 
 
 def _row_text(row_k: Float64Array) -> str:
-    return " ".join(f"{w:.3f}" for w in row_k)
+    return " ".join(f"{tidy(w):.3f}" for w in row_k)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.textbook.digits import tidy
 from regard.textbook.examples.story import Claim, Example, compare
 from regard.textbook.steps import Steps, self_attention, softmax
 from regard.typing import Float64Array
@@ -131,10 +132,10 @@ def _solved(start: Start, w_query: Float64Array, steps: Steps) -> str:
     before = (start.x_te @ start.w_query @ steps.key.T)[0]
     return (
         f"W^Q was solved for. With W^Q random the scores of I were {_row_text(before, 1)}. It was "
-        f"then changed by the smallest amount, {100 * moved:.1f} % of its norm, that makes Q K^T "
-        f"have the rows {'; '.join(_row_text(row, 1) for row in steps.scores)}: training would "
-        "move it in the same way, by many small steps. The document gives these scores only as "
-        "pictures, and says that its numbers are arbitrary."
+        f"then changed by the smallest amount, {tidy(100 * moved):.1f} % of its norm, that makes "
+        f"Q K^T have the rows {'; '.join(_row_text(row, 1) for row in steps.scores)}: training "
+        "would move it in the same way, by many small steps. The document gives these scores only "
+        "as pictures, and says that its numbers are arbitrary."
     )
 
 
@@ -148,4 +149,4 @@ def _by(array: Float64Array) -> str:
 
 
 def _row_text(row: Float64Array, digits: int = 3) -> str:
-    return " ".join(f"{x:.{digits}f}" for x in row)
+    return " ".join(f"{tidy(x):.{digits}f}" for x in row)

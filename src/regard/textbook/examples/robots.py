@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from regard.textbook.digits import tidy
 from regard.textbook.examples.story import (
     Claim,
     Example,
@@ -65,7 +66,7 @@ def _row_of_robots(steps: Steps) -> tuple[Claim, ...]:
             WEIGHTS,
             steps.weights[1],
             "No softmax gives 0: a score of 0 still counts e^0 = 1, so Smart and complex get their "
-            f"share, {steps.weights[1, 0]:.3f} each. {of_robots}.",
+            f"share, {tidy(steps.weights[1, 0]):.3f} each. {of_robots}.",
         ),
         _weighted_sum(steps),
     )
@@ -83,9 +84,9 @@ def _weighted_sum(steps: Steps) -> Claim:
         true=tuple(steps.output[1].tolist()),
         agrees=rounds_to(printed, steps.output[1]),
         because=(
-            f"Two slips. Even its own weights give {followed[1]:.2f} in the second place "
-            f"({terms} = {followed[1]:.2f}), not {numbers(printed)[1]:.2f}; and the weights were "
-            "wrong already."
+            f"Two slips. Even its own weights give {tidy(followed[1]):.2f} in the second place "
+            f"({terms} = {tidy(followed[1]):.2f}), not {numbers(printed)[1]:.2f}; and the weights "
+            "were wrong already."
         ),
         follows=("its own weights give", tuple(followed.tolist())),
     )
@@ -105,8 +106,8 @@ def _outputs(steps: Steps) -> tuple[Claim, ...]:
 def _gap(printed: Numbers, output_e: Float64Array, weights_k: Float64Array) -> str:
     """How far off a printed output is, and the weights that lead to the true one."""
     gap = float(np.abs(np.array(printed) - output_e).max())
-    size = "Off only in its last digit" if gap < 0.01 else f"Off by up to {gap:.2f}"
-    return f"{size}; the true weights are {' '.join(f'{w:.3f}' for w in weights_k)}."
+    size = "Off only in its last digit" if gap < 0.01 else f"Off by up to {tidy(gap):.2f}"
+    return f"{size}; the true weights are {' '.join(f'{tidy(w):.3f}' for w in weights_k)}."
 
 
 def _mirror(steps: Steps) -> Claim:

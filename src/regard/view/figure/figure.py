@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import ArgumentError, FileError
+from regard.textbook.digits import tidy
 from regard.textbook.steps import lists
 from regard.typing import Array
 from regard.view.figure.layout import Drawing
@@ -144,11 +145,11 @@ class Picture:
         """A cell's number: whole percentages for weights."""
         if not math.isfinite(value):
             return "-∞" if value < 0 else "∞"
-        return f"{100 * value:.0f}" if self.what == "weights" else f"{value:.2f}"
+        return f"{tidy(100 * value):.0f}" if self.what == "weights" else f"{tidy(value):.2f}"
 
     def label(self, value: float) -> str:
         """A number at the bar of shades."""
-        return f"{100 * value:.3g} %" if self.what == "weights" else f"{value:.3g}"
+        return f"{tidy(100 * value):.3g} %" if self.what == "weights" else f"{tidy(value):.3g}"
 
     def svg(self, mm: float | None = None) -> str:
         """The picture as SVG, ``mm`` millimetres wide where given."""

@@ -10,6 +10,7 @@ from rich.text import Text
 from regard.checker.check_report import FAIL, PASS, RIGHT, UNKNOWN, WRONG, Finding, Report
 from regard.checker.mistakes import Mistake
 from regard.checker.worked_sheet import SheetReport, Step
+from regard.textbook.digits import tidy
 
 STYLES = {RIGHT: "bold green", WRONG: "bold red", UNKNOWN: "bold yellow"}
 
@@ -136,4 +137,5 @@ def _because(step: Step) -> Iterator[str]:
 
 
 def _number(x: float, exact: bool) -> str:
+    x = tidy(x)
     return f"{x:.3f}" if exact and x != round(x, 2) else f"{x:g}"

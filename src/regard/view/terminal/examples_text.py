@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.errors import count
+from regard.textbook.digits import tidy
 from regard.textbook.examples.story import Claim, Example, Numbers
 from regard.view.terminal.steps_text import draw_steps
 
@@ -67,6 +68,7 @@ def aligned(values: list[Numbers | str]) -> list[str]:
 
 def _short(x: float) -> str:
     """A printed 0.19 stays 0.19; a computed number gets three decimals."""
+    x = tidy(x)
     return f"{x:g}" if x == round(x, 2) else f"{x:.3f}"
 
 

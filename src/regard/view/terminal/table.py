@@ -6,6 +6,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from regard.textbook.digits import tidy
 from regard.typing import Float64Array
 from regard.view.terminal.style import ELLIPSIS, shorten
 
@@ -51,7 +52,7 @@ def written(array: Float64Array, digits: int = 3) -> list[list[str]]:
         form = ".2e"
     else:
         form = f".{max(0, digits - max(0, len(str(int(largest))) - 3))}f"
-    return [[_without_minus_zero(f"{x:{form}}") for x in row] for row in array.tolist()]
+    return [[_without_minus_zero(f"{tidy(x):{form}}") for x in row] for row in array.tolist()]
 
 
 def _columns_that_fit(
