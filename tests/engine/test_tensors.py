@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.engine.tensors import as_array, on_device
+from regard.engine.tensors import as_array, as_wide_array, dtype_name, engine_input, on_device
 from regard.errors import ArgumentError, ShapeError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -40,6 +40,18 @@ def test_a_cpu_tensor_is_not_copied(tensors):
     array = as_array(tensors[0])
     array[0, 0, 0, 0] = 7
     assert tensors[0][0, 0, 0, 0] == 7
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [(torch.float16, np.float32), (torch.bfloat16, np.float32), (torch.float32, np.float32),
+     (torch.float64, np.float64), (torch.bool, np.bool_), (torch.int64, np.int64)],
+)  # fmt: skip
+def test_only_16_bit_floats_are_widened_for_the_engine(dtype, expected):
+    """A bool mask stays bool: as numbers it would be added to the scores."""
+    tensor = torch.ones(2, 3).to(dtype)
+    assert as_wide_array(tensor).dtype == engine_input(tensor).dtype == expected
+    assert dtype_name(tensor) == str(dtype).removeprefix("torch.")
 
 
 def test_a_parameter_may_require_a_gradient(tensors):

@@ -12,11 +12,11 @@ from transformers import AttentionInterface
 from triton.runtime.interpreter import GridExecutor
 
 import regard
+from regard.engine import tensors
 from regard.errors import ArgumentError, BackendError
 from regard.watcher import deferred as doubts
 from regard.watcher import deferred as shelf
 from regard.watcher import segments as stretches
-from regard.watcher import torch_bridge as bridge
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -27,8 +27,8 @@ def kernels(monkeypatch):
 
     Triton's interpreter runs the kernels, so little is asked of them.
     """
-    for module in (bridge, doubts, stretches):
-        monkeypatch.setattr(module, "on_host", lambda tensor: False)
+    for module in (tensors, doubts, stretches):
+        monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
     for name in ("observe", "attention"):
         engine = sys.modules[f"regard.engine.{name}"]
         monkeypatch.setattr(engine, "on_device", lambda **tensors: True)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case, draw_projected, join_heads
-from regard.checker.frameworks import to_library, to_numpy
 from regard.checker.signatures import Roles
 from regard.checker.stages import Result
 from regard.checker.torch_modules import Parameters
+from regard.engine.tensors import dtype_name, to_float64, to_library
 from regard.typing import Array
 
 LAYOUTS = {"qkv": ("bhtd", "bthd", "btd", "thd", "td"), "xw": ("btd", "td"), "x": ("btd", "td")}
@@ -215,15 +215,15 @@ def ask(function: Callable[..., Any], calling: Calling, case: Case) -> Answer:
         given = {x: to_library(a, calling.library, calling.dtype) for x, a in arrays.items()}
         named = {x: _given(o, calling) for x, o in options.items()}
         late = [named.pop(x) for x in calling.roles.positional if x in named]
-        before = [to_numpy(array)[0] for array in given.values()]
+        before = [to_float64(array) for array in given.values()]
         with _quietly(calling.library):
             returned = function(*given.values(), *late, **named)
-        parts = [to_numpy(part) for part in _parts(returned)]
+        parts = [(to_float64(part), dtype_name(part)) for part in _parts(returned)]
     except Exception as error:
         return Answer(error=_one_line(error))
     if not parts:
         return Answer(error=f"it returned {type(returned).__name__}, not an array")
-    after = [to_numpy(array)[0] for array in given.values()]
+    after = [to_float64(array) for array in given.values()]
     changed = [
         name
         for name, one, other in zip(given, before, after, strict=True)

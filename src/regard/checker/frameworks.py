@@ -1,43 +1,13 @@
-"""Arrays of NumPy, PyTorch and JAX, there and back; each is imported only when it is needed."""
+"""Array libraries of a function under test: which to try, and the dtypes to try them in."""
 
 import importlib.util
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from regard.errors import ArgumentError
-from regard.typing import Array
-
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 # The distance from 1 to the next number.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-
-
-def to_library(array: Array, library: str, dtype: str) -> Any:
-    """A fresh copy; floats in ``dtype``, bools and whole numbers as they are."""
-    if library == "numpy":
-        if dtype == "bfloat16":
-            raise ArgumentError("bfloat16 needs a function of PyTorch or JAX arrays.")
-        return array.astype(dtype) if array.dtype.kind == "f" else array.copy()
-    if library == "torch":
-        import torch
-
-        tensor = torch.from_numpy(np.ascontiguousarray(array).copy())
-        return tensor.to(getattr(torch, dtype)) if array.dtype.kind == "f" else tensor
-    jax_numpy = importlib.import_module("jax.numpy")
-    return jax_numpy.asarray(array, dtype if array.dtype.kind == "f" else None)
-
-
-def to_numpy(thing: Any) -> tuple[Array, str]:
-    """A copy as float64, and the name of the dtype it had."""
-    dtype = str(getattr(thing, "dtype", "float64")).replace("torch.", "")
-    if hasattr(thing, "detach"):
-        thing = thing.detach().to("cpu")
-        thing = thing.double() if dtype in DTYPES else thing
-        thing = thing.numpy()
-    return np.array(thing, np.float64), dtype
 
 
 def library_order(function: Callable[..., Any]) -> list[str]:

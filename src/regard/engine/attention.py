@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.engine.tensors import in_kind, on_device
+from regard.engine.tensors import cast_like, on_device
 from regard.engine.tiles.arguments import pose
 from regard.engine.tiles.plan import Unit, choose
 from regard.engine.tiles.problem import Window
@@ -72,4 +72,4 @@ def attention(
         output_hqv[unit.heads, unit.rows] = rows.mean_output_hqv()
 
     run_in_order(plan.units(problem), work)
-    return in_kind(output_hqv.reshape(*problem.leading, *shape[1:]), query)
+    return cast_like(output_hqv.reshape(*problem.leading, *shape[1:]), query)

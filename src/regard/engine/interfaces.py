@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.tensors import Tensor
 from regard.engine.visibility import Sight
 from regard.typing import Array
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from regard.engine.profile import Profile
     from regard.engine.tiles.problem import Problem
 
-Tensor = Any  # torch.Tensor, which mypy is not shown
 ListedWeights = Callable[[Array, "Block"], Tensor]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
-from regard.engine.tensors import as_array, in_kind, is_tensor, on_device
+from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
 from regard.engine.tiles.arguments import pose
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
 from regard.engine.tiles.panel import panel_rows
@@ -66,7 +66,7 @@ def observe(
 
         return observe_on_device(query, key, value, wanted, arguments)
     seen = observe_problem(pose(query, key, value, **arguments), wanted)
-    return replace(seen, _tensor=in_kind(seen.output, query)) if is_tensor(query) else seen
+    return replace(seen, _tensor=cast_like(seen.output, query)) if is_tensor(query) else seen
 
 
 def observe_from_logsumexp(

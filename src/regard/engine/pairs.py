@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.interfaces import ProblemLike
-from regard.engine.tensors import beside, summed
+from regard.engine.tensors import move_like, sum_float64
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.tiles.threads import one_blas_thread
 from regard.engine.visibility import Sight
@@ -59,7 +59,7 @@ def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> I
             weights_hmab = weights_of(logsumexp_hq, chunk)
         alike_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
         if not alike_hmab.all():
-            weights_hmab *= beside(alike_hmab, weights_hmab)
+            weights_hmab *= move_like(alike_hmab, weights_hmab)
         yield Listed(chunk, weights_hmab, visible_hmab)
 
 
@@ -81,7 +81,7 @@ def sums_by_span(
         if not rows_1a.size or not columns_1b.size:
             continue
         for listed in listed_weights(problem, logsumexp_hq, Block(rows_1a, columns_1b)):
-            sums_hk = summed(listed.weights_hmab, (1, 2))
+            sums_hk = sum_float64(listed.weights_hmab, (1, 2))
             sums_hrc[:, r, full] += np.add.reduceat(sums_hk, starts, axis=1)
     return sums_hrc
 

@@ -1,77 +1,148 @@
-"""torch tensors beside NumPy arrays, in one file; torch is never imported unless it already is."""
+"""Conversion between NumPy arrays and tensors of torch or JAX, all of it in this file.
 
+No library is imported unless its arrays came in or were asked for.
+"""
+
+import importlib
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.errors import ArgumentError
+from regard.typing import Array, Float64Array
+
+Tensor = Any  # torch.Tensor, which mypy is not shown
 
 
-def is_tensor(thing: Any) -> "TypeGuard[Any]":
-    """Whether this is a torch tensor; who holds one has imported torch already.
+def is_tensor(array: Any) -> "TypeGuard[Tensor]":
+    """Whether this is a torch tensor; where one exists, torch is imported already.
 
     >>> is_tensor(np.zeros(3))
     False
     """
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(thing, torch.Tensor)
+    return torch is not None and isinstance(array, torch.Tensor)
 
 
-def on_device(**things: Any) -> bool:
-    """Whether these lie on a device other than the CPU; then all of them must lie on the same."""
-    devices = {x: thing.device if is_tensor(thing) else "cpu" for x, thing in things.items()}
+def on_device(**arrays: Any) -> bool:
+    """Whether these are tensors of a device other than the CPU: then all must be on the same."""
+    devices = {name: a.device if is_tensor(a) else "cpu" for name, a in arrays.items()}
     kinds = {str(device) for device in devices.values()}
     if all(kind == "cpu" for kind in kinds):
         return False
     if len(kinds) > 1 or "meta" in kinds:
         where = ", ".join(f"{name} on {device}" for name, device in devices.items())
         raise ArgumentError(
-            f"{', '.join(things)} need to lie on one device, but here are {where}: move them with "
+            f"{', '.join(arrays)} need to lie on one device, but here are {where}: move them with "
             ".to(device)."
         )
     return True
 
 
-def as_array(thing: Any) -> NDArray[Any]:
-    """An array of any kind as NumPy's: a CPU tensor's own memory where NumPy has its dtype.
+def in_host_memory(tensor: Tensor) -> bool:
+    """Whether NumPy can share a tensor's memory."""
+    return bool(tensor.device.type == "cpu")
 
-    NumPy has no bfloat16; float32 holds each of its numbers exactly.
+
+def as_array(array: Any) -> Array:
+    """Any array or tensor as a NumPy array: a CPU tensor's own memory where NumPy has its dtype.
+
+    NumPy has no bfloat16; float32 represents each of its numbers exactly.
     """
-    if not is_tensor(thing):
-        return np.asarray(thing)
-    plain = thing.detach()
+    if not is_tensor(array):
+        return np.asarray(array)
+    plain = array.detach()
     if str(plain.dtype) == "torch.bfloat16":
         plain = plain.float()
-    array: NDArray[Any] = plain.cpu().resolve_neg().numpy()
-    return array
+    copied: Array = plain.cpu().resolve_neg().numpy()
+    return copied
 
 
-def unless_tensor(thing: Any) -> Any:
-    """What is no tensor as it is (a mask may be a function, lengths None); a tensor as an array."""
-    return as_array(thing) if is_tensor(thing) else thing
+def as_wide_array(array: Any) -> Array:
+    """As ``as_array``, with 16-bit floats as float32, in which the engine computes.
+
+    >>> as_wide_array(np.zeros(3, np.float16)).dtype
+    dtype('float32')
+    """
+    narrow = as_array(array)
+    return narrow.astype(np.float32) if narrow.dtype == np.float16 else narrow
 
 
-def in_kind(array: NDArray[Any], like: Any) -> Any:
-    """The array as a tensor with the dtype of ``like`` where that is a tensor, else as it is."""
+def engine_input(tensor: Tensor) -> Any:
+    """A model's tensor as the engine takes it: on a GPU the tensor, on the CPU an array of it."""
+    return as_wide_array(tensor) if in_host_memory(tensor) else tensor.detach()
+
+
+def tensor_to_array(argument: Any) -> Any:
+    """A tensor as an array; anything else as it is (a mask may be a function, lengths None)."""
+    return as_array(argument) if is_tensor(argument) else argument
+
+
+def cast_like(array: Any, like: Any) -> Any:
+    """An array or tensor as a tensor of the device and dtype of ``like``, if that is a tensor."""
     if not is_tensor(like):
         return array
-    torch = sys.modules["torch"]
-    return torch.from_numpy(array).to(like.dtype)
+    tensor = array if is_tensor(array) else sys.modules["torch"].from_numpy(array)
+    return tensor.to(device=like.device, dtype=like.dtype)
 
 
-def summed(numbers: Any, axes: tuple[int, ...]) -> NDArray[np.float64]:
-    """Sums in float64, of an array or of a tensor where it lies.
+def move_like(array: Array, like: Any) -> Any:
+    """An array as a tensor on the device of ``like``, its dtype unchanged, if that is a tensor."""
+    return sys.modules["torch"].tensor(array, device=like.device) if is_tensor(like) else array
 
-    >>> summed(np.ones((2, 3), np.float32), (1,))
+
+def send(array: Array, device: Any) -> Tensor:
+    """An array copied to a device; the host does not wait for work queued there."""
+    tensor = sys.modules["torch"].from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def index_like(index: Sequence[Any], like: Tensor) -> Tensor:
+    """A list of indices, or of booleans, on the device of a tensor that it will index."""
+    return send(np.array(index), like.device)
+
+
+def sum_float64(array: Any, axes: tuple[int, ...]) -> Float64Array:
+    """Sums of an array or tensor in float64, computed on its own device.
+
+    >>> sum_float64(np.ones((2, 3), np.float32), (1,))
     array([3., 3.])
     """
-    if not is_tensor(numbers):
-        return np.asarray(numbers.sum(axis=axes, dtype=np.float64))
-    return as_array(numbers.sum(dim=axes, dtype=sys.modules["torch"].float64))
+    if not is_tensor(array):
+        return np.asarray(array.sum(axis=axes, dtype=np.float64))
+    return as_array(array.sum(dim=axes, dtype=sys.modules["torch"].float64))
 
 
-def beside(array: NDArray[Any], like: Any) -> Any:
-    """The array as a tensor where ``like`` lies if that is a tensor, else as it is."""
-    return sys.modules["torch"].tensor(array, device=like.device) if is_tensor(like) else array
+def to_library(array: Array, library: str, dtype: str) -> Any:
+    """A fresh copy as an array of numpy, torch or jax.
+
+    Floats get ``dtype``; booleans and integers keep theirs.
+    """
+    floats = array.dtype.kind == "f"
+    if library == "numpy":
+        if dtype == "bfloat16":
+            raise ArgumentError("bfloat16 needs a function of PyTorch or JAX arrays.")
+        return array.astype(dtype) if floats else array.copy()
+    if library == "torch":
+        torch: Any = importlib.import_module("torch")
+        tensor = torch.from_numpy(np.ascontiguousarray(array).copy())
+        return tensor.to(getattr(torch, dtype)) if floats else tensor
+    return importlib.import_module("jax.numpy").asarray(array, dtype if floats else None)
+
+
+def to_float64(array: Any) -> Float64Array:
+    """A float64 copy of an array of any library."""
+    return np.array(as_array(array), np.float64)
+
+
+def dtype_name(array: Any) -> str:
+    """The name of a dtype without its library; numbers without one count as float64.
+
+    >>> dtype_name(np.zeros(3, np.float16)), dtype_name(1.0)
+    ('float16', 'float64')
+    """
+    return str(getattr(array, "dtype", "float64")).removeprefix("torch.")

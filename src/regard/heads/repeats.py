@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.engine.interfaces import ProblemLike
 from regard.engine.pairs import Block, Listed, listed_weights
-from regard.engine.tensors import as_array, beside, is_tensor, summed
+from regard.engine.tensors import as_array, is_tensor, move_like, sum_float64
 from regard.engine.tiles.rows import Scratch
 from regard.engine.tiles.threads import run_in_order
 from regard.heads.baseline import Even
@@ -144,5 +144,5 @@ def _counted(listed: Listed, other_mab: NDArray[np.bool_], choices_hq: NDArray[n
 
 def _summed_where(weights_hmab: Any, other_mab: NDArray[np.bool_]) -> Array:
     if is_tensor(weights_hmab):
-        return summed(weights_hmab * beside(other_mab, weights_hmab), (1, 2, 3))
-    return summed(np.vecdot(weights_hmab, other_mab.astype(weights_hmab.dtype)), (1, 2))
+        return sum_float64(weights_hmab * move_like(other_mab, weights_hmab), (1, 2, 3))
+    return sum_float64(np.vecdot(weights_hmab, other_mab.astype(weights_hmab.dtype)), (1, 2))

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from regard.engine.tensors import index_like
 from regard.errors import BackendError
 from regard.watcher.masks import Described
-from regard.watcher.torch_bridge import places
 
 if TYPE_CHECKING:
     import torch
@@ -93,7 +93,7 @@ class Call:
         """The same call for a few queries, its mask drawn for them alone."""
         import torch
 
-        at = places(rows, self.query)
+        at = index_like(rows, self.query)
         query, mask = self.query[:, :, at], self.mask
         options = self.options | {"dropout": 0.0}
         if self.bias is not None:
@@ -157,7 +157,7 @@ def prove(call: Call, output: torch.Tensor, real: list[slice], name: str) -> Non
     with torch.no_grad():
         own = call.some_rows(rows).own()[0]
     inside = [[some.start <= row < some.stop for row in rows] for some in real]
-    at, among = (places(x, output) for x in (rows, inside))
+    at, among = (index_like(x, output) for x in (rows, inside))
     apart = (output[:, at].float() - own.float()).abs()
     # Where the model's own is no number the proof has nothing to compare; the facts will say so.
     apart = torch.where(own.isnan(), 0, apart).nan_to_num(nan=torch.inf)

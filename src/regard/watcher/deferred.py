@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from regard.engine.tensors import in_host_memory
 from regard.watcher.attention_call import Call
 from regard.watcher.record import Later, Track
 from regard.watcher.segments import Stretch
-from regard.watcher.torch_bridge import on_host
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ class Doubts:
     def add(self, doubt: Doubt) -> None:
         """On the host it is answered at once."""
         self.waiting.append(doubt)
-        if on_host(doubt.ok):
+        if in_host_memory(doubt.ok):
             self.settle()
 
     def settle(self) -> None:

@@ -18,6 +18,7 @@ from regard.engine.attention import attention
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.engine.pairs import sums_by_span
+from regard.engine.tensors import cast_like, engine_input
 from regard.heads.measures import head_measures
 from regard.typing import Array
 from regard.watcher.attention_call import Call
@@ -25,7 +26,6 @@ from regard.watcher.deferred import Doubt
 from regard.watcher.layer import picked
 from regard.watcher.record import Later, Piece
 from regard.watcher.segments import Stretch
-from regard.watcher.torch_bridge import as_array, as_tensor
 from regard.watcher.watch import Options
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Output:
     def put(self, stretch: Stretch, mixed: Any) -> None:
         """What a stretch's queries mixed, (..., h, q, d)."""
         (some, _, rows), _ = stretch.place
-        part = as_tensor(mixed, self.call.value).transpose(-3, -2)
+        part = cast_like(mixed, self.call.value).transpose(-3, -2)
         if self._tensor is None and part.numel() == self._size:  # the whole call, in one copy
             self._tensor = part.reshape(self.shape).contiguous()
         else:
@@ -70,10 +70,10 @@ class Output:
             moved: dict[str, Any] = dict(arguments)
             if "offset" in moved:
                 moved["offset"] += rows.start - stretch.rows.start
-            query = as_array(call.query)[some, :, rows]
-            key, value = as_array(call.key)[columns], as_array(call.value)[columns]
+            query = engine_input(call.query)[some, :, rows]
+            key, value = engine_input(call.key)[columns], engine_input(call.value)[columns]
             mixed = attention(query, key, value, scale=call.scale, softcap=call.softcap, **moved)
-            self.tensor[some, rows] = as_tensor(mixed, call.value).transpose(-3, -2)
+            self.tensor[some, rows] = cast_like(mixed, call.value).transpose(-3, -2)
 
     @property
     def _size(self) -> int:
@@ -105,8 +105,8 @@ def _observed(
     call: Call, stretch: Stretch, options: Options, first: bool, with_output: bool
 ) -> Observation:
     rows, columns = stretch.place
-    query, key = as_array(call.query)[rows], as_array(call.key)[columns]
-    value = as_array(call.value)[columns] if with_output else key[..., :0]
+    query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
+    value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
     blocks = options.map if first or not options.map else every
     return observe(query, key, value, top=options.top, map=blocks, scale=call.scale,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.tensors import as_wide_array, in_host_memory
 from regard.watcher.masks import Described
-from regard.watcher.torch_bridge import as_array, on_host, to_host
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,7 @@ class Stretch:
 
     def one_by_one(self, query: torch.Tensor) -> list[Stretch]:
         """On a device each sentence by itself, so that its query and key can stay there."""
-        if on_host(query):
+        if in_host_memory(query):
             return [self]
         parts, mask = [], self.arguments.get("mask")
         for place, sentence in enumerate(self.sentences):
@@ -177,10 +177,10 @@ def _extra(
 ) -> dict[str, Any]:
     """A mask as numbers and a position bias, as ``observe`` takes them."""
     if mask is not None and not callable(mask) and not isinstance(mask, np.ndarray):
-        mask = _as_mask(to_host(as_array(mask)))[..., rows, columns]
+        mask = _as_mask(as_wide_array(mask))[..., rows, columns]
     if call.bias is None:
         return {} if mask is None else {"mask": mask}
-    bias = to_host(as_array(call.bias))[..., rows, columns]
+    bias = as_wide_array(call.bias)[..., rows, columns]
     if bias.shape[0] > 1:
         bias = bias[list(sentences)]
     if callable(mask):

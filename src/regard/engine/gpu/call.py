@@ -9,17 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from regard.engine.tensors import as_array, is_tensor, unless_tensor
+from regard.engine.tensors import Tensor, as_array, is_tensor, tensor_to_array
 from regard.engine.tiles.arguments import pose, pose_shapes
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Wanted
 from regard.engine.visibility import Sight
 from regard.errors import ArgumentError, ShapeError
-
-Tensor = Any  # torch.Tensor, which mypy is not shown
-
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -140,7 +136,7 @@ def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -
     """Check shapes, dtypes and arguments, in the words of the CPU's checks."""
     tensors = {"query": query.detach(), "key": key.detach(), "value": value.detach()}
     _check_dtypes(tensors)
-    plain = arguments | {"lengths": unless_tensor(arguments["lengths"])}
+    plain = arguments | {"lengths": tensor_to_array(arguments["lengths"])}
     mask = arguments["mask"]
     if mask is not None and not callable(mask):
         plain["mask"] = None
@@ -184,14 +180,6 @@ def broadcast_mask(mask: Any, sight: Sight, device: torch.device) -> Tensor:
             f"mask needs a shape that broadcasts to {shape}, but its shape is "
             f"{tuple(tensor.shape)}."
         ) from None
-
-
-def sent(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array on a device; the host does not wait for what is under way there."""
-    tensor = torch.from_numpy(array)
-    if device.type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 WIDEST = 256

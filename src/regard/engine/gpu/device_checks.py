@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import DeviceCall, Tensor
+from regard.engine.gpu.call import DeviceCall
+from regard.engine.tensors import Tensor
 from regard.errors import ArgumentError
 
 

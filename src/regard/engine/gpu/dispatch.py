@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import DeviceCall, Tensor, call, sent
+from regard.engine.gpu.call import DeviceCall, call
 from regard.engine.gpu.device_checks import DeviceCheck
 from regard.engine.gpu.launch import Found, edges
 from regard.engine.gpu.lazy import LazyFacts, LazyProblem, LazyProfile
 from regard.engine.gpu.torch_path import find_in_chunks
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
-from regard.engine.tensors import is_tensor
+from regard.engine.tensors import Tensor, is_tensor, send
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.rows import Wanted
 from regard.engine.visibility import Sight
@@ -107,7 +107,7 @@ def _mean_map(here: DeviceCall, wanted: Wanted, sums_hrc: Tensor, total_hq: Tens
         return sums_hrc / int(sizes[0])
     live_hq = total_hq > -torch.inf
     counted_hq = torch.nn.functional.pad(live_hq.int().cumsum(dim=1), (1, 0))
-    at = sent(row_edges, here.device)
+    at = send(row_edges, here.device)
     counts_hr = counted_hq[:, at[1:]] - counted_hq[:, at[:-1]]
     return sums_hrc / counts_hr.clamp(min=1)[..., None]
 

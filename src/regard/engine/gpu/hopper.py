@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import Tensor
 from regard.engine.gpu.cuda_driver import Module, module, nvrtc, structure, tensor_map
 from regard.engine.gpu.launch import FAR, Common, Found
 from regard.engine.gpu.triton_facts import joined
+from regard.engine.tensors import Tensor
 from regard.engine.tiles.plan import blocks
 from regard.engine.tiles.rows import Wanted
 

@@ -12,7 +12,8 @@ import torch
 import triton
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import DeviceCall, Tensor, sent
+from regard.engine.gpu.call import DeviceCall
+from regard.engine.tensors import Tensor, send
 from regard.engine.tiles.plan import blocks
 from regard.engine.tiles.problem import LOG2_E
 from regard.engine.tiles.rows import Wanted
@@ -61,7 +62,7 @@ class Common:
         lengths: Any = self.call.sight.lengths_h
         if lengths is None:
             return self.empty(dtype=torch.int32).fill_(self.keys)
-        return sent(np.asarray(lengths, np.int32), self.call.device)
+        return send(np.asarray(lengths, np.int32), self.call.device)
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Room for results, one for each head."""
@@ -120,6 +121,6 @@ def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:
     device: Any = sums_hrk.device
     if not sums_hrk.shape[-1]:
         return sums_hrk.new_zeros((*sums_hrk.shape[:-1], len(sizes)))
-    places = sent(np.minimum(at_cn, sums_hrk.shape[-1] - 1), device)
-    kept = sent(inside_cn, device)
+    places = send(np.minimum(at_cn, sums_hrk.shape[-1] - 1), device)
+    kept = send(inside_cn, device)
     return torch.where(kept, sums_hrk[..., places], 0).sum(dim=-1)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import DeviceCall, Tensor, reasons_against_kernels
+from regard.engine.gpu.call import DeviceCall, reasons_against_kernels
 from regard.engine.gpu.device_checks import DeviceCheck
 from regard.engine.interfaces import FactsLike, ListedWeights
 from regard.engine.observation import Observation, in_map
 from regard.engine.profile import Profile
-from regard.engine.tensors import as_array, is_tensor
+from regard.engine.tensors import Tensor, as_array, is_tensor
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Wanted
 from regard.engine.visibility import Sight

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import DeviceCall, Tensor
+from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.launch import Found, edges, sum_blocks
 from regard.engine.pairs import Block
+from regard.engine.tensors import Tensor
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.problem import LOG2_E
 from regard.engine.tiles.rows import Wanted

@@ -11,10 +11,11 @@ import torch
 import triton
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import DeviceCall, Tensor, sent
+from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.kernels.best_keys import KEPT_BITS, best_kernel, doubt_kernel, settle_kernel
 from regard.engine.gpu.kernels.sums import columns_kernel, distances_kernel, repeats_kernel
 from regard.engine.gpu.launch import Common, Found, edges, sum_blocks
+from regard.engine.tensors import Tensor, send
 from regard.engine.tiles.rows import Wanted
 
 FOLDED = 2**28  # sums by block of queries and key held at once: 1 GB
@@ -184,7 +185,7 @@ def _in_rows(tensor: Tensor) -> Tensor:
 
 @lru_cache(maxsize=4)
 def _order(tokens: bytes, queries: int, offset: int, device: torch.device) -> Order:
-    """The same for all layers of a model, so made and sent once."""
+    """The same for all layers of a model, so made and send once."""
     tokens_k = np.frombuffer(tokens, np.int64)
     places_k = np.argsort(tokens_k, kind="stable")
     _, begins_t, sizes_t = np.unique(tokens_k[places_k], return_index=True, return_counts=True)
@@ -193,4 +194,4 @@ def _order(tokens: bytes, queries: int, offset: int, device: torch.device) -> Or
     among = (rows_k >= 0) & (rows_k < queries) & (sizes_t[token_k] > 1)
     begins_i, sizes_i = begins_t[token_k[among]], sizes_t[token_k[among]]
     arrays = rows_k[among], begins_i, begins_i + sizes_i, places_k
-    return Order(*(sent(array.astype(np.int32), device) for array in arrays))
+    return Order(*(send(array.astype(np.int32), device) for array in arrays))

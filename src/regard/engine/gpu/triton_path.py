@@ -5,7 +5,7 @@ import contextlib
 import torch
 import triton
 
-from regard.engine.gpu.call import DeviceCall, Tensor
+from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.hopper import (
     Hopper,
     find_best_on_hopper,
@@ -16,6 +16,7 @@ from regard.engine.gpu.hopper import (
 from regard.engine.gpu.kernels.sums import rows_kernel
 from regard.engine.gpu.launch import FAR, Common, Found
 from regard.engine.gpu.triton_facts import find_best, sum_columns, sum_distances
+from regard.engine.tensors import Tensor
 from regard.engine.tiles.rows import Wanted
 
 

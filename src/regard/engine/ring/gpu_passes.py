@@ -16,13 +16,11 @@ from regard.engine.ring.passes import RankColumns
 from regard.engine.ring.shares import DeviceShare
 from regard.engine.ring.token_layout import Chunk
 from regard.engine.ring.transport import Post, around
-from regard.engine.tensors import as_array
+from regard.engine.tensors import Tensor, as_array
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.problem import LOG2_E
 from regard.engine.tiles.rows import Wanted
 from regard.typing import Array
-
-Tensor = Any  # mypy follows no import of torch
 
 
 def device_row_pass(share: DeviceShare, wanted: Wanted, post: Post) -> dict[str, Array]:

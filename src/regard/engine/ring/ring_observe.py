@@ -23,7 +23,7 @@ from regard.engine.ring.ring_facts import observation
 from regard.engine.ring.shares import ON_CPU, ON_DEVICE, Arrays, Kind, Share
 from regard.engine.ring.token_layout import check_layout, laid_out
 from regard.engine.ring.transport import Post
-from regard.engine.tensors import in_kind, is_tensor, on_device
+from regard.engine.tensors import cast_like, is_tensor, on_device
 from regard.engine.tiles.problem import Window
 from regard.engine.tiles.rows import Wanted
 from regard.engine.tiles.threads import using_threads
@@ -87,7 +87,7 @@ def observe(  # noqa: PLR0913 (the arguments of observe, and three that say how 
         watch.failed(watch.rank, stopped)
         raise
     same = kind is ON_DEVICE or not is_tensor(query)
-    return seen if same else replace(seen, _tensor=in_kind(seen.output, query))
+    return seen if same else replace(seen, _tensor=cast_like(seen.output, query))
 
 
 @dataclass(frozen=True)

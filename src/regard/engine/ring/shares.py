@@ -10,7 +10,7 @@ import torch
 
 from regard.engine.gpu.call import DeviceCall, broadcast_mask, call
 from regard.engine.ring.token_layout import Chunk, Layout
-from regard.engine.tensors import as_array, unless_tensor
+from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.arguments import Extent, hold, measure
 from regard.engine.tiles.plan import choose, cost
 from regard.engine.tiles.problem import Problem
@@ -208,7 +208,7 @@ class Kind:
     share: type[Share]
 
 
-ON_CPU = Kind(as_array, unless_tensor, lambda arrays, _: measure(arrays), hold, Share)
+ON_CPU = Kind(as_array, tensor_to_array, lambda arrays, _: measure(arrays), hold, Share)
 
 
 ON_DEVICE = Kind(lambda x: x, lambda x: x, measure_on_device, whole_call, DeviceShare)

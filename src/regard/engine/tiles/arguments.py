@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.engine.tensors import as_array, unless_tensor
+from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.problem import LOG2_E, Problem, Window
 from regard.engine.visibility import Mask, MaskRule, Sight
 from regard.errors import ArgumentError, ShapeError, count, expect
@@ -83,7 +83,7 @@ def pose(
 ) -> Problem:
     """Check every argument, and hold what the engine reads."""
     arrays = {"query": as_array(query), "key": as_array(key), "value": as_array(value)}
-    mask, lengths = unless_tensor(mask), unless_tensor(lengths)
+    mask, lengths = tensor_to_array(mask), tensor_to_array(lengths)
     arguments = {"mask": mask, "causal": causal, "offset": offset, "window": window,
                  "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
     return hold(arrays, measure(arrays), arguments)
