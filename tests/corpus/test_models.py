@@ -80,7 +80,53 @@ def gpt(bert, observer):
     return WatchedObserver(model, observer.tokenizer, None, "cpu")
 
 
-@pytest.mark.parametrize("kind", ["observer", "gpt"])
+@pytest.fixture(scope="module")
+def albert_folder(bert, tmp_path_factory):
+    """Layers that share their parameters: one module in two groups runs four times."""
+    place = tmp_path_factory.mktemp("albert")
+    transformers.AutoTokenizer.from_pretrained(bert).save_pretrained(place)
+    sizes = {"embedding_size": 16, "hidden_size": 32, "num_hidden_layers": 4,
+             "num_hidden_groups": 2, "num_attention_heads": 4, "intermediate_size": 48,
+             "max_position_embeddings": 32}  # fmt: skip
+    torch.manual_seed(2)
+    config = transformers.AlbertConfig(vocab_size=len(WORDS), initializer_range=0.3, **sizes)
+    transformers.AlbertModel(config).save_pretrained(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def albert(albert_folder):
+    return ModelPlace(str(albert_folder)).observer()
+
+
+def test_calls_of_a_shared_module_are_layers(albert_folder, albert, surveyed, tmp_path):
+    assert albert.layers == [4, 4, 4, 4]
+    path = tmp_path / "corpus.txt"
+    path.write_text("the dog saw the cat .\na cat and a dog .\n")
+    report = surveyed(corpus=path, model=albert_folder).report
+    every = [(layer, head) for layer in range(4) for head in range(4)]
+    assert [(row["layer"], row["head"]) for row in report["heads"]] == every
+
+
+def test_weights_of_other_layers_than_were_watched(observer, monkeypatch):
+    """A model that gives out the weights of some layers only would shift all the others."""
+    run = WatchedObserver._run
+
+    def less(self, tokens, **options):
+        output = run(self, tokens, **options)
+        output.attentions = output.attentions[:1] if options else None
+        return output
+
+    monkeypatch.setattr(WatchedObserver, "_run", less)
+    with pytest.raises(BackendError) as error:
+        observer.observe(observer.windows("the dog"))
+    assert str(error.value) == (
+        f"{observer.about} gives out weights of layers with 4 heads, but watch sees layers with "
+        "4, 4 heads: which is which is not known, so a survey of this model is not possible."
+    )
+
+
+@pytest.mark.parametrize("kind", ["observer", "gpt", "albert"])
 def test_both_ways_say_the_same(kind, request, monkeypatch):
     """From the model's own weights, and by watch, which holds none of them."""
     model = request.getfixturevalue(kind)

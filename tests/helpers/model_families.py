@@ -26,6 +26,10 @@ _T5 = {"vocab_size": VOCABULARY, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_laye
 _GPT2 = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": LAYERS, "n_head": HEADS,
          "n_positions": 64, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}  # fmt: skip
 _LOCAL = {"sliding_window": 5}
+# Weights are softmax of float32 scores of a few units; two layers of products of random numbers
+# around 0.3 * 4 make an output of up to 30, whose float32 step is 2e-6. Another order of summing
+# moves each by a few steps: 2e-5 of the largest number covers ten of them.
+STEPS = 2e-5
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Family:
 FAMILIES = (
     Family("bert", hf.BertModel, hf.BertConfig, _SIZES, "encoder"),
     Family("roberta", hf.RobertaModel, hf.RobertaConfig, _SIZES, "encoder"),
+    Family("albert", hf.AlbertModel, hf.AlbertConfig, _SIZES | {"embedding_size": 8}, "encoder"),
     Family("modernbert", hf.ModernBertModel, hf.ModernBertConfig,
            _SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2, "cls_token_id": 1,
                      "sep_token_id": 2}, "encoder"),
@@ -115,3 +120,19 @@ def facts_of(weights_hqk: np.ndarray) -> dict[str, np.ndarray]:
         "received": weights_hqk.sum(axis=-2),
         "top": -np.sort(-weights_hqk, axis=-1)[..., :4],
     }
+
+
+def close(found: Any, expected: Any, allowed: float) -> None:
+    """Equal up to a part of the largest number."""
+    scale = max(1.0, float(np.abs(expected).max(initial=0)))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=allowed * scale)
+
+
+def check_facts(layer: Any, weights_hqk: np.ndarray, allowed: float = STEPS) -> None:
+    """Every fact of a layer by its definition, and its tiles where it holds query and key."""
+    expected = facts_of(weights_hqk)
+    close(layer.top(4).weights, expected.pop("top"), allowed)
+    for name, fact in expected.items():
+        close(getattr(layer, name), fact, allowed)
+    if layer.parts:
+        close(layer.tile(slice(None), slice(None)), weights_hqk, allowed)

@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from tests.helpers.model_families import FAMILIES, batch, eager, facts_of, real
+from tests.helpers.model_families import FAMILIES, STEPS, batch, check_facts, close, eager, real
 
 import regard
 
 PADDED = ("not", "left", "right")
-# Weights are softmax of float32 scores of a few units; two layers of products of random numbers
-# around 0.3 * 4 make an output of up to 30, whose float32 step is 2e-6. Another order of summing
-# moves each by a few steps: 2e-5 of the largest number covers ten of them.
-STEPS = 2e-5
 NAMES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions",
          "cross": "cross_attentions"}  # fmt: skip
 
@@ -28,11 +24,6 @@ def whole_call(family, model, padded):
 
 def hidden(output):
     return output.logits if hasattr(output, "logits") else output.last_hidden_state
-
-
-def close(found, expected, allowed):
-    scale = max(1.0, float(np.abs(expected).max(initial=0)))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=allowed * scale)
 
 
 @pytest.mark.parametrize("padded", PADDED)
@@ -68,15 +59,6 @@ def check_layers(family, seen, expected, inputs):
             columns = target if family.kind == "both" and place.part == "decoder" else source
             weights_hqk = weights_bhqk[sentence][:, rows][:, :, columns]
             check_facts(seen.sentence(sentence)[place], weights_hqk)
-
-
-def check_facts(layer, weights_hqk, allowed=STEPS):
-    expected = facts_of(weights_hqk)
-    close(layer.top(4).weights, expected.pop("top"), allowed)
-    for name, fact in expected.items():
-        close(getattr(layer, name), fact, allowed)
-    if layer.parts:
-        close(layer.tile(slice(None), slice(None)), weights_hqk, allowed)
 
 
 @pytest.mark.parametrize("padded", ["not", "left"])

@@ -287,6 +287,21 @@ def test_a_cache_filled_in_parts():
             np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
+def test_the_first_key_that_a_window_still_holds_is_not_the_first():
+    """Token by token a cache lets the oldest keys go; the measures stay those of the text."""
+    model, inputs = FAMILY["mistral"].made(), batch("not", 1, 8)
+    options = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False}
+    with torch.no_grad():
+        with regard.watch(model) as steps:
+            tokens = model.generate(**inputs, **options)
+        with regard.watch(model) as once:
+            model(tokens[:, :-1])
+    for layer in range(2):
+        one, two = steps[layer].measures.first, once[layer].measures.first
+        np.testing.assert_allclose(one.mean_h, two.mean_h, rtol=0, atol=2e-5)
+        np.testing.assert_allclose(one.baseline_h, two.baseline_h, rtol=0, atol=1e-12)
+
+
 def test_a_custom_mask_is_followed():
     """A 4-D mask of the caller's own: nobody looks at the token just before."""
     model = LLAMA.made()

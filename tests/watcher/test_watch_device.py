@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 from tests.helpers.model_families import FAMILIES, batch
 from transformers import AttentionInterface
 from triton.runtime.interpreter import GridExecutor
@@ -49,7 +50,7 @@ def watched(family, padded):
         return seen, model.generate(**inputs, **options)
 
 
-@pytest.mark.parametrize("name", ["bert", "llama", "gemma2", "t5"])
+@pytest.mark.parametrize("name", ["bert", "albert", "llama", "gemma2", "t5"])
 @pytest.mark.parametrize("padded", ["left", "not"])
 def test_a_device_sees_the_same(name, padded, request):
     host, expected = watched(FAMILY[name], padded)
@@ -152,6 +153,25 @@ def test_a_proven_layer_is_watched_without_waiting_for_the_device(kernels, monke
     assert clock.waits == ["tolist"]  # whether all is fine, of all layers together
     seen.report()
     assert clock.waits.count("cpu") > 10
+
+
+def test_every_call_of_a_shared_module_waits_for_itself(request, monkeypatch):
+    sizes = FAMILY["albert"].sizes | {"num_hidden_layers": 3}
+    torch.manual_seed(2)
+    model = hf.AlbertForMaskedLM(hf.AlbertConfig(**sizes, initializer_range=0.3)).eval()
+    host, expected = seen_by(model)
+    request.getfixturevalue("kernels")
+    with torch.no_grad(), regard.watch(model, **FEW) as seen:
+        clock = Clock(monkeypatch)
+        found = model(IDS).logits
+        assert clock.waits == ["cpu", "numpy", *["tolist"] * 3]  # the tokens, and three proofs
+        clock.waits.clear()
+        model(IDS)
+        assert clock.waits == ["cpu", "numpy"]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    for run in (seen.run(0), seen):
+        assert [place.layer for place in run.names] == [0, 1, 2]
+        assert_same(run, host, layers=(0, 1, 2))
 
 
 @pytest.mark.parametrize("broken", ["q_proj", "k_proj"])

@@ -260,7 +260,9 @@ class WatchedObserver:
 
     def _measure(self, tokens_bt: NDArray[np.int64], measuring: Measuring) -> None:
         start = 0
-        for weights in self._run(tokens_bt, output_attentions=True).attentions:
+        attentions = self._run(tokens_bt, output_attentions=True).attentions
+        _check_layers([weights.shape[1] for weights in attentions], self.layers, self.about)
+        for weights in attentions:
             weights_bhqk = weights.float().cpu().numpy()
             _check_rows(weights_bhqk, self.about)
             heads = slice(start, start + weights_bhqk.shape[1])
@@ -282,6 +284,17 @@ class WatchedObserver:
         runner = self.model.get_encoder() if two_sided else self.model
         with torch.no_grad():
             return runner(input_ids=ids, attention_mask=torch.ones_like(ids), **options)
+
+
+def _check_layers(given: list[int], watched: list[int], about: str) -> None:
+    """The model must give out the layers that were watched; both are lists of their heads."""
+    if given != watched:
+        of_given, of_watched = (", ".join(map(str, heads)) for heads in (given, watched))
+        raise BackendError(
+            f"{about} gives out weights of layers with {of_given} heads, but watch sees layers "
+            f"with {of_watched} heads: which is which is not known, so a survey of this model is "
+            "not possible."
+        )
 
 
 def _check_rows(weights_bhqk: Array, about: str) -> None:

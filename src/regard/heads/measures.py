@@ -5,7 +5,7 @@ Everything here is a sum over queries, so measures of parts of a text, or of man
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +67,11 @@ class HeadMeasures:
     duplicate: Measure
     induction: Measure
     distance: Measure
+
+    def without_first(self) -> HeadMeasures:
+        """The same of queries that do not see the first key."""
+        none_h = np.zeros_like(self.first.sum_h)
+        return replace(self, first=Measure(none_h, none_h, self.first.queries_h))
 
     def __add__(self, other: HeadMeasures) -> HeadMeasures:
         """The measures of both texts together."""

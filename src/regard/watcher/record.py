@@ -42,14 +42,22 @@ def joined_problem(kept: Sequence[Kept], keys: int) -> Problem:
         key_gkd[:, start : start + part.sight.keys] = part.key_gkd
     given: dict[str, Any] = {x: first.arguments[x] for x in ("window", "softcap", "causal")}
     given["offset"] = kept[0].row_start if first.arguments["offset"] is not None else None
-    if any(part.problem.sight.mask is not None for part in kept):
+    if any(part.problem.sight.mask is not None or _is_cut(part, keys) for part in kept):
         given["mask"] = _joined_mask(kept, keys)
     return pose(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **given)
 
 
+def _is_cut(part: Kept, keys: int) -> bool:
+    """Whether a call had fewer keys than its band alone would show, as of a packed sequence."""
+    sight = part.problem.sight
+    before = sight.left is None and part.column_start > 0
+    return before or (sight.right is None and part.column_start + sight.keys < keys)
+
+
 def _joined_mask(kept: Sequence[Kept], keys: int) -> Array:
     """What each call added to its scores, side by side; nothing is seen outside its own keys."""
-    heads = kept[0].problem.heads
+    masked = any(part.problem.sight.mask is not None for part in kept)
+    heads = kept[0].problem.heads if masked else 1
     rows = sum(part.problem.sight.queries for part in kept)
     mask_hqk = np.full((heads, rows, keys), -np.inf, kept[0].problem.dtype)
     row = 0
@@ -243,7 +251,9 @@ class Track:
             live_h = np.isfinite(seen.logsumexp).sum(axis=-1)
             first = piece.column_start == 0
             self.distances = Distances.of(seen.profile, live_h, first).plus(self.distances)
-        self.measures = piece.measures if self.measures is None else self.measures + piece.measures
+        # The first key of a call that begins later is not the first of the text.
+        measures = piece.measures.without_first() if piece.column_start else piece.measures
+        self.measures = measures if self.measures is None else self.measures + measures
         if piece.span_sums is not None:
             self.span_sums = piece.span_sums + (0 if self.span_sums is None else self.span_sums)
         if piece.kept is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,8 @@ from regard.errors import BackendError
 from regard.watcher.attention_call import Call, prove
 from regard.watcher.deferred import TOGETHER, Doubts, Shelf, Waiting
 from regard.watcher.forward_run import Memory, Place, Run, warn_if_large
+from regard.watcher.forwards import Forwards
+from regard.watcher.numbering import LayerCall, LayerNumbering, Turn
 from regard.watcher.observe_call import Output, observed, pieces
 from regard.watcher.record import Track
 from regard.watcher.segments import Stretch, stretches
@@ -20,61 +20,45 @@ from regard.watcher.watch import Options
 if TYPE_CHECKING:
     import torch
 
-CROSS = re.compile(r"cross_?att|encoder_attn|EncDecAttention|cross_attn", re.IGNORECASE)
-
 
 class Watcher:
     """Records the calls made on its own thread while it is entered; see ``watch``."""
 
     def __init__(
-        self, model: Any, options: Options, notice: Callable[[Place], None] | None = None
+        self, model: Any, options: Options, notice: Callable[[Place], None] | None, holder: Any
     ) -> None:
         self.options, self.notice = options, notice
-        self.thread = threading.get_ident()
+        self.forwards = Forwards(model, holder)
+        self.numbering = LayerNumbering(model, self.forwards, options.watches)
         self.runs: list[Run] = []
-        self.forwards = 0
         self.memory = Memory()
         self.shelf, self.doubts = Shelf(), Doubts()
         self.layers = _count_layers(model)
-        self._names = {id(module): name for name, module in model.named_modules()}
-        self._places: dict[int, Place] = {}
-        self._proven: set[int] = set()
-        self._ids: dict[str, Any] = {}
-        self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+        self._proven: set[Place] = set()
 
-    def knows(self, module: Any) -> bool:
-        """Whether this watcher records the module, on this thread."""
-        if threading.get_ident() != self.thread or id(module) not in self._names:
-            return False
-        return self.options.watches(self.place(module).layer)
+    def locate(self, call: Call) -> LayerCall | None:
+        """The layer of a call; None where it is not recorded."""
+        if not self.numbering.knows(call.module):
+            return None
+        layer_call = self.numbering.locate(call)
+        # Where only the values are others the weights were seen already.
+        if layer_call.turn is Turn.SAME or not self.options.watches(layer_call.layer.layer):
+            return None
+        self.numbering.check(layer_call, call.module)
+        return layer_call
 
     @property
     def places(self) -> list[Place]:
         """Every attention that was called, watched or not."""
-        return list(self._places.values())
+        return self.numbering.layers
 
-    def heard(self, part: str, ids: Any) -> None:
-        """The tokens that a forward begins with."""
-        self.forwards += 1
-        self._ids[part] = None if ids is None else ids.detach().cpu().numpy()
-
-    def place(self, module: Any) -> Place:
-        """Where in the model this attention stands, by its name there."""
-        if id(module) not in self._places:
-            place = self._placed(module)
-            taken = {other: key for key, other in self._places.items()}
-            if taken.get(place, id(module)) != id(module):
-                own = self._names[id(module)].rsplit(".", 1)[-1]
-                place = Place(f"{place.part} {own}", place.layer)
-            self._places[id(module)] = place
-        return self._places[id(module)]
-
-    def take(self, call: Call) -> torch.Tensor:
+    def take(self, call: Call, layer_call: LayerCall) -> torch.Tensor:
         """Observe a call; gives the output (b, q, h, d) for the model."""
-        place = self.place(call.module)
-        cut = stretches(call)
+        place, cut = layer_call.layer, stretches(call)
+        if layer_call.turn is Turn.NEXT:
+            cut = self._packed(place, cut)
         run = self._run(place, cut, call)
-        own, proven = call.must_be_own, id(call.module) in self._proven
+        own, proven = call.must_be_own, place in self._proven
         if proven and self._can_wait(run, place, call, cut):
             self._wait(run, place, call, cut)
             return call.own()[0]
@@ -110,7 +94,7 @@ class Watcher:
         except BackendError:
             self.doubts.settle()  # numbers that are none have words of their own
             raise
-        self._proven.add(id(call.module))
+        self._proven.add(place)
 
     def _can_wait(self, run: Run, place: Place, call: Call, cut: list[Stretch]) -> bool:
         """Only tokens after a first call, whose blocks the map already has."""
@@ -145,7 +129,7 @@ class Watcher:
         """Take down the tokens, and see that they follow those before."""
         if call.cross:
             return
-        ids = self._ids_for(place.part, call)
+        ids = self._ids_for(call)
         run.take_tokens(place.part, stretch, ids, call.query.shape[0])
         if place == min(x for x in run.tracks if x.part == place.part):
             run.check_order(place, stretch, call.key, self.doubts)
@@ -170,6 +154,15 @@ class Watcher:
                 if later.doubt is not None:
                     self.doubts.add(later.doubt)
 
+    def _packed(self, place: Place, cut: list[Stretch]) -> list[Stretch]:
+        """Stretches of a packed sequence, moved behind the tokens that their layer has seen."""
+        moved = []
+        for stretch in cut:
+            track = self.runs[-1].tracks[place][stretch.sentences[0]]
+            rows, columns = track.first_row + track.queries, track.keys
+            moved.append(replace(stretch, row_start=rows, column_start=columns))
+        return moved
+
     def _run(self, place: Place, cut: list[Stretch], call: Call) -> Run:
         """The text this call belongs to: a new one where a layer begins again."""
         begins = any(stretch.row_start == 0 for stretch in cut) and not call.cross
@@ -187,8 +180,8 @@ class Watcher:
         rows = self.runs[-1].rows.get("decoder") if self.runs else None
         return rows if rows is not None and len(rows) == sentences else None
 
-    def _ids_for(self, part: str, call: Call) -> Any:
-        ids = self._ids.get(part, self._ids.get(""))
+    def _ids_for(self, call: Call) -> Any:
+        ids = self.forwards.ids(call.module)
         shape = (call.query.shape[0], call.query.shape[2])
         return ids if ids is not None and ids.shape == shape else None
 
@@ -202,22 +195,6 @@ class Watcher:
     def watched_layers(self) -> int:
         """How many layers of a part are recorded."""
         return self.layers if self.options.layers is None else len(self.options.layers)
-
-    def _placed(self, module: Any) -> Place:
-        name = self._names[id(module)]
-        numbers = re.findall(r"\.(\d+)(?=\.|$)", f".{name}")
-        layer = int(numbers[0]) if numbers else int(getattr(module, "layer_idx", None) or 0)
-        if is_cross(module, name):
-            return Place("cross", layer)
-        if self._two_sided:
-            return Place("decoder" if "decoder" in name.split(".") else "encoder", layer)
-        return Place("decoder" if getattr(module, "is_causal", False) else "encoder", layer)
-
-
-def is_cross(module: Any, name: str) -> bool:
-    """Whether queries and keys of this attention come from different texts."""
-    said = getattr(module, "is_cross_attention", None)
-    return bool(said) or CROSS.search(f"{name} {type(module).__name__}") is not None
 
 
 def real_rows(cut: list[Stretch], sentences: int) -> list[slice]:

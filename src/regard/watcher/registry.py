@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from regard.watcher.attention_call import Call
+from regard.watcher.forwards import in_backward
 from regard.watcher.masks import describe
+from regard.watcher.numbering import LayerCall
 from regard.watcher.recorder import Watcher
 
 if TYPE_CHECKING:
@@ -91,18 +93,23 @@ def attend(
     """The attention function that is registered with transformers: output (b, q, h, d)."""
     before = _before(module)
     call = Call(module, query, key, value, attention_mask, options, before)
-    watchers = [watcher for watcher in _watchers if watcher.knows(module)]
-    if not watchers:
+    if in_backward():
+        return call.own()
+    located = [(watcher, watcher.locate(call)) for watcher in _watchers]
+    takers = [(watcher, layer_call) for watcher, layer_call in located if layer_call is not None]
+    if not takers:
         return call.own()
     call.check()
-    outputs = [watcher.take(_placed(call, watcher)) for watcher in watchers]
+    outputs = [
+        watcher.take(_across(call, watcher, layer_call), layer_call)
+        for watcher, layer_call in takers
+    ]
     return outputs[-1], None
 
 
-def _placed(call: Call, watcher: Watcher) -> Call:
-    from dataclasses import replace
-
-    if watcher.place(call.module).part.split()[0] != "cross":
+def _across(call: Call, watcher: Watcher, layer_call: LayerCall) -> Call:
+    """The call as cross attention, where its layer is such."""
+    if layer_call.layer.part.split()[0] != "cross":
         return call
     return replace(call, cross=True, rows=watcher.query_rows(call.query.shape[0]))
 

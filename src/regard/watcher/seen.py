@@ -53,6 +53,10 @@ class Live:
         """Every watched layer: encoder, decoder, cross, then others by name."""
         return tuple(sorted(self._run.tracks, key=lambda x: (ORDER.get(x.part, 9), *x)))
 
+    def holds(self, place: Place, sentence: int) -> bool:
+        """Whether a layer saw this sentence: the images of two texts are one sequence."""
+        return sentence < len(self._run.tracks[place])
+
     @property
     def sentences(self) -> int:
         """How many sentences went in together."""
@@ -147,6 +151,9 @@ class Source(Protocol):
     def sentences(self) -> int:
         """How many sentences went in together."""
 
+    def holds(self, place: Place, sentence: int) -> bool:
+        """Whether a layer saw a sentence; not every part of a model sees each one."""
+
     def layer(self, place: Place, sentence: int) -> LayerSeen:
         """What one layer attended to in one sentence."""
 
@@ -182,8 +189,11 @@ class Seen(NotebookDisplay):
 
     @property
     def names(self) -> tuple[Place, ...]:
-        """Every watched layer: (part, layer)."""
-        return self._source.places
+        """Every watched layer: (part, layer); of one sentence those that saw it."""
+        places = self._source.places
+        if self._sentence is None:
+            return places
+        return tuple(place for place in places if self._source.holds(place, self._sentence))
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -131,39 +131,17 @@ def watch(
 
     options = Options.of(layers, top, map, keep, spans)
     _check(model)
-    watcher = Watcher(_outermost(model), options, notice)
-    hooks = listen(_outermost(model), watcher)
-    install(watcher, model)
-    seen = Seen.of(watcher, tokenizer)
-    try:
-        yield seen
+    watcher = Watcher(_outermost(model), options, notice, model)
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(watcher.numbering.detach)
+        for hook in watcher.forwards.attach():
+            cleanup.callback(hook.remove)
+        install(watcher, model)
+        cleanup.callback(remove, watcher, model)
+        yield Seen.of(watcher, tokenizer)
         watcher.read()
-        if watcher.forwards:
+        if watcher.forwards.count:
             _check_seen(watcher, type(model).__name__)
-    finally:
-        remove(watcher, model)
-        for hook in hooks:
-            hook.remove()
-
-
-def listen(model: Any, watcher: Watcher) -> list[Any]:
-    """Hooks that hear which tokens go in, for each side of a model that has two."""
-    modules = {"": model.base_model}
-    if getattr(model.config, "is_encoder_decoder", False):
-        modules = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
-    return [
-        module.register_forward_pre_hook(_hear(watcher, part), with_kwargs=True)
-        for part, module in modules.items()
-    ]
-
-
-def _hear(watcher: Watcher, part: str) -> Any:
-    def hear(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        ids = named.get("input_ids", arguments[0] if arguments else None)
-        whole = ids is not None and getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point()
-        watcher.heard(part, ids if whole else None)
-
-    return hear
 
 
 def _outermost(model: Any) -> Any:

@@ -54,7 +54,7 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
                               "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
     arrays: dict[str, Array] = {}
     for sentence in range(seen.sentences):
-        for place in seen.names:
+        for place in seen.sentence(sentence).names:
             layer = seen.sentence(sentence)[place]
             prefix = f"{place.part}.{place.layer}.{sentence}."
             arrays |= {prefix + name: array for name, array in _layer_arrays(layer).items()}
@@ -86,6 +86,10 @@ class Stored:
     def places(self) -> tuple[Place, ...]:
         """Every layer, in the order of the file."""
         return tuple(dict.fromkeys(place for place, _ in self._entries))
+
+    def holds(self, place: Place, sentence: int) -> bool:
+        """Whether a layer saw this sentence."""
+        return (place, sentence) in self._entries
 
     @property
     def sentences(self) -> int:

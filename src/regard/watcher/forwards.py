@@ -1,0 +1,129 @@
+"""Forwards of a model and of the models inside it: which are running, and on which tokens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Forward:
+    """One forward under way: whose, the token ids it was given, and the same on the host."""
+
+    owner: int
+    tensor: torch.Tensor | None = field(default=None, repr=False)
+    ids_bt: Ids | None = field(default=None, repr=False)
+
+
+class Forwards:
+    """Forwards on the thread that made this, the outermost first.
+
+    An owner is a module whose forward is one of the model: the model, what holds it, its encoder
+    and decoder, and every model of transformers inside. ``begun`` and ``ended`` are called with the
+    modules inside an owner, by id; ``ended`` only where the forward gave something.
+    """
+
+    def __init__(self, model: Any, holder: Any) -> None:
+        self.thread = threading.get_ident()
+        self.count = 0
+        self.begun: Callable[[set[int]], None] = lambda inside: None
+        self.ended: Callable[[set[int]], None] = lambda inside: None
+        self._sides = sides(model)
+        self._owners = _owners(model, holder, list(self._sides.values()))
+        self._inside = {id(x): {id(module) for module in x.modules()} for x in self._owners}
+        self._running: list[Forward] = []
+
+    @property
+    def on_thread(self) -> bool:
+        """Whether this is the thread whose forwards are counted."""
+        return threading.get_ident() == self.thread
+
+    @property
+    def running(self) -> bool:
+        """Whether a forward of the model is under way."""
+        return bool(self._running)
+
+    def owner(self, module: Any) -> int:
+        """The innermost owner around a module."""
+        around = [key for key, inside in self._inside.items() if id(module) in inside]
+        return min(around, key=lambda key: len(self._inside[key]))
+
+    def ids(self, module: Any) -> Ids | None:
+        """The tokens (b, t) of the innermost forward around a module; None where it has none."""
+        around = [x for x in self._running if id(module) in self._inside[x.owner]]
+        return around[-1].ids_bt if around else None
+
+    def attach(self) -> list[Any]:
+        """Hooks at the start and the end of every owner's forward, also of one that fails."""
+        hooks = []
+        for owner in self._owners:
+            hooks.append(owner.register_forward_pre_hook(self._begin, with_kwargs=True))
+            hooks.append(owner.register_forward_hook(self._end, always_call=True))
+        return hooks
+
+    def _begin(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if not self.on_thread:
+            return
+        self.count += 1
+        self._leave(id(owner))
+        self._running.append(Forward(id(owner), *self._given(owner, arguments, named)))
+        self.begun(self._inside[id(owner)])
+
+    def _end(self, owner: Any, arguments: tuple[Any, ...], output: Any) -> None:
+        if not self.on_thread:
+            return
+        self._leave(id(owner))
+        if output is not None:  # a forward that failed has none
+            self.ended(self._inside[id(owner)])
+
+    def _leave(self, owner: int) -> None:
+        """End a forward and those inside it: an interrupt ends them without calling a hook."""
+        owners = [forward.owner for forward in self._running]
+        if owner in owners:
+            del self._running[owners.index(owner) :]
+
+    def _given(
+        self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[torch.Tensor | None, Ids | None]:
+        """Token ids among the arguments, or those around whose embeddings are among them."""
+        ids: Any = named.get("input_ids", arguments[0] if arguments else None)
+        around = self._running[-1] if self._running else Forward(0)
+        if getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point():
+            same = ids is around.tensor  # a head passes them on: they are fetched once
+            return ids, around.ids_bt if same else ids.detach().cpu().numpy()
+        if around.ids_bt is None or any(owner is side for side in self._sides.values()):
+            return None, None
+        shapes = [x.shape[:2] for x in (*arguments, *named.values()) if getattr(x, "ndim", 0) == 3]
+        embedded = around.ids_bt.shape in [tuple(shape) for shape in shapes]
+        return (around.tensor, around.ids_bt) if embedded else (None, None)
+
+
+def sides(model: Any) -> dict[str, Any]:
+    """Encoder and decoder of a model that has both; nothing for any other."""
+    if not getattr(model.config, "is_encoder_decoder", False):
+        return {}
+    return {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+
+
+def in_backward() -> bool:
+    """Whether gradients are computed just now: checkpointed layers run once more for them."""
+    import torch
+
+    return bool(torch._C._current_graph_task_id() != -1)
+
+
+def _owners(model: Any, holder: Any, parts: list[Any]) -> list[Any]:
+    from transformers import PreTrainedModel
+
+    inside = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+    return list({id(module): module for module in [holder, model, *inside, *parts]}.values())
