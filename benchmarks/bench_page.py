@@ -185,11 +185,11 @@ def _map(browser: Any, folder: Path, tokens: int, rounds: int) -> dict[str, floa
     }
 
 
-def _long_file(path: Path, tokens: int, width: int, sight: dict[str, Any]) -> None:
+def _long_file(path: Path, tokens: int, width: int, visibility: dict[str, Any]) -> None:
     random = np.random.default_rng(1)
     steps = np.cumsum(random.normal(size=(1, tokens, width)).astype(np.float32), axis=1)
     x = 8 * steps / np.linalg.norm(steps, axis=-1, keepdims=True)
-    seen = regard.observe(x, x, x, causal=True, map=512, top=16, profile=False, **sight)
+    seen = regard.observe(x, x, x, causal=True, map=512, top=16, profile=False, **visibility)
     seen.save(path, query_and_key=True)
 
 

@@ -36,15 +36,15 @@ def observed(arguments, **facts):
 
 
 def visible(seen):
-    sight = seen.parts[0].sight
+    visibility = seen.parts[0].visibility
     shape = (2, seen.queries, seen.keys)
-    found = sight.visible(slice(0, 2), slice(0, seen.queries), slice(0, seen.keys))
+    found = visibility.visible(slice(0, 2), slice(0, seen.queries), slice(0, seen.keys))
     return np.broadcast_to(True if found is None else found, shape)
 
 
 def places(seen, tokens, name, query):
     """The keys that count for one query, by the definition in words."""
-    own = query + seen.parts[0].sight.offset
+    own = query + seen.parts[0].visibility.offset
     after = {"duplicate": 0, "induction": 1}[name]
     same = [k for k in range(seen.keys) if tokens[k] == tokens[own] and k != own]
     return [k + after for k in same if k + after < seen.keys and k + after != own]
@@ -77,7 +77,7 @@ def test_places_and_what_even_attention_gives(case):
     weights, seeing = seen.tile(slice(None), slice(None)), visible(seen)
     even = seeing / np.maximum(seeing.sum(axis=-1, keepdims=True), 1)
     measures = head_measures(seen)
-    own = np.arange(seen.queries)[:, None] + seen.parts[0].sight.offset
+    own = np.arange(seen.queries)[:, None] + seen.parts[0].visibility.offset
     back = own - np.arange(KEYS)
     at = {"itself": back == 0, "previous": back == 1, "next": back == -1,
           "first": np.broadcast_to(np.arange(KEYS) == 0, back.shape)}  # fmt: skip

@@ -64,7 +64,7 @@ def attention(
     problem = pose(query, key, value, **arguments)
     plan = choose(problem, columns_wanted=False)
     wanted = Wanted()
-    shape = (problem.heads, problem.sight.queries, problem.value_gkv.shape[-1])
+    shape = (problem.heads, problem.visibility.queries, problem.value_gkv.shape[-1])
     output_hqv = np.zeros(shape, problem.output_dtype)
 
     def work(unit: Unit, scratch: Scratch) -> None:

@@ -88,15 +88,15 @@ def part_arguments(part: Problem, path: Path) -> dict[str, Any]:
 
 def part_arrays(index: int, part: Problem) -> dict[str, Array]:
     """Query and key in the caller's shapes, mask and lengths where there are any."""
-    sight, leading = part.sight, part.leading
+    visibility, leading = part.visibility, part.leading
     kv_leading = (*leading[:-1], leading[-1] // part.group) if leading else ()
     arrays = {
         "query": part.query_hqd.reshape(*leading, *part.query_hqd.shape[1:]),
         "key": part.key_gkd.reshape(*kv_leading, *part.key_gkd.shape[1:]),
     }
-    if sight.mask is not None:
+    if visibility.mask is not None:
         arrays["mask"] = np.asarray(part.arguments["mask"])
-    if sight.lengths_h is not None:
+    if visibility.lengths_h is not None:
         arrays["lengths"] = np.asarray(part.arguments["lengths"])
     return {f"part.{index}.{name}": array for name, array in arrays.items()}
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tensors import Tensor
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ProblemLike(Protocol):
     """Query, key and visibility of one call, from which exact weights are computed on demand."""
 
     @property
-    def sight(self) -> Sight:
+    def visibility(self) -> Visibility:
         """The keys that each query may look at."""
 
     @property

@@ -118,11 +118,11 @@ def _observed_parts(
     """Each part with the joint log-sum-exp, and which blocks of the joint map it touches."""
     edges, start, pieces = blocks(keys, max(1, side)), 0, []
     for part in parts:
-        known_hq = logsumexp.reshape(part.heads, part.sight.queries) * LOG2_E
-        inside, columns = cut(edges, slice(start, start + part.sight.keys))
+        known_hq = logsumexp.reshape(part.heads, part.visibility.queries) * LOG2_E
+        inside, columns = cut(edges, slice(start, start + part.visibility.keys))
         wanted = Wanted(output=False, map=side, received=True, log2_total_hq=known_hq, edges=inside)
         pieces.append((observe_problem(part.on_host(), wanted), columns))
-        start += part.sight.keys
+        start += part.visibility.keys
     return pieces
 
 

@@ -15,7 +15,7 @@ from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.typing import Array
 
@@ -113,7 +113,7 @@ class Observation(NotebookDisplay):
         heads = self._heads(head)
         pieces, start = [], 0
         for part in self.parts:
-            keys = part.sight.keys
+            keys = part.visibility.keys
             known_hq = self.logsumexp.reshape(part.heads, self.queries)[heads, rows]
             cut = part.cut(heads, rows, _clip(columns, start, keys))
             pieces.append(_weights(*cut, known_hq * LOG2_E))
@@ -208,7 +208,7 @@ def _weights(part: Problem, heads: slice, rows: slice, columns: slice, known_hq:
 
 
 def _audience(part: ProblemLike) -> Array:
-    audience_hk = part.sight.audience(part.heads)
+    audience_hk = part.visibility.audience(part.heads)
     return audience_hk.reshape(*part.leading, audience_hk.shape[-1])
 
 
@@ -332,7 +332,7 @@ def _percent(share: float | Array) -> str:
     return f"{100 * float(share):.1f} %"
 
 
-def in_map(seen: Observation, sight: Sight) -> bool:
+def in_map(seen: Observation, visibility: Visibility) -> bool:
     """Whether the map can serve: the map holds every weight, and there is no mask."""
-    bare = sight.mask is None and sight.lengths_h is None
+    bare = visibility.mask is None and visibility.lengths_h is None
     return bare and "map" in seen.facts and seen.shape_of("map")[-2:] == (seen.queries, seen.keys)

@@ -103,13 +103,13 @@ def observe_from_logsumexp(
     expect("key", keys, "... k d")
     problem = pose(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **arguments)
     array = as_array(logsumexp).astype(np.float64)
-    shape = (*problem.leading, problem.sight.queries)
+    shape = (*problem.leading, problem.visibility.queries)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
         raise ArgumentError(
             f"logsumexp needs numbers or -inf of shape {shape}, but its shape is {array.shape}"
             + ("." if array.shape != shape else " and it has nan or +inf in it.")
         )
-    known_hq = array.reshape(problem.heads, problem.sight.queries) * LOG2_E
+    known_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
     return observe_problem(problem, replace(wanted, log2_total_hq=known_hq))
 
 
@@ -135,7 +135,7 @@ class Gathered:
     """Where units put what they found."""
 
     def __init__(self, problem: Problem, wanted: Wanted) -> None:
-        shape = (problem.heads, problem.sight.queries)
+        shape = (problem.heads, problem.visibility.queries)
         self.problem, self.wanted = problem, wanted
         self.log2_total_hq = np.zeros(shape)
         self.entropy_hq = np.zeros(shape, problem.dtype)
@@ -182,7 +182,7 @@ class Gathered:
         if columns.distance_hn is not None:
             profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
         spent = cost(problem, plan)
-        return Observation(ArrayFacts(shaped), profile, (problem,), problem.sight.keys, spent)
+        return Observation(ArrayFacts(shaped), profile, (problem,), problem.visibility.keys, spent)
 
 
 def _run_panels(plan: Plan, gathered: Gathered) -> None:

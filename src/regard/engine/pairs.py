@@ -11,7 +11,7 @@ from regard.engine.interfaces import ProblemLike
 from regard.engine.tensors import move_like, sum_float64
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.tiles.threads import one_blas_thread
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 CHUNK = 2**21  # weights held at once, 8 MB in float32
@@ -54,7 +54,9 @@ def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> I
     device_weights = problem.device_weights
     weights_of = device_weights or partial(_weights, problem.on_host())
     for chunk in _chunks(block, problem.heads, CHUNK_ON_DEVICE if device_weights else CHUNK):
-        visible_hmab = _visible(problem.sight, problem.heads, chunk)  # a view where all see alike
+        visible_hmab = _visible(
+            problem.visibility, problem.heads, chunk
+        )  # a view where all see alike
         with one_blas_thread():  # many small products: threads would wait for each other
             weights_hmab = weights_of(logsumexp_hq, chunk)
         alike_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
@@ -106,7 +108,7 @@ def _weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Array:
     t_hmab: Array = t_ghmab.reshape(problem.heads, *t_ghmab.shape[2:])
     if problem.softcap:
         t_hmab = np.tanh(t_hmab) * problem.dtype.type(problem.softcap * LOG2_E)
-    bias_hmab = _bias(problem.sight, problem.heads, block)
+    bias_hmab = _bias(problem.visibility, problem.heads, block)
     if bias_hmab is not None:
         t_hmab = t_hmab + np.clip(bias_hmab * LOG2_E, problem.floor / 2, -problem.floor / 2)
     known_hma = logsumexp_hq[:, block.rows_ma] * LOG2_E
@@ -120,37 +122,37 @@ def _weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Array:
     return t_hmab
 
 
-def _visible(sight: Sight, heads: int, block: Block) -> NDArray[np.bool_]:
-    at_ma1 = block.rows_ma[..., None] + sight.offset
+def _visible(visibility: Visibility, heads: int, block: Block) -> NDArray[np.bool_]:
+    at_ma1 = block.rows_ma[..., None] + visibility.offset
     at_m1b = block.columns_mb[:, None, :]
     visible_mab = np.ones(np.broadcast_shapes(at_ma1.shape, at_m1b.shape), bool)
-    if sight.left is not None:
-        visible_mab &= at_m1b >= at_ma1 - sight.left
-    if sight.right is not None:
-        visible_mab &= at_m1b <= at_ma1 + sight.right
-    if callable(sight.mask):
+    if visibility.left is not None:
+        visible_mab &= at_m1b >= at_ma1 - visibility.left
+    if visibility.right is not None:
+        visible_mab &= at_m1b <= at_ma1 + visibility.right
+    if callable(visibility.mask):
         for m, (rows_a, columns_b) in enumerate(zip(*block, strict=True)):
-            visible_mab[m] &= np.asarray(sight.mask(rows_a[:, None], columns_b[None, :]))
+            visible_mab[m] &= np.asarray(visibility.mask(rows_a[:, None], columns_b[None, :]))
     visible_hmab = np.broadcast_to(visible_mab, (heads, *visible_mab.shape))
-    if sight.lengths_h is not None:
-        visible_hmab = visible_hmab & (at_m1b < sight.lengths_h[:, None, None, None])
-    masked = _masked(sight, heads, block)
+    if visibility.lengths_h is not None:
+        visible_hmab = visible_hmab & (at_m1b < visibility.lengths_h[:, None, None, None])
+    masked = _masked(visibility, heads, block)
     if masked is not None:
         visible_hmab = visible_hmab & (masked if masked.dtype == bool else masked != -np.inf)
     return visible_hmab
 
 
-def _bias(sight: Sight, heads: int, block: Block) -> Array | None:
-    masked = _masked(sight, heads, block)
+def _bias(visibility: Visibility, heads: int, block: Block) -> Array | None:
+    masked = _masked(visibility, heads, block)
     if masked is None or masked.dtype == bool:
         return None
     return np.where(masked == -np.inf, 0, masked)
 
 
-def _masked(sight: Sight, heads: int, block: Block) -> Array | None:
-    if sight.mask is None or callable(sight.mask):
+def _masked(visibility: Visibility, heads: int, block: Block) -> Array | None:
+    if visibility.mask is None or callable(visibility.mask):
         return None
-    mask: Any = sight.mask
-    places = [np.unravel_index(h, sight.leading) for h in range(heads)]
+    mask: Any = visibility.mask
+    places = [np.unravel_index(h, visibility.leading) for h in range(heads)]
     rows_ma1, columns_m1b = block.rows_ma[..., None], block.columns_mb[:, None, :]
     return np.stack([mask[place][rows_ma1, columns_m1b] for place in places])

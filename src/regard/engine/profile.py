@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tiles.problem import Problem
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 
@@ -29,12 +29,12 @@ class Profile:
     ) -> "Profile":
         """Means from the sums of a call; distances come in as key - query, ascending."""
         leading, dtype = problem.leading, problem.dtype
-        return cls.of_sums(problem.sight, leading, dtype, received_hk, distance_hn, live_hq)
+        return cls.of_sums(problem.visibility, leading, dtype, received_hk, distance_hn, live_hq)
 
     @classmethod
     def of_sums(
         cls,
-        sight: Sight,
+        visibility: Visibility,
         leading: tuple[int, ...],
         dtype: np.dtype[Any],
         received_hk: Array,
@@ -44,7 +44,7 @@ class Profile:
         """The same where the numbers lie elsewhere than in a Problem."""
         live_h = np.maximum(live_hq.sum(axis=1), 1)
         first_h = received_hk[:, :1].sum(axis=1) / live_h
-        low = sight.offset - (sight.keys - 1)
+        low = visibility.offset - (visibility.keys - 1)
         back = np.arange(low, low + distance_hn.shape[1])
         weight_hn = distance_hn[:, ::-1] / live_h[:, None]
         return cls(

@@ -16,7 +16,7 @@ Mask = NDArray[Any] | MaskRule | None
 
 
 @dataclass(frozen=True)
-class Sight:
+class Visibility:
     """What the queries of one call may look at; nothing of size q x k is ever made here.
 
     Key j is in the band of query i when ``i + offset - left <= j <= i + offset + right``.
@@ -32,10 +32,10 @@ class Sight:
     mask: Mask = None
     lengths_h: NDArray[np.int64] | None = None
 
-    def part(self, rows: slice, columns: slice) -> "Sight":
+    def part(self, rows: slice, columns: slice) -> "Visibility":
         """What some of the queries see of some of the keys, both counted from 0 again.
 
-        >>> Sight((1,), queries=8, keys=8, right=0).part(slice(4, 8), slice(2, 6)).offset
+        >>> Visibility((1,), queries=8, keys=8, right=0).part(slice(4, 8), slice(2, 6)).offset
         2
         """
         mask = self.mask
@@ -54,7 +54,7 @@ class Sight:
     def reach(self, heads: slice, rows: slice) -> slice:
         """The range of keys outside which none of these queries sees anything.
 
-        >>> Sight((1,), queries=4, keys=4, right=0).reach(slice(0, 1), slice(1, 3))
+        >>> Visibility((1,), queries=4, keys=4, right=0).reach(slice(0, 1), slice(1, 3))
         slice(0, 3, None)
         """
         low = 0 if self.left is None else max(0, rows.start + self.offset - self.left)
@@ -67,7 +67,7 @@ class Sight:
     def visible(self, heads: slice, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
         """Where these queries may look, to broadcast over (h, q, k); None: everywhere.
 
-        >>> Sight((1,), queries=3, keys=3, right=0).visible(
+        >>> Visibility((1,), queries=3, keys=3, right=0).visible(
         ...     slice(0, 1), slice(0, 3), slice(0, 3)).astype(int)
         array([[1, 0, 0],
                [1, 1, 0],
@@ -87,14 +87,16 @@ class Sight:
             result = result & part
         return result
 
-    def seen(self, heads: slice, rows: slice, columns: slice, dtype: Any) -> NDArray[Any] | None:
+    def visible_as(
+        self, heads: slice, rows: slice, columns: slice, dtype: Any
+    ) -> NDArray[Any] | None:
         """As visible, but 1.0 and 0.0, to multiply with; an ordinary causal tile is made once."""
         if self.mask is None and self._real(heads, columns) is None:
             if not self._cuts(rows, columns):
                 return None
             first = rows.start + self.offset - columns.start
             shape = (rows.stop - rows.start, columns.stop - columns.start)
-            return _seen_in_band(first, shape, self.left, self.right, dtype)
+            return _band_as(first, shape, self.left, self.right, dtype)
         visible = self.visible(heads, rows, columns)
         return None if visible is None else visible.astype(dtype)
 
@@ -108,7 +110,7 @@ class Sight:
     def audience(self, heads: int) -> NDArray[np.int64]:
         """How many queries may look at each key, (h, k).
 
-        >>> Sight((1,), queries=3, keys=3, right=0).audience(1)
+        >>> Visibility((1,), queries=3, keys=3, right=0).audience(1)
         array([[3, 2, 1]])
         """
         if self.mask is not None:
@@ -206,9 +208,9 @@ def _band_tile(
 
 
 @lru_cache(maxsize=8)
-def _seen_in_band(
+def _band_as(
     first: int, shape: tuple[int, int], left: int | None, right: int | None, dtype: Any
 ) -> NDArray[Any]:
-    seen_qk = _band_tile(first, shape, left, right).astype(dtype)
-    seen_qk.flags.writeable = False
-    return seen_qk
+    visible_qk = _band_tile(first, shape, left, right).astype(dtype)
+    visible_qk.flags.writeable = False
+    return visible_qk

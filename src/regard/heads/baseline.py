@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.interfaces import ProblemLike
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -61,32 +61,34 @@ class Even:
 
 def even_attention(problem: ProblemLike) -> Even:
     """From the ranges of keys that queries see; where there is a mask, from a head of zeros."""
-    sight, heads = problem.sight, problem.heads
-    if sight.mask is None and sight.lengths_h is None:
-        alike = replace(sight, leading=())
+    visibility, heads = problem.visibility, problem.heads
+    if visibility.mask is None and visibility.lengths_h is None:
+        alike = replace(visibility, leading=())
         return _for_all(_in_band(alike.queries, alike.keys, alike.offset, alike.left, alike.right),
                         heads)  # fmt: skip
-    if sight.mask is None:
-        return _for_all(_even(sight, *_within(sight)), heads)
-    return _for_all(_even(sight, *_counted(problem)), heads)
+    if visibility.mask is None:
+        return _for_all(_even(visibility, *_within(visibility)), heads)
+    return _for_all(_even(visibility, *_counted(problem)), heads)
 
 
 @lru_cache(maxsize=8)
 def _in_band(queries: int, keys: int, offset: int, left: int | None, right: int | None) -> Even:
     """All layers of a model see alike, so one answer serves them."""
-    sight = Sight((), queries, keys, offset, left, right)
-    return _even(sight, *_within(sight))
+    visibility = Visibility((), queries, keys, offset, left, right)
+    return _even(visibility, *_within(visibility))
 
 
-def _within(sight: Sight) -> tuple[NDArray[np.int64], Array, Array]:
-    low_hq, high_hq = _ranges(sight)
+def _within(visibility: Visibility) -> tuple[NDArray[np.int64], Array, Array]:
+    low_hq, high_hq = _ranges(visibility)
     choices_hq = np.maximum(high_hq - low_hq, 0)
     first_h = _inverse(choices_hq * (low_hq <= 0)).sum(axis=1)
-    return choices_hq, _spread(sight, low_hq, high_hq), first_h
+    return choices_hq, _spread(visibility, low_hq, high_hq), first_h
 
 
-def _even(sight: Sight, choices_hq: NDArray[np.int64], distance_hn: Array, first_h: Array) -> Even:
-    zero = sight.keys - 1 - sight.offset  # where distance 0 stands in a profile
+def _even(
+    visibility: Visibility, choices_hq: NDArray[np.int64], distance_hn: Array, first_h: Array
+) -> Even:
+    zero = visibility.keys - 1 - visibility.offset  # where distance 0 stands in a profile
     places = {"first": first_h} | {
         name: _column(distance_hn, zero + back)
         for name, back in (("itself", 0), ("previous", 1), ("next", -1))
@@ -107,26 +109,28 @@ def _for_all(even: Even, heads: int) -> Even:
     )
 
 
-def _ranges(sight: Sight) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ranges(visibility: Visibility) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each query sees keys from low up to but not including high; one row where heads agree."""
-    at_1q = np.arange(sight.queries)[None] + sight.offset
-    lengths_h1 = np.array([[sight.keys]])
-    if sight.lengths_h is not None:
-        lengths_h1 = np.unique(sight.lengths_h)[:1, None]
-        if (sight.lengths_h != lengths_h1[0, 0]).any():
-            lengths_h1 = sight.lengths_h[:, None]
-    low_1q = np.zeros_like(at_1q) if sight.left is None else np.maximum(at_1q - sight.left, 0)
-    high_hq = np.broadcast_to(lengths_h1, (len(lengths_h1), sight.queries))
-    if sight.right is not None:
-        high_hq = np.minimum(high_hq, at_1q + sight.right + 1)
+    at_1q = np.arange(visibility.queries)[None] + visibility.offset
+    lengths_h1 = np.array([[visibility.keys]])
+    if visibility.lengths_h is not None:
+        lengths_h1 = np.unique(visibility.lengths_h)[:1, None]
+        if (visibility.lengths_h != lengths_h1[0, 0]).any():
+            lengths_h1 = visibility.lengths_h[:, None]
+    low_1q = (
+        np.zeros_like(at_1q) if visibility.left is None else np.maximum(at_1q - visibility.left, 0)
+    )
+    high_hq = np.broadcast_to(lengths_h1, (len(lengths_h1), visibility.queries))
+    if visibility.right is not None:
+        high_hq = np.minimum(high_hq, at_1q + visibility.right + 1)
     return np.broadcast_to(low_1q, high_hq.shape), high_hq
 
 
-def _spread(sight: Sight, low_hq: NDArray[np.int64], high_hq: NDArray[np.int64]) -> Array:
+def _spread(visibility: Visibility, low_hq: NDArray[np.int64], high_hq: NDArray[np.int64]) -> Array:
     """Each query puts 1 / choices on every distance in its range: differences, then a sum."""
     share_hq = _inverse(np.maximum(high_hq - low_hq, 0))
-    at_q = np.arange(sight.queries) + sight.keys - 1  # + offset - (offset - (keys - 1))
-    steps_hn = np.zeros((low_hq.shape[0], sight.queries + sight.keys))
+    at_q = np.arange(visibility.queries) + visibility.keys - 1  # + offset - (offset - (keys - 1))
+    steps_hn = np.zeros((low_hq.shape[0], visibility.queries + visibility.keys))
     for h in range(low_hq.shape[0]):
         seen = share_hq[h] > 0
         np.add.at(steps_hn[h], (at_q - high_hq[h] + 1)[seen], share_hq[h][seen])
@@ -140,22 +144,22 @@ def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     from regard.engine.tiles.rows import Wanted
 
     problem = part.on_host()
-    sight = problem.sight
-    alike = callable(sight.mask) or sight.mask is None or _alike(sight)
+    visibility = problem.visibility
+    alike = callable(visibility.mask) or visibility.mask is None or _alike(visibility)
     heads = 1 if alike else problem.heads
-    mask = sight.mask
+    mask = visibility.mask
     if not callable(mask) and mask is not None:
         whole = mask if mask.dtype == bool else mask != -np.inf
         mask = whole.reshape(-1, *whole.shape[-2:])[:heads]
-    lengths_h = None if sight.lengths_h is None else sight.lengths_h[:heads]
-    shape = (heads, sight.queries, 1)
+    lengths_h = None if visibility.lengths_h is None else visibility.lengths_h[:heads]
+    shape = (heads, visibility.queries, 1)
     blank = replace(
         problem,
         query_hqd=np.zeros(shape, np.float64),
-        key_gkd=np.zeros((heads, sight.keys, 1), np.float64),
-        value_gkv=np.zeros((heads, sight.keys, 0), np.float64),
+        key_gkd=np.zeros((heads, visibility.keys, 1), np.float64),
+        value_gkv=np.zeros((heads, visibility.keys, 0), np.float64),
         leading=(heads,),
-        sight=replace(sight, leading=(heads,), mask=mask, lengths_h=lengths_h),
+        visibility=replace(visibility, leading=(heads,), mask=mask, lengths_h=lengths_h),
         softcap=None,
         bounded=True,
     )
@@ -165,12 +169,12 @@ def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     return choices_hq, seen.profile.weight * live_h[:, None], seen.received[:, :1].sum(axis=1)
 
 
-def _alike(sight: Sight) -> bool:
+def _alike(visibility: Visibility) -> bool:
     """Whether all heads share one bool mask: a broadcast axis has no stride."""
-    mask = sight.mask
+    mask = visibility.mask
     if mask is None or callable(mask) or mask.dtype != bool:
         return False
-    lengths = sight.lengths_h is None or len(np.unique(sight.lengths_h)) == 1
+    lengths = visibility.lengths_h is None or len(np.unique(visibility.lengths_h)) == 1
     return lengths and all(
         step == 0 or size == 1
         for step, size in zip(mask.strides[:-2], mask.shape[:-2], strict=True)

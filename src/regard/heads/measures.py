@@ -128,7 +128,7 @@ def _repeats(
     seen: Observation, problem: ProblemLike, tokens_k: NDArray[np.int64] | None, even: Even
 ) -> dict[str, Sums]:
     """From the map where it holds every weight, else from query and key."""
-    if tokens_k is not None and in_map(seen, problem.sight):
+    if tokens_k is not None and in_map(seen, problem.visibility):
         weights_hqk = seen.map.reshape(problem.heads, seen.queries, seen.keys)
         return repeats_in(weights_hqk, problem, tokens_k)
     return repeats(problem, seen.logsumexp.reshape(problem.heads, -1), tokens_k, even)

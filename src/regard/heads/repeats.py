@@ -34,8 +34,14 @@ def repeats_in(
     weights_hqk: Array, problem: ProblemLike, tokens_k: NDArray[np.int64]
 ) -> dict[str, Sums]:
     """As ``repeats`` where every weight is at hand and there is no mask."""
-    sight, heads = problem.sight, problem.heads
-    band = (sight.queries, sight.keys, sight.offset, sight.left, sight.right)
+    visibility, heads = problem.visibility, problem.heads
+    band = (
+        visibility.queries,
+        visibility.keys,
+        visibility.offset,
+        visibility.left,
+        visibility.right,
+    )
     found = {}
     for name, after in AFTER.items():
         pairs = _pairs(tokens_k.tobytes(), after, *band)
@@ -78,17 +84,23 @@ def repeats(
     if sums_hn3 is not None:
         return dict(zip(AFTER, _by_name(as_array(sums_hn3)), strict=True))
     sums = {name: np.zeros((3, problem.heads)) for name in AFTER}
-    sight = problem.sight
-    classes = [] if tokens_k is None else _classes(tokens_k.tobytes(), sight.queries, sight.offset)
+    visibility = problem.visibility
+    classes = (
+        []
+        if tokens_k is None
+        else _classes(tokens_k.tobytes(), visibility.queries, visibility.offset)
+    )
 
     def work(unit: Places, scratch: Scratch) -> dict[str, Array]:
         rows_ma, places_mb = unit
         columns_mb = np.concatenate([places_mb + after for after in AFTER.values()], axis=1)
-        block = Block(rows_ma, np.where(columns_mb < sight.keys, columns_mb, -1))
+        block = Block(rows_ma, np.where(columns_mb < visibility.keys, columns_mb, -1))
         found = {name: np.zeros((3, problem.heads)) for name in AFTER}
         for listed in listed_weights(problem, logsumexp_hq, block):
             for part, (name, after) in zip(listed.split(len(AFTER)), AFTER.items(), strict=True):
-                found[name] += _counted(part, _others(part, sight.offset, after), even.choices_hq)
+                found[name] += _counted(
+                    part, _others(part, visibility.offset, after), even.choices_hq
+                )
         return found
 
     def commit(unit: Places, found: dict[str, Array]) -> None:

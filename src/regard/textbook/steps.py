@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from regard.display import StepsDisplay
 from regard.engine.tiles.arguments import pose
 from regard.engine.tiles.problem import Window
-from regard.engine.visibility import MaskRule, Sight, ruled
+from regard.engine.visibility import MaskRule, Visibility, ruled
 from regard.errors import ArgumentError, expect
 from regard.textbook.why import Why, read_row, why
 from regard.typing import Float64Array
@@ -260,7 +260,7 @@ def attend(
     scores = query @ key.swapaxes(-1, -2)
     scaled = scores * problem.scale
     capped = softcap * np.tanh(scaled / softcap) if softcap else scaled
-    visible = _all_visible(problem.sight)
+    visible = _all_visible(problem.visibility)
     bias: Any = 0.0 if mask is None or callable(mask) or np.asarray(mask).dtype == bool else mask
     masked = np.where(visible, capped + bias, -np.inf)
     weights = softmax(masked)
@@ -295,22 +295,22 @@ def softmax(scores: Float64Array) -> Float64Array:
     return e / np.where(total > 0, total, 1)
 
 
-def _all_visible(sight: Sight) -> NDArray[np.bool_]:
+def _all_visible(visibility: Visibility) -> NDArray[np.bool_]:
     """Where each query may look, in full (..., h, q, k), from the definitions in the design."""
-    at_q1 = np.arange(sight.queries)[:, None] + sight.offset
-    at_k = np.arange(sight.keys)
-    visible = np.ones((*sight.leading, sight.queries, sight.keys), bool)
-    if sight.left is not None:
-        visible &= at_q1 - sight.left <= at_k
-    if sight.right is not None:
-        visible &= at_k <= at_q1 + sight.right
-    if sight.lengths_h is not None:
-        lengths = sight.lengths_h.reshape(*sight.leading, 1, 1)
+    at_q1 = np.arange(visibility.queries)[:, None] + visibility.offset
+    at_k = np.arange(visibility.keys)
+    visible = np.ones((*visibility.leading, visibility.queries, visibility.keys), bool)
+    if visibility.left is not None:
+        visible &= at_q1 - visibility.left <= at_k
+    if visibility.right is not None:
+        visible &= at_k <= at_q1 + visibility.right
+    if visibility.lengths_h is not None:
+        lengths = visibility.lengths_h.reshape(*visibility.leading, 1, 1)
         visible &= at_k < lengths
-    if callable(sight.mask):
-        visible &= ruled(sight.mask, slice(0, sight.queries), slice(0, sight.keys))
-    elif sight.mask is not None:
-        visible &= sight.mask if sight.mask.dtype == bool else sight.mask != -np.inf
+    if callable(visibility.mask):
+        visible &= ruled(visibility.mask, slice(0, visibility.queries), slice(0, visibility.keys))
+    elif visibility.mask is not None:
+        visible &= visibility.mask if visibility.mask.dtype == bool else visibility.mask != -np.inf
     return visible
 
 

@@ -13,7 +13,7 @@ from regard.engine.observation import Head, Observation
 from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
 from regard.engine.tiles.problem import Problem
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import HeadMeasures
 from regard.text.words import TokenizedText, to_words
@@ -145,7 +145,7 @@ def picked_problem(problem: Problem, index: int) -> Problem:
     arguments = dict(problem.arguments)
     if arguments.get("lengths") is not None and len(problem.leading) > 1:
         arguments["lengths"] = np.asarray(arguments["lengths"])[index]
-    mask = problem.sight.mask
+    mask = problem.visibility.mask
     if mask is not None and not callable(mask):
         mask = arguments["mask"] = mask[index]
     return replace(
@@ -154,14 +154,14 @@ def picked_problem(problem: Problem, index: int) -> Problem:
         key_gkd=problem.key_gkd[shared],
         value_gkv=problem.value_gkv[shared],
         leading=problem.leading[1:],
-        sight=_picked_sight(problem.sight, heads, mask),
+        visibility=_picked_visibility(problem.visibility, heads, mask),
         arguments=arguments,
     )
 
 
-def _picked_sight(sight: Sight, heads: slice, mask: Any) -> Sight:
-    lengths_h = None if sight.lengths_h is None else sight.lengths_h[heads]
-    return replace(sight, leading=sight.leading[1:], mask=mask, lengths_h=lengths_h)
+def _picked_visibility(visibility: Visibility, heads: slice, mask: Any) -> Visibility:
+    lengths_h = None if visibility.lengths_h is None else visibility.lengths_h[heads]
+    return replace(visibility, leading=visibility.leading[1:], mask=mask, lengths_h=lengths_h)
 
 
 def _as_slice(place: slice | int) -> slice:

@@ -39,39 +39,39 @@ def joined_problem(kept: Sequence[Kept], keys: int) -> Problem:
     query_hqd = np.concatenate([part.problem.query_hqd for part in kept], axis=1)
     key_gkd = np.zeros((first.key_gkd.shape[0], keys, first.key_gkd.shape[2]), first.dtype)
     for part, _, start in kept:
-        key_gkd[:, start : start + part.sight.keys] = part.key_gkd
+        key_gkd[:, start : start + part.visibility.keys] = part.key_gkd
     given: dict[str, Any] = {x: first.arguments[x] for x in ("window", "softcap", "causal")}
     given["offset"] = kept[0].row_start if first.arguments["offset"] is not None else None
-    if any(part.problem.sight.mask is not None or _is_cut(part, keys) for part in kept):
+    if any(part.problem.visibility.mask is not None or _is_cut(part, keys) for part in kept):
         given["mask"] = _joined_mask(kept, keys)
     return pose(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **given)
 
 
 def _is_cut(part: Kept, keys: int) -> bool:
     """Whether a call had fewer keys than its band alone would show, as of a packed sequence."""
-    sight = part.problem.sight
-    before = sight.left is None and part.column_start > 0
-    return before or (sight.right is None and part.column_start + sight.keys < keys)
+    visibility = part.problem.visibility
+    before = visibility.left is None and part.column_start > 0
+    return before or (visibility.right is None and part.column_start + visibility.keys < keys)
 
 
 def _joined_mask(kept: Sequence[Kept], keys: int) -> Array:
     """What each call added to its scores, side by side; nothing is seen outside its own keys."""
-    masked = any(part.problem.sight.mask is not None for part in kept)
+    masked = any(part.problem.visibility.mask is not None for part in kept)
     heads = kept[0].problem.heads if masked else 1
-    rows = sum(part.problem.sight.queries for part in kept)
+    rows = sum(part.problem.visibility.queries for part in kept)
     mask_hqk = np.full((heads, rows, keys), -np.inf, kept[0].problem.dtype)
     row = 0
     for part, _, start in kept:
-        sight = part.sight
-        every = slice(0, heads), slice(0, sight.queries), slice(0, sight.keys)
-        tile_hqk = sight.bias(*every)
+        visibility = part.visibility
+        every = slice(0, heads), slice(0, visibility.queries), slice(0, visibility.keys)
+        tile_hqk = visibility.bias(*every)
         if tile_hqk is None:
-            tile_hqk = np.zeros((1, sight.queries, sight.keys), mask_hqk.dtype)
-        visible = sight.visible(*every)
+            tile_hqk = np.zeros((1, visibility.queries, visibility.keys), mask_hqk.dtype)
+        visible = visibility.visible(*every)
         if visible is not None:
             tile_hqk = np.where(visible, tile_hqk, -np.inf)
-        mask_hqk[:, row : row + sight.queries, start : start + sight.keys] = tile_hqk
-        row += sight.queries
+        mask_hqk[:, row : row + visibility.queries, start : start + visibility.keys] = tile_hqk
+        row += visibility.queries
     return mask_hqk
 
 

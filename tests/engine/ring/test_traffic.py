@@ -23,7 +23,7 @@ def chunks(slices, tokens, ranks):
     return [[(x.there.start, x.there.stop) for x in held] for held in layout.ranks]
 
 
-def sight(case):
+def visibility(case):
     """Whether any of some queries may look at any of some keys, by band and lengths."""
     left, right = case.arguments.get("window") or (None, None)
     if case.arguments.get("causal"):
@@ -60,7 +60,7 @@ def test_bytes_sent_are_those_of_the_formulas(answers, ranks, name, case, slices
         else:
             places = (chunks(slices, n, ranks) for n in (asked, held))
             sent = sum(scale_model.sent_around(me, queries, keys, rank))
-            sent += scale_model.sent_distances(me, *places, rank, sight(case))
+            sent += scale_model.sent_distances(me, *places, rank, visibility(case))
         sent += scale_model.sent_sums(me, ranks, numbers)
         assert answers[me][ranks, name]["sent_bytes"] == sent
 

@@ -14,7 +14,7 @@ from regard.engine.tensors import Tensor, as_array, is_tensor, tensor_to_array
 from regard.engine.tiles.arguments import pose, pose_shapes
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Wanted
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, ShapeError
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -24,7 +24,7 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 class DeviceCall:
     """Checked tensors with one axis of heads, h for queries and g for keys and values.
 
-    ``sight`` holds band, lengths and a mask that is a function; ``mask`` is a mask of values,
+    ``visibility`` holds band, lengths and a mask that is a function; ``mask`` is a mask of values,
     broadcast to (..., h, q, k) without a copy.
     """
 
@@ -32,7 +32,7 @@ class DeviceCall:
     key_gkd: Tensor
     value_gkv: Tensor
     leading: tuple[int, ...]
-    sight: Sight
+    visibility: Visibility
     mask: Tensor | None
     scale: float
     softcap: float | None
@@ -66,10 +66,10 @@ class DeviceCall:
     @property
     def all_live(self) -> bool:
         """Whether every query surely sees a key: nothing but a causal mask, offset at least 0."""
-        sight = self.sight
-        bare = self.mask is None and sight.mask is None and sight.lengths_h is None
-        reaches = sight.right is None or sight.right + sight.offset >= 0
-        return bare and sight.left is None and reaches and sight.keys > 0
+        visibility = self.visibility
+        bare = self.mask is None and visibility.mask is None and visibility.lengths_h is None
+        reaches = visibility.right is None or visibility.right + visibility.offset >= 0
+        return bare and visibility.left is None and reaches and visibility.keys > 0
 
     def key_heads(self, heads: slice) -> Tensor:
         """Which key head each of these query heads looks at."""
@@ -86,8 +86,8 @@ class DeviceCall:
         """A rectangle of it as the CPU's engine reads it; nothing else leaves the device."""
         query = as_array(self.query_hqd[heads, rows])[:, None]
         key = as_array(self.key_gkd[self.key_heads(heads)][:, columns])[:, None]
-        sight = self.sight.part(rows, columns)
-        mask: Any = sight.mask
+        visibility = self.visibility.part(rows, columns)
+        mask: Any = visibility.mask
         if self.mask is not None:
             mask = as_array(self.mask_tile(heads, rows, columns))[:, None]
         return pose(
@@ -95,11 +95,11 @@ class DeviceCall:
             key,
             np.zeros((*key.shape[:-1], 0), key.dtype),
             mask=mask,
-            offset=sight.offset,
-            window=(sight.left, sight.right),
+            offset=visibility.offset,
+            window=(visibility.left, visibility.right),
             softcap=self.softcap,
             scale=self.scale,
-            lengths=None if sight.lengths_h is None else sight.lengths_h[heads],
+            lengths=None if visibility.lengths_h is None else visibility.lengths_h[heads],
         )
 
     def full_problem(self) -> Problem:
@@ -110,26 +110,30 @@ class DeviceCall:
 
     def pairs(self) -> int:
         """How many (query, key) pairs band and lengths let through, over all heads, about."""
-        sight = self.sight
-        whole = sight.queries * sight.keys if sight.right is None else _below(sight, sight.right)
-        hidden = 0 if sight.left is None else _below(sight, -sight.left - 1)
+        visibility = self.visibility
+        whole = (
+            visibility.queries * visibility.keys
+            if visibility.right is None
+            else _below(visibility, visibility.right)
+        )
+        hidden = 0 if visibility.left is None else _below(visibility, -visibility.left - 1)
         return self.heads * max(0, whole - hidden)
 
 
-def _below(sight: Sight, side: int) -> int:
+def _below(visibility: Visibility, side: int) -> int:
     """How many pairs have key <= query + offset + side, by two triangles.
 
-    >>> _below(Sight((1,), queries=3, keys=3), 0)
+    >>> _below(Visibility((1,), queries=3, keys=3), 0)
     6
     """
 
     def summed(last: int) -> int:
         """The sum of t, clipped to 0 ... keys, over all t up to last."""
-        inside = min(max(last, 0), sight.keys)
-        return inside * (inside + 1) // 2 + max(0, last - sight.keys) * sight.keys
+        inside = min(max(last, 0), visibility.keys)
+        return inside * (inside + 1) // 2 + max(0, last - visibility.keys) * visibility.keys
 
-    first = sight.offset + side
-    return summed(first + sight.queries) - summed(first)
+    first = visibility.offset + side
+    return summed(first + visibility.queries) - summed(first)
 
 
 def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -> DeviceCall:
@@ -140,15 +144,17 @@ def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -
     mask = arguments["mask"]
     if mask is not None and not callable(mask):
         plain["mask"] = None
-    sight, scale, softcap = pose_shapes(tensors, plain)
+    visibility, scale, softcap = pose_shapes(tensors, plain)
     flat = {x: t.reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for x, t in tensors.items()}
     return DeviceCall(
         query_hqd=flat["query"],
         key_gkd=flat["key"],
         value_gkv=flat["value"],
-        leading=sight.leading,
-        sight=sight,
-        mask=None if callable(mask) or mask is None else broadcast_mask(mask, sight, query.device),
+        leading=visibility.leading,
+        visibility=visibility,
+        mask=None
+        if callable(mask) or mask is None
+        else broadcast_mask(mask, visibility, query.device),
         scale=scale,
         softcap=softcap,
         arguments=arguments,
@@ -164,7 +170,7 @@ def _check_dtypes(tensors: dict[str, Tensor]) -> None:
             )
 
 
-def broadcast_mask(mask: Any, sight: Sight, device: torch.device) -> Tensor:
+def broadcast_mask(mask: Any, visibility: Visibility, device: torch.device) -> Tensor:
     """A mask of values on the device, broadcast to (h, q, k) without a copy."""
     tensor = mask if is_tensor(mask) else torch.as_tensor(np.asarray(mask))
     if tensor.dtype != torch.bool and not tensor.is_floating_point():
@@ -172,7 +178,7 @@ def broadcast_mask(mask: Any, sight: Sight, device: torch.device) -> Tensor:
             "mask needs bool values (True = may look) or float values (added to the scores), "
             f"but its dtype is {tensor.dtype}: write mask.bool()."
         )
-    shape = (*sight.leading, sight.queries, sight.keys)
+    shape = (*visibility.leading, visibility.queries, visibility.keys)
     try:
         return torch.broadcast_to(tensor.to(device), shape)
     except RuntimeError:
@@ -201,7 +207,7 @@ def reasons_against_kernels(call: DeviceCall, wanted: Wanted) -> list[str]:
         reasons.append("triton is not installed: pip install triton")
     if call.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         reasons.append(f"kernels need a CUDA device, but the tensors are on {call.device}")
-    if call.mask is not None or call.sight.mask is not None:
+    if call.mask is not None or call.visibility.mask is not None:
         reasons.append("a mask is given; kernels know causal, offset, window and lengths")
     if call.query_hqd.dtype == torch.float64:
         reasons.append("kernels compute in float32, but the tensors are float64")

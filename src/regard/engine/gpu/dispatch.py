@@ -16,7 +16,7 @@ from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, is_tensor, send
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.rows import Wanted
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -47,14 +47,14 @@ def observe_from_logsumexp_on_device(
 ) -> Observation:
     """The same from a log-sum-exp, which may belong to more keys than these."""
     here = call(query, key, key[..., :0], NOTHING | arguments)
-    shape = (*here.leading, here.sight.queries)
+    shape = (*here.leading, here.visibility.queries)
     tensor = logsumexp if is_tensor(logsumexp) else torch.as_tensor(np.asarray(logsumexp))
     if tuple(tensor.shape) != shape:
         raise ArgumentError(
             f"logsumexp needs numbers or -inf of shape {shape}, but its shape is "
             f"{tuple(tensor.shape)}."
         )
-    total_hq = tensor.detach().to(here.device).reshape(here.heads, here.sight.queries)
+    total_hq = tensor.detach().to(here.device).reshape(here.heads, here.visibility.queries)
     found, plan = find(here, wanted, total_hq)
     return observation(here, wanted, found, plan, total_hq)
 
@@ -90,11 +90,11 @@ def observation(
     lazy = LazyFacts(shaped, dtype, DeviceCheck(here, found.total_hq, given_hq))
     profile = None
     if found.distance_hn is not None and found.received_hk is not None:
-        make = partial(_profile, here.sight, here.leading, dtype, lazy)
+        make = partial(_profile, here.visibility, here.leading, dtype, lazy)
         profile = LazyProfile(make, found.received_hk[:, :1], found.distance_hn)
     cost = _cost(here, wanted, plan, found.held)
     parts, tensor = (LazyProblem(here, total_hq),), shaped.get("output")
-    return Observation(lazy, profile, parts, here.sight.keys, cost, (), tensor)
+    return Observation(lazy, profile, parts, here.visibility.keys, cost, (), tensor)
 
 
 def _mean_map(here: DeviceCall, wanted: Wanted, sums_hrc: Tensor, total_hq: Tensor) -> Tensor:
@@ -113,11 +113,11 @@ def _mean_map(here: DeviceCall, wanted: Wanted, sums_hrc: Tensor, total_hq: Tens
 
 
 def _profile(
-    sight: Sight, leading: tuple[int, ...], dtype: np.dtype[Any], facts: LazyFacts,
+    visibility: Visibility, leading: tuple[int, ...], dtype: np.dtype[Any], facts: LazyFacts,
     first_h1: Array, distance_hn: Array,
 ) -> Profile:  # fmt: skip
-    live_hq = facts["logsumexp"].reshape(len(first_h1), sight.queries) > -np.inf
-    return Profile.of_sums(sight, leading, dtype, first_h1, distance_hn, live_hq)
+    live_hq = facts["logsumexp"].reshape(len(first_h1), visibility.queries) > -np.inf
+    return Profile.of_sums(visibility, leading, dtype, first_h1, distance_hn, live_hq)
 
 
 def _cost(here: DeviceCall, wanted: Wanted, plan: str, held: int) -> Cost:

@@ -40,7 +40,7 @@ def reasons_against_hopper(common: Common) -> list[str]:
         reasons.append("NVRTC, their compiler, is not installed: pip install nvidia-cuda-nvrtc")
     if not common.short or common.width not in (64, 128):
         reasons.append("they need 16-bit numbers and heads of width 64 or 128")
-    if call.sight.lengths_h is not None or call.softcap or common.left != FAR:
+    if call.visibility.lengths_h is not None or call.softcap or common.left != FAR:
         reasons.append("they know no lengths, softcap or window")
     return reasons
 

@@ -25,12 +25,12 @@ class Common:
     """A call in the form that kernels take it."""
 
     def __init__(self, call: DeviceCall) -> None:
-        sight = call.sight
+        visibility = call.visibility
         self.call = call
         self.heads, self.group = call.heads, call.group
-        self.queries, self.keys = sight.queries, sight.keys
-        self.left = _limit(sight.left, -sight.offset)
-        self.right = _limit(sight.right, sight.offset)
+        self.queries, self.keys = visibility.queries, visibility.keys
+        self.left = _limit(visibility.left, -visibility.offset)
+        self.right = _limit(visibility.right, visibility.offset)
         self.factor = call.scale / call.softcap if call.softcap else call.scale * LOG2_E
         self.cap = call.softcap * LOG2_E if call.softcap else 0.0
         self.width = int(call.query_hqd.shape[-1])
@@ -59,7 +59,7 @@ class Common:
     @cached_property
     def lengths_h(self) -> Tensor:
         """How many keys are real, for each head."""
-        lengths: Any = self.call.sight.lengths_h
+        lengths: Any = self.call.visibility.lengths_h
         if lengths is None:
             return self.empty(dtype=torch.int32).fill_(self.keys)
         return send(np.asarray(lengths, np.int32), self.call.device)
@@ -109,7 +109,7 @@ class Found:
 
 def edges(call: DeviceCall, wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the blocks of the map begin and end: of queries, of keys."""
-    return blocks(call.sight.queries, wanted.map), blocks(call.sight.keys, wanted.map)
+    return blocks(call.visibility.queries, wanted.map), blocks(call.visibility.keys, wanted.map)
 
 
 def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:

@@ -18,7 +18,7 @@ from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, as_array, is_tensor
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Wanted
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import NotAskedError
 from regard.typing import Array
 
@@ -112,9 +112,9 @@ class LazyProblem:
         self._problem: Problem | None = None
 
     @property
-    def sight(self) -> Sight:
+    def visibility(self) -> Visibility:
         """The keys that each query may look at; a mask of values is copied with query and key."""
-        return self._call.sight if self._call.mask is None else self.on_host().sight
+        return self._call.visibility if self._call.mask is None else self.on_host().visibility
 
     @property
     def heads(self) -> int:
@@ -134,7 +134,7 @@ class LazyProblem:
     @property
     def device_weights(self) -> ListedWeights | None:
         """Weights at listed pairs by torch; None under a mask, which the host evaluates."""
-        if self._call.mask is not None or self._call.sight.mask is not None:
+        if self._call.mask is not None or self._call.visibility.mask is not None:
             return None
         from regard.engine.gpu.torch_path import listed_on_device
 
@@ -156,7 +156,7 @@ class LazyProblem:
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """A problem on the host of this rectangle alone, and the slices of all of it."""
         part = self._call.problem(heads, rows, columns)
-        queries, keys = part.sight.queries, part.sight.keys
+        queries, keys = part.visibility.queries, part.visibility.keys
         return part, slice(0, part.heads), slice(0, queries), slice(0, keys)
 
     def on_host(self) -> Problem:
@@ -170,7 +170,7 @@ class LazyProblem:
 class ReleasedProblem:
     """A problem whose query and key were freed: visibility, and the sums of its repeats if any."""
 
-    sight: Sight
+    visibility: Visibility
     heads: int
     leading: tuple[int, ...]
     width: int
@@ -215,9 +215,9 @@ def release(
     if not part.has_repeats_kernel:
         return None
     sums_h23 = None
-    if tokens_k is not None and not in_map(seen, part.sight):
+    if tokens_k is not None and not in_map(seen, part.visibility):
         sums_h23 = part.device_repeats(tokens_k)
     facts.check.release()
-    released = ReleasedProblem(part.sight, part.heads, part.leading, part.width, sums_h23)
+    released = ReleasedProblem(part.visibility, part.heads, part.leading, part.width, sums_h23)
     lean = replace(seen, facts=facts.without("output"), parts=(released,), _tensor=None)
     return lean, facts.check

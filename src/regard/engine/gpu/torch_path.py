@@ -67,7 +67,7 @@ def put(whole: Tensor | None, heads: slice, rows: slice, part: Tensor) -> None:
 
 
 def _blank(call: DeviceCall, wanted: Wanted) -> Found:
-    queries, keys = call.sight.queries, call.sight.keys
+    queries, keys = call.visibility.queries, call.visibility.keys
 
     def zeros(*shape: int, dtype: torch.dtype = call.compute_dtype) -> Tensor:
         return torch.zeros((call.heads, *shape), dtype=dtype, device=call.device)
@@ -92,7 +92,7 @@ def _blank(call: DeviceCall, wanted: Wanted) -> Found:
 
 def _chunks(call: DeviceCall) -> Iterator[tuple[slice, slice]]:
     """Some heads, some queries: as many as fit."""
-    queries, keys = call.sight.queries, max(1, call.sight.keys)
+    queries, keys = call.visibility.queries, max(1, call.visibility.keys)
     rows = max(1, min(queries, CHUNK // keys))
     heads = max(1, min(call.heads, CHUNK // (rows * keys)))
     for h in range(0, call.heads, heads):
@@ -108,8 +108,8 @@ def _scores(call: DeviceCall, heads: slice, rows: slice) -> Tensor:
     scores_hqk = _exact_product(query_hqd, key_hkd.transpose(-1, -2)) * call.scale
     if call.softcap:
         scores_hqk = call.softcap * torch.tanh(scores_hqk / call.softcap)
-    columns = slice(0, call.sight.keys)
-    visible = call.sight.visible(heads, rows, columns)
+    columns = slice(0, call.visibility.keys)
+    visible = call.visibility.visible(heads, rows, columns)
     if call.mask is not None:
         mask_hqk = call.mask_tile(heads, rows, columns)
         if mask_hqk.dtype == torch.bool:
@@ -142,7 +142,7 @@ def _put_rows(
         parts_hqk = weights_hqk * torch.where(weights_hqk > 0, log_hqk, 0)
         put(found.entropy_hq, heads, rows, -parts_hqk.sum(dim=-1))
     if found.weights_hqn is not None and found.keys_hqn is not None:
-        number = min(found.weights_hqn.shape[-1], call.sight.keys)
+        number = min(found.weights_hqn.shape[-1], call.visibility.keys)
         best = torch.topk(weights_hqk, number, dim=-1)
         found.weights_hqn[heads, rows, :number] = best.values
         found.keys_hqn[heads, rows, :number] = torch.where(best.values > 0, best.indices, -1)
@@ -159,7 +159,7 @@ def _add_columns(
         sums = [weights_hqk[:, a:b].sum(dim=1, dtype=torch.float64) for a, b in pairwise(inside)]
         found.map_hrc[heads, touched] += sum_blocks(torch.stack(sums, dim=1), column_edges)
     if found.distance_hn is not None:
-        start = call.sight.queries - rows.stop
+        start = call.visibility.queries - rows.stop
         sums_hn = _by_distance(weights_hqk)
         found.distance_hn[heads, start : start + sums_hn.shape[-1]] += sums_hn
 

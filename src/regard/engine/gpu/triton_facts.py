@@ -160,8 +160,8 @@ class Order(NamedTuple):
 
 def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.int64]) -> Tensor:
     """As ``repeats``, left on the device: weight, even attention's, queries, of each (h, 2, 3)."""
-    sight = call.sight
-    order = _order(tokens_k.tobytes(), sight.queries, sight.offset, call.device)
+    visibility = call.visibility
+    order = _order(tokens_k.tobytes(), visibility.queries, visibility.offset, call.device)
     listed = len(order.rows_i)
     if not listed:
         return torch.zeros((call.heads, 2, 3), dtype=torch.float64, device=call.device)
@@ -172,7 +172,7 @@ def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.i
     partial_h23b = common.empty(2, 3, blocks, dtype=torch.float64)
     repeats_kernel[(blocks, common.heads, 2)](
         query_hqd, key_gkd, total_hq.contiguous(), *order, common.lengths_h, partial_h23b,
-        *query_hqd.stride()[:2], *key_gkd.stride()[:2], *common.sizes(), listed, sight.offset,
+        *query_hqd.stride()[:2], *key_gkd.stride()[:2], *common.sizes(), listed, visibility.offset,
         BQ=QUERIES, BK=keys, num_warps=warps, **common.limits(),
     )  # fmt: skip
     return partial_h23b.sum(dim=-1)

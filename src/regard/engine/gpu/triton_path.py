@@ -26,7 +26,7 @@ def cudnn_serves(common: Common) -> bool:
     if call.device.type != "cuda" or not torch.backends.cudnn.is_available() or not common.short:
         return False
     widths = common.width == common.value_gkv.shape[-1] and common.width in (64, 128)
-    plain = call.sight.lengths_h is None and call.softcap is None and common.left == FAR
+    plain = call.visibility.lengths_h is None and call.softcap is None and common.left == FAR
     square = common.right == 0 and common.queries == common.keys
     return widths and plain and (square or common.right == FAR) and common.queries > 1
 

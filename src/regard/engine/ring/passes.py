@@ -39,7 +39,7 @@ class Distances:
     @property
     def back(self) -> NDArray[np.int64]:
         """This rank's distances as query - key with the offset, ascending, as in Profile."""
-        highest = self.share.problem.sight.offset + self.share.queries.tokens - 1
+        highest = self.share.problem.visibility.offset + self.share.queries.tokens - 1
         start, stop = self.edges[self.share.rank : self.share.rank + 2]
         return np.arange(highest - stop + 1, highest - start + 1)
 
@@ -119,9 +119,9 @@ class ChunkSums:
     """
 
     def __init__(self, share: Share, chunk: Chunk, wanted: Wanted) -> None:
-        sight = share.problem.sight.part(chunk.there, slice(0, share.keys.tokens))
+        visibility = share.problem.visibility.part(chunk.there, slice(0, share.keys.tokens))
         query_hqd = share.problem.query_hqd[:, chunk.here]
-        problem = replace(share.problem, query_hqd=query_hqd, sight=sight)
+        problem = replace(share.problem, query_hqd=query_hqd, visibility=visibility)
         self.chunk, self.wanted = chunk, wanted
         self.plan = choose(problem, False)
         self.units = [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Head, Observation
 from regard.engine.profile import Profile
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.typing import Array
 
@@ -66,7 +66,9 @@ class RankObservation(Observation):
 
     query_positions: NDArray[np.int64] = field(default_factory=lambda: np.arange(0), repr=False)
     key_positions: NDArray[np.int64] = field(default_factory=lambda: np.arange(0), repr=False)
-    sights: tuple[Sight, ...] = field(default=(), repr=False)  # all queries, each chunk of keys
+    visibilities: tuple[Visibility, ...] = field(
+        default=(), repr=False
+    )  # all queries, each chunk of keys
     in_all: tuple[int, int] = (0, 0)  # queries and keys of the whole sequence
     traffic: Traffic = Traffic(0, 0.0, 0.0)
 
@@ -74,7 +76,9 @@ class RankObservation(Observation):
     def received_mean(self) -> NDArray[Any]:
         """As received, as a mean over the queries that could see the key; 0 where none could."""
         heads = int(np.prod(self.leading, dtype=int))
-        audience = np.concatenate([sight.audience(heads) for sight in self.sights], axis=-1)
+        audience = np.concatenate(
+            [visibility.audience(heads) for visibility in self.visibilities], axis=-1
+        )
         audience = audience.reshape(self.received.shape)
         return np.asarray(self.received / np.maximum(audience, 1).astype(self.received.dtype))
 

@@ -56,7 +56,7 @@ def observation(share: Share, wanted: Wanted, post: Post, begin: float) -> RankO
         _tensor=tensor,
         query_positions=share.queries.positions(share.rank),
         key_positions=share.keys.positions(share.rank),
-        sights=share.sights(),
+        visibilities=share.visibilities(),
         in_all=(share.queries.tokens, share.keys.tokens),
         traffic=Traffic(post.sent_bytes, post.waited_seconds, time.monotonic() - begin),
     )
@@ -90,7 +90,7 @@ def _bands(share: Share) -> list[tuple[str, int, int]]:
 
 def reach(share: Share) -> tuple[int, int]:
     """The farthest distances ahead (negative) and back."""
-    low = share.problem.sight.offset - (share.keys.tokens - 1)
+    low = share.problem.visibility.offset - (share.keys.tokens - 1)
     return low, low + share.queries.tokens + share.keys.tokens - 2
 
 

@@ -14,14 +14,14 @@ from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.arguments import Extent, hold, measure
 from regard.engine.tiles.plan import choose, cost
 from regard.engine.tiles.problem import Problem
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
 from regard.typing import Array
 
 
 @dataclass(frozen=True)
 class Share:
-    """This rank's arrays, in a problem whose sight is that of the whole sequence."""
+    """This rank's arrays, in a problem whose visibility is that of the whole sequence."""
 
     problem: Problem
     queries: Layout
@@ -71,10 +71,10 @@ class Share:
         """The chunks of one rank's queries and another's keys, where any sees any."""
         for rows in self.queries.ranks[asking]:
             for columns in self.keys.ranks[answering]:
-                sight = self.problem.sight.part(rows.there, columns.there)
-                every = slice(0, self.problem.heads), slice(0, sight.queries)
-                reach = sight.reach(*every)
-                if sight.queries and reach.stop > reach.start:
+                visibility = self.problem.visibility.part(rows.there, columns.there)
+                every = slice(0, self.problem.heads), slice(0, visibility.queries)
+                reach = visibility.reach(*every)
+                if visibility.queries and reach.stop > reach.start:
                     yield rows, columns
 
     def flops(self, asking: int, answering: int, value_gkv: Array) -> int:
@@ -86,9 +86,9 @@ class Share:
         ]
         return sum(cost(part, choose(part, False)).flops for part in parts)
 
-    def sights(self) -> tuple[Sight, ...]:
+    def visibilities(self) -> tuple[Visibility, ...]:
         """What all queries see of each chunk of this rank's keys."""
-        every, whole = slice(0, self.queries.tokens), self.problem.sight
+        every, whole = slice(0, self.queries.tokens), self.problem.visibility
         return tuple(whole.part(every, x.there) for x in self.keys.ranks[self.rank])
 
     def between(
@@ -100,7 +100,7 @@ class Share:
             query_hqd=query_hqd[:, rows.here],
             key_gkd=key_gkd[:, columns.here],
             value_gkv=value_gkv[:, columns.here],
-            sight=self.problem.sight.part(rows.there, columns.there),
+            visibility=self.problem.visibility.part(rows.there, columns.there),
         )
 
     def without_value(self) -> Array:
@@ -110,7 +110,7 @@ class Share:
 
 @dataclass(frozen=True)
 class DeviceShare(Share):
-    """As Share; ``problem`` is a DeviceCall with sight and mask of the whole sequence."""
+    """As Share; ``problem`` is a DeviceCall with visibility and mask of the whole sequence."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -129,19 +129,19 @@ class DeviceShare(Share):
             query_hqd=query_hqd[:, rows.here],
             key_gkd=key_gkd[:, columns.here],
             value_gkv=value_gkv[:, columns.here],
-            sight=whole.sight.part(rows.there, columns.there),
+            visibility=whole.visibility.part(rows.there, columns.there),
             mask=None if mask is None else mask[..., rows.there, columns.there],
         )
         return part
 
-    def sights(self) -> tuple[Sight, ...]:
+    def visibilities(self) -> tuple[Visibility, ...]:
         """What all queries see of each chunk of this rank's keys; a mask of values is moved."""
         whole: Any = self.problem
         if whole.mask is None:
-            return super().sights()
+            return super().visibilities()
         masks = [as_array(whole.mask[..., x.there]) for x in self.keys.ranks[self.rank]]
-        pairs = zip(super().sights(), masks, strict=True)
-        return tuple(replace(sight, mask=mask) for sight, mask in pairs)
+        pairs = zip(super().visibilities(), masks, strict=True)
+        return tuple(replace(visibility, mask=mask) for visibility, mask in pairs)
 
     def flops(self, asking: int, answering: int, value_gkv: Any) -> int:
         """Products in which one rank's queries meet another's keys, and values of this width."""
@@ -170,7 +170,7 @@ def measure_on_device(tensors: dict[str, Any], arguments: dict[str, Any]) -> Ext
             )
     sizes = dict.fromkeys(tensors, 0.0)
     dtype = np.dtype(np.float64 if here.compute_dtype == torch.float64 else np.float32)
-    return Extent(dtype, here.leading, here.sight.queries, here.sight.keys, sizes)
+    return Extent(dtype, here.leading, here.visibility.queries, here.visibility.keys, sizes)
 
 
 def whole_call(tensors: dict[str, Any], whole: Extent, arguments: dict[str, Any]) -> DeviceCall:
@@ -190,7 +190,7 @@ def whole_call(tensors: dict[str, Any], whole: Extent, arguments: dict[str, Any]
         query_hqd=flat[0],
         key_gkd=flat[1],
         value_gkv=flat[2],
-        mask=broadcast_mask(mask, checked.sight, flat[0].device) if values else None,
+        mask=broadcast_mask(mask, checked.visibility, flat[0].device) if values else None,
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.problem import LOG2_E, Problem, Window
-from regard.engine.visibility import Mask, MaskRule, Sight
+from regard.engine.visibility import Mask, MaskRule, Visibility
 from regard.errors import ArgumentError, ShapeError, count, expect
 from regard.typing import Array
 
@@ -117,7 +117,7 @@ def hold(arrays: dict[str, Array], whole: Extent, arguments: dict[str, Any]) -> 
     scale = _check_positive("scale", arguments["scale"])
     scale = scale or 1 / math.sqrt(max(1, arrays["query"].shape[-1]))
     softcap = _check_positive("softcap", arguments["softcap"])
-    sight = _sight(whole, arguments)
+    visibility = _visibility(whole, arguments)
     bound = scale * sizes["query"] * sizes["key"] * LOG2_E
     if bound >= 2.0**999:
         raise ArgumentError("query and key are too large: their products overflow float64.")
@@ -130,7 +130,7 @@ def hold(arrays: dict[str, Array], whole: Extent, arguments: dict[str, Any]) -> 
         key_gkd=flat["key"],
         value_gkv=flat["value"],
         leading=whole.leading,
-        sight=sight,
+        visibility=visibility,
         scale=scale,
         softcap=softcap,
         output_dtype=whole.dtype,
@@ -141,21 +141,21 @@ def hold(arrays: dict[str, Array], whole: Extent, arguments: dict[str, Any]) -> 
 
 def pose_shapes(
     arrays: dict[str, Any], arguments: dict[str, Any]
-) -> tuple[Sight, float, float | None]:
-    """As pose where numbers cannot be looked at: sight, scale and softcap, from shapes alone."""
+) -> tuple[Visibility, float, float | None]:
+    """Visibility, scale and softcap from shapes alone, where numbers cannot be inspected."""
     leading = _check_shapes(**arrays)
     queries, keys = arrays["query"].shape[-2], arrays["key"].shape[-2]
-    sight = _sight(Extent(np.dtype(np.float32), leading, queries, keys, {}), arguments)
+    visibility = _visibility(Extent(np.dtype(np.float32), leading, queries, keys, {}), arguments)
     scale = _check_positive("scale", arguments["scale"])
     scale = scale or 1 / math.sqrt(max(1, arrays["query"].shape[-1]))
-    return sight, scale, _check_positive("softcap", arguments["softcap"])
+    return visibility, scale, _check_positive("softcap", arguments["softcap"])
 
 
-def _sight(whole: Extent, arguments: dict[str, Any]) -> Sight:
+def _visibility(whole: Extent, arguments: dict[str, Any]) -> Visibility:
     queries, keys = whole.queries, whole.keys
     left, right = _band(arguments["causal"], arguments["window"])
     banded = left is not None or right is not None
-    return Sight(
+    return Visibility(
         leading=whole.leading,
         queries=queries,
         keys=keys,

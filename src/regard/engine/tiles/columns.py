@@ -42,8 +42,8 @@ class ColumnSums:
     distance_hn: Array | None = None
 
     def __post_init__(self) -> None:
-        heads, sight = self.problem.heads, self.problem.sight
-        self.received_hk = np.zeros((heads, sight.keys))
+        heads, visibility = self.problem.heads, self.problem.visibility
+        self.received_hk = np.zeros((heads, visibility.keys))
         if self.wanted.map:
             shape = (heads, len(self.row_edges) - 1, len(self.column_edges) - 1)
             # Few parts fall into a small cell, so it needs no more digits than they have.
@@ -51,28 +51,28 @@ class ColumnSums:
             small = all(sizes.max(initial=0) <= SMALL for sizes in edges)
             self.map_hrc = np.zeros(shape, self.problem.dtype if small else np.float64)
         if self.wanted.profile:
-            self.distance_hn = np.zeros((heads, max(0, sight.queries + sight.keys - 1)))
+            self.distance_hn = np.zeros((heads, max(0, visibility.queries + visibility.keys - 1)))
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
         """Where the map's blocks of queries begin and end."""
         if self.wanted.row_edges is not None:
             return self.wanted.row_edges
-        return blocks(self.problem.sight.queries, self.wanted.map)
+        return blocks(self.problem.visibility.queries, self.wanted.map)
 
     @cached_property
     def column_edges(self) -> NDArray[np.int64]:
         """Where the map's blocks of keys begin and end."""
         if self.wanted.edges is not None:
             return self.wanted.edges
-        return blocks(self.problem.sight.keys, self.wanted.map)
+        return blocks(self.problem.visibility.keys, self.wanted.map)
 
     @cached_property
     def single(self) -> bool:
         """Whether every block of the map is one query and one key, so that it is the weights."""
-        sight = self.problem.sight
+        visibility = self.problem.visibility
         sizes = len(self.row_edges) - 1, len(self.column_edges) - 1
-        return sizes == (sight.queries, sight.keys)
+        return sizes == (visibility.queries, visibility.keys)
 
     def part(self, unit: Unit, panel: Panel, inverse_hq: Array) -> ColumnPart:
         """Sum the weights e * inverse of a panel; products do it, no weight is written down."""
@@ -100,7 +100,7 @@ class ColumnSums:
             column = cut(self.column_edges, columns)[1]
             self.map_hrc[heads, row, column] += part.map_hrc
         if self.distance_hn is not None and part.distance_hn is not None:
-            start = columns.start + self.problem.sight.queries - rows.stop
+            start = columns.start + self.problem.visibility.queries - rows.stop
             self.distance_hn[heads, start : start + part.distance_hn.shape[1]] += part.distance_hn
 
 

@@ -59,7 +59,7 @@ def panel_rows(
     """As stream_rows, with e kept for every key in reach."""
     rows = Rows.none_seen(problem, unit, wanted)
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
-    reach = problem.sight.reach(unit.heads, unit.rows)
+    reach = problem.visibility.reach(unit.heads, unit.rows)
     panel = blank_panel(problem, unit, reach, wanted.profile, scratch)
     groups = _blank_groups(problem, plan, panel, scratch) if wanted.top else None
     if not problem.bounded:
@@ -71,7 +71,7 @@ def panel_rows(
         if problem.bounded:
             seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
         else:
-            seen = problem.sight.seen(unit.heads, unit.rows, columns, problem.dtype)
+            seen = problem.visibility.visible_as(unit.heads, unit.rows, columns, problem.dtype)
             np.subtract(e_hqk, rows.shift_hq[..., None], out=t_hqk)
         problem.exponential(t_hqk, seen, out=e_hqk)
         if groups is not None:

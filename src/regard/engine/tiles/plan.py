@@ -41,7 +41,7 @@ class Plan:
 
     def units(self, problem: Problem) -> list[Unit]:
         """Every unit of work; the last queries first, since under a causal mask they see most."""
-        queries = problem.sight.queries
+        queries = problem.visibility.queries
         starts = range(0, queries, self.rows)
         return [
             Unit(
@@ -68,7 +68,7 @@ class Cost:
 
 def choose(problem: Problem, columns_wanted: bool) -> Plan:
     """Pick a plan: panel while a block of full rows fits a worker's share of memory, else tiles."""
-    queries, keys = problem.sight.queries, max(1, problem.sight.keys)
+    queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
     if not columns_wanted:
         return _tiles("one pass", problem)
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
@@ -81,7 +81,7 @@ def choose(problem: Problem, columns_wanted: bool) -> Plan:
 
 
 def _tiles(name: str, problem: Problem) -> Plan:
-    queries, keys = problem.sight.queries, max(1, problem.sight.keys)
+    queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
     rows = max(1, min(_block_rows(problem), queries))
     # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
     columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
@@ -91,9 +91,9 @@ def _tiles(name: str, problem: Problem) -> Plan:
 
 def _block_rows(problem: Problem) -> int:
     """Under a band, smaller blocks waste less at its edge; more than 512 rows gain nothing."""
-    if problem.sight.left is None and problem.sight.right is None:
+    if problem.visibility.left is None and problem.visibility.right is None:
         return ROWS
-    return min(ROWS, max(128, problem.sight.keys // 8))
+    return min(ROWS, max(128, problem.visibility.keys // 8))
 
 
 def _heads_together(problem: Problem, scores: int, most: int) -> int:
@@ -108,7 +108,7 @@ def cost(problem: Problem, plan: Plan) -> Cost:
     seen = 0
     widest = 0
     for unit in plan.units(problem):
-        reach = problem.sight.reach(unit.heads, unit.rows)
+        reach = problem.visibility.reach(unit.heads, unit.rows)
         block = (unit.heads.stop - unit.heads.start) * (unit.rows.stop - unit.rows.start)
         seen += block * (reach.stop - reach.start)
         widest = max(widest, block * _held(plan, reach.stop - reach.start, value_width))

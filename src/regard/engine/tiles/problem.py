@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.visibility import Sight
+from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 LOG2_E = math.log2(math.e)
@@ -25,7 +25,7 @@ class Problem:
     key_gkd: Array
     value_gkv: Array
     leading: tuple[int, ...]
-    sight: Sight
+    visibility: Visibility
     scale: float
     softcap: float | None
     output_dtype: np.dtype[Any]
@@ -109,12 +109,12 @@ class Problem:
         if self.softcap:
             np.tanh(out, out=out)
             out *= self.dtype.type(self.softcap * LOG2_E)
-        bias_hqk = self.sight.bias(heads, rows, columns)
+        bias_hqk = self.visibility.bias(heads, rows, columns)
         if bias_hqk is not None:
             # In the wider of the two types, and short of the floor: finfo.min is a usual mask.
             wide_hqk = np.multiply(bias_hqk, LOG2_E, dtype=np.result_type(bias_hqk, self.dtype))
             out += np.clip(wide_hqk, self.floor / 2, -self.floor / 2).astype(self.dtype)
-        seen = self.sight.seen(heads, rows, columns, self.dtype)
+        seen = self.visibility.visible_as(heads, rows, columns, self.dtype)
         if seen is not None and not self.bounded:
             self.hide(out, seen)
         return seen

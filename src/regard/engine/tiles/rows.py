@@ -163,7 +163,7 @@ def stream_past(
 
 def tiles(problem: Problem, plan: Plan, unit: Unit) -> Iterator[slice]:
     """The tiles of keys that this unit may see."""
-    reach = problem.sight.reach(unit.heads, unit.rows)
+    reach = problem.visibility.reach(unit.heads, unit.rows)
     for start in range(reach.start, reach.stop, plan.columns):
         yield slice(start, min(start + plan.columns, reach.stop))
 

@@ -17,7 +17,7 @@ from regard.engine.files import check_header, mapped_arrays, observation_of, unr
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.tiles.problem import Problem
-from regard.engine.visibility import MaskRule, Sight, ruled
+from regard.engine.visibility import MaskRule, Visibility, ruled
 from regard.errors import ArgumentError
 from regard.typing import Array
 from regard.watcher.seen import Seen
@@ -30,7 +30,7 @@ Place = tuple[int, ...] | None
 
 def can_thin(seen: Observation) -> bool:
     """Whether queries can be picked: not where a float is added to each score."""
-    masks = [part.sight.mask for part in seen.parts]
+    masks = [part.visibility.mask for part in seen.parts]
     return bool(masks) and all(
         mask is None or callable(mask) or mask.dtype == bool for mask in masks
     )
@@ -46,42 +46,50 @@ def thinned(seen: Observation, place: Place, rows: Array) -> Observation:
 
 def _thin(part: Problem, heads: slice, rows: Array) -> Problem:
     shared = slice(heads.start // part.group, heads.start // part.group + 1)
-    sight = Sight((1,), len(rows), part.sight.keys, mask=_rule(part.sight, heads, rows))
+    visibility = Visibility(
+        (1,), len(rows), part.visibility.keys, mask=_rule(part.visibility, heads, rows)
+    )
     return replace(
         part,
         query_hqd=part.query_hqd[heads, rows],
         key_gkd=part.key_gkd[shared],
         value_gkv=part.value_gkv[shared],
         leading=(1,),
-        sight=sight,
+        visibility=visibility,
     )
 
 
-def _rule(sight: Sight, heads: slice, rows: Array) -> MaskRule:
+def _rule(visibility: Visibility, heads: slice, rows: Array) -> MaskRule:
     """Where the picked queries may look, by the positions that they had."""
 
     def rule(queries_q1: Array, keys_1k: Array) -> Array:
-        at_q1 = rows[queries_q1] + sight.offset
+        at_q1 = rows[queries_q1] + visibility.offset
         may = np.ones(np.broadcast_shapes(at_q1.shape, keys_1k.shape), bool)
-        if sight.left is not None:
-            may &= at_q1 - sight.left <= keys_1k
-        if sight.right is not None:
-            may &= keys_1k <= at_q1 + sight.right
-        if sight.lengths_h is not None:
-            may &= keys_1k < int(sight.lengths_h[heads.start])
-        return may if sight.mask is None else may & _masked(sight, heads, rows, queries_q1, keys_1k)
+        if visibility.left is not None:
+            may &= at_q1 - visibility.left <= keys_1k
+        if visibility.right is not None:
+            may &= keys_1k <= at_q1 + visibility.right
+        if visibility.lengths_h is not None:
+            may &= keys_1k < int(visibility.lengths_h[heads.start])
+        return (
+            may
+            if visibility.mask is None
+            else may & _masked(visibility, heads, rows, queries_q1, keys_1k)
+        )
 
     return rule
 
 
-def _masked(sight: Sight, heads: slice, rows: Array, queries_q1: Array, keys_1k: Array) -> Array:
+def _masked(
+    visibility: Visibility, heads: slice, rows: Array, queries_q1: Array, keys_1k: Array
+) -> Array:
     columns = slice(int(keys_1k.min()), int(keys_1k.max()) + 1)
     found = []
     for row in rows[queries_q1[:, 0]].tolist():
-        if callable(sight.mask):
-            found.append(ruled(sight.mask, slice(row, row + 1), columns)[0])
+        if callable(visibility.mask):
+            found.append(ruled(visibility.mask, slice(row, row + 1), columns)[0])
         else:
-            found.append(sight._mask_tile(heads, slice(row, row + 1), columns)[0, 0])
+            found.append(visibility._mask_tile(heads, slice(row, row + 1), columns)[0, 0])
     return np.stack(found)
 
 

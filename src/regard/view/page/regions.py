@@ -234,7 +234,7 @@ def _reach(seen: Observation, run: Run) -> slice:
     rows = run.rows
     if run.positions is not None:
         rows = slice(int(run.positions[rows.start]), int(run.positions[rows.stop - 1]) + 1)
-    return seen.parts[0].sight.reach(slice(0, seen.parts[0].heads), rows)
+    return seen.parts[0].visibility.reach(slice(0, seen.parts[0].heads), rows)
 
 
 def _from_map(seen: Observation, head: Place, region: Region) -> Shown:
