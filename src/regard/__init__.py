@@ -7,18 +7,17 @@ weights[yes, no] = e^0.000 / (e^0.707 + e^0.000) = 1.000 / 3.028 = 0.330
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from regard.engine.attention import attention
-from regard.engine.merge import merge
-from regard.engine.observation import Observation
-from regard.engine.observe import observe, observe_from_logsumexp
-from regard.textbook.steps import Steps, self_attention
-
+TYPE_CHECKING = False  # as typing has it, without importing typing
 if TYPE_CHECKING:
     from regard import distributed as distributed
     from regard.checker.check import check
     from regard.corpus.survey import survey
+    from regard.engine.attention import attention
+    from regard.engine.merge import merge
+    from regard.engine.observation import Observation
+    from regard.engine.observe import observe, observe_from_logsumexp
+    from regard.textbook.steps import Steps, self_attention
     from regard.transformer.checkpoint import load_model
     from regard.transformer.model import Transformer
     from regard.transformer.reader import read
@@ -46,25 +45,33 @@ __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
     "survey",
 ]
 
-_LATER = {
-    "check": "regard.checker.check",
+MODULES = {
+    "self_attention": "regard.textbook.steps",
+    "Steps": "regard.textbook.steps",
+    "attention": "regard.engine.attention",
+    "observe": "regard.engine.observe",
+    "observe_from_logsumexp": "regard.engine.observe",
+    "merge": "regard.engine.merge",
     "load": "regard.watcher.watched_file",
+    "Observation": "regard.engine.observation",
     "read": "regard.transformer.reader",
     "load_model": "regard.transformer.checkpoint",
-    "survey": "regard.corpus.survey",
     "Transformer": "regard.transformer.model",
     "watch": "regard.watcher.watch",
     "Seen": "regard.watcher.seen",
+    "check": "regard.checker.check",
+    "survey": "regard.corpus.survey",
 }
 
 
-def __getattr__(name: str) -> Any:
-    """What attention alone does not need is imported when it is first asked for."""
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that ``import regard`` takes no time."""
     if name == "distributed":  # a module, and one that imports torch
         return import_module("regard.distributed")
-    if name not in _LATER:
+    if name not in MODULES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    value = globals()[name] = getattr(import_module(MODULES[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

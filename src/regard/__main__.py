@@ -1,6 +1,15 @@
-"""python -m regard: the same as the command."""
+"""The command ``regard``, also as ``python -m regard``."""
 
-from regard.cli import main
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it quietly, also while it is still being imported."""
+    try:
+        from regard.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
 
 if __name__ == "__main__":
     main()

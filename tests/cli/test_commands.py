@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -107,6 +106,51 @@ def test_steps_refuses_in_one_line(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--heads", "0"], "--heads needs a whole number from 1 up, but it is 0."),
+        (["--heads", "-2"], "--heads needs a whole number from 1 up, but it is -2."),
+        (["--width", "100000"], "--width needs a whole number from 1 to 4,096, but it is 100000."),
+        (["--width", "0"], "--width needs a whole number from 1 to 4,096, but it is 0."),
+    ],
+)
+def test_steps_refuses_numbers_out_of_bounds(arguments, message):
+    assert refused("steps", "a b", *arguments) == f"error: {message}"
+
+
+SHEET = '"words": ["a"], "x": [[1]], "w_query": [[1]], "w_key": [[1]], "w_value": [[1]]'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("deep.json", "[" * 100_000, "is nested too deeply: it needs lists of rows."),
+        ("deep.toml", "x = " + "[" * 100_000, "is nested too deeply: it needs lists of rows."),
+        ("twice.json", f'{{"x": [[2]], {SHEET}}}', "is not JSON: the key 'x' is there twice."),
+        ("escape.toml", '"\\u001b[2J" = 1', "line 1: field \\x1b[2J is not known; "),
+    ],
+)
+def test_steps_refuses_a_strange_file(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    assert refused("steps", "--vectors", str(path)).startswith(f"error: {path} {message}")
+
+
+def test_steps_reads_a_file_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "bom.json"
+    path.write_text(f"{{{SHEET}}}", encoding="utf-8-sig")
+    assert "tokens (1): a" in shown("steps", "--vectors", str(path))
+
+
+def test_words_of_a_file_reach_the_terminal_as_text(tmp_path):
+    path = tmp_path / "escape.json"
+    path.write_text("{" + SHEET.replace('"a"', '"a\\u001b[2J"') + "}")
+    text = shown("steps", "--vectors", str(path))
+    assert "\x1b" not in text
+    assert "a\\x1b[2J" in text
+
+
 def test_example_lists_runs_and_gives_json():
     listed = shown("example")
     assert all(f"\n  {name} " in listed for name in ("robots", "good", "cat", "all"))
@@ -131,6 +175,8 @@ def test_info_says_which_backends_can_serve():
     facts = json.loads(shown("info", "--json"))
     assert facts["backends"]["numpy"]["against"] == []
     assert facts["blas"][0]["threads"] >= 1
+    assert facts["packages"]["starlette"]
+    assert facts["packages"]["uvicorn"]
 
 
 def test_a_misspelt_command_is_not_read_as_a_sentence():
@@ -183,7 +229,6 @@ def test_ctrl_c_is_quiet():
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN
     )
     assert run.stdout.readline() == b"ready\n"
-    time.sleep(0.1)
     run.send_signal(signal.SIGINT)
     _, errors = run.communicate(timeout=20)
     assert (run.returncode, errors) == (130, b"")

@@ -60,9 +60,9 @@ def test_an_encoder(folders, capsys):
 
 def test_a_decoder_writes_and_is_kept(folders, capsys, tmp_path):
     kept, table = tmp_path / "run.regard", tmp_path / "heads.csv"
-    status, out, _ = run(capsys, folders / "llama", TEXT, "--generate", 3, "--save", kept, "--csv",
-                         table, "--keep", "1", "--sort", "induction")  # fmt: skip
-    assert status == 0
+    status, out, err = run(capsys, folders / "llama", TEXT, "--generate", 3, "--save", kept,
+                           "--csv", table, "--keep", "1", "--sort", "induction")  # fmt: skip
+    assert (status, err) == (0, f"Saved as {kept}.\nSaved as {table}.\n")
     assert "Written: " in out
     seen = regard.load(kept)
     assert seen[1].tile(0, 0).shape == (4, 1, 1)
@@ -107,6 +107,24 @@ def test_json_is_strict(folders, capsys, tmp_path):
         (["llama", "dog " * 60, "--generate", "9"],
          "the text needs from 1 to 55 tokens, as many as LlamaForCausalLM can read and write, but "
          "it has 60."),
+        (["bert", TEXT, "--layers", ""],
+         "--layers needs all or numbers such as 0,4,5, but it is ''."),
+        (["bert", TEXT, "--generate", "-5"],
+         "--generate needs a whole number from 0 up, but it is -5."),
+        (["bert", TEXT, "--heads", "-1"], "--heads needs a whole number from 0 up, but it is -1."),
+        (["llama", TEXT, "--generate", "100000"],
+         "--generate needs fewer tokens than the 64 that LlamaForCausalLM can read and write, but "
+         "it is 100,000."),
+        (["nowhere", TEXT, "--save", "/nonexistent/x.regard"],
+         "/nonexistent/x.regard cannot be written: its folder does not exist. Make the folder, or "
+         "choose another path."),
+        (["nowhere", TEXT, "--csv", "/nonexistent/x.csv"],
+         "/nonexistent/x.csv cannot be written: its folder does not exist. Make the folder, or "
+         "choose another path."),
+        (["nowhere", TEXT, "--save", "k.svg"],
+         "--save needs a name that ends in .regard or .html, but it is 'k.svg'."),
+        (["nowhere", TEXT, "--csv", "k.txt"],
+         "--csv needs a name that ends in .csv, but it is 'k.txt'."),
         (["bert", TEXT, "--layers", "x"],
          "--layers needs all or numbers such as 0,4,5, but it is 'x'."),
         (["bert", TEXT, "--find", "it"],

@@ -55,11 +55,24 @@ def test_own_numbers_and_every_row(capsys):
             "error: worksheet needs --layer and --head together, but one is missing.",
         ),
         (
+            ["a b", "--word", "b", "--all"],
+            "error: worksheet needs --word or --all, but both came: choose one.",
+        ),
+        (
+            ["a b", "--out", "sheet.pdf"],
+            "error: --out needs a name that ends in .html or .htm, but it is 'sheet.pdf'.",
+        ),
+        (
+            ["a b", "--out", "/nowhere/sheet.html"],
+            "error: /nowhere/sheet.html cannot be written: its folder does not exist. Make the "
+            "folder, or choose another path.",
+        ),
+        (
             ["I am good", "--word", "bad"],
             "error: row needs one of the words I, am, good, but it is 'bad'.",
         ),
     ],
-    ids=["nothing", "all examples", "half a head", "no such word"],
+    ids=["nothing", "all examples", "half a head", "both", "ending", "folder", "no such word"],
 )
 def test_what_is_wrong_is_said(capsys, arguments, message):
     assert run(capsys, *arguments) == (2, "", message + "\n")

@@ -33,11 +33,24 @@ def test_tokens(run, tmp_path):
     assert any(name.startswith("+") for name in json.loads(path.read_text())["queries"])
 
 
+def test_json_beside_a_saved_file(run, tmp_path):
+    path = tmp_path / "it.json"
+    status, out, error = run(SENTENCE, "--json", "--save", str(path))
+    assert status == 0
+    assert json.loads(out)["sentence"] == SENTENCE
+    assert error.endswith(f"Saved as {path}.\n")
+    assert json.loads(path.read_text(encoding="utf-8"))["what"] == "weights"
+
+
 MISTAKES = {
+    "kind alone": (("--kind", "lines"), "error: --kind lines needs --save FILE: it says how to"),
     "ending": (("--save", "it.bmp"), "error: a picture's name needs to end in .svg, .png, "),
     "no ending": (("--save", "it"), "error: a picture's name needs to end in .svg, .png, "),
     "kind": (("--save", "it.svg", "--kind", "pie"), "error: kind needs to be 'lines' or 'heatmap'"),
-    "folder": (("--save", "/nowhere/it.svg"), "error: /nowhere/it.svg cannot be written: No such"),
+    "folder": (
+        ("--save", "/nowhere/it.svg"),
+        "error: /nowhere/it.svg cannot be written: its folder does not exist. Make the folder, ",
+    ),
 }
 
 

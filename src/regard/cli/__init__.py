@@ -1,40 +1,39 @@
 """The commands: arguments in, text out. Only the command that runs is imported."""
 
 import difflib
-import os
 import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, NoReturn
 
 import typer
 
 from regard.cli.commands import COMMANDS, Command
-from regard.errors import ArgumentError, RegardError
+from regard.cli.error_guard import guarded, prepare_streams
+from regard.errors import ArgumentError
 
 ABOUT = """See what attention sees: every number true, from three words to a million tokens.
 
-regard "A sentence" shows what the shipped model looks at while it translates it.
+regard "A sentence" translates it with the shipped model and shows what its heads attend to.
 Layers and heads count from 0."""
 OWN_OPTIONS = ("--help", "--version")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command that the arguments name; the `regard` command and `python -m regard`."""
-    _survive_odd_terminals()
+    prepare_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     # Even an import may be interrupted, so everything happens inside the guard.
-    _guarded(_run)(arguments)
+    raise SystemExit(guarded(_run)(arguments))
 
 
-def _run(arguments: list[str]) -> None:
+def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["--version"]:
         from regard import __version__
 
         print(f"regard {__version__}")
-        return
-    arguments = with_command(arguments)
-    app_for(arguments[0] if arguments else "")(args=arguments, prog_name="regard")
+        return 0
+    arguments = with_command(arguments) or ["--help"]
+    app = app_for(arguments[0])
+    # Not standalone: typer would print its errors by itself, control characters and all.
+    return app(args=arguments, prog_name="regard", standalone_mode=False) or 0
 
 
 def with_command(arguments: list[str]) -> list[str]:
@@ -72,7 +71,7 @@ def app_for(name: str) -> typer.Typer:
             help=None if command.name == name else command.summary,
             epilog=f"Example: {command.example}",
             hidden=command.hidden,
-        )(_guarded(function))
+        )(guarded(function))
     return app
 
 
@@ -82,39 +81,6 @@ def _version(version: bool = typer.Option(False, "--version", help="Show the ver
 
 def _stub() -> None:
     """Stands for a command that is only listed."""
-
-
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An expected error is one line and status 2, Ctrl-C is status 130, a closed pipe is quiet."""
-
-    @wraps(function)
-    def guarded(*arguments: Any, **options: Any) -> None:
-        try:
-            function(*arguments, **options)
-            sys.stdout.flush()
-        except RegardError as error:
-            _leave(2, f"error: {error}")
-        except KeyboardInterrupt:
-            _leave(130)
-        except BrokenPipeError:
-            # Python flushes stdout once more on its way out: let that go nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            _leave(141)
-
-    return guarded
-
-
-def _leave(status: int, message: str = "") -> NoReturn:
-    if message:
-        print(message, file=sys.stderr)
-    raise SystemExit(status)
-
-
-def _survive_odd_terminals() -> None:
-    """A terminal without √ shows ? instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
 
 
 __all__ = ["Command", "app_for", "main", "with_command"]

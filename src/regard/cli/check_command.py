@@ -15,15 +15,15 @@ def check(
         str, typer.Argument(help="file.py:function, module:function, or a sheet (TOML, JSON).")
     ],
     *,
-    suite: Annotated[str, typer.Option(help="operator: the table for kernel authors.")] = "",
+    suite: Annotated[str, typer.Option(help="operator: conformance of a kernel.")] = "",
     signature: Annotated[str, typer.Option(help="Such as 'q k v as bthd'.")] = "auto",
     feature: Annotated[
-        list[str] | None, typer.Option(help="Such as causal or 'no empty rows'; may be repeated.")
+        list[str] | None, typer.Option(help="What it promises, such as causal; repeatable.")
     ] = None,
-    dtype: Annotated[str, typer.Option(help="float64, float32, float16, bfloat16.")] = "auto",
-    seconds: Annotated[float, typer.Option(help="End the check after this time.")] = 60.0,
-    memory: Annotated[float, typer.Option(help="End it beyond so many GB.")] = 8.0,
-    json: Annotated[bool, typer.Option("--json", help="The same, for programs.")] = False,
+    dtype: Annotated[str, typer.Option(help="float64, float32, float16 or bfloat16.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="Time limit in seconds.")] = 60.0,
+    memory: Annotated[float, typer.Option(help="Memory limit in GB.")] = 8.0,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Find the first wrong step in attention code, or in numbers worked by hand.
 
@@ -61,25 +61,25 @@ def _function(target: str, options: dict[str, Any], limits: tuple[float, float],
 def _sheet(path: str, json: bool) -> int:
     from regard.checker.worked_sheet import check_sheet
 
-    found = check_sheet(path)
+    result = check_sheet(path)
     if json:
-        show_json(found.as_dict())
+        show_json(result.as_dict())
     else:
         from regard.view.terminal.check_text import draw_sheet
 
-        show(draw_sheet(found))
-    return found.status
+        show(draw_sheet(result))
+    return result.status
 
 
 def _operator(target: str, seconds: float, memory: float, json: bool) -> int:
     from regard.checker.operator_suite import Suite
     from regard.checker.sandbox import Limits, run_apart
 
-    found = run_apart("operator", target, {}, Limits(seconds, memory))
-    if "error" in found:
-        raise ArgumentError(f"{target} could not be checked: {found['error']}")
+    result = run_apart("operator", target, {}, Limits(seconds, memory))
+    if "error" in result:
+        raise ArgumentError(f"{target} could not be checked: {result['error']}")
     if json:
-        show_json(found)
+        show_json(result)
     else:
-        print(Suite.from_dict(found).markdown())
-    return int(found["status"])
+        print(Suite.from_dict(result).markdown())
+    return int(result["status"])

@@ -1,4 +1,4 @@
-"""The commands by name, each with the place of its function, so that none is imported unasked."""
+"""Table of the commands: name, module and function, summary, example."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from regard.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Command:
-    """A command: where its function is ('module:function'), what it does, how it is called."""
+    """A command: its function as 'module:function', imported only when it runs."""
 
     name: str
-    place: str
+    target: str
     summary: str
     example: str
     hidden: bool = False
 
     def function(self) -> Callable[..., Any]:
         """Import the function."""
-        module, _, function = self.place.partition(":")
+        module, _, function = self.target.partition(":")
         try:
-            found: Callable[..., Any] = getattr(import_module(module), function)
+            imported: Callable[..., Any] = getattr(import_module(module), function)
         except ModuleNotFoundError as error:
             if error.name != module:
                 raise
             raise ArgumentError(f"the command {self.name!r} is not in this version.") from None
-        return found
+        return imported
 
 
 COMMANDS = {
@@ -48,25 +48,25 @@ COMMANDS = {
         Command(
             "open",
             "regard.cli.open_command:open_explorer",
-            "Open the explorer: see attention in the browser, on this machine alone.",
+            "Open the explorer in the browser.",
             'regard open "A dog ate the food because it was hungry"',
         ),
         Command(
             "worksheet",
             "regard.cli.worksheet_command:worksheet",
-            "Self-attention to work out by hand, with a key: a page to print.",
+            "Self-attention to work out by hand: a page to print.",
             'regard worksheet "I am good" --out sheet.html',
         ),
         Command(
             "watch",
             "regard.cli.watch_command:watch",
-            "Watch a Hugging Face model on this machine: what every head attends to.",
+            "Show what every head of a Hugging Face model attends to.",
             'regard watch path/to/model "A dog ate the food because it was hungry"',
         ),
         Command(
             "check",
             "regard.cli.check_command:check",
-            "Find the first wrong step in attention code, or in numbers worked by hand.",
+            "Find the first wrong step in attention code or numbers.",
             "regard check my_file.py:my_attention",
         ),
         Command(

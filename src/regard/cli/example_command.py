@@ -9,11 +9,13 @@ from regard.textbook.examples import EXAMPLES, run_example
 
 
 def example(
-    name: Annotated[str, typer.Argument(help="robots, good, cat or all; none lists them.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="robots, good, cat or all; lists them by default.")
+    ] = "",
     *,
-    json: Annotated[bool, typer.Option("--json", help="Everything, unrounded.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
 ) -> None:
-    """Three published examples: what they say, what is true, where they part."""
+    """Three published examples: what they print, what is true, where they differ."""
     if not name:
         _list(json)
         return

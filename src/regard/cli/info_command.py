@@ -1,4 +1,4 @@
-"""regard info: what is installed here, and which backends can serve."""
+"""regard info: versions, cores, BLAS, and which backends can serve."""
 
 import importlib.metadata
 import os
@@ -9,11 +9,14 @@ import typer
 
 from regard.cli.output import show, show_json
 
-BASE = ("numpy", "threadpoolctl", "sentencepiece", "safetensors", "typer", "rich")
+BASE = (
+    "numpy", "threadpoolctl", "sentencepiece", "safetensors", "typer", "rich", "starlette",
+    "uvicorn",
+)  # fmt: skip
 
 
 def info(
-    json: Annotated[bool, typer.Option("--json", help="The same, for programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")] = False,
 ) -> None:
     """Versions, cores, BLAS, and which backends can serve; for each that cannot, why."""
     facts = gather()
@@ -44,7 +47,7 @@ def gather() -> dict[str, Any]:
 
 def extras() -> dict[str, list[str]]:
     """The packages of each optional extra, from the package's own metadata."""
-    found: dict[str, list[str]] = {}
+    packages: dict[str, list[str]] = {}
     try:
         lines = importlib.metadata.requires("regard") or []
     except importlib.metadata.PackageNotFoundError:  # run from its source, not installed
@@ -55,8 +58,8 @@ def extras() -> dict[str, list[str]]:
             extra = marker.split("extra ==")[1].strip().strip("'\"")
             name = requirement.strip()
             end = next((i for i, c in enumerate(name) if c in "<>=!~[ "), len(name))
-            found.setdefault(extra, []).append(name[:end])
-    return found
+            packages.setdefault(extra, []).append(name[:end])
+    return packages
 
 
 def _sections(facts: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -67,29 +70,31 @@ def _sections(facts: dict[str, Any]) -> dict[str, dict[str, str]]:
             "python": facts["python"],
             "system": facts["system"],
             "cores": f"{cores['usable']} usable of {cores['in the machine']}",
-            "BLAS": "; ".join(_say_blas(b) for b in facts["blas"]) or "none that can be asked",
+            "BLAS": "; ".join(_describe_blas(b) for b in facts["blas"]) or "none that can be asked",
         },
         "packages": {name: version or "missing" for name, version in facts["packages"].items()},
         "optional": {
-            f"regard[{extra}]": _say_extra(extra, versions)
+            f"regard[{extra}]": _describe_extra(extra, versions)
             for extra, versions in facts["extras"].items()
         },
-        "backends": {name: _say_backend(backend) for name, backend in facts["backends"].items()},
+        "backends": {
+            name: _describe_backend(backend) for name, backend in facts["backends"].items()
+        },
     }
     return {title: section for title, section in sections.items() if section}
 
 
-def _say_blas(blas: dict[str, Any]) -> str:
+def _describe_blas(blas: dict[str, Any]) -> str:
     return f"{blas['name']} {blas['version']}, {blas['threads']} threads, {blas['architecture']}"
 
 
-def _say_extra(extra: str, versions: dict[str, str | None]) -> str:
+def _describe_extra(extra: str, versions: dict[str, str | None]) -> str:
     listed = ", ".join(f"{name} {version or 'not installed'}" for name, version in versions.items())
     missing = None in versions.values()
     return f"{listed}; to get it: pip install 'regard[{extra}]'" if missing else listed
 
 
-def _say_backend(backend: dict[str, Any]) -> str:
+def _describe_backend(backend: dict[str, Any]) -> str:
     against = backend["against"]
     return f"cannot serve: {'; '.join(against)}" if against else f"can serve: {backend['about']}"
 
@@ -102,13 +107,13 @@ def _blas() -> list[dict[str, Any]]:
     np.dot(np.ones((2, 2)), np.ones((2, 2)))
     return [
         {
-            "name": found["internal_api"],
-            "version": found["version"],
-            "threads": found["num_threads"],
-            "architecture": found.get("architecture") or "architecture unknown",
+            "name": library["internal_api"],
+            "version": library["version"],
+            "threads": library["num_threads"],
+            "architecture": library.get("architecture") or "architecture unknown",
         }
-        for found in threadpool_info()
-        if found["user_api"] == "blas"
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
     ]
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def open_explorer(
     what: Annotated[list[str] | None, typer.Argument(help="A sentence, or .regard files.")] = None,
     *,
-    browser: Annotated[bool, typer.Option(help="Open the browser; else only say where.")] = True,
-    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option(help="Open it, or only print the address.")] = True,
+    port: Annotated[int, typer.Option(help="Port; 0 takes any free one.", min=0, max=65535)] = 0,
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
 ) -> None:
-    """Open the explorer in the browser: it runs on this machine and asks nobody else.
+    """Open the explorer in the browser; it runs on this machine alone.
 
     Ctrl-C stops it.
     """
@@ -35,12 +35,12 @@ def open_explorer(
     context = Context(readings=Readings(_model(model)), files=files)
     bound = bind(port)
     view, state = ("map", {}) if files else ("read", {"sentence": sentence} if sentence else {})
-    place = address(bound.getsockname()[1], view, **state)
+    page = address(bound.getsockname()[1], view, **state)
 
     def ready() -> None:
-        print(f"The explorer is at {place}\nCtrl-C stops it.", flush=True)
+        print(f"The explorer is at {page}\nCtrl-C stops it.", flush=True)
         if browser:
-            Thread(target=webbrowser.open, args=(place,), daemon=True).start()
+            Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
     serve(context, bound, ready)
     print("Stopped.", file=sys.stderr)

@@ -24,6 +24,22 @@ def show_json(thing: Any) -> None:
     sys.stdout.write("\n")
 
 
+def write_standard_output(text: str) -> None:
+    """Print a document in UTF-8 whatever the locale is, as the document itself declares."""
+    if hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8"))
+    else:  # a stand-in, as tests and notebooks have
+        sys.stdout.write(text)
+
+
+def show_line(text: str) -> None:
+    """Print one line of text, its control characters escaped."""
+    from regard.view.terminal.style import printable
+
+    print(printable(text))
+
+
 def notice(text: str) -> None:
     """Say on the error stream what a command did beside its output, such as saving a file."""
     from regard.view.terminal.style import printable

@@ -1,4 +1,4 @@
-"""regard "A sentence": what the shipped model looks at while it translates it."""
+"""regard "A sentence": the attention of the shipped model while it translates."""
 
 from __future__ import annotations
 
@@ -7,40 +7,50 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.argument_checks import text_argument
+from regard.cli.output import notice, show_json, show_line
+from regard.errors import ArgumentError
+
 
 def read_sentence(
-    sentence: Annotated[str, typer.Argument(help="An English sentence, in quotes.")],
+    sentence: Annotated[str, typer.Argument(help="An English sentence in quotes.")],
     *,
-    layer: Annotated[int | None, typer.Option(help="Show this layer.")] = None,
-    head: Annotated[int | None, typer.Option(help="Show this head of the layer.")] = None,
-    word: Annotated[str | None, typer.Option("--from", help="Show where this word looks.")] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Sub-words, not words.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
-    save: Annotated[
-        Path | None, typer.Option(help="Keep it: a name in .svg .png .pdf .html .json or .csv.")
+    layer: Annotated[int | None, typer.Option(help="Layer to show.")] = None,
+    head: Annotated[int | None, typer.Option(help="Head of that layer.")] = None,
+    word: Annotated[
+        str | None, typer.Option("--from", help="Word whose attention to show.")
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="What to save: lines or heatmap.")] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Show sub-words instead of words.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="File to save: .svg .html .json .csv; .png and .pdf need matplotlib."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Picture to save: lines or heatmap.")] = None,
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
 ) -> None:
-    """Translate a sentence and show what the most telling head looks at.
+    """Translate a sentence and show what one head attends to, the most unusual by default.
 
     Layers and heads count from 0. Write the#2 for the second 'the'.
     """
     from regard.transformer.checkpoint import load_model
     from regard.transformer.reader import read
 
-    if save is not None:
-        _check_save(save, kind)
+    _check_save(save, kind)
+    sentence = text_argument("sentence", sentence)
+    word = None if word is None else text_argument("--from", word)
     reading = read(sentence, model=load_model(model))
     by = "tokens" if tokens else "words"
-    if json:
-        from regard.cli.output import show_json
-
-        show_json(reading.to_dict(by))
-        return
     if save is not None:
         picture = reading.picture(layer, head, word=word, by=by, kind=kind)
-        print(f"{picture.title}. {picture.caption} Saved as {picture.save(save)}.")
+        picture.save(save)
+        report = notice if json else show_line
+        report(f"{picture.title}. {picture.caption} Saved as {save}.")
+    if json:
+        show_json(reading.to_dict(by))
+    if json or save is not None:
         return
     from regard.view.terminal.reading_text import Selection, page
     from regard.view.terminal.style import terminal_style
@@ -48,9 +58,13 @@ def read_sentence(
     print(page(reading, Selection(word, layer, head, by), terminal_style()))
 
 
-def _check_save(save: Path, kind: str | None) -> None:
-    """Say what is wrong with the file before anything is computed."""
-    from regard.view.figure.figure import check_ending, check_kind
+def _check_save(save: Path | None, kind: str | None) -> None:
+    """Refuse a file that cannot be saved before anything is computed."""
+    if save is None:
+        if kind is not None:
+            raise ArgumentError(f"--kind {kind} needs --save FILE: it says how to draw the file.")
+        return
+    from regard.view.figure.figure import check_kind, check_savable
 
-    check_ending(save.suffix.lower())
     check_kind(kind or "lines")
+    check_savable(save)

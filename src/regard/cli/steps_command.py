@@ -1,10 +1,11 @@
-"""regard steps: a sentence or the reader's own numbers in, every step of self-attention out."""
+"""regard steps: self-attention on a sentence or on the user's own numbers, step by step."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from regard.cli.argument_checks import text_argument, whole_number
 from regard.cli.output import show, show_json
 from regard.errors import ArgumentError
 from regard.text.sheet import load_sheet
@@ -12,6 +13,7 @@ from regard.text.vectors import random_start
 from regard.textbook.cells import matrix
 from regard.textbook.steps import Steps, self_attention
 
+MOST_WIDTH = 4_096  # its three square matrices take 400 MB
 MEANS_NOTHING = (
     "These vectors and parameters are random (seed {seed}): the mechanism is real, but who looks "
     "at whom means nothing yet. Training is what gives it meaning."
@@ -19,20 +21,20 @@ MEANS_NOTHING = (
 
 
 def steps(
-    sentence: Annotated[str, typer.Argument(help="The sentence, in quotes.")] = "",
+    sentence: Annotated[str, typer.Argument(help="A sentence in quotes.")] = "",
     *,
     width: Annotated[int, typer.Option(help="Numbers in each word's vector.")] = 8,
-    seed: Annotated[int, typer.Option(help="Another seed, other random numbers.")] = 0,
-    heads: Annotated[int, typer.Option(help="Heads that look side by side.", show_default="1")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    heads: Annotated[int | None, typer.Option(help="Number of heads.", show_default="1")] = None,
     causal: Annotated[
-        bool, typer.Option("--causal", help="Let no word look at what comes after it.")
+        bool, typer.Option("--causal", help="Hide from each word the words after it.")
     ] = False,
     vectors: Annotated[
-        Path | None, typer.Option(help="TOML or JSON with your own words, x and matrices.")
+        Path | None, typer.Option(help="TOML or JSON file with your own words, x and matrices.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Everything, unrounded.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
 ) -> None:
-    """Self-attention on a sentence, every intermediate shown.
+    """Compute self-attention on a sentence and show every intermediate.
 
     Vectors and parameters are random, or your own with --vectors FILE: words, x, w_query, w_key,
     w_value, and if you like w_output, heads, causal (see examples/robots.toml).
@@ -42,21 +44,25 @@ def steps(
             "steps needs either a sentence or --vectors FILE, but "
             + ("both came." if sentence else 'neither came: try regard steps "The cat sat".')
         )
+    whole_number("--width", width, 1, MOST_WIDTH)
+    if heads is not None:
+        whole_number("--heads", heads, 1)
     if vectors is not None:
-        found, note = _from_file(vectors, heads, causal), ""
+        computed, note = _from_file(vectors, heads, causal), ""
     else:
-        found = _at_random(sentence, width, seed, heads, causal)
+        sentence = text_argument("sentence", sentence)
+        computed = _at_random(sentence, width, seed, heads or 1, causal)
         note = MEANS_NOTHING.format(seed=seed)
     if json:
-        show_json({**found.as_dict(), "note": note})
+        show_json({**computed.as_dict(), "note": note})
         return
-    show([found, *_one_row(found), *([note] if note else [])])
+    show([computed, *_one_row(computed), *([note] if note else [])])
 
 
-def _one_row(found: Steps) -> list[str]:
-    """A row in words and a number in full, so that the reader sees how to read the rest."""
-    best = int(matrix(found, "weights")[-1].argmax())
-    return [found.read(-1), f"One number in full: {found.why('weights', -1, best)}"]
+def _one_row(computed: Steps) -> list[str]:
+    """One row in words and one number in full, as examples of how to read the rest."""
+    best = int(matrix(computed, "weights")[-1].argmax())
+    return [computed.read(-1), f"One number in full: {computed.why('weights', -1, best)}"]
 
 
 def _at_random(sentence: str, width: int, seed: int, heads: int, causal: bool) -> Steps:
@@ -67,13 +73,13 @@ def _at_random(sentence: str, width: int, seed: int, heads: int, causal: bool) -
         start.w_key,
         start.w_value,
         words=start.words,
-        heads=heads or 1,
+        heads=heads,
         causal=causal,
     )
 
 
-def _from_file(path: Path, heads: int, causal: bool) -> Steps:
-    """What the command line says goes before what the file says."""
+def _from_file(path: Path, heads: int | None, causal: bool) -> Steps:
+    """Steps of a sheet; the command line overrides what the file says."""
     sheet = load_sheet(path)
     return self_attention(
         sheet.x,

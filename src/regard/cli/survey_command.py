@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Engine(StrEnum):
-    """Who does the work: processes on this machine, or Ray Data."""
+    """Executor of a survey: processes on this machine, or Ray Data."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -29,34 +29,39 @@ _CORPUS = typer.Argument(
 def survey(
     corpus: Annotated[list[str], _CORPUS],
     *,
-    out: Annotated[Path, typer.Option(help="Folder for rows and report.")],
+    out: Annotated[Path, typer.Option(help="Folder for the rows and the report.")],
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
-    field: Annotated[str, typer.Option(help="The text in .jsonl and .parquet.")] = "text",
-    engine: Annotated[Engine, typer.Option(help="Processes here, or Ray Data.")] = Engine.LOCAL,
-    workers: Annotated[int | None, typer.Option(help="How many; every core if not given.")] = None,
+    field: Annotated[str, typer.Option(help="Field of the text in .jsonl and .parquet.")] = "text",
+    engine: Annotated[Engine, typer.Option(help="Local processes, or Ray Data.")] = Engine.LOCAL,
+    workers: Annotated[int | None, typer.Option(help="Workers; every core by default.")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster: ray://host:10001.")] = None,
-    window: Annotated[int | None, typer.Option(help="Tokens at once; the model's limit.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many documents.")] = None,
-    sample: Annotated[float | None, typer.Option(help="A share of them: 0.1 is a tenth.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
-    batch: Annotated[int, typer.Option(help="Documents that are done and written together.")] = 256,
-    gpus: Annotated[float, typer.Option(help="GPUs for each Ray worker, such as 1.")] = 0.0,
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away what is there.")] = False,
+    window: Annotated[int | None, typer.Option(help="Tokens read at once.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Read at most this many documents.")] = None,
+    sample: Annotated[
+        float | None, typer.Option(help="Read a random share: 0.1 is a tenth.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
+    batch: Annotated[int, typer.Option(help="Documents read and written together.")] = 256,
+    gpus: Annotated[float, typer.Option(help="GPUs of each Ray worker, such as 1.")] = 0.0,
+    restart: Annotated[bool, typer.Option("--restart", help="Delete earlier results.")] = False,
 ) -> None:
     """Describe every head of a model over a whole corpus.
 
     The shipped model's encoder unless --model names another. Run the same command again to go on
     where it stopped. The page to look at is report.html in the --out folder.
     """
+    from regard.cli.argument_checks import check_output_folder
     from regard.corpus.survey import survey as run
 
+    if not out.is_file():  # the survey itself says that
+        check_output_folder("--out", out)
     with _Bar() as bar:
-        found = run(
+        result = run(
             corpus, out=out, model=model, field=field, engine=engine.value, workers=workers,
             address=address, window=window, limit=limit, sample=sample, seed=seed, batch=batch,
             gpus=gpus, restart=restart, progress=bar,
         )  # fmt: skip
-    print(found)
+    print(result)
 
 
 class _Bar:

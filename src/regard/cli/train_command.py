@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.argument_checks import check_output_folder
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Size(StrEnum):
-    """How large a model: tiny learns a toy language in seconds, full is the shipped one's size."""
+    """Size of the model: tiny learns a toy language in seconds, full is the shipped one's size."""
 
     TINY = "tiny"
     SMALL = "small"
@@ -31,20 +32,25 @@ _ONE = "in one language, one sentence a line, which the model learns to translat
 def train(
     files: Annotated[list[Path], _PAIRS],
     *,
-    out: Annotated[Path, typer.Option(help="Folder for the model and all that made it.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model, its data and its record.")],
     valid: Annotated[Path | None, typer.Option(help="Pairs to measure BLEU and chrF on.")] = None,
     source_text: Annotated[Files, typer.Option(help=f"Source text {_ONE}")] = None,
     target_text: Annotated[Files, typer.Option(help=f"Target text {_ONE}")] = None,
-    minutes: Annotated[float, typer.Option(help="How long to train.")] = 10.0,
-    steps: Annotated[int, typer.Option(help="Or how many steps: exactly repeatable.")] = 0,
-    size: Annotated[Size, typer.Option(help="How large a model.")] = Size.SMALL,
+    minutes: Annotated[float, typer.Option(help="Minutes to train.")] = 10.0,
+    steps: Annotated[
+        int, typer.Option(help="Steps to train instead of minutes; repeatable to the bit.")
+    ] = 0,
+    size: Annotated[Size, typer.Option(help="Size of the model.")] = Size.SMALL,
     batch: Annotated[int, typer.Option(help="Tokens in a batch.")] = 8_192,
-    learning_rate: Annotated[float, typer.Option(help="The highest one.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Another seed, another model.")] = 1,
-    device: Annotated[str, typer.Option(help="cpu or cuda; the best there is if empty.")] = "",
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 1,
+    device: Annotated[
+        str, typer.Option(help="cpu or cuda; the fastest available by default.")
+    ] = "",
 ) -> None:
-    """Train a transformer to translate; the same command again goes on where it was."""
+    """Train a transformer to translate; the same command again resumes."""
     _need_torch()
+    check_output_folder("--out", out)
     from dataclasses import replace
 
     from regard.transformer.train.job import SIZES, Job, Text, plain_rounds, read_recipe

@@ -1,4 +1,4 @@
-"""regard watch: what a Hugging Face model on this machine attends to."""
+"""regard watch: the attention of a Hugging Face model on this machine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.atomic_write import write_text
+from regard.cli.argument_checks import check_output_file, text_argument, whole_number
+from regard.cli.output import notice, show_json
 from regard.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -26,54 +29,67 @@ def watch(
     model: Annotated[Path, _MODEL],
     text: Annotated[str, _TEXT],
     *,
-    generate: Annotated[int, typer.Option(help="Let it write so many tokens more.")] = 0,
+    generate: Annotated[int, typer.Option(help="Generate this many more tokens.")] = 0,
     find: Annotated[list[str] | None, typer.Option(help="Two words: 'it dog'.")] = None,
-    layers: Annotated[str, typer.Option(help="Such as 0,4,5; all unless given.")] = "all",
-    keep: Annotated[str, typer.Option(help="Layers whose query and key are kept.")] = "",
-    top: Annotated[int, typer.Option(help="Best keys of each query.")] = 16,
-    map: Annotated[int, typer.Option(help="Equal blocks of the map a side, at most.")] = 512,
-    sort: Annotated[str, typer.Option(help="Report by this measure, such as induction.")] = "",
-    heads: Annotated[int, typer.Option(help="How many heads of the report to show.")] = 8,
-    save: Annotated[Path | None, typer.Option(help="Keep it: x.regard or x.html.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the report as a table.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="The report, for programs.")] = False,
+    layers: Annotated[str, typer.Option(help="Layers to observe, such as 0,4,5.")] = "all",
+    keep: Annotated[str, typer.Option(help="Layers whose query and key to keep.")] = "",
+    top: Annotated[int, typer.Option(help="Largest weights to keep for each query.")] = 16,
+    map: Annotated[int, typer.Option(help="Largest side of the map, in blocks.")] = 512,
+    sort: Annotated[str, typer.Option(help="Measure to sort by, such as induction.")] = "",
+    heads: Annotated[int, typer.Option(help="Number of heads to show in the report.")] = 8,
+    save: Annotated[Path | None, typer.Option(help="File to save: x.regard or x.html.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the report as CSV.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Run a model on a text and show what its heads attend to, exactly.
 
-    The model stays on this machine and computes what it always does. Layers and heads count from 0.
+    The model runs on this machine and its output is unchanged. Layers and heads count from 0.
     """
     from regard.watcher.head_report import Report
     from regard.watcher.model_folder import load_folder
     from regard.watcher.watch import Options
 
-    wanted: dict[str, Any] = {"layers": _layers("--layers", layers), "top": top, "map": map,
-                              "keep": _layers("--keep", keep) if keep else ()}  # fmt: skip
+    requested: dict[str, Any] = {
+        "layers": _layers("--layers", layers), "top": top, "map": map,
+        "keep": _layers("--keep", keep) if keep else (),
+    }  # fmt: skip
     # What can be wrong without the model is said before it is loaded.
-    Options.of(wanted["layers"], top, map, wanted["keep"], None)
+    Options.of(requested["layers"], top, map, requested["keep"], None)
     Report(()).sorted(sort or "entropy")
+    whole_number("--generate", generate, 0)
+    whole_number("--heads", heads, 0)
+    _check_files(save, csv)
     content, words = _content(text), _words(find)
     with _progress() as progress:
         step = progress.add_task("loading the model", total=None)
         loaded = load_folder(model)
         progress.remove_task(step)
-        seen, written = _run(loaded, content, generate, wanted, progress)
+        seen, written = _run(loaded, content, generate, requested, progress)
+    report = seen.report()
     if save is not None:
         seen.save(save)
-    report = seen.report()
+        notice(f"Saved as {save}.")
     if csv is not None:
-        report.to_csv(csv)
+        write_text(csv, report.to_csv())
+        notice(f"Saved as {csv}.")
     if json:
-        from regard.cli.output import show_json
-
         show_json({"written": written, **report.to_dict()})
         return
     _show(seen, words, written, sort, heads)
 
 
+def _check_files(save: Path | None, csv: Path | None) -> None:
+    """Refuse files that cannot be written before the model is loaded and run."""
+    if save is not None:
+        check_output_file("--save", save, (".regard", ".html"))
+    if csv is not None:
+        check_output_file("--csv", csv, (".csv",))
+
+
 def _run(
-    loaded: Loaded, content: str, generate: int, wanted: dict[str, Any], progress: Progress
+    loaded: Loaded, content: str, generate: int, requested: dict[str, Any], progress: Progress
 ) -> tuple[Seen, str]:
-    """Watch the model read, and write where it can; the bar counts layers, then tokens."""
+    """Watch the model read, and generate where it can; the bar counts layers of every call."""
     import torch
 
     from regard.watcher.watch import watch as watching
@@ -86,8 +102,8 @@ def _run(
         generate = generate or 50
     inputs = _inputs(loaded, content, 0 if loaded.two_sided else generate)
     bar = progress.add_task("reading", total=max(1, generate) * _layers_of(loaded))
-    wanted |= {"tokenizer": loaded.tokenizer, "notice": lambda place: progress.advance(bar)}
-    with torch.no_grad(), watching(loaded.model, **wanted) as seen:
+    requested |= {"tokenizer": loaded.tokenizer, "notice": lambda layer: progress.advance(bar)}
+    with torch.no_grad(), watching(loaded.model, **requested) as seen:
         if not generate:
             loaded.model(**inputs)
             return seen, ""
@@ -99,11 +115,16 @@ def _run(
 
 
 def _inputs(loaded: Loaded, content: str, more: int) -> Any:
-    """The text as the model takes it; one that is too long is said before it breaks the model."""
+    """The text as the model takes it; one that is too long is refused."""
     inputs = loaded.tokenizer(content, return_tensors="pt", verbose=False)
     inputs.pop("token_type_ids", None)
     tokens = inputs["input_ids"].shape[1]
     most = getattr(loaded.model.config, "max_position_embeddings", None) or tokens + more
+    if more >= most:
+        raise ArgumentError(
+            f"--generate needs fewer tokens than the {most:,} that {type(loaded.model).__name__} "
+            f"can read and write, but it is {more:,}."
+        )
     if not 0 < tokens <= most - more:
         raise ArgumentError(
             f"the text needs from 1 to {most - more:,} tokens, as many as "
@@ -130,10 +151,10 @@ def _show(seen: Seen, words: tuple[str, str] | None, written: str, sort: str, he
 
 def _content(text: str) -> str:
     if not text.startswith("@"):
-        return text
+        return text_argument("the text", text)
     path = Path(text[1:])
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"{path} needs to be a text file, but: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -141,7 +162,7 @@ def _content(text: str) -> str:
 
 
 def _words(find: list[str] | None) -> tuple[str, str] | None:
-    parts = " ".join(find or []).split()
+    parts = text_argument("--find", " ".join(find or [])).split()
     if not parts:
         return None
     if len(parts) != 2:
@@ -149,15 +170,16 @@ def _words(find: list[str] | None) -> tuple[str, str] | None:
     return parts[0], parts[1]
 
 
-def _layers(name: str, wanted: str) -> Any:
-    if wanted == "all":
-        return wanted
+def _layers(option: str, listed: str) -> Any:
+    if listed == "all":
+        return listed
     try:
-        return [int(number) for number in wanted.replace(",", " ").split()]
+        numbers = [int(number) for number in listed.replace(",", " ").split()]
     except ValueError:
-        raise ArgumentError(
-            f"{name} needs all or numbers such as 0,4,5, but it is {wanted!r}."
-        ) from None
+        numbers = []
+    if not numbers:
+        raise ArgumentError(f"{option} needs all or numbers such as 0,4,5, but it is {listed!r}.")
+    return numbers
 
 
 def _layers_of(loaded: Loaded) -> int:
@@ -167,7 +189,7 @@ def _layers_of(loaded: Loaded) -> int:
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Bars on the error stream, so that a pipe gets the result alone."""
+    """Progress bars on the error stream, so that a pipe gets the result alone."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,12 +1,12 @@
-"""regard worksheet: self-attention to be worked out by hand, with a key, as a page to print."""
+"""regard worksheet: self-attention to work out by hand, with a key, as a page to print."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.output import show
+from regard.cli.argument_checks import check_output_file, text_argument
+from regard.cli.output import show, write_standard_output
 from regard.errors import ArgumentError
 from regard.textbook.steps import Steps, self_attention
 
@@ -23,18 +23,22 @@ WORKED_OUT = {"robots": "robots", "good": "I", "cat": "The"}  # the rows that th
 
 
 def worksheet(
-    sentence: Annotated[str, typer.Argument(help="A short sentence, in quotes.")] = "",
+    sentence: Annotated[str, typer.Argument(help="A short sentence in quotes.")] = "",
     *,
-    example: Annotated[str, typer.Option(help="An example instead: robots, good or cat.")] = "",
-    vectors: Annotated[Path | None, typer.Option(help="Your own numbers, TOML or JSON.")] = None,
-    layer: Annotated[int | None, typer.Option(help="The shipped model's: layer, from 0.")] = None,
-    head: Annotated[int | None, typer.Option(help="And its head, from 0.")] = None,
+    example: Annotated[
+        str, typer.Option(help="A published example instead: robots, good or cat.")
+    ] = "",
+    vectors: Annotated[
+        Path | None, typer.Option(help="TOML or JSON file with your own numbers.")
+    ] = None,
+    layer: Annotated[int | None, typer.Option(help="Numbers of the shipped model: layer.")] = None,
+    head: Annotated[int | None, typer.Option(help="Head of that layer.")] = None,
     word: Annotated[str, typer.Option(help="Leave this word's row blank.")] = "",
     every_row: Annotated[bool, typer.Option("--all", help="Leave every row blank.")] = False,
     width: Annotated[int, typer.Option(help="Numbers in each word's vector, 1 to 4.")] = 2,
-    seed: Annotated[int, typer.Option(help="Another seed, other numbers.")] = 0,
-    answers: Annotated[bool, typer.Option(help="With a key, on a page of its own.")] = True,
-    out: Annotated[Path, typer.Option(help="The file to write; - for the standard output.")] = OUT,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    answers: Annotated[bool, typer.Option(help="Add the key, on a page of its own.")] = True,
+    out: Annotated[Path, typer.Option(help="HTML file to write; - prints it.")] = OUT,
 ) -> None:
     """Self-attention to work out by hand: blanks, questions and a key, as HTML to print.
 
@@ -45,6 +49,11 @@ def worksheet(
             "worksheet needs one of: a sentence, --example NAME, --vectors FILE; try "
             'regard worksheet "I am good".'
         )
+    if word and every_row:
+        raise ArgumentError("worksheet needs --word or --all, but both came: choose one.")
+    if str(out) != "-":
+        check_output_file("--out", out, (".html", ".htm"))
+    sentence, word = text_argument("sentence", sentence), text_argument("--word", word)
     if vectors is not None:
         steps, note = _from_file(vectors), ""
     elif example:
@@ -61,7 +70,8 @@ def worksheet(
 
 def _write(sheet: "Worksheet", out: Path, answers: bool) -> None:
     if str(out) == "-":
-        sys.stdout.write(sheet.html(answers=answers))
+        # As bytes: the page declares UTF-8, whatever the terminal takes.
+        write_standard_output(sheet.html(answers=answers))
         return
     sheet.save(out, answers=answers)
     key = "with its key" if answers else "without the key"

@@ -47,7 +47,7 @@ def load_sheet(path: str | Path) -> Sheet:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
@@ -75,9 +75,11 @@ class _Page:
 
     def fields(self) -> dict[str, Any]:
         """The fields by name."""
-        parse: Callable[[str], Any] = json.loads if self.is_json else tomllib.loads
+        parse: Callable[[str], Any] = _parse_json if self.is_json else tomllib.loads
         try:
             fields = parse(self.text)
+        except RecursionError:
+            raise FileError(f"{self.path} is nested too deeply: it needs lists of rows.") from None
         except ValueError as error:
             kind = "JSON" if self.is_json else "TOML"
             raise FileError(f"{self.path} is not {kind}: {_with_line_first(error)}") from None
@@ -183,6 +185,20 @@ class _Page:
         )
         found = re.search(key, self.text, re.MULTILINE)
         return 1 if found is None else self.text.count("\n", 0, found.end()) + 1
+
+
+def _parse_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_without_doubles)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object; TOML refuses a doubled key too, and json takes the last."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {doubled!r} is there twice")
+    return fields
 
 
 def _with_line_first(error: ValueError) -> str:

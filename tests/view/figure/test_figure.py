@@ -208,7 +208,7 @@ def test_mistakes_are_explained(reading, mistake):
 
 
 def test_without_matplotlib_the_way_out_is_said(reading, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BackendError) as caught:
         reading.picture(0, 0).content(".png")
     assert str(caught.value) == (

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import ArgumentError, FileError
+from regard.atomic_write import check_writable, write_bytes
+from regard.errors import ArgumentError
 from regard.textbook.digits import tidy
 from regard.textbook.steps import lists
 from regard.typing import Array
@@ -159,13 +160,9 @@ class Picture:
 
     def save(self, path: str | Path, *, mm: float | None = None) -> Path:
         """Write the picture; the ending says how: .svg .png .pdf .json .csv or .html."""
-        place = Path(path)
-        content = self.content(place.suffix.lower(), mm)
-        try:
-            place.write_bytes(content)
-        except OSError as error:
-            raise FileError(f"{place} cannot be written: {error.strerror}.") from None
-        return place
+        path = Path(path)
+        write_bytes(path, self.content(path.suffix.lower(), mm))
+        return path
 
     def content(self, ending: str, mm: float | None = None) -> bytes:
         """What a file with this ending holds."""
@@ -219,6 +216,16 @@ def check_ending(ending: str) -> str:
             f"but its ending is {ending!r}."
         )
     return ending
+
+
+def check_savable(path: Path) -> None:
+    """Raise where a picture cannot be saved under this name, before it is made."""
+    ending = check_ending(path.suffix.lower())
+    if ending in (".png", ".pdf"):
+        from regard.view.figure.matplotlib_backend import check_installed
+
+        check_installed(ending[1:])
+    check_writable(path)
 
 
 def check_kind(kind: str) -> None:

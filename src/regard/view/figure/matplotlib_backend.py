@@ -1,5 +1,6 @@
 """A drawing as PNG or PDF, through matplotlib: the same marks at the same places."""
 
+import importlib.util
 import io
 import warnings
 from functools import singledispatch
@@ -14,10 +15,12 @@ DOTS = 300
 
 def to_paper(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
     """The file, 'png' or 'pdf', at the drawing's natural size or ``mm`` millimetres wide."""
-    figure_type = _figure_type(ending)
+    check_installed(ending)
+    from matplotlib.figure import Figure
+
     scale = 1.0 if mm is None else mm / MM * INCH / drawing.width
     size = (drawing.width * scale / INCH, drawing.height * scale / INCH)
-    figure = figure_type(figsize=size, dpi=DOTS, facecolor="white")
+    figure = Figure(figsize=size, dpi=DOTS, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
     axes.set_axis_off()
@@ -26,15 +29,13 @@ def to_paper(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
     return _written(figure, ending, drawing)
 
 
-def _figure_type(ending: str) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
+def check_installed(ending: str) -> None:
+    """Raise where matplotlib, which writes these files, is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
         raise BackendError(
             f".{ending} needs matplotlib, and it is not installed: pip install 'regard[picture]', "
             "or save as .svg, which needs nothing."
-        ) from None
-    return Figure
+        )
 
 
 def _written(figure: Any, ending: str, drawing: Drawing) -> bytes:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.errors import ArgumentError, FileError
+from regard.atomic_write import write_text
+from regard.errors import ArgumentError
 from regard.text.vectors import split
 from regard.textbook.cells import find, words_of
 from regard.textbook.steps import Steps, self_attention, softmax
@@ -107,10 +108,7 @@ class Worksheet:
     def save(self, path: str | Path, *, answers: bool = True) -> Path:
         """Write the document; a browser prints it."""
         path = Path(path)
-        try:
-            path.write_text(self.html(answers=answers), encoding="utf-8")
-        except OSError as error:
-            raise FileError(f"{path} cannot be written: {error.strerror or error}.") from None
+        write_text(path, self.html(answers=answers))
         return path
 
     def _repr_html_(self) -> str:

@@ -1,0 +1,108 @@
+"""Guard around every command: each failure becomes one sentence and an exit status.
+
+Status 0 is success; 1 is a wrong result of ``check``; 2 is an error that the user can mend; 70 is a
+fault of regard; 130 is Ctrl-C; 141 is a closed pipe. REGARD_DEBUG=1 shows the traceback instead.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, cast
+
+import typer
+
+from regard.errors import RegardError
+
+USER_ERROR, INTERNAL_ERROR, INTERRUPTED, CLOSED_PIPE = 2, 70, 130, 141
+USAGE_ERROR = cast(type[Exception], typer.BadParameter.__base__)  # typer brings its own click
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose failures end the process with one sentence and an exit status."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            result = function(*arguments, **options)
+            sys.stdout.flush()
+        except typer.Exit:
+            raise
+        except KeyboardInterrupt:
+            leave(INTERRUPTED)
+        except BrokenPipeError:
+            _discard_output()
+            leave(CLOSED_PIPE)
+        except Exception as error:
+            if os.environ.get("REGARD_DEBUG"):
+                raise
+            leave(*_status_and_sentence(error))
+        return result
+
+    return call
+
+
+def leave(status: int, message: str = "") -> NoReturn:
+    """End the process; the message goes to the error stream, its control characters escaped."""
+    if message:
+        from regard.view.terminal.style import printable
+
+        print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)
+    raise SystemExit(status)
+
+
+def prepare_streams() -> None:
+    """Standard streams that never raise for a letter they lack; a closed output is refused."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for the rest of the process)
+    if sys.stdout is None:
+        leave(USER_ERROR, "error: the standard output is closed: there is nowhere to print to.")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _status_and_sentence(error: Exception) -> tuple[int, str]:
+    if isinstance(error, RegardError):
+        return USER_ERROR, f"error: {_one_line(error)}"
+    if isinstance(error, USAGE_ERROR):
+        return USER_ERROR, _usage(error)
+    if isinstance(error, MemoryError):
+        detail = f" ({_one_line(error)})" if str(error) else ""
+        return USER_ERROR, (
+            f"error: this needs more memory than there is{detail}: try a shorter text or smaller "
+            "numbers."
+        )
+    if isinstance(error, RecursionError):
+        return USER_ERROR, "error: the input is nested too deeply to be read: make it flatter."
+    if isinstance(error, OSError) and error.strerror:
+        return USER_ERROR, _system_error(error)
+    return INTERNAL_ERROR, (
+        f"error: regard failed unexpectedly: {type(error).__name__}: {_one_line(error)[:300]} "
+        "(a fault of regard: please report it as CONTRIBUTING.md says, with the traceback that "
+        "REGARD_DEBUG=1 shows)."
+    )
+
+
+def _system_error(error: OSError) -> str:
+    if error.filename is None:  # no file was opened: it is the standard output that failed
+        _discard_output()
+        return f"error: the output cannot be written: {error.strerror}."
+    return f"error: {os.fsdecode(error.filename)}: {error.strerror}."
+
+
+def _usage(error: Any) -> str:
+    """What typer says of a wrong option, with the usage line in front."""
+    lines = [f"error: {error.format_message()}"]
+    if error.ctx is not None:
+        lines = [error.ctx.get_usage(), f"Try '{error.ctx.command_path} --help'.", "", *lines]
+    return "\n".join(lines)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split("\n"))
+
+
+def _discard_output() -> None:
+    # Python flushes stdout once more on its way out: let that go nowhere.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
