@@ -177,7 +177,8 @@ MISTAKES = {
     ),
     "folder": (
         lambda r: r.picture(0, 0).save("/nowhere/it.svg"), FileError,
-        "/nowhere/it.svg cannot be written: No such file or directory.",
+        "/nowhere/it.svg cannot be written: its folder does not exist. Make the folder, or choose "
+        "another path.",
     ),
     "no head": (
         lambda r: r.picture(part="cross"), ArgumentError,
