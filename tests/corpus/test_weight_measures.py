@@ -36,8 +36,8 @@ def test_facts_equal_the_head_measures(model):
     facts = observe_windows(model, windows, BAND)
     for number, window in enumerate(windows):
         encoded = model.encode(np.array([window.tokens]))
-        for layer, look in enumerate(encoded.looked):
-            seen = observe(look.query_bhqd[0], look.key_bhkd[0], look.value_bhkd[0])
+        for layer, call in enumerate(encoded.calls):
+            seen = observe(call.query_bhqd[0], call.key_bhkd[0], call.value_bhkd[0])
             measures, heads = head_measures(seen, window.tokens), slice(4 * layer, 4 * layer + 4)
             for row, name in enumerate(NAMES):
                 measure = getattr(measures, name)

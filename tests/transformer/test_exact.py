@@ -50,11 +50,11 @@ def test_every_kernel_shows_the_same_lines(as_it_is, kernel):
 def test_the_vectors_are_those_of_the_run_to_its_precision(part):
     reading = read(SENTENCE)
     for layer in (0, 5):
-        vectors, look = reading.vectors(part, layer), reading.looked(part, layer)
+        vectors, call = reading.vectors(part, layer), reading.attention_call(part, layer)
         assert vectors.x_qe.dtype == vectors.memory_ke.dtype == np.float64
         # A run in float32 errs by its unit roundoff times the root of the 512 terms of a sum,
         # and errors of six layers add up as roots do.
         allowed = 2.0**-24 * np.sqrt(6 * 512) * np.abs(vectors.x_qe).max()
-        np.testing.assert_allclose(vectors.x_qe, look.x_bqe[0], rtol=0, atol=allowed)
-        np.testing.assert_allclose(vectors.memory_ke, look.memory_bke[0], rtol=0, atol=allowed)
+        np.testing.assert_allclose(vectors.x_qe, call.x_bqe[0], rtol=0, atol=allowed)
+        np.testing.assert_allclose(vectors.memory_ke, call.memory_bke[0], rtol=0, atol=allowed)
         assert 0 < vectors.error < 1e-12

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from regard.engine.dense import dense_attention
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
-from regard.transformer import Transformer, read
+from regard.transformer import Transformer, read, read_all
 from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
@@ -54,9 +55,9 @@ def test_steps_are_the_models_own_numbers(reading, model):
 
 def test_steps_of_a_whole_layer_end_in_what_the_model_adds(reading, model):
     steps = reading.steps(layer=1)
-    look = reading.looked("encoder", 1)
-    wanted = model.encoders[1].self_attention.joined(look.output())
-    np.testing.assert_allclose(steps.output, wanted[0], rtol=1e-4, atol=1e-5)
+    output_bhqd, _ = reading.attention_call("encoder", 1).run()
+    expected = model.encoders[1].self_attention.joined(output_bhqd)
+    np.testing.assert_allclose(steps.output, expected[0], rtol=1e-4, atol=1e-5)
 
 
 def test_steps_of_the_decoder_see_nothing_later(reading):
@@ -214,3 +215,44 @@ def test_a_learner_reads_with_an_untrained_model():
     assert reading.words == ("I", "am", "good", "(end)")
     assert reading.steps(layer=0, head=0).query.shape == (4, 64)
     assert "The model is untrained: its parameters are random and mean nothing." in str(reading)
+
+
+def test_every_attention_runs_once(model, monkeypatch):
+    """Encoder, search and one pass over the translation: nothing is computed a second time."""
+    calls = []
+
+    def counted(query, key, value, visible=None):
+        calls.append(query.shape[2])
+        return dense_attention(query, key, value, visible)
+
+    monkeypatch.setattr("regard.transformer.model.dense_attention", counted)
+    monkeypatch.setattr("regard.transformer.decoding.dense_attention", counted)
+    reading = read(SENTENCE, model=model)
+    layers, steps = (
+        model.config.layers,
+        len(reading.translated.tokens) + reading.translated.finished,
+    )
+    for part in PARTS:
+        reading.weights(part)
+    assert len(calls) == layers + 2 * layers * steps + 2 * layers
+    assert calls[:layers] == [len(reading.tokens)] * layers
+
+
+def test_readings_of_a_batch_are_those_of_each_sentence(model):
+    sentences = [SENTENCE, "the dog", "I am good."]
+    for together, sentence in zip(read_all(sentences, model=model), sentences, strict=True):
+        alone = read(sentence, model=model)
+        assert together.translation == alone.translation
+        for part in PARTS:
+            # float32 vectors of three layers; a product of other rows may round elsewhere.
+            np.testing.assert_allclose(together.weights(part), alone.weights(part), atol=1e-5)
+
+
+def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
+    dense = read(SENTENCE, model=model)
+    monkeypatch.setattr("regard.transformer.model.DENSE_KEYS", 3)
+    tiled = read(SENTENCE, model=model)
+    assert tiled.translation == dense.translation
+    assert tiled.attention_call("encoder", 0).weights_bhqk is None
+    for part in PARTS:
+        np.testing.assert_allclose(tiled.weights(part), dense.weights(part), atol=1e-5)

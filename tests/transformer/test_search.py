@@ -8,7 +8,7 @@ import pytest
 from regard.errors import ArgumentError
 from regard.transformer import Search, beam_search, greedy_search, translate
 from regard.transformer.config import END, PAD, START
-from regard.transformer.decoding import Decoding
+from regard.transformer.decoding import StepDecoder
 from regard.transformer.search import longest_target
 
 SOURCES = ([10, 20, 30, 40, 50, 60, 3], [7, 8, 3], [100, 101, 102, 103, 3], [9, 3])
@@ -42,10 +42,10 @@ def test_the_cache_gives_the_logits_of_the_whole(model):
     given = np.array([[START, 11, 12, 13, *range(20, 40)]] * 2)
     source, lengths = np.array([SOURCES[0], [*SOURCES[1], 0, 0, 0, 0]]), np.array([7, 3])
     encoded = model.encode(source, lengths)
-    wanted = model.decode(encoded, given).x_bte @ model.embedding_ve.T
-    decoding = Decoding(model, encoded, beams=1)
-    found = np.stack([decoding.next_logits(given[:, t]) for t in range(given.shape[1])], axis=1)
-    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+    at_once = model.decode(encoded, given).x_bte @ model.embedding_ve.T
+    decoder = StepDecoder(model, encoded, beams=1)
+    stepwise = np.stack([decoder.next_logits(given[:, t]) for t in range(given.shape[1])], axis=1)
+    np.testing.assert_allclose(stepwise, at_once, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("beams", [1, 4])
@@ -61,15 +61,39 @@ def test_a_batch_gives_what_each_sentence_gives(talker, beams):
 
 @pytest.mark.parametrize("source", SOURCES, ids=len)
 def test_beam_search_equals_the_training_side(talker, source, one_torch):
-    from regard.transformer.train.torch_decoding import beam_search as wanted_search
+    from regard.transformer.train.torch_decoding import beam_search as torch_beam_search
     from regard.transformer.train.torch_model import to_torch
 
-    model = to_torch(talker.parameters())
-    said, score = wanted_search([model], talker.config, one_torch.tensor([source]))
-    wanted = [token for token in said[0].tolist() if token not in (PAD, END)]
-    found = beam_search(talker, [source])[0]
-    assert list(found.tokens) == wanted
-    assert found.score == pytest.approx(float(score[0]), abs=1e-4)
+    parameters = to_torch(talker.parameters())
+    trained = torch_beam_search([parameters], talker.config, one_torch.tensor([source]))[0]
+    ours = beam_search(talker, [source])[0]
+    assert (ours.tokens, ours.finished) == (trained.tokens, trained.finished)
+    assert ours.score == pytest.approx(trained.score, abs=1e-4)
+
+
+def test_the_training_side_translates_a_batch_as_each_sentence(talker, one_torch):
+    from regard.transformer.train.torch_decoding import beam_search as torch_beam_search
+    from regard.transformer.train.torch_model import to_torch
+
+    longest = max(map(len, SOURCES))
+    padded = one_torch.tensor([[*source, *[PAD] * (longest - len(source))] for source in SOURCES])
+    together = torch_beam_search([to_torch(talker.parameters())], talker.config, padded)
+    for one, ours in zip(together, beam_search(talker, SOURCES), strict=True):
+        assert (one.tokens, one.finished) == (ours.tokens, ours.finished)
+        assert one.score == pytest.approx(ours.score, abs=1e-4)
+
+
+def test_a_step_may_cancel_the_search(model):
+    steps = []
+
+    def on_step():
+        steps.append(len(steps))
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        beam_search(model, SOURCES, on_step=on_step)
+    assert steps == [0, 1, 2, 3]
 
 
 def test_more_beams_never_find_a_worse_sentence_here(talker):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.corpus.batching import Alike, alike, together
 from regard.corpus.weight_measures import Measuring
 from regard.corpus.windows import Facts, Window
-from regard.engine.dense import small_attention
+from regard.engine.dense import dense_attention
 from regard.transformer.layers import EncoderLayer, join_heads, split_heads
 from regard.transformer.model import Transformer
 from regard.typing import Array
@@ -47,7 +47,7 @@ def _observe(model: Transformer, groups: list[Alike], measuring: Measuring) -> N
         for index, group in enumerate(groups):
             shape = (-1, group.length, qkv_te.shape[1])
             query, key, value = _three(qkv_te[group.rows].reshape(shape), own)
-            output_bhqd, weights_bhqk = small_attention(query, key, value)
+            output_bhqd, weights_bhqk = dense_attention(query, key, value)
             sums_te[group.rows] = join_heads(output_bhqd).reshape(-1, x_te.shape[1])
             measuring.add(index, heads, weights_bhqk, _everything(group.length))
         if layer is not model.encoders[-1]:  # nobody looks at what the last one makes of it

@@ -1,7 +1,7 @@
-"""Attention the plain way in few calls, weights and all: for sentences and for decoding steps.
+"""Dense attention: output and weights at once, for sentences and for decoding steps.
 
-A decoding step asks one query a head; there the checks and tiles of ``attention`` would cost more
-than the mathematics. Nothing is checked here: the transformer makes its own arrays.
+A decoding step has one query a head; there the checks and tiles of ``attention`` would cost more
+than the mathematics. Nothing is validated: the transformer makes its own arrays.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from regard.typing import Array
 
 
-def small_attention(
-    query_bhqd: Array, key_bhkd: Array, value_bhkd: Array, seen: NDArray[np.bool_] | None = None
+def dense_attention(
+    query_bhqd: Array, key_bhkd: Array, value_bhkd: Array, visible: NDArray[np.bool_] | None = None
 ) -> tuple[Array, Array]:
-    """Mix the values by how much each query looks at each key; equals ``attend`` of ``steps``.
+    """Output and weights of attention with all scores in memory; equals ``attend`` of ``steps``.
 
-    ``seen`` broadcasts to (b, h, q, k), True where one may look.
+    ``visible`` broadcasts to (b, h, q, k), True where query q may look at key k.
 
     Returns
     -------
@@ -24,15 +24,15 @@ def small_attention(
     Examples
     --------
     >>> x = np.array([[[[1.0, 0.0], [0.0, 1.0]]]])
-    >>> output, weights = small_attention(x, x, x, seen=np.array([[True, False], [True, True]]))
+    >>> output, weights = dense_attention(x, x, x, visible=np.array([[True, False], [True, True]]))
     >>> weights[0, 0].round(3)
     array([[1.  , 0.  ],
            [0.33, 0.67]])
     """
     scale = query_bhqd.dtype.type(query_bhqd.shape[-1] ** -0.5)
     weights_bhqk = np.matmul(query_bhqd * scale, key_bhkd.swapaxes(-1, -2))
-    if seen is not None:
-        np.copyto(weights_bhqk, -np.inf, where=~seen)
+    if visible is not None:
+        np.copyto(weights_bhqk, -np.inf, where=~visible)
     highest = weights_bhqk.max(axis=-1, keepdims=True)
     # A row that sees nothing has the maximum -inf; minus the lowest finite number it stays -inf.
     np.maximum(highest, np.finfo(weights_bhqk.dtype).min, out=highest)

@@ -83,7 +83,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
     """Each weight times the length of the vector it brings, as shares of the row."""
     weights_qk = reading.weights(part, layer=layer, head=head, by="tokens")
-    value_kd = reading.looked(part, layer).value_bhkd[0, head]
+    value_kd = reading.attention_call(part, layer).value_bhkd[0, head]
     width = reading.model.config.head_width
     w_output = reading.matrices(part, layer).w_output[head * width : (head + 1) * width]
     size_k = np.linalg.norm(value_kd.astype(np.float64) @ w_output, axis=1)

@@ -1,7 +1,7 @@
-"""The vectors that each attention of a reading is given, worked out once more in float64.
+"""Input vectors of every attention of a reading, computed a second time in float64.
 
-A model runs in float32, whose last digits differ from one BLAS to the next. What is shown digit by
-digit starts from these vectors instead, which agree on every machine to a dozen digits.
+A model runs in float32, whose last digits differ from one BLAS to the next. Numbers shown digit by
+digit start from these vectors instead, which agree on every machine to a dozen digits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from regard.transformer.model import Decoded, Encoded, Looked, Transformer
+from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
 from regard.transformer.translation import few_cores
 from regard.typing import Array
 
@@ -22,9 +22,9 @@ _ERROR = 8 * 2.0**-29
 
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors that ask and vectors that answer, the same ones in self-attention, both float64.
+    """Input vectors of the queries and of the keys, the same in self-attention, in float64.
 
-    ``error`` says how far their numbers may lie from the exact ones.
+    ``error`` bounds the distance of their numbers from the exact ones.
     """
 
     x_qe: Array
@@ -32,18 +32,18 @@ class Vectors:
     error: float
 
     @classmethod
-    def of(cls, exact: Looked, run: Looked) -> Vectors:
-        """The vectors of an attention in float64; its run in float32 tells how sure they are."""
+    def of(cls, exact: AttentionCall, run: AttentionCall) -> Vectors:
+        """The vectors of an attention in float64; its run in float32 gives the error bound."""
         pairs = [(exact.x_bqe, run.x_bqe), (exact.memory_bke, run.memory_bke)]
-        error = max(_float32_error(x, seen) for x, seen in pairs)
+        error = max(_float32_error(x, rounded) for x, rounded in pairs)
         return cls(exact.x_bqe[0], exact.memory_bke[0], _ERROR * error)
 
 
 @dataclass(frozen=True)
 class ExactRun:
-    """One sentence through a model in float64, its encoders and decoders when first asked for.
+    """One sentence through a model in float64, encoders and decoders lazily.
 
-    ``encoded`` and ``decoded`` are the run in float32. The vectors are held, nothing else.
+    ``encoded`` and ``decoded`` are the run in float32. Of the second run the vectors alone stay.
     """
 
     model: Transformer
@@ -51,39 +51,44 @@ class ExactRun:
     given: Sequence[int]
     encoded: Encoded = field(repr=False)
     decoded: Decoded = field(repr=False)
+    positions: bool = True
 
     @property
     def encoder(self) -> tuple[Vectors, ...]:
-        """Of each encoder's self-attention."""
+        """Vectors of each encoder's self-attention."""
         return self._encoder[1]
 
     @property
     def decoder(self) -> tuple[Vectors, ...]:
-        """Of each decoder's self-attention."""
+        """Vectors of each decoder's self-attention."""
         return self._decoder[0]
 
     @property
     def cross(self) -> tuple[Vectors, ...]:
-        """Of each decoder's attention to the source."""
+        """Vectors of each decoder's cross-attention."""
         return self._decoder[1]
 
     @cached_property
     def _encoder(self) -> tuple[Encoded, tuple[Vectors, ...]]:
         with few_cores():
-            exact = self.model.encode(np.array([self.source]), dtype=np.float64)
-        held = Encoded(exact.memory_bke, exact.lengths_b, ())
-        return held, tuple(map(Vectors.of, exact.looked, self.encoded.looked))
+            exact = self.model.encode(
+                np.array([self.source]), dtype=np.float64, positions=self.positions
+            )
+        memory = Encoded(exact.memory_bke, exact.lengths_b, ())
+        return memory, tuple(map(Vectors.of, exact.calls, self.encoded.calls))
 
     @cached_property
     def _decoder(self) -> tuple[tuple[Vectors, ...], tuple[Vectors, ...]]:
         with few_cores():
-            exact = self.model.decode(self._encoder[0], np.array([self.given]))
+            exact = self.model.decode(
+                self._encoder[0], np.array([self.given]), positions=self.positions
+            )
         return (
-            tuple(map(Vectors.of, exact.looked, self.decoded.looked)),
-            tuple(map(Vectors.of, exact.looked_cross, self.decoded.looked_cross)),
+            tuple(map(Vectors.of, exact.calls, self.decoded.calls)),
+            tuple(map(Vectors.of, exact.cross_calls, self.decoded.cross_calls)),
         )
 
 
-def _float32_error(exact: Array, seen: Array) -> float:
-    """How far float32 was off; never less than its rounding of the largest number."""
-    return float(max(np.abs(exact - seen).max(), np.abs(exact).max() * np.finfo(np.float32).eps))
+def _float32_error(exact: Array, rounded: Array) -> float:
+    """The largest error of the float32 run, at least its rounding of the largest number."""
+    return float(max(np.abs(exact - rounded).max(), np.abs(exact).max() * np.finfo(np.float32).eps))

@@ -120,17 +120,19 @@ class DecoderLayer:
 
 
 def in_dtype(part: Part, dtype: DTypeLike) -> Part:
-    """A layer with its parameters in a dtype; not copied where they have it."""
+    """A layer or norm with its parameters in a dtype; itself where they have it already."""
 
-    def cast(held: Any) -> Any:
-        if isinstance(held, np.ndarray):
-            return held.astype(dtype, copy=False)
-        if is_dataclass(held) and not isinstance(held, type):
-            return replace(held, **{name: cast(x) for name, x in vars(held).items()})
-        return held
+    def cast(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value.astype(dtype, copy=False)
+        if not is_dataclass(value):
+            return value
+        fields = {name: cast(x) for name, x in vars(value).items()}
+        same = all(fields[name] is x for name, x in vars(value).items())
+        return value if same else replace(value, **fields)  # type: ignore[type-var]
 
-    found: Part = cast(part)
-    return found
+    in_that_dtype: Part = cast(part)
+    return in_that_dtype
 
 
 def times(x_bte: Array, matrix: Array) -> Array:

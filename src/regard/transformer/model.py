@@ -1,9 +1,9 @@
-"""The whole encoder-decoder, in NumPy: tokens in, logits out, everything in between in reach."""
+"""Encoder-decoder transformer in NumPy: tokens in, logits and every attention call out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from regard.engine.attention import attention
-from regard.engine.dense import small_attention
+from regard.engine.dense import dense_attention
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions
@@ -28,14 +28,16 @@ from regard.typing import Array
 
 Fill = Callable[[str, Array], None]
 TINY_TEXT = "A dog ate the food because it was hungry"
+DENSE_KEYS = 1024  # longer texts run through the tiled engine, whose memory grows with n alone
 
 
 @dataclass(frozen=True)
-class Looked:
-    """One attention of one layer on a batch: what it was given, and what it made of it.
+class AttentionCall:
+    """Inputs and weights of one attention of one layer, on a batch.
 
-    x_bqe are the normed vectors that ask; memory_bke those that answer, which in self-attention
-    are the same ones.
+    x_bqe are the normed vectors of the queries, memory_bke those of the keys, which in
+    self-attention are the same ones. weights_bhqk is None for a text of more than DENSE_KEYS
+    tokens, whose weights are computed on demand.
     """
 
     x_bqe: Array
@@ -43,49 +45,76 @@ class Looked:
     query_bhqd: Array
     key_bhkd: Array
     value_bhkd: Array
+    weights_bhqk: Array | None = None
     causal: bool = False
     lengths_b: NDArray[np.int64] | None = None
 
-    def output(self) -> Array:
-        """output_bhqd: the weighted sums of each head."""
-        output_bhqd: Array = attention(
-            self.query_bhqd, self.key_bhkd, self.value_bhkd,
-            causal=self.causal, lengths=self.lengths_b,
-        )  # fmt: skip
-        return output_bhqd
-
     def weights(self) -> Array:
-        """weights_bhqk, in full: fit for sentences."""
+        """weights_bhqk of the run, in full."""
+        if self.weights_bhqk is not None:
+            return self.weights_bhqk
+        return dense_attention(self.query_bhqd, self.key_bhkd, self.value_bhkd, self._visible())[1]
+
+    def run(self) -> tuple[Array, AttentionCall]:
+        """output_bhqd, the weighted sums of each head, and the call with its weights."""
+        arrays = (self.query_bhqd, self.key_bhkd, self.value_bhkd)
+        if self.key_bhkd.shape[2] > DENSE_KEYS:
+            return attention(*arrays, causal=self.causal, lengths=self.lengths_b), self
+        output_bhqd, weights_bhqk = dense_attention(*arrays, self._visible())
+        return output_bhqd, replace(self, weights_bhqk=weights_bhqk)
+
+    def sentence(self, row: int, queries: int, keys: int) -> AttentionCall:
+        """One sentence of the batch without its padding, as a batch of one."""
+        one, weights_bhqk = slice(row, row + 1), self.weights_bhqk
+        return AttentionCall(
+            self.x_bqe[one, :queries],
+            self.memory_bke[one, :keys],
+            self.query_bhqd[one, :, :queries],
+            self.key_bhkd[one, :, :keys],
+            self.value_bhkd[one, :, :keys],
+            None if weights_bhqk is None else weights_bhqk[one, :, :queries, :keys],
+            self.causal,
+        )
+
+    def _visible(self) -> NDArray[np.bool_] | None:
+        """True where a query may look at a key, None where all may look at all."""
         queries, keys = self.query_bhqd.shape[2], self.key_bhkd.shape[2]
-        seen = np.ones((1, 1, queries, keys), bool)
         if self.causal:
-            seen = seen & (np.arange(keys) <= np.arange(queries)[:, None])
-        if self.lengths_b is not None:
-            seen = seen & (np.arange(keys) < self.lengths_b[:, None, None, None])
-        return small_attention(self.query_bhqd, self.key_bhkd, self.value_bhkd, seen)[1]
+            return np.tri(queries, keys, dtype=np.bool_)
+        if self.lengths_b is None:
+            return None
+        visible_b11k: NDArray[np.bool_] = np.arange(keys) < self.lengths_b[:, None, None, None]
+        return visible_b11k
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The source after all encoders, memory_bke, and how each layer looked."""
+    """The source after all encoders, memory_bke, and the attention call of each layer."""
 
     memory_bke: Array
     lengths_b: NDArray[np.int64]
-    looked: tuple[Looked, ...] = field(repr=False)
+    calls: tuple[AttentionCall, ...] = field(repr=False)
 
     @property
     def lengths(self) -> NDArray[np.int64] | None:
-        """How many keys are real, or None where all are."""
+        """The number of real keys of each sentence, or None where all are."""
         return None if (self.lengths_b == self.memory_bke.shape[1]).all() else self.lengths_b
+
+    def sentence(self, row: int) -> Encoded:
+        """One sentence of the batch without its padding, as a batch of one."""
+        length = int(self.lengths_b[row])
+        calls = tuple(call.sentence(row, length, length) for call in self.calls)
+        memory_bke = self.memory_bke[row : row + 1, :length]
+        return Encoded(memory_bke, self.lengths_b[row : row + 1], calls)
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """The given target after all decoders, x_bte, and how each layer looked, at both sides."""
+    """The given target after all decoders, x_bte, and both attention calls of each layer."""
 
     x_bte: Array
-    looked: tuple[Looked, ...] = field(repr=False)
-    looked_cross: tuple[Looked, ...] = field(repr=False)
+    calls: tuple[AttentionCall, ...] = field(repr=False)
+    cross_calls: tuple[AttentionCall, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -155,101 +184,108 @@ class Transformer:
 
     def parameters(self) -> dict[str, Array]:
         """Every parameter under the name that ``config`` gives it, not copied."""
-        named = dict(_named_parameters(self))
-        return {name: named[name] for name in parameter_shapes(self.config)}
+        return {name: _parameter(self, name) for name in parameter_shapes(self.config)}
 
-    def vectors(self, tokens_bt: NDArray[np.integer], first: int = 0) -> Array:
+    def vectors(
+        self, tokens_bt: NDArray[np.integer], first: int = 0, *, positions: bool = True
+    ) -> Array:
         """embedding * sqrt(width) + position, for tokens at positions ``first`` and after."""
         scale = np.float32(self.config.width**0.5)
         x_bte: Array = self.embedding_ve[tokens_bt] * scale
-        end = first + tokens_bt.shape[1]
-        x_bte += _positions(1 << max(6, (end - 1).bit_length()), self.config.width)[first:end]
+        if positions:
+            end = first + tokens_bt.shape[1]
+            x_bte += _positions(1 << max(6, (end - 1).bit_length()), self.config.width)[first:end]
         return x_bte
 
     def encode(
         self,
         source_bt: NDArray[np.integer],
         lengths_b: NDArray[np.int64] | None = None,
+        *,
         dtype: DTypeLike = np.float32,
+        positions: bool = True,
     ) -> Encoded:
         """Run all encoders; a source is its tokens and END, then padding to one length.
 
-        In float64 the parameters are cast layer by layer, so that no second model is held.
+        In float64 the parameters are cast layer by layer, so that no second model is in memory.
+        With ``positions=False`` no position is added to the vectors.
         """
         expect("source", source_bt, "b t")
         batch, longest = source_bt.shape
         lengths_b = np.full(batch, longest) if lengths_b is None else lengths_b
         lengths = None if (lengths_b == longest).all() else lengths_b
-        x_bte, looked = self.vectors(source_bt).astype(dtype, copy=False), []
+        x_bte = self.vectors(source_bt, positions=positions).astype(dtype, copy=False)
+        calls = []
         for layer in (in_dtype(x, dtype) for x in self.encoders):
-            look = look_inside(layer, x_bte, lengths_b=lengths)
-            x_bte += layer.self_attention.joined(look.output())
+            output_bhqd, call = _self_attention(layer, x_bte, lengths_b=lengths).run()
+            x_bte += layer.self_attention.joined(output_bhqd)
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
-            looked.append(look)
-        return Encoded(in_dtype(self.encoder_norm, dtype)(x_bte), lengths_b, tuple(looked))
+            calls.append(call)
+        return Encoded(in_dtype(self.encoder_norm, dtype)(x_bte), lengths_b, tuple(calls))
 
-    def decode(self, encoded: Encoded, given_bt: NDArray[np.integer]) -> Decoded:
+    def decode(
+        self, encoded: Encoded, given_bt: NDArray[np.integer], *, positions: bool = True
+    ) -> Decoded:
         """Run all decoders on a given target, which begins with START, in the dtype of memory."""
         expect("given", given_bt, "b t", b=len(encoded.memory_bke))
         dtype = encoded.memory_bke.dtype
-        x_bte, inside, cross = self.vectors(given_bt).astype(dtype, copy=False), [], []
+        x_bte = self.vectors(given_bt, positions=positions).astype(dtype, copy=False)
+        calls, cross_calls = [], []
         for layer in (in_dtype(x, dtype) for x in self.decoders):
-            look = look_inside(layer, x_bte, causal=True)
-            x_bte += layer.self_attention.joined(look.output())
-            look_over = look_cross(layer, x_bte, encoded)
-            x_bte += layer.cross_attention.joined(look_over.output())
+            output_bhqd, call = _self_attention(layer, x_bte, causal=True).run()
+            x_bte += layer.self_attention.joined(output_bhqd)
+            output_bhqd, cross_call = _cross_attention(layer, x_bte, encoded).run()
+            x_bte += layer.cross_attention.joined(output_bhqd)
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
-            inside.append(look)
-            cross.append(look_over)
+            calls.append(call)
+            cross_calls.append(cross_call)
         norm = in_dtype(self.decoder_norm, dtype)
-        return Decoded(norm(x_bte), tuple(inside), tuple(cross))
+        return Decoded(norm(x_bte), tuple(calls), tuple(cross_calls))
 
     def logits(self, source_bt: NDArray[np.integer], given_bt: NDArray[np.integer]) -> Array:
         """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""
         return times(self.decode(self.encode(source_bt), given_bt).x_bte, self.embedding_ve.T)
 
 
-def look_inside(
+def _self_attention(
     layer: EncoderLayer | DecoderLayer,
     x_bte: Array,
     *,
     causal: bool = False,
     lengths_b: NDArray[np.int64] | None = None,
-) -> Looked:
-    """Self-attention's query, key and value, of the normed vectors."""
+) -> AttentionCall:
+    """Query, key and value of the normed vectors."""
     normed_bte = layer.self_attention_norm(x_bte)
     qkv = layer.self_attention.query_key_value(normed_bte)
-    return Looked(normed_bte, normed_bte, *qkv, causal=causal, lengths_b=lengths_b)
+    return AttentionCall(normed_bte, normed_bte, *qkv, causal=causal, lengths_b=lengths_b)
 
 
-def look_cross(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Looked:
+def _cross_attention(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> AttentionCall:
     """The target's queries, and the source's keys and values."""
     normed_bte = layer.cross_attention_norm(x_bte)
     query_bhqd = layer.cross_attention.query(normed_bte)
     key_bhkd, value_bhkd = layer.cross_attention.key_value(encoded.memory_bke)
-    return Looked(normed_bte, encoded.memory_bke, query_bhqd, key_bhkd, value_bhkd,
-                  lengths_b=encoded.lengths)  # fmt: skip
+    return AttentionCall(
+        normed_bte,
+        encoded.memory_bke,
+        query_bhqd,
+        key_bhkd,
+        value_bhkd,
+        lengths_b=encoded.lengths,
+    )
 
 
-def _named_parameters(model: Transformer) -> Iterator[tuple[str, Array]]:
-    yield "embedding", model.embedding_ve
-    parts: dict[str, tuple[Any, ...]] = {"encoder": model.encoders, "decoder": model.decoders}
-    for part, layers in parts.items():
-        for number, layer in enumerate(layers):
-            for block, held in vars(layer).items():
-                for name, array in _parts(held):
-                    yield f"{part}.{number}.{block}.{name}", array
-    for part, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
-        yield f"{part}.norm.gain", norm.gain
-        yield f"{part}.norm.bias", norm.bias
-
-
-def _parts(held: Any) -> Iterator[tuple[str, Array]]:
-    if isinstance(held, Attention):
-        for name in ("w_query", "w_key", "w_value", "w_output"):
-            yield name, held.part(name)
+def _parameter(model: Transformer, name: str) -> Array:
+    """The array of one name of ``parameter_shapes``, not copied."""
+    if name == "embedding":
+        return model.embedding_ve
+    part, *path, leaf = name.split(".")
+    if path == ["norm"]:
+        block: Any = getattr(model, f"{part}_norm")
     else:
-        yield from vars(held).items()
+        block = getattr(getattr(model, f"{part}s")[int(path[0])], path[1])
+    array: Array = block.part(leaf) if isinstance(block, Attention) else getattr(block, leaf)
+    return array
 
 
 @lru_cache(maxsize=8)

@@ -1,53 +1,73 @@
-"""SENTENCE -> READING: translate it, then run it once more and keep everything."""
+"""Sentence to reading: its translation with every attention weight."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, tokenized_text
 from regard.transformer.config import START
-from regard.transformer.model import Transformer
+from regard.transformer.model import Encoded, Transformer
 from regard.transformer.reading import Reading
-from regard.transformer.search import Search
-from regard.transformer.translation import Translation, few_cores, translate
+from regard.transformer.search import OnStep, Search
+from regard.transformer.translation import Translation, few_cores, run_batches
 
 
-def read(sentence: str, *, model: Transformer | None = None, beams: int = 4) -> Reading:
-    """Translate a sentence and keep what every head looked at; the shipped model unless given."""
-    model = shipped_model() if model is None else model
-    return read_all([sentence], model=model, beams=beams)[0]
+def read(
+    sentence: str,
+    *,
+    model: Transformer | None = None,
+    beams: int = 4,
+    on_step: OnStep | None = None,
+) -> Reading:
+    """Translate a sentence and keep every attention weight; the shipped model unless given.
+
+    ``on_step`` is called before every step of the model; it may raise to cancel.
+    """
+    return read_all([sentence], model=model, beams=beams, on_step=on_step)[0]
 
 
 def read_all(
-    sentences: Sequence[str], *, model: Transformer | None = None, beams: int = 4
+    sentences: Sequence[str],
+    *,
+    model: Transformer | None = None,
+    beams: int = 4,
+    on_step: OnStep | None = None,
 ) -> list[Reading]:
-    """Read many sentences; the translations are made in batches."""
+    """Read many sentences, in batches of like length."""
     model = shipped_model() if model is None else model
-    return [reading_of(model, one) for one in translate(model, sentences, Search(beams))]
+    finish = partial(_reading, model)
+    return run_batches(model, sentences, Search(beams), finish, on_step)
 
 
-def reading_of(model: Transformer, translated: Translation) -> Reading:
-    """Run a sentence and its translation through the model once more, and keep it all."""
-    given = (START, *translated.tokens)
+def reading_of(model: Transformer, translated: Translation, *, positions: bool = True) -> Reading:
+    """The reading of a sentence whose translation is given.
+
+    With ``positions=False`` the vectors carry no positions.
+    """
     with few_cores():
-        encoded = model.encode(np.array([translated.source]))
-        decoded = model.decode(encoded, np.array([given]))
-    source, target = (
-        tokenized_text(model.tokenizer, translated.source),
-        tokenized_text(model.tokenizer, given, elisions=True),
-    )
+        encoded = model.encode(np.array([translated.source]), positions=positions)
+        return _reading(model, translated, encoded, positions=positions)
+
+
+def _reading(
+    model: Transformer, translated: Translation, encoded: Encoded, *, positions: bool = True
+) -> Reading:
+    """One pass of the decoders over the translation, on the encoder's run that it came from."""
+    given = (START, *translated.tokens)
+    source = tokenized_text(model.tokenizer, translated.source)
     return Reading(
         translated=translated,
         source=source,
-        target=target,
+        target=tokenized_text(model.tokenizer, given, elisions=True),
         notes=tuple(_notes(model, translated, source)),
         model=model,
         encoded=encoded,
-        decoded=decoded,
+        decoded=model.decode(encoded, np.array([given]), positions=positions),
+        positions=positions,
     )
 
 

@@ -18,7 +18,7 @@ from regard.textbook.steps import Steps, self_attention
 from regard.transformer.config import START
 from regard.transformer.exact import ExactRun, Vectors
 from regard.transformer.layers import Attention
-from regard.transformer.model import Decoded, Encoded, Looked, Transformer
+from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
 from regard.transformer.roles import PARTS, check_number, check_part
 from regard.transformer.translation import Translation
 from regard.typing import Array
@@ -70,6 +70,7 @@ class Reading(NotebookDisplay):
     model: Transformer = field(repr=False)
     encoded: Encoded = field(repr=False)
     decoded: Decoded = field(repr=False)
+    positions: bool = True
 
     @property
     def sentence(self) -> str:
@@ -160,12 +161,12 @@ class Reading(NotebookDisplay):
         self, layer: int, head: int | None = None, part: str = "encoder", **options: Any
     ) -> Observation:
         """The exact facts about a layer's weights, or about those of one head, between tokens."""
-        look = self.looked(part, layer)
+        call = self.attention_call(part, layer)
         heads = slice(None) if head is None else slice(self._head(head), self._head(head) + 1)
-        arrays = (look.query_bhqd[0, heads], look.key_bhkd[0, heads], look.value_bhkd[0, heads])
+        arrays = (call.query_bhqd[0, heads], call.key_bhkd[0, heads], call.value_bhkd[0, heads])
         if head is not None:
             arrays = (arrays[0][0], arrays[1][0], arrays[2][0])
-        return observe(*arrays, causal=look.causal, **options)
+        return observe(*arrays, causal=call.causal, **options)
 
     def links(self, word: str | int, part: str = "encoder") -> WordLinks:
         """The link of a word in every head, the largest excess over the usual first."""
@@ -216,10 +217,10 @@ class Reading(NotebookDisplay):
 
         return align(self)
 
-    def looked(self, part: str, layer: int) -> Looked:
-        """Query, key, value and vectors of one attention."""
+    def attention_call(self, part: str, layer: int) -> AttentionCall:
+        """Query, key, value, vectors and weights of one attention of the run, in float32."""
         check_part(part)
-        return self._looked(part)[self._layer(layer)]
+        return self._calls(part)[self._layer(layer)]
 
     def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
         """One head to look at and to save; the highlight's where none is named.
@@ -245,7 +246,7 @@ class Reading(NotebookDisplay):
         """weights_lhqk by part and by tokens or words."""
         found = {}
         for part in PARTS:
-            weights_lhqk = np.stack([look.weights()[0] for look in self._looked(part)])
+            weights_lhqk = np.stack([call.weights()[0] for call in self._calls(part)])
             found[part, "tokens"] = weights_lhqk.astype(np.float64)
             found[part, "words"] = to_words(found[part, "tokens"], *self.texts(part))
         for weights_lhqk in found.values():
@@ -255,12 +256,14 @@ class Reading(NotebookDisplay):
     @cached_property
     def _exact(self) -> ExactRun:
         given = (START, *self.translated.tokens)
-        return ExactRun(self.model, self.translated.source, given, self.encoded, self.decoded)
+        return ExactRun(
+            self.model, self.translated.source, given, self.encoded, self.decoded, self.positions
+        )
 
-    def _looked(self, part: str) -> tuple[Looked, ...]:
+    def _calls(self, part: str) -> tuple[AttentionCall, ...]:
         if part == "encoder":
-            return self.encoded.looked
-        return self.decoded.looked if part == "decoder" else self.decoded.looked_cross
+            return self.encoded.calls
+        return self.decoded.calls if part == "decoder" else self.decoded.cross_calls
 
     def matrices(self, part: str, layer: int) -> Attention:
         """w_query, w_key, w_value and w_output of one attention."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,15 +15,24 @@ from regard.engine.tiles.threads import blas, run_in_order, threads
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END
-from regard.transformer.model import Transformer
-from regard.transformer.search import BEAM, Found, Search, beam_search
+from regard.transformer.model import Encoded, Transformer
+from regard.transformer.search import (
+    BEAM,
+    Hypothesis,
+    OnStep,
+    Search,
+    encode_sources,
+    search_encoded,
+)
+
+Result = TypeVar("Result")
 
 _ENOUGH = 2  # the products of one decoding step are too small to keep more cores busy
 
 
 @contextmanager
 def few_cores() -> Iterator[None]:
-    """Let BLAS use two cores if two are idle, else one.
+    """Limit BLAS to two cores if two are idle, else to one.
 
     Its threads wait for each other after every product: when one of them finds its core taken by
     another program, a sentence takes ten times as long with two threads as with one.
@@ -33,7 +43,7 @@ def few_cores() -> Iterator[None]:
 
 
 def _others_running() -> int:
-    """How many other threads want a core right now; 0 where the system does not tell."""
+    """The number of other threads that are runnable now; 0 where the system does not say."""
     try:
         running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3]
         return max(0, int(running.split("/")[0]) - 1)
@@ -46,7 +56,7 @@ TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, li
 
 @dataclass(frozen=True)
 class Translation:
-    """A sentence and what the model made of it; ``score`` is the mean log-probability of a token.
+    """A sentence and its translation; ``score`` is the mean log-probability of a token.
 
     ``finished`` is False where the translation was cut at its limit of tokens.
     """
@@ -60,23 +70,45 @@ class Translation:
 
 
 def translate(
-    model: Transformer, sentences: Sequence[str], search: Search = BEAM
+    model: Transformer,
+    sentences: Sequence[str],
+    search: Search = BEAM,
+    *,
+    on_step: OnStep | None = None,
 ) -> list[Translation]:
     """Translate every sentence; the answers come in the order of the sentences.
+
+    ``on_step`` is called before every step of the model; it may raise to cancel.
 
     >>> model = Transformer.random("I am good", width=16, heads=2)
     >>> translate(model, ["I am good"])[0].finished
     False
     """
+    return run_batches(model, sentences, search, lambda one, encoded: one, on_step)
+
+
+def run_batches(
+    model: Transformer,
+    sentences: Sequence[str],
+    search: Search,
+    finish: Callable[[Translation, Encoded], Result],
+    on_step: OnStep | None = None,
+) -> list[Result]:
+    """Encode and translate in batches of like length; ``finish`` makes each sentence's result.
+
+    It is given the translation and the encoder's run that the translation was made from.
+    """
     if isinstance(sentences, str):
         raise ArgumentError("sentences needs a list of sentences, but it is one: put it in [ ].")
     sources = [source_tokens(model, sentence) for sentence in sentences]
-    found: list[Found | None] = [None] * len(sources)
+    results: dict[int, Result] = {}
 
     def work(rows: list[int], scratch: object) -> None:
-        batch = beam_search(model, [sources[row] for row in rows], search)
-        for row, one in zip(rows, batch, strict=True):
-            found[row] = one
+        encoded = encode_sources(model, [sources[row] for row in rows], on_step)
+        hypotheses = search_encoded(model, encoded, search, on_step)
+        for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
+            one = _translation(model, sentences[row], sources[row], best)
+            results[row] = finish(one, encoded.sentence(index))
 
     batches = _batches([len(source) for source in sources])
     if len(batches) == 1:
@@ -84,11 +116,7 @@ def translate(
             work(batches[0], None)
     else:
         run_in_order(batches, work)
-    return [
-        _translation(model, sentence, source, one)
-        for sentence, source, one in zip(sentences, sources, found, strict=True)
-        if one is not None
-    ]
+    return [results[row] for row in range(len(sources))]
 
 
 def source_tokens(model: Transformer, sentence: str) -> list[int]:
@@ -140,7 +168,7 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def _translation(
-    model: Transformer, sentence: str, source: Sequence[int], found: Found
+    model: Transformer, sentence: str, source: Sequence[int], best: Hypothesis
 ) -> Translation:
-    text = model.tokenizer.decode(found.tokens)
-    return Translation(sentence, text, tuple(source), found.tokens, found.score, found.finished)
+    text = model.tokenizer.decode(best.tokens)
+    return Translation(sentence, text, tuple(source), best.tokens, best.score, best.finished)

@@ -14,7 +14,7 @@ from regard.textbook.steps import attend, self_attention
 from regard.transformer.model import Transformer
 from regard.transformer.reader import read
 from regard.view.page.jobs import Context
-from regard.view.page.readings import Readings, Unplaced, glance, without_position
+from regard.view.page.readings import Readings, glance, without_position
 from regard.view.page.routes.read_routes import small
 from regard.view.page.server import app
 from regard.view.page.steps_data import data_of_steps
@@ -148,10 +148,12 @@ def test_steps_start_from_the_models_own_numbers(client, reading, part):
 
 def test_without_position_equal_words_are_equal_vectors():
     found = without_position(read("the dog ate the dog", model=MODEL))
-    x_te = found.looked("encoder", 0).x_bqe[0]
+    x_te = found.attention_call("encoder", 0).x_bqe[0]
     npt.assert_array_equal(x_te[0], x_te[3])
-    assert isinstance(found.model, Unplaced)
-    placed = read("the dog ate the dog", model=MODEL).looked("encoder", 0).x_bqe[0]
+    assert not found.positions
+    exact_te = found.vectors("encoder", 0).x_qe
+    npt.assert_array_equal(exact_te[0], exact_te[3])
+    placed = read("the dog ate the dog", model=MODEL).attention_call("encoder", 0).x_bqe[0]
     assert np.abs(placed[0] - placed[3]).max() > 0.1
 
 

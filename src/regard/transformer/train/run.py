@@ -15,6 +15,7 @@ import torch
 
 from regard.transformer.checkpoint import TOKENS, load_parameters, save_model
 from regard.transformer.config import Config
+from regard.transformer.search import Search
 from regard.transformer.train.augment import find_splits
 from regard.transformer.train.data import Pair, both_sides, read_pairs, read_sentences, write_pairs
 from regard.transformer.train.dataset import gather
@@ -30,7 +31,7 @@ from regard.transformer.train.loop import (
 from regard.transformer.train.provenance import circumstances, write_curve, write_record
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.subwords import learn_tokens, load_tokens
-from regard.transformer.train.torch_decoding import Search, Translator, beam_search, fast_copy
+from regard.transformer.train.torch_decoding import Translator, beam_search, fast_copy
 from regard.transformer.train.torch_model import Tensors, random_parameters, to_numpy, to_torch
 
 

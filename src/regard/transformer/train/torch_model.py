@@ -55,7 +55,7 @@ def drop(x_bte: Tensor, share: float) -> Tensor:
     return F.dropout(x_bte, share) if share else x_bte
 
 
-def heads_apart(x_bte: Tensor, heads: int) -> Tensor:
+def split_heads(x_bte: Tensor, heads: int) -> Tensor:
     """(b, t, h x d) to (b, h, t, d)."""
     return x_bte.unflatten(-1, (heads, -1)).transpose(1, 2)
 
@@ -79,9 +79,9 @@ class Looking:
 
 def attention(x_bte: Tensor, memory_bke: Tensor, layer: Tensors, how: Looking) -> Tensor:
     """Multi-head attention of x over memory."""
-    query_bhqd = heads_apart(times(x_bte, layer[f"{how.name}.w_query"]), how.heads)
-    key_bhkd = heads_apart(times(memory_bke, layer[f"{how.name}.w_key"]), how.heads)
-    value_bhkd = heads_apart(times(memory_bke, layer[f"{how.name}.w_value"]), how.heads)
+    query_bhqd = split_heads(times(x_bte, layer[f"{how.name}.w_query"]), how.heads)
+    key_bhkd = split_heads(times(memory_bke, layer[f"{how.name}.w_key"]), how.heads)
+    value_bhkd = split_heads(times(memory_bke, layer[f"{how.name}.w_value"]), how.heads)
     output_bhqd = F.scaled_dot_product_attention(
         query_bhqd, key_bhkd, value_bhkd, attn_mask=how.mask, is_causal=how.causal
     )

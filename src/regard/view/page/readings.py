@@ -4,42 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from regard.transformer.model import Transformer
-from regard.transformer.reader import reading_of, shipped_model
+from regard.transformer.reader import read, reading_of, shipped_model
 from regard.transformer.reading import Reading
-from regard.transformer.translation import Translation, source_tokens, translate
-from regard.typing import Array
+from regard.transformer.translation import Translation, source_tokens
 
 MOST_NUMBERS = 60_000_000  # weights kept in all, 8 bytes each
-
-
-@dataclass(frozen=True)
-class Interruptible(Transformer):
-    """A transformer that asks before every step whether it should go on."""
-
-    ask: Callable[[], None] = field(default=lambda: None, repr=False)
-
-    def vectors(self, tokens_bt: NDArray[np.integer[Any]], first: int = 0) -> Array:
-        """The vectors of the tokens; every step of a translation begins with them."""
-        self.ask()
-        return super().vectors(tokens_bt, first)
-
-
-@dataclass(frozen=True)
-class Unplaced(Transformer):
-    """A transformer that is not told where its words stand."""
-
-    def vectors(self, tokens_bt: NDArray[np.integer[Any]], first: int = 0) -> Array:
-        """embedding * sqrt(width), and no position."""
-        x_bte: Array = self.embedding_ve[tokens_bt] * np.float32(self.config.width**0.5)
-        return x_bte
 
 
 class Readings:
@@ -71,7 +43,7 @@ class Readings:
                 self._kept.move_to_end(wanted)
                 return self._kept[wanted]
         model = self.model
-        made = glance(model, sentence) if quick else _read(model, sentence, ask)
+        made = glance(model, sentence) if quick else read(sentence, model=model, on_step=ask)
         with self._lock:
             self._kept[wanted] = made
             while len(self._kept) > 1 and sum(map(_numbers, self._kept.values())) > MOST_NUMBERS:
@@ -90,12 +62,7 @@ def glance(model: Transformer, sentence: str) -> Reading:
 
 def without_position(reading: Reading) -> Reading:
     """The same sentence and translation through a model that is not told where words stand."""
-    return reading_of(Unplaced(**vars(reading.model)), reading.translated)
-
-
-def _read(model: Transformer, sentence: str, ask: Callable[[], None]) -> Reading:
-    translated = translate(Interruptible(**vars(model), ask=ask), [sentence])[0]
-    return reading_of(model, translated)
+    return reading_of(reading.model, reading.translated, positions=False)
 
 
 def _numbers(reading: Reading) -> int:
