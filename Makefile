@@ -9,7 +9,7 @@ BESIDE := $(addprefix tests/,cli corpus view)
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint readme bench clean
+.PHONY: help demo test check smoke lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,24 +39,27 @@ demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the
 	@echo
 	@echo 'Next: $(BIN)/regard open (in the browser), $(BIN)/regard "Your own sentence", $(BIN)/regard --help'
 
-test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+test: check ## set up what is needed, then lint, type-check and run every test
 	@$(BIN)/pytest $(BESIDE) >$(VENV)/beside.txt 2>&1 & beside=$$!; \
 	$(BIN)/pytest $(BESIDE:%=--ignore=%); rest=$$?; \
 	wait $$beside; others=$$?; cat $(VENV)/beside.txt; exit $$((rest + others))
 
-smoke: $(VENV)/test.stamp ## the few tests that tell at once whether anything stands
-	@$(BIN)/pytest -q -m smoke tests
+check: $(VENV)/test.stamp ## lint and type-check alone
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Only files with such a test are collected: the others would import torch first.
+smoke: $(VENV)/test.stamp ## a few tests of every part, in less than ten seconds
+	@$(BIN)/pytest -q -m smoke $$(grep -rl --include='test_*.py' 'mark\.smoke' tests)
 
 lint: $(VENV)/test.stamp ## format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/mypy
 
-readme: $(VENV)/test.stamp ## write the made parts of the README anew
-	@$(BIN)/python tools/refresh_docs.py
+docs: $(VENV)/test.stamp ## write the generated parts of README and docs/benchmarks.md anew
+	@PYTHONPATH=. $(BIN)/python tools/refresh_docs.py
 
 bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes benchmarks/results/
 	$(BIN)/python benchmarks/bench_attention.py

@@ -23,6 +23,7 @@ def describe() -> dict[str, Any]:
     return {
         "date": date.today().isoformat(),
         "processor": _processor(),
+        "instructions": _instructions(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "numpy": numpy.__version__,
@@ -35,6 +36,13 @@ def _processor() -> str:
         if line.startswith("model name"):
             return line.split(":")[1].strip()
     return platform.processor()
+
+
+def _instructions() -> str:
+    """The widest vector instructions of the processor, on which most times depend."""
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    names = {"avx512f": "AVX-512", "avx2": "AVX2", "asimd": "NEON"}
+    return next((name for flag, name in names.items() if flag in flags), "unknown instructions")
 
 
 SETTLE = 0.05  # OpenBLAS and OpenMP threads spin on for this long after a call, and would disturb

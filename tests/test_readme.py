@@ -1,4 +1,4 @@
-"""The README's captures, tree, figures and examples are what the project really gives."""
+"""The README's and the benchmarks' generated parts, examples and links are true."""
 
 import doctest
 import importlib.util
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROSE = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 def load_refresh():
@@ -33,7 +34,7 @@ def test_a_made_part_is_what_the_project_gives(page: Path, part: str) -> None:
     text = page.read_text()
     found = re.search(rf"<!-- {part} -->\n(.*?)\n<!-- /{part} -->", text, flags=re.DOTALL)
     assert found is not None, f"{part} has no end mark"
-    assert found[1] == refresh.PARTS[part](), "run make readme"
+    assert found[1] == refresh.PARTS[part](), "run make docs"
 
 
 def test_every_file_says_what_it_is_for() -> None:
@@ -50,7 +51,18 @@ def test_the_examples_run() -> None:
     assert result.failed == 0
 
 
-def test_every_link_leads_somewhere() -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
-    assert targets
-    assert [target for target in targets if not (ROOT / target).exists()] == []
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_tables_of_figures_name_the_machine_and_no_targets() -> None:
+    text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    assert "to reach" not in text
+    assert text.count(" cores of ") >= 4
+    assert "AVX-512" in text

@@ -1,0 +1,20 @@
+"""Self-attention on three words, every number shown: run it with ``python hello_attention.py``."""
+
+import numpy as np
+
+import regard
+
+# One row of numbers for each word: its vector.
+words = ["I", "am", "good"]
+x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+# Three matrices turn a vector into a query, a key and a value; training would learn them.
+w_query, w_key, w_value = np.eye(2), np.eye(2), np.array([[2.0, 0.0], [0.0, 3.0]])
+
+steps = regard.self_attention(x, w_query, w_key, w_value, words=words)
+
+print(steps)  # every matrix with its formula; rows are queries, columns are keys
+print()
+print(steps.read("good"))  # one row of the weights in words
+print(steps.why("weights", "good", "am"))  # one weight, with the sum that made it
+print(steps.why("output", "good", 0))  # and one number of the output
