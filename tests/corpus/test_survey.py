@@ -86,8 +86,13 @@ def test_heads_are_ranked(undisturbed):
 def test_every_batch_size_gives_the_same_rows(undisturbed, surveyed):
     other = surveyed(batch=50)
     mine, theirs = rows(other), rows(undisturbed)
+    np.testing.assert_array_equal(mine.pop("document"), theirs["document"])
+    # In another batch a document's rows move in the products of the model, whose sums have at most
+    # 48 terms: a weight moves by 2 * 48 roundings, an entropy by log 256 times that.
     for name, values in mine.items():
-        np.testing.assert_array_equal(values, theirs[name])
+        np.testing.assert_allclose(
+            values, theirs[name], rtol=0, atol=2 * 48 * 2.0**-24 * np.log(256), equal_nan=True
+        )
 
 
 def test_a_pool_of_processes_gives_the_same_report(undisturbed, surveyed):

@@ -27,7 +27,7 @@ class Work:
     place: ModelPlace
 
     def __call__(self, batch: Batch) -> Measured:
-        """The same numbers wherever it runs: one thread, and no document changes another's."""
+        """The same bits for the same batch, in any process: BLAS has one thread."""
         observer = self.place.observer()
         with using_threads(1), one_blas_thread():
             read, failed = _tokens(observer, batch)
