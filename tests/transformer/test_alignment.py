@@ -7,7 +7,7 @@ import pytest
 
 from regard.transformer import read
 from regard.transformer.alignment import Alignment
-from regard.transformer.roles import Roles
+from regard.transformer.roles import HeadRoles
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_rows_are_the_words_of_the_translation_without_start(reading):
 
 
 def test_heads_that_were_measured_are_taken(model):
-    known = replace(model, roles=Roles(alignment_heads=((2, 1),)))
+    known = replace(model, roles=HeadRoles(alignment_heads=((2, 1),)))
     reading = read("A dog ate the food.", model=known)
     wanted = reading.weights("cross", layer=2, head=1)[1:]
     np.testing.assert_allclose(reading.alignment.weights_qk, wanted)

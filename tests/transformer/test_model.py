@@ -5,7 +5,13 @@ import pytest
 
 from regard.errors import FileError
 from regard.transformer import Transformer, load_model
-from regard.transformer.checkpoint import assemble, copy_fill, load_parameters
+from regard.transformer.checkpoint import (
+    SHIPPED,
+    assemble,
+    copy_fill,
+    load_parameters,
+    model_folder,
+)
 from regard.transformer.config import Config, parameter_shapes
 
 SOURCE = np.array([[10, 20, 30, 40, 3], [7, 8, 3, 0, 0]])
@@ -107,3 +113,77 @@ def test_positions_follow_the_config():
     later = model.vectors(np.array([[4]]), first=1)
     np.testing.assert_array_equal(x[:, 1:], later)
     assert Config(vocabulary=7, width=8, heads=1).head_width == 8
+
+
+def copied(folder, path):
+    for file in folder.iterdir():
+        (path / file.name).write_bytes(file.read_bytes())
+    return path
+
+
+DESCRIPTIONS = {
+    "truncated": ('{"format": "regard tra', "Unterminated string starting at"),
+    "no object": ("[]", "it is not an object"),
+    "no config": ('{"format": "regard transformer 1"}', "it has no config"),
+    "unknown size": (
+        '{"format": "regard transformer 1", "config": {"vocabulary": 9, "depth": 2}}',
+        "its config has an unknown size 'depth'",
+    ),
+    "no vocabulary": (
+        '{"format": "regard transformer 1", "config": {"layers": 2}}',
+        "its config has no vocabulary",
+    ),
+    "bad size": (
+        '{"format": "regard transformer 1", "config": {"vocabulary": 0}}',
+        "vocabulary needs a whole number from 1 up, but it is 0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
+def test_a_broken_description_is_explained(folder, tmp_path, text, reason):
+    path = copied(folder, tmp_path) / "model.json"
+    path.write_text(text)
+    with pytest.raises(FileError) as error:
+        load_model(tmp_path)
+    start = f"{path} needs the description that `regard train` writes, but it cannot be read as one"
+    assert str(error.value).startswith(f"{start} ({reason}")
+    assert str(error.value).endswith("): copy or export the model again.")
+
+
+def test_a_description_that_is_no_text_is_explained(folder, tmp_path):
+    (copied(folder, tmp_path) / "model.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileError, match="needs the description that `regard train` writes"):
+        load_model(tmp_path)
+
+
+def test_a_byte_order_mark_is_read(folder, tmp_path):
+    path = copied(folder, tmp_path) / "model.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load_model(tmp_path).config == load_model(folder).config
+
+
+@pytest.mark.parametrize("name", ["model.json", "parameters.safetensors", "tokens.model"])
+def test_a_missing_file_is_named(folder, tmp_path, name):
+    (copied(folder, tmp_path) / name).unlink()
+    with pytest.raises(FileError, match=name):
+        load_model(tmp_path)
+
+
+def test_tokens_of_another_model_are_refused(folder, tmp_path):
+    path = copied(folder, tmp_path) / "tokens.model"
+    path.write_bytes((SHIPPED / "tokens.model").read_bytes())
+    with pytest.raises(FileError) as error:
+        load_model(tmp_path)
+    assert str(error.value) == (
+        f"{path} needs at most 340 pieces, but it has 12000: check that the tokens and the parameters "
+        "belong together."
+    )
+
+
+def test_the_folder_of_a_training_stands_for_its_model(folder, tmp_path):
+    (tmp_path / "model").mkdir()
+    copied(folder, tmp_path / "model")
+    assert model_folder(tmp_path) == tmp_path / "model"
+    assert model_folder(folder) == folder
+    assert load_model(tmp_path).config == load_parameters(tmp_path)[0] == load_model(folder).config

@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import FileError
 from regard.transformer import load_model, read
-from regard.transformer.roles import HEADS, Role, Roles, load_roles
+from regard.transformer.roles import HEADS, HeadRoles, Role, load_roles
 
 SENTENCE = "A dog ate the food because it was hungry."
 
@@ -45,7 +45,7 @@ def test_roles_are_loaded_with_the_model(folder):
 
 
 def test_without_heads_json_nothing_is_known(tmp_path):
-    assert load_roles(tmp_path) == Roles()
+    assert load_roles(tmp_path) == HeadRoles()
 
 
 def test_a_broken_heads_json_is_explained(tmp_path):
@@ -56,7 +56,7 @@ def test_a_broken_heads_json_is_explained(tmp_path):
 
 def test_the_usual_is_no_news(model):
     always = Role(1, 2, {"previous": 0.97}, entropy=0.1)
-    known = replace(model, roles=Roles(encoder={(1, 2): always}))
+    known = replace(model, roles=HeadRoles(encoder={(1, 2): always}))
     for link in read(SENTENCE, model=known).links("it").links:
         if (link.layer, link.head, link.key_word) == (1, 2, "because"):
             assert link.usual == 0.97

@@ -70,9 +70,9 @@ class ModelPlace:
 
     def files(self) -> Path:
         """The folder that holds the model."""
-        from regard.transformer.checkpoint import SHIPPED
+        from regard.transformer.checkpoint import SHIPPED, model_folder
 
-        return SHIPPED if self.folder is None else Path(self.folder)
+        return SHIPPED if self.folder is None else model_folder(self.folder)
 
 
 @lru_cache(maxsize=1)

@@ -6,31 +6,121 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
+from regard.atomic_write import replacing, write_text
 from regard.errors import ArgumentError, FileError, ShapeError
 from regard.text.tokens import SentencePieceTokenizer, Tokenizer
-from regard.transformer.config import Config, output_axis, parameter_shapes
+from regard.transformer.config import Config, Parameters, output_axis, parameter_shapes
 from regard.transformer.layers import Attention, DecoderLayer, EncoderLayer, FeedForward, Norm
 from regard.transformer.model import Fill, Transformer
-from regard.transformer.roles import UNKNOWN_ROLES, Roles, load_roles
+from regard.transformer.roles import UNKNOWN_ROLES, HeadRoles, load_roles
 from regard.typing import Array
 
-Parameters = dict[str, np.ndarray]
-
-
+SHIPPED = Path(__file__).parent / "shipped"
 PARAMETERS, TOKENS, DESCRIPTION = "parameters.safetensors", "tokens.model", "model.json"
-
-
+EXPORT = "model"  # the folder inside that of a training that its model is exported to
 FORMAT = "regard transformer 1"
 
-
 _LARGEST = 127
+_ALIGNED = 16  # float32 numbers in a cache line
+_PROJECTIONS = ("w_query", "w_key", "w_value")
+
+Layer = TypeVar("Layer", EncoderLayer, DecoderLayer)
+
+
+def model_folder(folder: str | Path) -> Path:
+    """The folder of a model; that of a training stands for the model inside it."""
+    path = Path(folder)
+    inside = path / EXPORT
+    return inside if not _is_model(path) and _is_model(inside) else path
+
+
+def load_model(folder: str | Path | None = None) -> Transformer:
+    """The shipped English-French model, or one that ``regard train`` made.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        The folder of a model, or the one that was given to ``regard train --out``.
+
+    Raises
+    ------
+    FileError
+        Where a file of the model is missing, broken, or does not belong to the others.
+    """
+    path = SHIPPED if folder is None else model_folder(folder)
+    if folder is None and not (path / PARAMETERS).is_file():
+        raise FileError(
+            "load_model() needs the parameters that come with the package, but this install has "
+            "none: install a release of regard, or give the folder of a model that "
+            "`regard train` wrote."
+        )
+    description = load_description(path)
+    config = _config(description, path / DESCRIPTION)
+    tokenizer, roles = SentencePieceTokenizer(path / TOKENS), load_roles(path)
+    if tokenizer.vocabulary > config.vocabulary:
+        raise FileError(
+            f"{path / TOKENS} needs at most {config.vocabulary} pieces, but it has "
+            f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
+        )
+    with _opened(path / PARAMETERS) as fill:
+        return assemble(config, fill, tokenizer, description, roles)
+
+
+def load_parameters(folder: Path) -> tuple[Config, Parameters]:
+    """Config and parameters of a model, the parameters restored to float32."""
+    path = model_folder(folder)
+    config = _config(load_description(path), path / DESCRIPTION)
+    shapes = parameter_shapes(config)
+    parameters = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
+    with _opened(path / PARAMETERS) as fill:
+        for name, array in parameters.items():
+            fill(name, array)
+    return config, parameters
+
+
+def load_description(folder: Path) -> dict[str, Any]:
+    """The JSON beside the parameters: config, name and origin of a model."""
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise FileError(
+            f"a model needs a folder with {DESCRIPTION}, {PARAMETERS} and {TOKENS}, but "
+            f"{folder} has no {DESCRIPTION}: train one with `regard train`."
+        )
+    try:
+        description = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are such
+        raise _broken_description(path, str(error)) from None
+    if not isinstance(description, dict):
+        raise _broken_description(path, "it is not an object")
+    if description.get("format") != FORMAT:
+        raise FileError(
+            f"{path} needs format {FORMAT!r}, but says {description.get('format')!r}: it was "
+            "written by another version; export the model again."
+        )
+    return description
+
+
+def save_model(
+    folder: Path, config: Config, parameters: Mapping[str, np.ndarray], about: Mapping[str, Any]
+) -> None:
+    """Write parameters, rounded to int8, and the description, to which ``about`` is added."""
+    check_parameters(config, parameters)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: Parameters = {}
+    for name, parameter in parameters.items():
+        tensors |= _to_disk(name, np.asarray(parameter, dtype=np.float32))
+    with replacing(folder / PARAMETERS) as draft:
+        save_file(tensors, draft)
+    description = {"format": FORMAT, "config": asdict(config), **about}
+    text = json.dumps(description, indent=2, ensure_ascii=False)
+    write_text(folder / DESCRIPTION, text + "\n")
 
 
 def quantise(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
@@ -45,56 +135,17 @@ def quantise(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(matrix / scale).astype(np.int8), scale.reshape(-1)
 
 
-def restore(rounded: np.ndarray, scale: np.ndarray, axis: int) -> np.ndarray:
-    """Undo `quantise`, but for the rounding."""
-    restored: np.ndarray = np.multiply(rounded, np.expand_dims(scale, 1 - axis), dtype=np.float32)
-    return restored
-
-
-def save_model(
-    folder: Path, config: Config, parameters: Mapping[str, np.ndarray], about: Mapping[str, Any]
-) -> None:
-    """Write parameters and description; what `about` says of the model goes into the latter."""
-    check_parameters(config, parameters)
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors: Parameters = {}
-    for name, parameter in parameters.items():
-        tensors |= _to_disk(name, np.asarray(parameter, dtype=np.float32))
-    save_file(tensors, folder / PARAMETERS)
-    description = {"format": FORMAT, "config": asdict(config), **about}
-    text = json.dumps(description, indent=2, ensure_ascii=False)
-    (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-
-
-def load_parameters(folder: Path) -> tuple[Config, Parameters]:
-    """Read what `save_model` wrote, as float32."""
-    config = Config(**load_description(folder)["config"])
-    tensors = load_file(folder / PARAMETERS)
-    names = [name for name in tensors if not name.endswith(".scale")]
-    parameters = {name: _from_disk(name, tensors) for name in names}
-    check_parameters(config, parameters)
-    return config, parameters
-
-
-def load_description(folder: Path) -> dict[str, Any]:
-    """Read the JSON that says what a model is and how it was made."""
-    path = folder / DESCRIPTION
-    if not path.is_file():
-        raise FileError(
-            f"a model needs a folder with {DESCRIPTION}, {PARAMETERS} and {TOKENS}, but "
-            f"{folder} has no {DESCRIPTION}: train one with `regard train`."
-        )
-    description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if description.get("format") != FORMAT:
-        raise FileError(
-            f"{path} needs format {FORMAT!r}, but says {description.get('format')!r}: it was "
-            "written by another version; export the model again."
-        )
-    return description
+def restore(
+    rounded: np.ndarray, scale: np.ndarray, axis: int, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Invert `quantise`, but for the rounding; into ``out`` where it is given."""
+    out = np.empty(rounded.shape, np.float32) if out is None else out
+    np.multiply(rounded, np.expand_dims(scale, 1 - axis), out=out)
+    return out
 
 
 def check_parameters(config: Config, parameters: Mapping[str, np.ndarray]) -> None:
-    """Raise an error unless every parameter is there, and no other, in its shape."""
+    """Raise an error unless the parameters are exactly those of the config, in their shapes."""
     shapes = parameter_shapes(config)
     missing, unknown = shapes.keys() - parameters.keys(), parameters.keys() - shapes.keys()
     if missing or unknown:
@@ -111,6 +162,111 @@ def check_parameters(config: Config, parameters: Mapping[str, np.ndarray]) -> No
             )
 
 
+def assemble(
+    config: Config,
+    fill: Fill,
+    tokenizer: Tokenizer,
+    about: Mapping[str, Any],
+    roles: HeadRoles = UNKNOWN_ROLES,
+) -> Transformer:
+    """Allocate every parameter, let ``fill(name, array)`` write each, and build the layers."""
+    arrays = _allocate(config)
+    for name in parameter_shapes(config):
+        fill(name, arrays[name])
+    numbers, heads = range(config.layers), config.heads
+    return Transformer(
+        config=config,
+        embedding_ve=arrays["embedding"],
+        encoders=tuple(_layer(EncoderLayer, arrays, f"encoder.{x}", heads) for x in numbers),
+        encoder_norm=_norm(arrays, "encoder.norm"),
+        decoders=tuple(_layer(DecoderLayer, arrays, f"decoder.{x}", heads) for x in numbers),
+        decoder_norm=_norm(arrays, "decoder.norm"),
+        tokenizer=tokenizer,
+        about=about,
+        roles=roles,
+    )
+
+
+def copy_fill(parameters: Mapping[str, Array]) -> Fill:
+    """Parameters in memory, under the names of ``parameter_shapes``, as the fill of a model."""
+
+    def fill(name: str, array: Array) -> None:
+        np.copyto(array, parameters[name])
+
+    return fill
+
+
+def _allocate(config: Config) -> Parameters:
+    """Arrays by name, all in one block of memory; an attention's projections share w_qkv.
+
+    A block this large gets pages of 2 MB, which takes half the time of many small ones.
+    """
+    shapes = parameter_shapes(config)
+    block = np.empty(sum(_ALIGNED + math.prod(x) for x in shapes.values()), np.float32)
+    arrays: Parameters = {}
+    used = 0
+    for name, shape in shapes.items():
+        prefix, _, leaf = name.rpartition(".")
+        if leaf in _PROJECTIONS[1:]:
+            continue  # they lie beside w_query
+        rows, columns = shape if len(shape) == 2 else (1, *shape)
+        joined = len(_PROJECTIONS) if leaf == "w_query" else 1
+        start = -(-used // _ALIGNED) * _ALIGNED
+        used = start + rows * columns * joined
+        array = block[start:used].reshape(rows, columns * joined)
+        if joined == 1:
+            arrays[name] = array.reshape(shape)
+            continue
+        arrays[f"{prefix}.w_qkv"] = array
+        views = np.split(array, joined, axis=1)
+        arrays |= {f"{prefix}.{x}": view for x, view in zip(_PROJECTIONS, views, strict=True)}
+    return arrays
+
+
+def _layer(kind: type[Layer], arrays: Parameters, prefix: str, heads: int) -> Layer:
+    """A layer whose fields are named as in ``parameter_shapes``."""
+    blocks = {x.name: _block(arrays, f"{prefix}.{x.name}", heads) for x in fields(kind)}
+    return kind(**blocks)
+
+
+def _block(arrays: Parameters, prefix: str, heads: int) -> Any:
+    if prefix.endswith("_norm"):
+        return _norm(arrays, prefix)
+    if prefix.endswith("_attention"):
+        return Attention(arrays[f"{prefix}.w_qkv"], arrays[f"{prefix}.w_output"], heads)
+    return FeedForward(**{x.name: arrays[f"{prefix}.{x.name}"] for x in fields(FeedForward)})
+
+
+def _norm(arrays: Parameters, prefix: str) -> Norm:
+    return Norm(arrays[f"{prefix}.gain"], arrays[f"{prefix}.bias"])
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / DESCRIPTION).is_file()
+
+
+def _config(description: Mapping[str, Any], path: Path) -> Config:
+    sizes = description.get("config")
+    if not isinstance(sizes, dict):
+        raise _broken_description(path, "it has no config")
+    unknown = sorted(sizes.keys() - {x.name for x in fields(Config)})
+    if unknown:
+        raise _broken_description(path, f"its config has an unknown size {unknown[0]!r}")
+    if "vocabulary" not in sizes:
+        raise _broken_description(path, "its config has no vocabulary")
+    try:
+        return Config(**sizes)
+    except ArgumentError as error:
+        raise _broken_description(path, str(error).rstrip(".")) from None
+
+
+def _broken_description(path: Path, reason: str) -> FileError:
+    return FileError(
+        f"{path} needs the description that `regard train` writes, but it cannot be read as one "
+        f"({reason}): copy or export the model again."
+    )
+
+
 def _to_disk(name: str, parameter: np.ndarray) -> Parameters:
     if parameter.ndim < 2:
         return {name: np.ascontiguousarray(parameter)}
@@ -118,160 +274,16 @@ def _to_disk(name: str, parameter: np.ndarray) -> Parameters:
     return {name: np.ascontiguousarray(rounded), f"{name}.scale": scale}
 
 
-def _from_disk(name: str, tensors: Parameters) -> np.ndarray:
-    if f"{name}.scale" not in tensors:
-        return tensors[name]
-    return restore(tensors[name], tensors[f"{name}.scale"], output_axis(name))
-
-
-_ALIGNED = 16  # float32 numbers in a cache line
-
-
-SHIPPED = Path(__file__).parent / "shipped"
-
-
-def assemble(
-    config: Config,
-    fill: Fill,
-    tokenizer: Tokenizer,
-    about: Mapping[str, Any],
-    roles: Roles = UNKNOWN_ROLES,
-) -> Transformer:
-    """Make room for every parameter and let ``fill(name, place)`` write each into its place."""
-    room, numbers = _Room(config, fill, _Arena.of(config)), range(config.layers)
-    return Transformer(
-        config=config,
-        embedding_ve=room.array("embedding", config.vocabulary, config.width),
-        encoders=tuple(room.encoder(f"encoder.{number}") for number in numbers),
-        encoder_norm=room.norm("encoder.norm"),
-        decoders=tuple(room.decoder(f"decoder.{number}") for number in numbers),
-        decoder_norm=room.norm("decoder.norm"),
-        tokenizer=tokenizer,
-        about=about,
-        roles=roles,
-    )
-
-
-@dataclass
-class _Arena:
-    """One block of memory for all parameters.
-
-    A block this large gets pages of 2 MB, which takes half the time of asking for many small ones.
-    """
-
-    block: Array
-    used: int = 0
-
-    @classmethod
-    def of(cls, config: Config) -> _Arena:
-        shapes = parameter_shapes(config).values()
-        return cls(np.empty(sum(_ALIGNED + math.prod(shape) for shape in shapes), np.float32))
-
-    def take(self, *shape: int) -> Array:
-        """The next free place, where a cache line begins."""
-        start = -(-self.used // _ALIGNED) * _ALIGNED
-        self.used = start + math.prod(shape)
-        return self.block[start : self.used].reshape(shape)
-
-
-@dataclass(frozen=True)
-class _Room:
-    """Makes the parts of a model, each filled as it is made."""
-
-    config: Config
-    fill: Fill
-    arena: _Arena
-
-    def array(self, name: str, *shape: int) -> Array:
-        place = self.arena.take(*shape)
-        self.fill(name, place)
-        return place
-
-    def norm(self, prefix: str) -> Norm:
-        width = self.config.width
-        return Norm(self.array(f"{prefix}.gain", width), self.array(f"{prefix}.bias", width))
-
-    def attention(self, prefix: str) -> Attention:
-        width = self.config.width
-        w_qkv = self.arena.take(width, 3 * width)
-        for number, name in enumerate(("w_query", "w_key", "w_value")):
-            self.fill(f"{prefix}.{name}", w_qkv[:, number * width : (number + 1) * width])
-        return Attention(w_qkv, self.array(f"{prefix}.w_output", width, width), self.config.heads)
-
-    def feed_forward(self, prefix: str) -> FeedForward:
-        width, inner = self.config.width, self.config.feed_forward_width
-        shapes = {"w_in": (width, inner), "b_in": (inner,), "w_out": (inner, width),
-                  "b_out": (width,)}  # fmt: skip
-        return FeedForward(**{x: self.array(f"{prefix}.{x}", *n) for x, n in shapes.items()})
-
-    def encoder(self, prefix: str) -> EncoderLayer:
-        return EncoderLayer(
-            self_attention=self.attention(f"{prefix}.self_attention"),
-            self_attention_norm=self.norm(f"{prefix}.self_attention_norm"),
-            feed_forward=self.feed_forward(f"{prefix}.feed_forward"),
-            feed_forward_norm=self.norm(f"{prefix}.feed_forward_norm"),
-        )
-
-    def decoder(self, prefix: str) -> DecoderLayer:
-        return DecoderLayer(
-            self_attention=self.attention(f"{prefix}.self_attention"),
-            self_attention_norm=self.norm(f"{prefix}.self_attention_norm"),
-            cross_attention=self.attention(f"{prefix}.cross_attention"),
-            cross_attention_norm=self.norm(f"{prefix}.cross_attention_norm"),
-            feed_forward=self.feed_forward(f"{prefix}.feed_forward"),
-            feed_forward_norm=self.norm(f"{prefix}.feed_forward_norm"),
-        )
-
-
-def random_fill(seed: int) -> Fill:
-    """Numbers as before training: matrices random, gains 1, biases 0."""
-    rng = np.random.default_rng(seed)
-
-    def fill(name: str, place: Array) -> None:
-        if place.ndim == 1:
-            place[...] = 1.0 if name.endswith("gain") else 0.0
-            return
-        spread = place.shape[1] ** -0.5 if name == "embedding" else (2 / sum(place.shape)) ** 0.5
-        place[...] = rng.standard_normal(place.shape, dtype=np.float32) * np.float32(spread)
-
-    return fill
-
-
-def copy_fill(parameters: Mapping[str, Array]) -> Fill:
-    """Numbers that are held already, under the names that ``config`` gives them."""
-
-    def fill(name: str, place: Array) -> None:
-        np.copyto(place, parameters[name])
-
-    return fill
-
-
-def load_model(folder: str | Path | None = None) -> Transformer:
-    """The shipped English-French model, or the one that ``regard train`` wrote to a folder."""
-
-    place = SHIPPED if folder is None else Path(folder)
-    if folder is None and not (place / PARAMETERS).is_file():
-        raise FileError(
-            "load_model() needs the parameters that come with the package, but this install has "
-            "none: install a release of regard, or give the folder of a model that "
-            "`regard train` wrote."
-        )
-    description = load_description(place)
-    tokenizer, roles = SentencePieceTokenizer(place / TOKENS), load_roles(place)
-    with _opened(place / PARAMETERS) as fill:
-        return assemble(Config(**description["config"]), fill, tokenizer, description, roles)
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[Fill]:
-    """A file of int8 parameters, as a fill that restores them to float32 in place."""
+    """A file of int8 parameters, as a fill that restores them to float32."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
         raise FileError(f"a model needs its parameters at {path}, but there is no such file.")
     try:
         with safe_open(str(path), framework="numpy") as file:
-            yield _restored(file)
+            yield _restoring_fill(file)
     except SafetensorError as error:
         raise FileError(
             f"{path} needs to be a safetensors file, but it cannot be read as one ({error}): "
@@ -279,21 +291,25 @@ def _opened(path: Path) -> Iterator[Fill]:
         ) from None
 
 
-def _restored(file: Any) -> Fill:
+def _restoring_fill(file: Any) -> Fill:
     names = set(file.keys())
 
-    def fill(name: str, place: Array) -> None:
-        stored = file.get_tensor(name) if name in names else None
-        if stored is None or stored.shape != place.shape:
-            found = "it is not there" if stored is None else f"its shape is {stored.shape}"
+    def stored(name: str, shape: tuple[int, ...]) -> Array:
+        array: Array | None = file.get_tensor(name) if name in names else None
+        if array is None or array.shape != shape:
+            problem = "it is not there" if array is None else f"its shape is {array.shape}"
             raise FileError(
-                f"{name} needs shape {place.shape}, but in the parameters {found}: check that "
+                f"{name} needs shape {shape}, but in the parameters {problem}: check that "
                 "the description and the parameters belong together."
             )
+        return array
+
+    def fill(name: str, array: Array) -> None:
         if f"{name}.scale" in names:
-            scale = np.expand_dims(file.get_tensor(f"{name}.scale"), 1 - output_axis(name))
-            np.multiply(stored, scale, out=place)
+            axis = output_axis(name)
+            scale = stored(f"{name}.scale", (array.shape[axis],))
+            restore(stored(name, array.shape), scale, axis, out=array)
         else:
-            place[...] = stored
+            array[...] = stored(name, array.shape)
 
     return fill

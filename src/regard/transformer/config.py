@@ -1,4 +1,4 @@
-"""The sizes of a transformer, and the name and shape of every parameter that follows from them.
+"""Config of a transformer, and the name and shape of every parameter that follows from it.
 
 The model these names describe, in full (`norm` is layer normalisation, over the last axis)::
 
@@ -31,6 +31,7 @@ PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NORM_EPSILON = 1e-5
 
 Shape = tuple[int, ...]
+Parameters = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,20 @@ def parameter_shapes(config: Config) -> dict[str, Shape]:
     for layer in range(config.layers):
         shapes |= _layer_shapes(f"decoder.{layer}", config, ("self_attention", "cross_attention"))
     return shapes | _norm_shapes("decoder.norm", config)
+
+
+def random_parameters(config: Config, seed: int) -> Parameters:
+    """Parameters before training: matrices random, gains 1, biases 0."""
+    rng = np.random.default_rng(seed)
+    return {name: _random(name, shape, rng) for name, shape in parameter_shapes(config).items()}
+
+
+def _random(name: str, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    if len(shape) == 1:
+        return np.full(shape, 1.0 if name.endswith("gain") else 0.0, dtype=np.float32)
+    spread = shape[1] ** -0.5 if name == "embedding" else (2 / sum(shape)) ** 0.5
+    matrix: np.ndarray = rng.standard_normal(shape, dtype=np.float32) * np.float32(spread)
+    return matrix
 
 
 def output_axis(name: str) -> int:

@@ -14,7 +14,7 @@ from regard.engine.attention import attention
 from regard.engine.dense import dense_attention
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
-from regard.transformer.config import Config, parameter_shapes, positions
+from regard.transformer.config import Config, parameter_shapes, positions, random_parameters
 from regard.transformer.layers import (
     Attention,
     DecoderLayer,
@@ -23,7 +23,7 @@ from regard.transformer.layers import (
     in_dtype,
     times,
 )
-from regard.transformer.roles import Roles
+from regard.transformer.roles import HeadRoles
 from regard.typing import Array
 
 Fill = Callable[[str, Array], None]
@@ -136,7 +136,7 @@ class Transformer:
     decoder_norm: Norm
     tokenizer: Tokenizer
     about: Mapping[str, Any]
-    roles: Roles = field(default_factory=Roles)
+    roles: HeadRoles = field(default_factory=HeadRoles)
 
     @classmethod
     def random(
@@ -156,7 +156,7 @@ class Transformer:
         Its vocabulary is the words of ``text`` unless a ``tokenizer`` and its size,
         ``vocabulary``, are given. Nothing it says means anything until it is trained.
         """
-        from regard.transformer.checkpoint import assemble, random_fill
+        from regard.transformer.checkpoint import assemble, copy_fill
 
         if tokenizer is None:
             tokenizer = WordTokenizer.of(text)
@@ -167,7 +167,7 @@ class Transformer:
             )
         config = Config(vocabulary, layers, heads, width, feed_forward_width)
         about = {"name": "random", "untrained": True}
-        return assemble(config, random_fill(seed), tokenizer, about)
+        return assemble(config, copy_fill(random_parameters(config, seed)), tokenizer, about)
 
     def __repr__(self) -> str:
         sizes = self.config

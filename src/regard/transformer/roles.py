@@ -1,4 +1,4 @@
-"""Roles of heads, as measured and stored beside the model.
+"""HeadRoles of heads, as measured and stored beside the model.
 
 The names of parts, layers and heads.
 """
@@ -86,7 +86,7 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Roles:
+class HeadRoles:
     """The roles of all heads, by (layer, head), for the encoder, the decoder and cross-attention.
 
     pronoun_heads find what a pronoun stands for; alignment_heads which English word a French
@@ -106,10 +106,10 @@ class Roles:
         return roles
 
 
-UNKNOWN_ROLES = Roles()
+UNKNOWN_ROLES = HeadRoles()
 
 
-def load_roles(folder: Path) -> Roles:
+def load_roles(folder: Path) -> HeadRoles:
     """Read heads.json of a model's folder; without one no role is known."""
     path = folder / HEADS
     if not path.is_file():
@@ -124,11 +124,11 @@ def load_roles(folder: Path) -> Roles:
         ) from None
 
 
-def roles_from(measured: Mapping[str, Any]) -> Roles:
-    """Roles from what benchmarks/heads.py measured."""
+def roles_from(measured: Mapping[str, Any]) -> HeadRoles:
+    """HeadRoles from what benchmarks/heads.py measured."""
     tables = {part: _roles(measured["heads"][part]) for part in ("encoder", "decoder", "cross")}
     pronouns, alignment = measured["pronouns"], measured["alignment"]
-    return Roles(
+    return HeadRoles(
         **tables,
         pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
         alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),

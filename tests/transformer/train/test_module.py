@@ -9,14 +9,13 @@ import torch
 
 from regard.text.tokens import WordTokenizer
 from regard.transformer.checkpoint import assemble, copy_fill
-from regard.transformer.config import END, PAD, Config
+from regard.transformer.config import END, PAD, Config, random_parameters
 from regard.transformer.search import Search
 from regard.transformer.train.torch_decoding import TorchStepDecoder, beam_search, sample
 from regard.transformer.train.torch_model import (
     Running,
     batch_loss,
     logits,
-    random_parameters,
     to_torch,
 )
 

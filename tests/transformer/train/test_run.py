@@ -12,7 +12,7 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'rega
 import torch
 
 from regard.transformer.checkpoint import load_parameters
-from regard.transformer.config import Config
+from regard.transformer.config import Config, random_parameters
 from regard.transformer.train.augment import NONE, find_splits
 from regard.transformer.train.dataset import gather
 from regard.transformer.train.job import Job, Text, plain_rounds, read_recipe
@@ -20,7 +20,7 @@ from regard.transformer.train.loop import DivergedError, Surroundings, train_rou
 from regard.transformer.train.recipe import Corpus, Habits, Round
 from regard.transformer.train.run import train_model
 from regard.transformer.train.subwords import learn_tokens, load_tokens
-from regard.transformer.train.torch_model import random_parameters, to_torch
+from regard.transformer.train.torch_model import to_torch
 
 SIZES = Config(vocabulary=400, layers=2, heads=4, width=64, feed_forward_width=128)
 HABITS = Habits(tokens_per_batch=2_048, dropout=0.0, split=0.02, alterations=NONE)

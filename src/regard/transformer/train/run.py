@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from regard.transformer.checkpoint import TOKENS, load_parameters, save_model
-from regard.transformer.config import Config
+from regard.transformer.config import Config, random_parameters
 from regard.transformer.search import Search
 from regard.transformer.train.augment import find_splits
 from regard.transformer.train.data import Pair, both_sides, read_pairs, read_sentences, write_pairs
@@ -32,7 +32,7 @@ from regard.transformer.train.provenance import circumstances, write_curve, writ
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.subwords import learn_tokens, load_tokens
 from regard.transformer.train.torch_decoding import Translator, beam_search, fast_copy
-from regard.transformer.train.torch_model import Tensors, random_parameters, to_numpy, to_torch
+from regard.transformer.train.torch_model import Tensors, to_numpy, to_torch
 
 
 @dataclass(frozen=True)

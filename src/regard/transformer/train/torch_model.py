@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.transformer.config import NORM_EPSILON, PAD, Config, parameter_shapes, positions
+from regard.transformer.config import NORM_EPSILON, PAD, Config, positions
 
 Tensors = dict[str, Tensor]
 
@@ -25,13 +25,6 @@ def to_torch(parameters: Mapping[str, np.ndarray], device: str = "cpu") -> Tenso
 def to_numpy(parameters: Tensors) -> dict[str, np.ndarray]:
     """The way back from `to_torch`, in float32."""
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in parameters.items()}
-
-
-def random_parameters(config: Config, seed: int) -> dict[str, np.ndarray]:
-    """Parameters before training: matrices random, gains 1, biases 0."""
-    rng = np.random.default_rng(seed)
-    shapes = parameter_shapes(config)
-    return {name: _random(name, shape, rng) for name, shape in shapes.items()}
 
 
 def part(parameters: Tensors, prefix: str) -> Tensors:
@@ -198,11 +191,3 @@ def batch_loss(
 @lru_cache(maxsize=512)
 def _positions(length: int, width: int, device: torch.device) -> Tensor:
     return torch.from_numpy(positions(length, width)).to(device)
-
-
-def _random(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    if len(shape) == 1:
-        return np.full(shape, 1.0 if name.endswith("gain") else 0.0, dtype=np.float32)
-    spread = shape[1] ** -0.5 if name == "embedding" else (2 / sum(shape)) ** 0.5
-    matrix: np.ndarray = rng.standard_normal(shape, dtype=np.float32) * np.float32(spread)
-    return matrix
