@@ -6,7 +6,7 @@
 It shows two heads through which *it* looks at *dog*. Head 11 of layer 5 does so most, 60 %, but so
 does every other word (58 %): it rests on what the sentence is about. Head 1 of layer 3 gives 53 %
 to *dog* (other words: 10 %) when the dog was hungry, and turns to *food* when it was delicious:
-25 %, and 10 % to *dog*. The largest weight is not the telling one.
+25 %, and 10 % to *dog*. The largest weight is not the one that matters.
 """
 
 import importlib.util
@@ -39,7 +39,7 @@ def main() -> None:
     for link in hungry.find("it", "dog")[:3]:
         print(f"  {link}")
     best = max(hungry.find("it", "dog"), key=lambda link: link.excess)
-    print(f"\nThe most telling, layer {best.layer}, head {best.head}:")
+    print(f"\nThe largest excess over the usual, layer {best.layer}, head {best.head}:")
     for last, text in (("hungry", hungry), ("delicious", delicious)):
         for other in ("dog", "food"):
             links = {(x.layer, x.head): x.weight for x in text.find("it", other)}
