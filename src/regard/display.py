@@ -1,4 +1,4 @@
-"""How things show themselves: text in a terminal, a page in a notebook, a picture, a worksheet."""
+"""Display of results: text in a terminal, a page in a notebook, a picture, a worksheet."""
 
 from typing import TYPE_CHECKING, Any, cast
 
@@ -8,8 +8,21 @@ if TYPE_CHECKING:
     from regard.view.worksheet.worksheet import Worksheet
 
 
+class TextDisplay:
+    """Mix-in whose repr is its text: in a terminal, in a notebook, and inside lists there.
+
+    A dataclass that takes it says ``repr=False`` and has a ``__str__`` of its own.
+    """
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
 class NotebookDisplay:
-    """What a notebook shows as a page of its own."""
+    """Mix-in of a result that a notebook shows as a page of its own."""
 
     def _repr_html_(self) -> str:
         from regard.view.page.notebook import in_notebook
@@ -18,7 +31,7 @@ class NotebookDisplay:
 
 
 class StepsDisplay(NotebookDisplay):
-    """The ways to look at Steps; what they hold is in ``steps``."""
+    """Mix-in of Steps: its text, its pictures and its worksheets."""
 
     def picture(self, stage: str = "weights", head: int = 0, **options: Any) -> "Picture":
         """One stage of one head to look at and to save; ``kind`` is 'lines' or 'heatmap'."""

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from regard.checker.mistakes import BY_NAME, Mistake
+from regard.display import TextDisplay
 from regard.errors import RegardError
 
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "could not check"
@@ -29,8 +30,8 @@ class Finding:
     input: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(TextDisplay):
     """The verdict on one function.
 
     ``mistakes`` are names of the catalogue; ``called`` says how the function was called;

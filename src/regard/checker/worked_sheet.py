@@ -18,6 +18,7 @@ import numpy as np
 from regard.checker.check_report import RIGHT, STATUS, WRONG
 from regard.checker.claims import NOISE, Between, Claimed, claimed_row
 from regard.checker.slips import what_was_done
+from regard.display import TextDisplay
 from regard.errors import FileError
 from regard.text.sheet import Sheet, load_sheet
 from regard.textbook.steps import Steps, self_attention
@@ -114,8 +115,8 @@ class Step:
         return self.is_true if self.follows is None else self.follows
 
 
-@dataclass(frozen=True)
-class SheetReport:
+@dataclass(frozen=True, repr=False)
+class SheetReport(TextDisplay):
     """Every claimed row in the order of the steps."""
 
     path: str

@@ -29,6 +29,7 @@ from regard.corpus.sources import Source, find_sources
 from regard.corpus.survey_report import make_report
 from regard.corpus.totals import Totals, total
 from regard.corpus.windows import bands_within
+from regard.display import TextDisplay
 from regard.errors import ArgumentError
 
 ENGINES = ("local", "ray")
@@ -54,8 +55,8 @@ def _nobody(now: Progress) -> None:
     """Nobody wants to know."""
 
 
-@dataclass(frozen=True)
-class Survey:
+@dataclass(frozen=True, repr=False)
+class Survey(TextDisplay):
     """A finished survey: its folder, and the report that lies there as report.json."""
 
     folder: Path

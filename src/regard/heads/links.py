@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.display import TextDisplay
 from regard.errors import ArgumentError
 
 CAUTION = (
@@ -15,8 +16,8 @@ CAUTION = (
 )
 
 
-@dataclass(frozen=True)
-class Link:
+@dataclass(frozen=True, repr=False)
+class Link(TextDisplay):
     """One head's weight from a query word to a key word; layers and heads count from 0.
 
     ``query`` and ``key`` are positions among the words. ``usual`` is the weight to expect there
@@ -47,8 +48,8 @@ class Link:
         )
 
 
-@dataclass(frozen=True)
-class WordLinks:
+@dataclass(frozen=True, repr=False)
+class WordLinks(TextDisplay):
     """The links of one query word, one for each head, the largest excess first."""
 
     query_word: str

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from regard.display import TextDisplay
 from regard.errors import ArgumentError
 from regard.textbook.cells import (
     BETWEEN_WORDS,
@@ -90,8 +91,8 @@ EXACT = 18  # more digits than any float64 has
 WIDEST = 20  # steps from the last digit of a float64 to where a value counts as 0
 
 
-@dataclass(frozen=True)
-class Why:
+@dataclass(frozen=True, repr=False)
+class Why(TextDisplay):
     """One cell: what it is called, the formula, the operands as shown, the value as stored.
 
     ``str()`` is the whole line. ``recomputed()`` applies the formula to the operands shown, and

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from regard.display import TextDisplay
 from regard.text.words import to_words
 from regard.typing import Array
 
@@ -26,8 +27,8 @@ class Pair(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True)
-class Alignment:
+@dataclass(frozen=True, repr=False)
+class Alignment(TextDisplay):
     """Links between the words of a translation and those of its sentence; ``print`` it.
 
     weights_qk: rows are words of the translation, columns words of the sentence, (end) last.

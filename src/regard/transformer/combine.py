@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard.display import TextDisplay
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from regard.view.figure.figure import Picture
 
 
-@dataclass(frozen=True)
-class Mixed:
+@dataclass(frozen=True, repr=False)
+class Mixed(TextDisplay):
     """A table made of weights: its name, what it is and is not, and both views of it.
 
     weights_qk is between words, tokens_qk between tokens; every row sums to 1.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS, HeadMeasures
 from regard.heads.names import Resting, name_of
@@ -54,8 +55,8 @@ class HeadRow:
         return line | {"rests_on_share": rests.share, "label": self.label}
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(TextDisplay):
     """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure."""
 
     rows: tuple[HeadRow, ...]
