@@ -9,10 +9,10 @@ BESIDE := $(addprefix tests/,cli corpus view)
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check smoke lint docs bench clean
+.PHONY: help demo test test-kernels check smoke lint docs bench clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # A stamp newer than pyproject.toml means that set is installed, so the second run starts at once.
 $(VENV)/base.stamp: pyproject.toml
@@ -43,6 +43,10 @@ test: check ## set up what is needed, then lint, type-check and run every test
 	@$(BIN)/pytest $(BESIDE) >$(VENV)/beside.txt 2>&1 & beside=$$!; \
 	$(BIN)/pytest $(BESIDE:%=--ignore=%); rest=$$?; \
 	wait $$beside; others=$$?; cat $(VENV)/beside.txt; exit $$((rest + others))
+
+# As if on other processors; KERNELS="Haswell Prescott" takes these alone.
+test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with every BLAS kernel
+	@$(BIN)/python tools/kernels.py $(KERNELS)
 
 check: $(VENV)/test.stamp ## lint and type-check alone
 	$(BIN)/ruff check .
