@@ -7,9 +7,10 @@ import torch
 
 import regard
 from regard.engine.gpu.call import call
-from regard.engine.gpu.dispatch import NOTHING, observation
+from regard.engine.gpu.dispatch import observation
 from regard.engine.gpu.torch_path import find_in_chunks
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.arguments import DEFAULT_OPTIONS
+from regard.engine.tiles.rows import Requested
 
 HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8
 FACTS = {"top": 0, "map": MAP, "profile": False, "causal": True}
@@ -82,9 +83,9 @@ def together_errors(n: int) -> dict[str, float]:
 
 
 def _reference(query: Any, key: Any, value: Any, arguments: Any, top: int, map: int) -> Any:
-    here = call(query.double(), key.double(), value.double(), NOTHING | arguments)
-    wanted = Wanted(True, True, top, map, True, True)
-    return observation(here, wanted, find_in_chunks(here, wanted), "chunks", None)
+    here = call(query.double(), key.double(), value.double(), DEFAULT_OPTIONS | arguments)
+    requested = Requested(True, True, top, map, True, True)
+    return observation(here, requested, find_in_chunks(here, requested), "chunks", None)
 
 
 def _compare(seen: Any, exact: Any) -> dict[str, float]:

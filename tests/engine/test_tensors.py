@@ -10,10 +10,11 @@ from regard.errors import ArgumentError, ShapeError
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from regard.engine.gpu import call as device_call  # noqa: E402
-from regard.engine.gpu.dispatch import NOTHING, observe_on_device  # noqa: E402
-from regard.engine.tiles.rows import Wanted  # noqa: E402
+from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
+from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
+from regard.engine.tiles.rows import Requested  # noqa: E402
 
-EVERYTHING = Wanted(True, True, 3, 4, True, True)
+EVERYTHING = Requested(True, True, 3, 4, True, True)
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_tensors_of_two_devices_are_refused(tensors):
 
 
 def test_an_observation_from_a_device_is_like_any_other(tensors, tmp_path):
-    seen = observe_on_device(*tensors, EVERYTHING, NOTHING | {"causal": True})
+    seen = observe_on_device(*tensors, EVERYTHING, DEFAULT_OPTIONS | {"causal": True})
     expected = regard.observe(*tensors, causal=True, top=3, map=4)
     rough = {"rtol": 1e-5, "atol": 1e-6}
     place = slice(2, 5), slice(1, 4)
@@ -99,7 +100,7 @@ def test_an_observation_from_a_device_is_like_any_other(tensors, tmp_path):
 
 
 def test_a_tile_takes_only_its_rectangle_from_the_device(tensors, monkeypatch):
-    seen = observe_on_device(*tensors, EVERYTHING, NOTHING)
+    seen = observe_on_device(*tensors, EVERYTHING, DEFAULT_OPTIONS)
     moved = []
     whole = as_array
 
@@ -114,7 +115,7 @@ def test_a_tile_takes_only_its_rectangle_from_the_device(tensors, monkeypatch):
 
 def test_nan_is_told_when_a_fact_is_first_read(tensors):
     tensors[0][1, 2, 3, 4] = torch.nan
-    seen = observe_on_device(*tensors, EVERYTHING, NOTHING)
+    seen = observe_on_device(*tensors, EVERYTHING, DEFAULT_OPTIONS)
     for _ in range(2):
         with pytest.raises(ArgumentError) as error:
             _ = seen.entropy
@@ -136,13 +137,13 @@ def test_nan_is_told_when_a_fact_is_first_read(tensors):
 )  # fmt: skip
 def test_what_is_wrong_is_said_as_on_the_cpu(tensors, change, kind, message):
     with pytest.raises(kind) as error:
-        observe_on_device(*tensors, EVERYTHING, NOTHING | change)
+        observe_on_device(*tensors, EVERYTHING, DEFAULT_OPTIONS | change)
     assert str(error.value) == message
 
 
 def test_other_dtypes_are_refused(tensors):
     with pytest.raises(ArgumentError) as error:
-        observe_on_device(tensors[0], tensors[1].half(), tensors[2], EVERYTHING, NOTHING)
+        observe_on_device(tensors[0], tensors[1].half(), tensors[2], EVERYTHING, DEFAULT_OPTIONS)
     assert str(error.value) == (
         "key needs float16, bfloat16, float32 or float64 values, the same for query, key and "
         "value, but its dtype is torch.float16: write key.float()."

@@ -16,9 +16,9 @@ from regard.engine.gpu import cuda_driver as cuda
 from regard.engine.gpu import hopper
 from regard.engine.gpu import triton_path as with_kernels
 from regard.engine.gpu.call import call
-from regard.engine.gpu.dispatch import NOTHING
 from regard.engine.gpu.triton_facts import repeats_on_device
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.arguments import DEFAULT_OPTIONS
+from regard.engine.tiles.rows import Requested
 
 
 class NoGpu:
@@ -61,7 +61,7 @@ def compile_only(kernel, *args, warmup, **kwargs):
 def launch_repeats(shape, dtype, **arguments) -> None:
     """The kernel for tokens that stand more than once."""
     query, key = torch.zeros(shape, dtype=dtype), torch.zeros((1, *shape[1:]), dtype=dtype)
-    here = call(query, key, key, NOTHING | arguments)
+    here = call(query, key, key, DEFAULT_OPTIONS | arguments)
     repeats_on_device(here, torch.zeros(shape[:2]), np.zeros(shape[1], np.int64))
 
 
@@ -69,9 +69,9 @@ def launch(shape, dtype, top: int, side: int, on_hopper: bool, **arguments) -> N
     """As much of a call as kernels do, with nothing computed."""
     with_kernels.reasons_against_hopper = lambda common: [] if on_hopper else ["not tried"]
     tensors = [torch.zeros(shape, dtype=dtype) for _ in range(3)]
-    here = call(*tensors, NOTHING | arguments)
-    wanted = Wanted(True, True, top, side, True, True)
-    with_kernels.find_with_kernels(here, wanted, None)
+    here = call(*tensors, DEFAULT_OPTIONS | arguments)
+    requested = Requested(True, True, top, side, True, True)
+    with_kernels.find_with_kernels(here, requested, None)
 
 
 if __name__ == "__main__":

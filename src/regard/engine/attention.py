@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.engine.tensors import cast_like, on_device
-from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.arguments import AttentionOptions, prepare
 from regard.engine.tiles.plan import Unit, choose
 from regard.engine.tiles.problem import Window
-from regard.engine.tiles.rows import Scratch, Wanted, stream_rows
+from regard.engine.tiles.rows import Requested, Scratch, stream_rows
 from regard.engine.tiles.threads import run_in_order
 from regard.engine.visibility import MaskRule
 
@@ -55,20 +55,27 @@ def attention(
     array([[1.  , 0.  ],
            [0.33, 0.67]])
     """
-    arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
-                      "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    options = AttentionOptions(
+        mask=mask,
+        causal=causal,
+        offset=offset,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        lengths=lengths,
+    )
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import attention_on_device
 
-        return attention_on_device(query, key, value, arguments)
-    problem = pose(query, key, value, **arguments)
-    plan = choose(problem, columns_wanted=False)
-    wanted = Wanted()
+        return attention_on_device(query, key, value, options)
+    problem = prepare(query, key, value, **options)
+    plan = choose(problem, column_facts=False)
+    requested = Requested()
     shape = (problem.heads, problem.visibility.queries, problem.value_gkv.shape[-1])
     output_hqv = np.zeros(shape, problem.output_dtype)
 
     def work(unit: Unit, scratch: Scratch) -> None:
-        rows = stream_rows(problem, plan, unit, wanted, scratch)
+        rows = stream_rows(problem, plan, unit, requested, scratch)
         output_hqv[unit.heads, unit.rows] = rows.mean_output_hqv()
 
     run_in_order(plan.units(problem), work)

@@ -6,14 +6,20 @@ Safetensors with a JSON header; written, read or memory-mapped.
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import Extent, hold, pose
+from regard.engine.tiles.arguments import (
+    AttentionOptions,
+    Extent,
+    build_problem,
+    prepare,
+    with_defaults,
+)
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
@@ -63,7 +69,7 @@ def load(path: str | Path) -> Observation:
 
 
 def observation_of(
-    header: dict[str, Any], arrays: dict[str, Array], hold: Hold = pose
+    header: dict[str, Any], arrays: dict[str, Array], hold: Hold = prepare
 ) -> Observation:
     """Facts, profile and parts out of named arrays; ``hold`` makes a part of query and key."""
     profile = None
@@ -77,12 +83,12 @@ def observation_of(
 
 def part_arguments(part: Problem, path: Path) -> dict[str, Any]:
     """What tiles need beside query and key, as JSON can hold it."""
-    if callable(part.arguments["mask"]):
+    if callable(part.options["mask"]):
         raise FileError(
             f"{path} cannot hold query and key: their mask is a function, which no file can "
             "hold. Save without query_and_key."
         )
-    given = {x: part.arguments[x] for x in ("causal", "offset", "window", "softcap")}
+    given = {x: part.options[x] for x in ("causal", "offset", "window", "softcap")}
     return given | {"scale": part.scale}
 
 
@@ -95,14 +101,14 @@ def part_arrays(index: int, part: Problem) -> dict[str, Array]:
         "key": part.key_gkd.reshape(*kv_leading, *part.key_gkd.shape[1:]),
     }
     if visibility.mask is not None:
-        arrays["mask"] = np.asarray(part.arguments["mask"])
+        arrays["mask"] = np.asarray(part.options["mask"])
     if visibility.lengths_h is not None:
-        arrays["lengths"] = np.asarray(part.arguments["lengths"])
+        arrays["lengths"] = np.asarray(part.options["lengths"])
     return {f"part.{index}.{name}": array for name, array in arrays.items()}
 
 
 def part_problem(
-    arguments: dict[str, Any], arrays: dict[str, Array], index: int, hold: Hold = pose
+    arguments: dict[str, Any], arrays: dict[str, Array], index: int, hold: Hold = prepare
 ) -> Problem:
     """What ``part_arguments`` and ``part_arrays`` were made of."""
     query, key, mask, lengths = (
@@ -192,8 +198,10 @@ def _array(content: Array, entry: dict[str, Any]) -> Array:
     return array
 
 
-def unread(query: Array, key: Array, value: Array, **given: Any) -> Problem:
-    """As ``pose``, but without looking at the numbers."""
-    whole = Extent(query.dtype, tuple(query.shape[:-2]), query.shape[-2], key.shape[-2],
+def unread(query: Array, key: Array, value: Array, **options: Unpack[AttentionOptions]) -> Problem:
+    """As ``prepare``, but without looking at the numbers."""
+    extent = Extent(query.dtype, tuple(query.shape[:-2]), query.shape[-2], key.shape[-2],
                    {"query": LONG, "key": LONG, "value": 0.0})  # fmt: skip
-    return hold({"query": query, "key": key, "value": value}, whole, given)
+    return build_problem(
+        {"query": query, "key": key, "value": value}, extent, with_defaults(**options)
+    )

@@ -8,7 +8,7 @@ from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.plan import Cost, blocks
 from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -90,20 +90,20 @@ def _joint_top(first: Observation, second: Observation, shares: list[Array]) -> 
 def _column_facts(
     first: Observation, second: Observation, logsumexp: Array
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    wanted = [x for x in ("received", "map") if x in first.facts and x in second.facts]
+    requested = [x for x in ("received", "map") if x in first.facts and x in second.facts]
     notes = ["profile is not known after a merge: observe all keys at once."]
     if not (first.parts and second.parts):
         why = "is left out after a merge: it needs query and key, and they were not kept."
-        return {}, (*notes, *(f"{name} {why}" for name in wanted))
+        return {}, (*notes, *(f"{name} {why}" for name in requested))
     # No side has more blocks than were asked for: with the most of them the queries' blocks stay as
     # they are, and the keys' are those of the whole where it has as many keys as queries.
-    maps = [part.facts["map"] for part in (first, second) if "map" in wanted]
+    maps = [part.facts["map"] for part in (first, second) if "map" in requested]
     side = max((side for found in maps for side in found.shape[-2:]), default=0)
     pieces = _observed_parts(first.parts + second.parts, logsumexp, side, first.keys + second.keys)
     facts: dict[str, Array] = {}
-    if "received" in wanted:
+    if "received" in requested:
         facts["received"] = np.concatenate([piece.received for piece, _ in pieces], axis=-1)
-    if "map" in wanted:
+    if "map" in requested:
         blocks_in_all = len(blocks(first.keys + second.keys, side)) - 1
         first_map = pieces[0][0].map
         facts["map"] = np.zeros((*first_map.shape[:-1], blocks_in_all), first_map.dtype)
@@ -120,8 +120,10 @@ def _observed_parts(
     for part in parts:
         known_hq = logsumexp.reshape(part.heads, part.visibility.queries) * LOG2_E
         inside, columns = cut(edges, slice(start, start + part.visibility.keys))
-        wanted = Wanted(output=False, map=side, received=True, log2_total_hq=known_hq, edges=inside)
-        pieces.append((observe_problem(part.on_host(), wanted), columns))
+        requested = Requested(
+            output=False, map=side, received=True, log2_total_hq=known_hq, edges=inside
+        )
+        pieces.append((observe_problem(part.on_host(), requested), columns))
         start += part.visibility.keys
     return pieces
 

@@ -212,17 +212,17 @@ def _audience(part: ProblemLike) -> Array:
     return audience_hk.reshape(*part.leading, audience_hk.shape[-1])
 
 
-def _range(name: str, wanted: slice | int, size: int) -> slice:
-    if isinstance(wanted, slice):
-        start, stop, step = wanted.indices(size)
-        inside = step == 1 and (stop > start or wanted.stop is None or not size)
+def _range(name: str, requested: slice | int, size: int) -> slice:
+    if isinstance(requested, slice):
+        start, stop, step = requested.indices(size)
+        inside = step == 1 and (stop > start or requested.stop is None or not size)
     else:
-        start = wanted + size if wanted < 0 else wanted
+        start = requested + size if requested < 0 else requested
         stop = start + 1
         inside = 0 <= start < size
     if not inside:
         raise ArgumentError(
-            f"{name} needs a range inside {count(size, 'position')}, but it is {wanted}."
+            f"{name} needs a range inside {count(size, 'position')}, but it is {requested}."
         )
     return slice(start, max(start, stop))
 

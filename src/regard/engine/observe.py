@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,14 +11,13 @@ from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
-from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.arguments import AttentionOptions, prepare, with_defaults
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
 from regard.engine.tiles.panel import panel_rows
-from regard.engine.tiles.plan import Plan, Unit, choose, cost
-from regard.engine.tiles.problem import LOG2_E, Problem, Window
-from regard.engine.tiles.rows import Rows, Scratch, Wanted, stream_rows
+from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
+from regard.engine.tiles.problem import LOG2_E, Problem
+from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_rows
 from regard.engine.tiles.threads import run_in_order
-from regard.engine.visibility import MaskRule
 from regard.errors import ArgumentError, expect
 from regard.typing import Array
 
@@ -33,13 +32,7 @@ def observe(
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
-    mask: ArrayLike | MaskRule | None = None,
-    causal: bool = False,
-    offset: int | None = None,
-    window: Window | None = None,
-    softcap: float | None = None,
-    scale: float | None = None,
-    lengths: ArrayLike | None = None,
+    **options: Unpack[AttentionOptions],
 ) -> Observation:
     """Run attention and report what it attends to, exactly, in memory that grows with n.
 
@@ -58,14 +51,14 @@ def observe(
     >>> seen.entropy.round(3)
     array([1.053, 1.053, 1.037])
     """
-    wanted = Wanted(True, entropy, from_zero("top", top), from_zero("map", map), received, profile)
-    arguments: Any = {"mask": mask, "causal": causal, "offset": offset, "window": window,
-                      "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
+    requested = Requested(
+        True, entropy, from_zero("top", top), from_zero("map", map), received, profile
+    )
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import observe_on_device
 
-        return observe_on_device(query, key, value, wanted, arguments)
-    seen = observe_problem(pose(query, key, value, **arguments), wanted)
+        return observe_on_device(query, key, value, requested, with_defaults(**options))
+    seen = observe_problem(prepare(query, key, value, **options), requested)
     return replace(seen, _tensor=cast_like(seen.output, query)) if is_tensor(query) else seen
 
 
@@ -79,7 +72,7 @@ def observe_from_logsumexp(
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
-    **arguments: Any,
+    **options: Unpack[AttentionOptions],
 ) -> Observation:
     """Report what a kernel elsewhere attended to, from its natural log-sum-exp (..., h, q).
 
@@ -94,14 +87,18 @@ def observe_from_logsumexp(
     >>> bool(np.allclose(again.received, seen.received))
     True
     """
-    wanted = Wanted(False, entropy, from_zero("top", top), from_zero("map", map), received, profile)
+    requested = Requested(
+        False, entropy, from_zero("top", top), from_zero("map", map), received, profile
+    )
     if on_device(query=query, key=key):
         from regard.engine.gpu.dispatch import observe_from_logsumexp_on_device
 
-        return observe_from_logsumexp_on_device(query, key, logsumexp, wanted, arguments)
+        return observe_from_logsumexp_on_device(
+            query, key, logsumexp, requested, with_defaults(**options)
+        )
     keys = as_array(key)
     expect("key", keys, "... k d")
-    problem = pose(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **arguments)
+    problem = prepare(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **options)
     array = as_array(logsumexp).astype(np.float64)
     shape = (*problem.leading, problem.visibility.queries)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
@@ -110,18 +107,18 @@ def observe_from_logsumexp(
             + ("." if array.shape != shape else " and it has nan or +inf in it.")
         )
     known_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
-    return observe_problem(problem, replace(wanted, log2_total_hq=known_hq))
+    return observe_problem(problem, replace(requested, log2_total_hq=known_hq))
 
 
-def observe_problem(problem: Problem, wanted: Wanted) -> Observation:
+def observe_problem(problem: Problem, requested: Requested) -> Observation:
     """Choose a plan, run it, and gather the facts."""
-    plan = choose(problem, wanted.columns)
-    return gather(problem, wanted, plan).observation(plan)
+    plan = choose(problem, requested.column_facts)
+    return gather(problem, requested, plan).observation(plan)
 
 
-def gather(problem: Problem, wanted: Wanted, plan: Plan) -> "Gathered":
+def gather(problem: Problem, requested: Requested, plan: TilePlan) -> "Gathered":
     """Run a plan; what belongs to columns is left as sums."""
-    gathered = Gathered(problem, wanted)
+    gathered = Gathered(problem, requested)
     if plan.name == "panel":
         _run_panels(plan, gathered)
     else:
@@ -134,23 +131,23 @@ def gather(problem: Problem, wanted: Wanted, plan: Plan) -> "Gathered":
 class Gathered:
     """Where units put what they found."""
 
-    def __init__(self, problem: Problem, wanted: Wanted) -> None:
+    def __init__(self, problem: Problem, requested: Requested) -> None:
         shape = (problem.heads, problem.visibility.queries)
-        self.problem, self.wanted = problem, wanted
+        self.problem, self.requested = problem, requested
         self.log2_total_hq = np.zeros(shape)
         self.entropy_hq = np.zeros(shape, problem.dtype)
         self.output_hqv = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
-        self.weights_hqn = np.zeros((*shape, wanted.top), problem.dtype)
-        self.keys_hqn = np.zeros((*shape, wanted.top), np.int64)
-        self.columns = ColumnSums(problem, wanted)
+        self.weights_hqn = np.zeros((*shape, requested.top), problem.dtype)
+        self.keys_hqn = np.zeros((*shape, requested.top), np.int64)
+        self.columns = ColumnSums(problem, requested)
 
     def put_rows(self, unit: Unit, rows: Rows) -> None:
         """Each unit writes to its own place, so no order is needed."""
         place = (unit.heads, unit.rows)
         self.log2_total_hq[place] = rows.log2_total_hq()
-        if self.wanted.entropy:
+        if self.requested.entropy:
             self.entropy_hq[place] = rows.entropy_hq()
-        if self.wanted.output:
+        if self.requested.output:
             self.output_hqv[place] = rows.mean_output_hqv()
         if rows.best is not None:
             self.weights_hqn[place] = rows.best.values_hqn
@@ -158,18 +155,18 @@ class Gathered:
         if rows.given_hq is not None:
             _check_given(rows)
 
-    def observation(self, plan: Plan) -> Observation:
+    def observation(self, plan: TilePlan) -> Observation:
         """All facts in the caller's shapes; what was not asked for is absent."""
-        problem, wanted, columns = self.problem, self.wanted, self.columns
+        problem, requested, columns = self.problem, self.requested, self.columns
         live_hq = np.isfinite(self.log2_total_hq)
         facts: dict[str, Array] = {"logsumexp": self.log2_total_hq * math.log(2)}
-        if wanted.output:
+        if requested.output:
             facts["output"] = self.output_hqv
-        if wanted.entropy:
+        if requested.entropy:
             facts["entropy"] = self.entropy_hq
-        if wanted.top:
+        if requested.top:
             facts |= {"top_weights": self.weights_hqn, "top_keys": self.keys_hqn}
-        if wanted.received:
+        if requested.received:
             facts["received"] = columns.received_hk
         if columns.map_hrc is not None:
             facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
@@ -185,27 +182,27 @@ class Gathered:
         return Observation(ArrayFacts(shaped), profile, (problem,), problem.visibility.keys, spent)
 
 
-def _run_panels(plan: Plan, gathered: Gathered) -> None:
-    problem, wanted, columns = gathered.problem, gathered.wanted, gathered.columns
+def _run_panels(plan: TilePlan, gathered: Gathered) -> None:
+    problem, requested, columns = gathered.problem, gathered.requested, gathered.columns
 
     def work(unit: Unit, scratch: Scratch) -> ColumnPart:
-        rows, panel = panel_rows(problem, plan, unit, wanted, scratch)
+        rows, panel = panel_rows(problem, plan, unit, requested, scratch)
         gathered.put_rows(unit, rows)
         return columns.part(unit, panel, rows.inverse_hq().astype(problem.dtype))
 
     run_in_order(plan.units(problem), work, lambda unit, part: columns.add(part))
 
 
-def _run_tiles(plan: Plan, gathered: Gathered) -> None:
-    problem, wanted = gathered.problem, gathered.wanted
+def _run_tiles(plan: TilePlan, gathered: Gathered) -> None:
+    problem, requested = gathered.problem, gathered.requested
 
     def work(unit: Unit, scratch: Scratch) -> None:
-        gathered.put_rows(unit, stream_rows(problem, plan, unit, wanted, scratch))
+        gathered.put_rows(unit, stream_rows(problem, plan, unit, requested, scratch))
 
     run_in_order(plan.units(problem), work)
 
 
-def _run_second_pass(plan: Plan, gathered: Gathered) -> None:
+def _run_second_pass(plan: TilePlan, gathered: Gathered) -> None:
     problem, columns = gathered.problem, gathered.columns
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:

@@ -141,7 +141,7 @@ def _spread(visibility: Visibility, low_hq: NDArray[np.int64], high_hq: NDArray[
 def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     """Attention with every score 0 is even; for one head where all share a mask."""
     from regard.engine.observe import observe_problem
-    from regard.engine.tiles.rows import Wanted
+    from regard.engine.tiles.rows import Requested
 
     problem = part.on_host()
     visibility = problem.visibility
@@ -163,7 +163,7 @@ def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
         softcap=None,
         bounded=True,
     )
-    seen = observe_problem(blank, Wanted(output=False, received=True, profile=True))
+    seen = observe_problem(blank, Requested(output=False, received=True, profile=True))
     choices_hq = np.rint(np.exp(seen.logsumexp)).astype(np.int64)
     live_h = (choices_hq > 0).sum(axis=1)
     return choices_hq, seen.profile.weight * live_h[:, None], seen.received[:, :1].sum(axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.display import StepsDisplay
-from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.problem import Window
 from regard.engine.visibility import MaskRule, Visibility, ruled
 from regard.errors import ArgumentError, expect
@@ -249,7 +249,7 @@ def attend(
     """
     query, key, value = (np.asarray(array) for array in (query, key, value))
     # The fast paths' own checks, so that both refuse the same input in the same words.
-    problem = pose(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
+    problem = prepare(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
                    softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
     query, key, value = (np.asarray(array, np.float64) for array in (query, key, value))
     if query.ndim > 2:  # key head g serves the query heads g * group ... (g + 1) * group - 1

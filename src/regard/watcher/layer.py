@@ -142,12 +142,12 @@ def picked_problem(problem: Problem, index: int) -> Problem:
     each = problem.heads // problem.leading[0]
     heads = slice(index * each, (index + 1) * each)
     shared = slice(heads.start // problem.group, (heads.stop - 1) // problem.group + 1)
-    arguments = dict(problem.arguments)
-    if arguments.get("lengths") is not None and len(problem.leading) > 1:
-        arguments["lengths"] = np.asarray(arguments["lengths"])[index]
+    options = problem.options.copy()
+    if options["lengths"] is not None and len(problem.leading) > 1:
+        options["lengths"] = np.asarray(options["lengths"])[index]
     mask = problem.visibility.mask
     if mask is not None and not callable(mask):
-        mask = arguments["mask"] = mask[index]
+        mask = options["mask"] = mask[index]
     return replace(
         problem,
         query_hqd=problem.query_hqd[heads],
@@ -155,7 +155,7 @@ def picked_problem(problem: Problem, index: int) -> Problem:
         value_gkv=problem.value_gkv[shared],
         leading=problem.leading[1:],
         visibility=_picked_visibility(problem.visibility, heads, mask),
-        arguments=arguments,
+        options=options,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.plan import Cost, blocks
 from regard.engine.tiles.problem import Problem
 from regard.heads.measures import HeadMeasures
@@ -40,11 +40,11 @@ def joined_problem(kept: Sequence[Kept], keys: int) -> Problem:
     key_gkd = np.zeros((first.key_gkd.shape[0], keys, first.key_gkd.shape[2]), first.dtype)
     for part, _, start in kept:
         key_gkd[:, start : start + part.visibility.keys] = part.key_gkd
-    given: dict[str, Any] = {x: first.arguments[x] for x in ("window", "softcap", "causal")}
-    given["offset"] = kept[0].row_start if first.arguments["offset"] is not None else None
+    given: dict[str, Any] = {x: first.options[x] for x in ("window", "softcap", "causal")}
+    given["offset"] = kept[0].row_start if first.options["offset"] is not None else None
     if any(part.problem.visibility.mask is not None or _is_cut(part, keys) for part in kept):
         given["mask"] = _joined_mask(kept, keys)
-    return pose(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **given)
+    return prepare(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **given)
 
 
 def _is_cut(part: Kept, keys: int) -> bool:

@@ -21,7 +21,7 @@ from regard.engine.files import (
 from regard.engine.files import load as load_observation
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import pose
+from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
@@ -77,7 +77,9 @@ def load_seen(path: Path) -> Seen:
 class Stored:
     """The layers of a file, as a Source; ``hold`` makes what tiles are computed from."""
 
-    def __init__(self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = pose) -> None:
+    def __init__(
+        self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = prepare
+    ) -> None:
         self.header, self.arrays, self._hold = header, arrays, hold
         self._made: dict[tuple[Place, int], LayerSeen] = {}
         self._entries = {(Place(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]}

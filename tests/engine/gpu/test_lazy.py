@@ -8,21 +8,22 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-from regard.engine.gpu.dispatch import NOTHING, observe_on_device  # noqa: E402
+from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import release  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
-from regard.engine.tiles.rows import Wanted  # noqa: E402
+from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
+from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.errors import NotAskedError  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 
 ARRAYS = [np.random.default_rng(0).standard_normal((2, 30, 8)).astype(np.float32) for _ in "qkv"]
 TOKENS = np.arange(30) % 7
-WANTED = Wanted(True, True, 0, 4, True, True)
-CAUSAL = NOTHING | {"causal": True}
+REQUESTED = Requested(True, True, 0, 4, True, True)
+CAUSAL = DEFAULT_OPTIONS | {"causal": True}
 
 
 def observed():
-    return observe_on_device(*(torch.from_numpy(x) for x in ARRAYS), WANTED, CAUSAL)
+    return observe_on_device(*(torch.from_numpy(x) for x in ARRAYS), REQUESTED, CAUSAL)
 
 
 def test_a_fact_that_was_read_is_released():
@@ -84,15 +85,15 @@ def test_a_profile_is_resolved_once_and_its_sums_are_released():
 @pytest.mark.parametrize("mask", [np.ones((30, 30), bool), lambda query, key: key <= query])
 def test_a_mask_is_asked_while_query_and_key_are_there(mask):
     tensors = [torch.from_numpy(x) for x in ARRAYS]
-    masked = observe_on_device(*tensors, WANTED, NOTHING | {"mask": mask})
+    masked = observe_on_device(*tensors, REQUESTED, DEFAULT_OPTIONS | {"mask": mask})
     assert release(masked, TOKENS) is None
 
 
 def test_best_keys_are_int64_as_on_the_host():
     tensors = [torch.from_numpy(x) for x in ARRAYS]
-    wanted = Wanted(False, False, 3, 0, False, False)
-    mask = NOTHING | {"mask": lambda query, key: key <= query}
-    found = observe_on_device(*tensors, wanted, mask).facts["top_keys"]
+    requested = Requested(False, False, 3, 0, False, False)
+    mask = DEFAULT_OPTIONS | {"mask": lambda query, key: key <= query}
+    found = observe_on_device(*tensors, requested, mask).facts["top_keys"]
     expected = observe(*ARRAYS, top=3, causal=True).facts["top_keys"]
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype == np.int64

@@ -11,11 +11,12 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from regard.engine.gpu import triton_facts as device_repeats  # noqa: E402
 from regard.engine.gpu.call import call  # noqa: E402
-from regard.engine.gpu.dispatch import NOTHING, observe_on_device  # noqa: E402
+from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
-from regard.engine.tiles.rows import Wanted  # noqa: E402
+from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
+from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.heads.baseline import even_attention  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 from regard.heads.repeats import repeats  # noqa: E402
@@ -100,7 +101,7 @@ def on_host(case: Case):
 def test_the_kernel_equals_the_host(case):
     expected, total_hq = on_host(case)
     query, key = case.tensors
-    here = call(query, key, key, NOTHING | case.arguments)
+    here = call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(here, torch.from_numpy(total_hq))
     found = repeats(problem, total_hq, TOKENS[case.tokens], even_attention(problem))
     assert_equal(found, expected)
@@ -112,7 +113,7 @@ def test_rows_are_read_where_they_lie():
     expected, total_hq = on_host(case)
     query, key = (x.transpose(0, 1).contiguous().transpose(0, 1) for x in case.tensors)
     assert not query.is_contiguous()
-    here = call(query, key, key, NOTHING | case.arguments)
+    here = call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(here, torch.from_numpy(total_hq).float())
     assert_equal(repeats(problem, total_hq, SOME, even_attention(problem)), expected)
 
@@ -120,7 +121,7 @@ def test_rows_are_read_where_they_lie():
 def test_tokens_are_sorted_and_sent_once_for_all_layers():
     device_repeats._order.cache_clear()
     query, key = CASES[0].tensors
-    here = call(query, key, key, NOTHING | CAUSAL)
+    here = call(query, key, key, DEFAULT_OPTIONS | CAUSAL)
     total_hq = torch.zeros(4, 60)
     for _ in range(3):
         device_repeats.repeats_on_device(here, total_hq, SOME)
@@ -129,8 +130,8 @@ def test_tokens_are_sorted_and_sent_once_for_all_layers():
 
 def test_measures_of_an_observation_on_a_device_use_the_kernel(monkeypatch):
     query, key = CASES[0].tensors
-    wanted = Wanted(False, True, 0, 8, True, True)
-    seen = observe_on_device(query, key, key, wanted, NOTHING | CAUSAL)
+    requested = Requested(False, True, 0, 8, True, True)
+    seen = observe_on_device(query, key, key, requested, DEFAULT_OPTIONS | CAUSAL)
     monkeypatch.setattr(LazyProblem, "device_weights", None)
     monkeypatch.setattr(LazyProblem, "on_host", None)
     expected, _ = on_host(CASES[0])

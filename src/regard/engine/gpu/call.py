@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from regard.engine.tensors import Tensor, as_array, is_tensor, tensor_to_array
-from regard.engine.tiles.arguments import pose, pose_shapes
+from regard.engine.tiles.arguments import AttentionOptions, prepare, prepare_shapes
 from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, ShapeError
 
@@ -36,7 +36,7 @@ class DeviceCall:
     mask: Tensor | None
     scale: float
     softcap: float | None
-    arguments: dict[str, Any] = field(repr=False)
+    options: AttentionOptions = field(repr=False)
 
     @property
     def heads(self) -> int:
@@ -90,7 +90,7 @@ class DeviceCall:
         mask: Any = visibility.mask
         if self.mask is not None:
             mask = as_array(self.mask_tile(heads, rows, columns))[:, None]
-        return pose(
+        return prepare(
             query,
             key,
             np.zeros((*key.shape[:-1], 0), key.dtype),
@@ -106,7 +106,7 @@ class DeviceCall:
         """All of query and key on the CPU, in the caller's axes."""
         key = as_array(self.key_gkd.reshape(*self.key_leading, *self.key_gkd.shape[1:]))
         query = as_array(self.query_hqd.reshape(*self.leading, *self.query_hqd.shape[1:]))
-        return pose(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **self.arguments)
+        return prepare(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **self.options)
 
     def pairs(self) -> int:
         """How many (query, key) pairs band and lengths let through, over all heads, about."""
@@ -136,15 +136,15 @@ def _below(visibility: Visibility, side: int) -> int:
     return summed(first + visibility.queries) - summed(first)
 
 
-def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -> DeviceCall:
+def call(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> DeviceCall:
     """Check shapes, dtypes and arguments, in the words of the CPU's checks."""
     tensors = {"query": query.detach(), "key": key.detach(), "value": value.detach()}
     _check_dtypes(tensors)
-    plain = arguments | {"lengths": tensor_to_array(arguments["lengths"])}
-    mask = arguments["mask"]
+    plain = options | {"lengths": tensor_to_array(options["lengths"])}
+    mask = options["mask"]
     if mask is not None and not callable(mask):
         plain["mask"] = None
-    visibility, scale, softcap = pose_shapes(tensors, plain)
+    visibility, scale, softcap = prepare_shapes(tensors, plain)
     flat = {x: t.reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for x, t in tensors.items()}
     return DeviceCall(
         query_hqd=flat["query"],
@@ -157,7 +157,7 @@ def call(query: Tensor, key: Tensor, value: Tensor, arguments: dict[str, Any]) -
         else broadcast_mask(mask, visibility, query.device),
         scale=scale,
         softcap=softcap,
-        arguments=arguments,
+        options=options,
     )
 
 
@@ -200,7 +200,7 @@ def has_triton() -> bool:
     return importlib.util.find_spec("triton") is not None
 
 
-def reasons_against_kernels(call: DeviceCall, wanted: Wanted) -> list[str]:
+def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]:
     """Why this call goes to chunks in torch instead; empty where kernels serve."""
     reasons = []
     if not has_triton():
@@ -214,8 +214,8 @@ def reasons_against_kernels(call: DeviceCall, wanted: Wanted) -> list[str]:
     width = max(call.query_hqd.shape[-1], call.value_gkv.shape[-1])
     if width > WIDEST or call.query_hqd.shape[-1] < 1:
         reasons.append(f"kernels serve heads of width 1 to {WIDEST}, but here is {width}")
-    if wanted.top > MOST_BEST:
-        reasons.append(f"kernels keep at most {MOST_BEST} best keys, but top is {wanted.top}")
+    if requested.top > MOST_BEST:
+        reasons.append(f"kernels keep at most {MOST_BEST} best keys, but top is {requested.top}")
     if not (call.query_hqd.numel() and call.key_gkd.numel()):
         reasons.append("there are no queries or no keys")
     scalars = (call.scale, call.softcap or 1.0, call.scale / (call.softcap or 1.0))

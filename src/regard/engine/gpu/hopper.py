@@ -16,7 +16,7 @@ from regard.engine.gpu.launch import FAR, Common, Found
 from regard.engine.gpu.triton_facts import joined
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.plan import blocks
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 
 TILE = 128  # queries, or keys, that are brought in at once
 
@@ -175,14 +175,14 @@ class Groups:
 class ColumnPass:
     """One pass over all weights, key by key, and a second one over the parts that it leaves."""
 
-    def __init__(self, hopper: Hopper, wanted: Wanted) -> None:
+    def __init__(self, hopper: Hopper, requested: Requested) -> None:
         common, device = hopper.common, hopper.minus_hq.device
-        self.hopper, self.wanted = hopper, wanted
-        self.parts, self.groups = Parts(hopper, wanted.map), Groups(hopper, wanted.top)
-        sides = 2 * hopper.programs if wanted.entropy else 0
+        self.hopper, self.requested = hopper, requested
+        self.parts, self.groups = Parts(hopper, requested.map), Groups(hopper, requested.top)
+        sides = 2 * hopper.programs if requested.entropy else 0
         self.moment = torch.empty((sides, common.heads, hopper.padded), device=device)
         self.chosen = {
-            "ENTROPY": int(wanted.entropy), "HIGHEST": int(wanted.top > 0),
+            "ENTROPY": int(requested.entropy), "HIGHEST": int(requested.top > 0),
             "MAP": int(self.parts.there), "CELL": self.parts.cell, "ROWS": self.parts.rows,
         }  # fmt: skip
 
@@ -216,7 +216,7 @@ class ColumnPass:
         """Entropy, map and thresholds from the parts."""
         hopper, common, parts = self.hopper, self.hopper.common, self.parts
         rows, columns = parts.map_hrc.shape[1:] if parts.there else (0, 0)
-        blocks_of_queries = hopper.pairs * (self.wanted.entropy + (self.wanted.top > 0))
+        blocks_of_queries = hopper.pairs * (self.requested.entropy + (self.requested.top > 0))
         if blocks_of_queries or rows:
             self._whole.start("whole", (blocks_of_queries + rows * common.heads, 1), TILE, Whole(
                 *addresses(self.moment, parts.sums, self.groups.highest, entropy_hq, parts.map_hrc,
@@ -226,15 +226,17 @@ class ColumnPass:
             ))  # fmt: skip
 
 
-def sum_columns_on_hopper(hopper: Hopper, wanted: Wanted, found: Found, total_hq: Tensor) -> Groups:
+def sum_columns_on_hopper(
+    hopper: Hopper, requested: Requested, found: Found, total_hq: Tensor
+) -> Groups:
     """Received, entropy and, where its blocks allow it, the map; and groups for the best keys."""
-    common, columns = hopper.common, ColumnPass(hopper, wanted)
+    common, columns = hopper.common, ColumnPass(hopper, requested)
     found.received_hk, entropy_hq = common.empty(common.keys), common.empty(common.queries)
     columns.prepare(total_hq.float().contiguous())
     columns.run(found.received_hk)
     columns.make_whole(entropy_hq)
     found.hold(columns.moment, columns.parts.sums, columns.groups.highest)
-    if wanted.entropy:
+    if requested.entropy:
         found.entropy_hq = entropy_hq
     if columns.parts.map_hrc.numel():
         found.map_hrc, found.averaged = columns.parts.map_hrc, hopper.live

@@ -16,7 +16,7 @@ from regard.engine.gpu.call import DeviceCall
 from regard.engine.tensors import Tensor, send
 from regard.engine.tiles.plan import blocks
 from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 
 FAR = 2**30  # farther than any key: no limit on that side
 
@@ -107,9 +107,11 @@ class Found:
         self.held = max(self.held, sum(t.numel() * t.element_size() for t in tensors))
 
 
-def edges(call: DeviceCall, wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def edges(call: DeviceCall, requested: Requested) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the blocks of the map begin and end: of queries, of keys."""
-    return blocks(call.visibility.queries, wanted.map), blocks(call.visibility.keys, wanted.map)
+    return blocks(call.visibility.queries, requested.map), blocks(
+        call.visibility.keys, requested.map
+    )
 
 
 def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:

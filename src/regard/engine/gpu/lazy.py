@@ -17,7 +17,7 @@ from regard.engine.observation import Observation, in_map
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, as_array, is_tensor
 from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import NotAskedError
 from regard.typing import Array
@@ -143,7 +143,7 @@ class LazyProblem:
     @property
     def has_repeats_kernel(self) -> bool:
         """Whether a kernel sums repeats of this call."""
-        return not reasons_against_kernels(self._call, Wanted())
+        return not reasons_against_kernels(self._call, Requested())
 
     def device_repeats(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
         """Sums of ``heads.repeats`` as a device tensor; None where no kernel serves."""

@@ -14,7 +14,7 @@ from regard.engine.pairs import Block
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 
@@ -43,9 +43,9 @@ def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Ten
 CHUNK = 2**26  # weights held at once: 256 MB in float32
 
 
-def find_in_chunks(call: DeviceCall, wanted: Wanted, total_hq: Tensor | None = None) -> Found:
+def find_in_chunks(call: DeviceCall, requested: Requested, total_hq: Tensor | None = None) -> Found:
     """Every fact asked for, equal to ``steps``; a log-sum-exp given is that of more keys."""
-    found = _blank(call, wanted)
+    found = _blank(call, requested)
     for heads, rows in _chunks(call):
         scores_hqk = _scores(call, heads, rows)
         found.hold(scores_hqk, scores_hqk, scores_hqk)  # scores, their logs, weights
@@ -56,7 +56,7 @@ def find_in_chunks(call: DeviceCall, wanted: Wanted, total_hq: Tensor | None = N
         log_hqk = scores_hqk - safe_hq1
         weights_hqk = torch.exp(log_hqk)
         _put_rows(call, found, heads, rows, weights_hqk, log_hqk)
-        _add_columns(call, wanted, found, heads, rows, weights_hqk)
+        _add_columns(call, requested, found, heads, rows, weights_hqk)
     return found
 
 
@@ -66,26 +66,26 @@ def put(whole: Tensor | None, heads: slice, rows: slice, part: Tensor) -> None:
         whole[heads, rows] = part.to(whole.dtype)
 
 
-def _blank(call: DeviceCall, wanted: Wanted) -> Found:
+def _blank(call: DeviceCall, requested: Requested) -> Found:
     queries, keys = call.visibility.queries, call.visibility.keys
 
     def zeros(*shape: int, dtype: torch.dtype = call.compute_dtype) -> Tensor:
         return torch.zeros((call.heads, *shape), dtype=dtype, device=call.device)
 
     found = Found(total_hq=zeros(queries))
-    if wanted.output:
+    if requested.output:
         found.output_hqv = zeros(queries, call.value_gkv.shape[-1], dtype=call.value_gkv.dtype)
-    if wanted.entropy:
+    if requested.entropy:
         found.entropy_hq = zeros(queries)
-    if wanted.top:
-        found.weights_hqn = zeros(queries, wanted.top)
-        found.keys_hqn = zeros(queries, wanted.top, dtype=torch.int64) - 1
-    if wanted.received or wanted.profile:
+    if requested.top:
+        found.weights_hqn = zeros(queries, requested.top)
+        found.keys_hqn = zeros(queries, requested.top, dtype=torch.int64) - 1
+    if requested.received or requested.profile:
         found.received_hk = zeros(keys, dtype=torch.float64)
-    if wanted.map:
-        row_edges, column_edges = edges(call, wanted)
+    if requested.map:
+        row_edges, column_edges = edges(call, requested)
         found.map_hrc = zeros(len(row_edges) - 1, len(column_edges) - 1, dtype=torch.float64)
-    if wanted.profile:
+    if requested.profile:
         found.distance_hn = zeros(max(0, queries + keys - 1), dtype=torch.float64)
     return found
 
@@ -149,12 +149,17 @@ def _put_rows(
 
 
 def _add_columns(
-    call: DeviceCall, wanted: Wanted, found: Found, heads: slice, rows: slice, weights_hqk: Tensor
+    call: DeviceCall,
+    requested: Requested,
+    found: Found,
+    heads: slice,
+    rows: slice,
+    weights_hqk: Tensor,
 ) -> None:
     if found.received_hk is not None:
         found.received_hk[heads] += weights_hqk.sum(dim=1, dtype=torch.float64)
     if found.map_hrc is not None:
-        row_edges, column_edges = edges(call, wanted)
+        row_edges, column_edges = edges(call, requested)
         inside, touched = cut(row_edges, rows)
         sums = [weights_hqk[:, a:b].sum(dim=1, dtype=torch.float64) for a, b in pairwise(inside)]
         found.map_hrc[heads, touched] += sum_blocks(torch.stack(sums, dim=1), column_edges)

@@ -16,18 +16,18 @@ from regard.engine.gpu.kernels.best_keys import KEPT_BITS, best_kernel, doubt_ke
 from regard.engine.gpu.kernels.sums import columns_kernel, distances_kernel, repeats_kernel
 from regard.engine.gpu.launch import Common, Found, edges, sum_blocks
 from regard.engine.tensors import Tensor, send
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 
 FOLDED = 2**28  # sums by block of queries and key held at once: 1 GB
 
 
-def sum_columns(common: Common, wanted: Wanted, found: Found, known_hq: Tensor) -> None:
+def sum_columns(common: Common, requested: Requested, found: Found, known_hq: Tensor) -> None:
     """Attention received, and the map; some heads at a time where the map's rows are long."""
-    row_edges, column_edges = edges(common.call, wanted)
+    row_edges, column_edges = edges(common.call, requested)
     rows, each = len(row_edges) - 1, max(1, int(row_edges[1]))
-    width = common.keys if wanted.map else 0
+    width = common.keys if requested.map else 0
     found.received_hk = common.empty(common.keys)
-    if wanted.map:
+    if requested.map:
         found.map_hrc = common.empty(rows, len(column_edges) - 1)
     together = max(1, min(common.heads, FOLDED // max(1, rows * width)))
     for first in range(0, common.heads, together):

@@ -19,14 +19,14 @@ from regard.engine.ring.transport import Post, around
 from regard.engine.tensors import Tensor, as_array
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 
-def device_row_pass(share: DeviceShare, wanted: Wanted, post: Post) -> dict[str, Array]:
+def device_row_pass(share: DeviceShare, requested: Requested, post: Post) -> dict[str, Array]:
     """As row_pass; the facts are moved to the CPU once, at the end."""
     call: Any = share.problem
-    asked = Wanted(wanted.output, wanted.entropy, wanted.top)
+    asked = Requested(requested.output, requested.entropy, requested.top)
     rows = {x.here.start: DeviceRows(call, x, asked) for x in share.chunks}
 
     def work(visitor: int, tensors: list[Any]) -> None:
@@ -42,14 +42,14 @@ def device_row_pass(share: DeviceShare, wanted: Wanted, post: Post) -> dict[str,
 class DeviceRows:
     """What is known of one chunk of queries so far, on the device."""
 
-    def __init__(self, call: Any, chunk: Chunk, wanted: Wanted) -> None:
+    def __init__(self, call: Any, chunk: Chunk, requested: Requested) -> None:
         shape = (call.heads, chunk.here.stop - chunk.here.start)
         blank = torch.zeros(shape, dtype=call.compute_dtype, device=call.device)
-        self.wanted = wanted
+        self.requested = requested
         self.total_hq = torch.full_like(blank, -torch.inf, dtype=torch.float64)
         self.output_hqv = blank.new_zeros((*shape, call.value_gkv.shape[-1]))
         self.entropy_hq = blank
-        self.weights_hqn = blank.new_zeros((*shape, wanted.top))
+        self.weights_hqn = blank.new_zeros((*shape, requested.top))
         self.keys_hqn = torch.full_like(self.weights_hqn, -1, dtype=torch.int64)
 
     def take(self, found: Found, first: int) -> None:
@@ -66,7 +66,7 @@ class DeviceRows:
         if found.weights_hqn is not None and found.keys_hqn is not None:
             keys_hqn = torch.where(found.keys_hqn >= 0, found.keys_hqn + first, -1)
             weights = old[..., None] * self.weights_hqn, new[..., None] * found.weights_hqn
-            best = torch.cat(weights, dim=-1).topk(self.wanted.top, dim=-1)
+            best = torch.cat(weights, dim=-1).topk(self.requested.top, dim=-1)
             keys = torch.cat((self.keys_hqn, keys_hqn), dim=-1).gather(-1, best.indices)
             self.weights_hqn, self.keys_hqn = best.values, torch.where(best.values > 0, keys, -1)
 
@@ -82,32 +82,32 @@ def _mixed(share_hq: Tensor, entropy_hq: Tensor) -> Tensor:
     return share_hq * (entropy_hq - torch.log(torch.where(share_hq > 0, share_hq, 1)))
 
 
-def _joined(call: Any, wanted: Wanted, rows: list[DeviceRows]) -> dict[str, Array]:
+def _joined(call: Any, requested: Requested, rows: list[DeviceRows]) -> dict[str, Array]:
     def whole(name: str) -> Any:
         parts = [getattr(row, name) for row in rows]
-        return torch.cat(parts, dim=1) if parts else getattr(_no_rows(call, wanted), name)
+        return torch.cat(parts, dim=1) if parts else getattr(_no_rows(call, requested), name)
 
     facts = {"log2_total": as_array(whole("total_hq")) * LOG2_E}
-    if wanted.output:
+    if requested.output:
         facts["output"] = whole("output_hqv").to(call.value_gkv.dtype)
-    if wanted.entropy:
+    if requested.entropy:
         facts["entropy"] = as_array(whole("entropy_hq")).clip(0)
-    if wanted.top:
+    if requested.top:
         facts["top_weights"] = as_array(whole("weights_hqn"))
         facts["top_keys"] = as_array(whole("keys_hqn"))
     return facts
 
 
-def _no_rows(call: Any, wanted: Wanted) -> DeviceRows:
-    return DeviceRows(call, Chunk(slice(0, 0), slice(0, 0)), wanted)
+def _no_rows(call: Any, requested: Requested) -> DeviceRows:
+    return DeviceRows(call, Chunk(slice(0, 0), slice(0, 0)), requested)
 
 
 def device_column_pass(
-    share: DeviceShare, wanted: Wanted, log2_total_hq: Array, post: Post
+    share: DeviceShare, requested: Requested, log2_total_hq: Array, post: Post
 ) -> RankColumns:
     """As column_pass."""
     call: Any = share.problem
-    columns = RankColumns(share, wanted)
+    columns = RankColumns(share, requested)
     total_hq = torch.as_tensor(log2_total_hq / LOG2_E, device=call.device)
 
     def work(visitor: int, tensors: list[Any]) -> None:
@@ -130,14 +130,14 @@ def _take(
 ) -> Array | None:
     """Add one chunk of queries, cut where the blocks of the map end."""
     share: Any = columns.share
-    call, wanted = share.problem, columns.wanted
+    call, requested = share.problem, columns.requested
     row_edges, blocks = cut(columns.edges[0], rows.there)
     column_edges, places = cut(columns.edges[1], held.there)
     if columns.map_hrc is None:
         row_edges, blocks = np.array([0, rows.here.stop - rows.here.start]), slice(0, 1)
-    asked = Wanted(output=False, received=True, profile=wanted.profile)
+    asked = Requested(output=False, received=True, profile=requested.profile)
     span = rows.here.stop - rows.here.start + held.here.stop - held.here.start - 1
-    distance_hn = np.zeros((call.heads, span)) if wanted.profile else None
+    distance_hn = np.zeros((call.heads, span)) if requested.profile else None
     for block, (start, stop) in zip(
         range(blocks.start, blocks.stop), pairwise(row_edges), strict=True
     ):

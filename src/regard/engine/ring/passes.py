@@ -14,7 +14,7 @@ from regard.engine.ring.transport import Delivery, Letter, Post, around
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, cut, second_pass
 from regard.engine.tiles.plan import Unit, blocks, choose
 from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Rows, Scratch, Wanted, stream_past
+from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_past
 from regard.engine.tiles.threads import run_in_order
 from regard.typing import Array
 
@@ -94,10 +94,10 @@ class Distances:
                     yield index, owner, slice(low - start, high - start), own
 
 
-def row_pass(share: Share, wanted: Wanted, post: Post) -> dict[str, Array]:
+def row_pass(share: Share, requested: Requested, post: Post) -> dict[str, Array]:
     """What belongs to this rank's queries, (h, q, ...); base-2 log-sum-exp as ``log2_total``."""
     own = [share.problem.key_gkd, share.problem.value_gkv]
-    sums = {x.here.start: ChunkSums(share, x, wanted) for x in share.chunks}
+    sums = {x.here.start: ChunkSums(share, x, requested) for x in share.chunks}
 
     def work(visitor: int, arrays: list[Array]) -> None:
         key_gkd, value_gkv = arrays
@@ -106,7 +106,7 @@ def row_pass(share: Share, wanted: Wanted, post: Post) -> dict[str, Array]:
             sums[rows.here.start].take(part, columns.there.start)
 
     around(share, post, own, share.keys, work)
-    facts = blank_facts(share, wanted)
+    facts = blank_facts(share, requested)
     for chunk in sums.values():
         chunk.put(facts)
     return facts
@@ -118,14 +118,14 @@ class ChunkSums:
     Equals ``stream_rows`` over all keys at once; only the order of the keys differs.
     """
 
-    def __init__(self, share: Share, chunk: Chunk, wanted: Wanted) -> None:
+    def __init__(self, share: Share, chunk: Chunk, requested: Requested) -> None:
         visibility = share.problem.visibility.part(chunk.there, slice(0, share.keys.tokens))
         query_hqd = share.problem.query_hqd[:, chunk.here]
         problem = replace(share.problem, query_hqd=query_hqd, visibility=visibility)
-        self.chunk, self.wanted = chunk, wanted
+        self.chunk, self.requested = chunk, requested
         self.plan = choose(problem, False)
         self.units = [
-            (unit, Rows.none_seen(problem, unit, wanted)) for unit in self.plan.units(problem)
+            (unit, Rows.none_seen(problem, unit, requested)) for unit in self.plan.units(problem)
         ]
 
     def take(self, part: Problem, first: int) -> None:
@@ -133,7 +133,7 @@ class ChunkSums:
 
         def work(place: tuple[Unit, Rows], scratch: Scratch) -> None:
             unit, rows = place
-            stream_past(rows, part, self.plan, unit, self.wanted, scratch, first)
+            stream_past(rows, part, self.plan, unit, self.requested, scratch, first)
 
         run_in_order(self.units, work)
 
@@ -146,18 +146,18 @@ class ChunkSums:
                 _put(facts, (unit.heads, place), rows)
 
 
-def blank_facts(share: Share, wanted: Wanted) -> dict[str, Array]:
+def blank_facts(share: Share, requested: Requested) -> dict[str, Array]:
     """Room for what belongs to this rank's queries; queries that see nothing keep what is here."""
     problem = share.problem
     shape = problem.query_hqd.shape[:2]
     facts: dict[str, Array] = {"log2_total": np.full(shape, -np.inf)}
-    if wanted.output:
+    if requested.output:
         facts["output"] = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
-    if wanted.entropy:
+    if requested.entropy:
         facts["entropy"] = np.zeros(shape, problem.dtype)
-    if wanted.top:
-        facts["top_weights"] = np.zeros((*shape, wanted.top), problem.dtype)
-        facts["top_keys"] = np.full((*shape, wanted.top), -1, np.int64)
+    if requested.top:
+        facts["top_weights"] = np.zeros((*shape, requested.top), problem.dtype)
+        facts["top_keys"] = np.full((*shape, requested.top), -1, np.int64)
     return facts
 
 
@@ -173,9 +173,11 @@ def _put(facts: dict[str, Array], place: tuple[slice, slice], rows: Rows) -> Non
         facts["top_keys"][place] = rows.best.columns_hqn
 
 
-def column_pass(share: Share, wanted: Wanted, log2_total_hq: Array, post: Post) -> "RankColumns":
+def column_pass(
+    share: Share, requested: Requested, log2_total_hq: Array, post: Post
+) -> "RankColumns":
     """What belongs to this rank's keys, and its part of the map and of the distances."""
-    columns = RankColumns(share, wanted)
+    columns = RankColumns(share, requested)
     distances = columns.distances
 
     def work(visitor: int, arrays: list[Array]) -> None:
@@ -197,7 +199,7 @@ class RankColumns:
     """
 
     share: Share
-    wanted: Wanted
+    requested: Requested
     received_hk: Array = field(init=False)
     map_hrc: Array | None = None
     distances: Distances | None = None
@@ -205,32 +207,32 @@ class RankColumns:
     def __post_init__(self) -> None:
         heads, keys = self.share.problem.heads, self.share.keys.held(self.share.rank)
         self.received_hk = np.zeros((heads, keys))
-        if self.wanted.map:
+        if self.requested.map:
             edges = self.edges
             self.map_hrc = np.zeros((heads, len(edges[0]) - 1, len(edges[1]) - 1))
-        if self.wanted.profile:
+        if self.requested.profile:
             self.distances = Distances.none_yet(self.share)
 
     @property
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the blocks of the whole map begin and end: of queries, of keys."""
         return (
-            blocks(self.share.queries.tokens, self.wanted.map),
-            blocks(self.share.keys.tokens, self.wanted.map),
+            blocks(self.share.queries.tokens, self.requested.map),
+            blocks(self.share.keys.tokens, self.requested.map),
         )
 
     def take(
         self, rows: Chunk, columns: Chunk, query_hqd: Array, log2_total_hq: Array
     ) -> Array | None:
         """Add one chunk of queries for one chunk of keys; give the weight at each distance."""
-        share, wanted = self.share, self.wanted
+        share, requested = self.share, self.requested
         key_gkd, value_gk0 = share.problem.key_gkd, share.without_value()
         part = share.between(rows, columns, query_hqd, key_gkd, value_gk0)
         (row_edges, row), (column_edges, column) = (
             cut(edges, chunk.there)
             for edges, chunk in zip(self.edges, (rows, columns), strict=True)
         )
-        sums = ColumnSums(part, replace(wanted, edges=column_edges, row_edges=row_edges))
+        sums = ColumnSums(part, replace(requested, edges=column_edges, row_edges=row_edges))
         _sum(part, sums, log2_total_hq[:, rows.here])
         self.received_hk[:, columns.here] += sums.received_hk
         if self.map_hrc is not None:
@@ -255,20 +257,24 @@ def _sum(part: Problem, sums: ColumnSums, log2_total_hq: Array) -> None:
 GATHERED_BYTES = 2**28  # of keys and values of the whole; beyond that they go around the ring
 
 
-def fits(share: Share, wanted: Wanted) -> bool:
+def fits(share: Share, requested: Requested) -> bool:
     """Whether to gather: the same answer on every rank, since it follows from the whole."""
     problem = share.problem
     if not isinstance(problem, Problem):
         return False  # on a device keys always go around
     width = problem.key_gkd.shape[-1] + problem.value_gkv.shape[-1]
     size = problem.key_gkd.shape[0] * share.keys.tokens * width * problem.dtype.itemsize
-    return wanted.columns and size <= GATHERED_BYTES and choose(problem, True).name == "panel"
+    return (
+        requested.column_facts and size <= GATHERED_BYTES and choose(problem, True).name == "panel"
+    )
 
 
-def gathered_pass(share: Share, wanted: Wanted, post: Post) -> tuple[dict[str, Array], RankColumns]:
+def gathered_pass(
+    share: Share, requested: Requested, post: Post
+) -> tuple[dict[str, Array], RankColumns]:
     """What belongs to this rank's queries, and to its keys once all ranks have added theirs."""
     key_gkd, value_gkv = _gathered_arrays(share, post)
-    columns, facts = RankColumns(share, wanted), blank_facts(share, wanted)
+    columns, facts = RankColumns(share, requested), blank_facts(share, requested)
     received_hk = np.zeros((share.problem.heads, share.keys.tokens))
     distance_hn = np.zeros((share.problem.heads, share.distances))
     post.watch.at += 1
@@ -310,7 +316,7 @@ def _observed(columns: RankColumns, chunk: Chunk, key_gkd: Array, value_gkv: Arr
     every = Chunk(slice(0, share.keys.tokens), slice(0, share.keys.tokens))
     part = share.between(chunk, every, share.problem.query_hqd, key_gkd, value_gkv)
     row_edges, _ = cut(columns.edges[0], chunk.there)
-    return gather(part, replace(columns.wanted, row_edges=row_edges), choose(part, True))
+    return gather(part, replace(columns.requested, row_edges=row_edges), choose(part, True))
 
 
 def _put_gathered(facts: dict[str, Array], here: slice, found: Gathered) -> None:

@@ -14,32 +14,32 @@ from regard.engine.ring.shares import DeviceShare, Share
 from regard.engine.ring.transport import Post, summed
 from regard.engine.tensors import as_array, is_tensor
 from regard.engine.tiles.plan import Cost
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 NEAR = (-1, 0, 1)
 
 
-def observation(share: Share, wanted: Wanted, post: Post, begin: float) -> RankObservation:
+def observation(share: Share, requested: Requested, post: Post, begin: float) -> RankObservation:
     """Go around once for what belongs to queries and, where asked, once more for keys."""
     problem, profile = share.problem, None
     columns = None
     if isinstance(share, DeviceShare):
-        found = device_row_pass(share, wanted, post)
-        if wanted.columns:
-            columns = device_column_pass(share, wanted, found["log2_total"], post)
-    elif fits(share, wanted):
-        found, columns = gathered_pass(share, wanted, post)
+        found = device_row_pass(share, requested, post)
+        if requested.column_facts:
+            columns = device_column_pass(share, requested, found["log2_total"], post)
+    elif fits(share, requested):
+        found, columns = gathered_pass(share, requested, post)
     else:
-        found = row_pass(share, wanted, post)
-        if wanted.columns:
-            columns = column_pass(share, wanted, found["log2_total"], post)
+        found = row_pass(share, requested, post)
+        if requested.column_facts:
+            columns = column_pass(share, requested, found["log2_total"], post)
     log2_total_hq, output = found.pop("log2_total"), found.get("output")
     tensor = output.reshape((*problem.leading, *output.shape[1:])) if is_tensor(output) else None
     found |= {} if tensor is None else {"output": as_array(output)}
     facts = {"logsumexp": log2_total_hq * math.log(2), **found}
     if columns is not None:
-        if wanted.received:
+        if requested.received:
             facts["received"] = columns.received_hk.astype(share.dtype)
         whole = summed(share, post, _small_sums(columns, np.isfinite(log2_total_hq)))
         if "map" in whole:
@@ -52,7 +52,7 @@ def observation(share: Share, wanted: Wanted, post: Post, begin: float) -> RankO
         profile,
         parts=(),
         keys=share.keys.held(share.rank),
-        cost=_cost(share, wanted),
+        cost=_cost(share, requested),
         _tensor=tensor,
         query_positions=share.queries.positions(share.rank),
         key_positions=share.keys.positions(share.rank),
@@ -116,13 +116,13 @@ def _profile(columns: RankColumns, whole: dict[str, Array]) -> RankProfile | Non
     )
 
 
-def _cost(share: Share, wanted: Wanted) -> Cost:
+def _cost(share: Share, requested: Requested) -> Cost:
     """The products this rank computed, and what it held beside its slice and the facts."""
     problem, me = share.problem, share.rank
     width, value_width = problem.key_gkd.shape[-1], problem.value_gkv.shape[-1]
-    at_once = fits(share, wanted)
+    at_once = fits(share, requested)
     flops = sum(share.flops(me, rank, problem.value_gkv) for rank in range(share.ranks))
-    if wanted.columns and not at_once:
+    if requested.column_facts and not at_once:
         flops += sum(share.flops(rank, me, share.without_value()) for rank in range(share.ranks))
     held = max(share.keys.held(rank) for rank in range(share.ranks))
     tokens = share.keys.tokens if at_once else 2 * held  # one slice visits, the next is coming

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -24,14 +24,13 @@ from regard.engine.ring.shares import ON_CPU, ON_DEVICE, Arrays, Kind, Share
 from regard.engine.ring.token_layout import check_layout, laid_out
 from regard.engine.ring.transport import Post
 from regard.engine.tensors import cast_like, is_tensor, on_device
-from regard.engine.tiles.problem import Window
-from regard.engine.tiles.rows import Wanted
+from regard.engine.tiles.arguments import AttentionOptions, with_defaults
+from regard.engine.tiles.rows import Requested
 from regard.engine.tiles.threads import using_threads
-from regard.engine.visibility import MaskRule
 from regard.errors import RankError
 
 
-def observe(  # noqa: PLR0913 (the arguments of observe, and three that say how it is shared)
+def observe(
     query: ArrayLike,
     key: ArrayLike,
     value: ArrayLike,
@@ -44,13 +43,7 @@ def observe(  # noqa: PLR0913 (the arguments of observe, and three that say how 
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
-    mask: ArrayLike | MaskRule | None = None,
-    causal: bool = False,
-    offset: int | None = None,
-    window: Window | None = None,
-    softcap: float | None = None,
-    scale: float | None = None,
-    lengths: ArrayLike | None = None,
+    **options: Unpack[AttentionOptions],
 ) -> RankObservation:
     """Observe one sequence of which every rank of a process group holds a slice of the tokens.
 
@@ -65,21 +58,24 @@ def observe(  # noqa: PLR0913 (the arguments of observe, and three that say how 
     RankError on every other rank; after that the process group cannot be used again.
     """
     check_layout(layout)
-    wanted = Wanted(True, entropy, from_zero("top", top), from_zero("map", map), received, profile)
+    requested = Requested(
+        True, entropy, from_zero("top", top), from_zero("map", map), received, profile
+    )
     arrays = {"query": query, "key": key, "value": value}
     kind = ON_DEVICE if on_device(**arrays) else ON_CPU
-    arguments = {"mask": kind.beside(mask), "causal": causal, "offset": offset, "window": window,
-                 "softcap": softcap, "scale": scale, "lengths": kind.beside(lengths)}  # fmt: skip
+    complete = with_defaults(**options)
+    complete["mask"] = kind.beside(complete["mask"])
+    complete["lengths"] = kind.beside(complete["lengths"])
     facts = {"top": top, "map": map, "entropy": entropy, "received": received, "profile": profile}
     group = group_or_world(group)
     watch = watch_of(group, timeout)
     begin = time.monotonic()
-    mine = Mine(kind, {x: kind.taken(a) for x, a in arrays.items()}, arguments, layout, facts)
+    mine = Mine(kind, {x: kind.taken(a) for x, a in arrays.items()}, complete, layout, facts)
     try:
         share = _shared(watch, mine)
         all_have_come(group, watch)
         with using_threads(fair_threads()):
-            seen = observation(share, wanted, Post(group, watch), begin)
+            seen = observation(share, requested, Post(group, watch), begin)
     except RankError:
         raise
     except BaseException as error:  # whatever stops this rank is told to the others
@@ -96,22 +92,22 @@ class Mine:
 
     kind: Kind
     arrays: Arrays
-    arguments: dict[str, Any]
+    options: AttentionOptions
     layout: str
     facts: dict[str, Any]
 
     def header(self) -> Header:
         """What the other ranks are to know of it."""
-        said = in_words(self.arrays, {"layout": self.layout, **self.facts, **self.arguments})
-        return Header(self.kind.measure(self.arrays, self.arguments), said)
+        said = in_words(self.arrays, {"layout": self.layout, **self.facts, **self.options})
+        return Header(self.kind.extent_of(self.arrays), said)
 
 
 def _shared(watch: Watch, mine: Mine) -> Share:
     """Check this rank's slice, and agree with the others on what the whole is."""
     whole, extents = agreed(watch, mine.header())
-    if callable(mine.arguments["mask"]):
-        agree_on_rule(watch, mine.arguments["mask"], whole)
+    if callable(mine.options["mask"]):
+        agree_on_rule(watch, mine.options["mask"], whole)
     queries = laid_out(mine.layout, [part.queries for part in extents], "queries")
     keys = laid_out(mine.layout, [part.keys for part in extents], "keys")
-    held = mine.kind.hold(mine.arrays, whole, mine.arguments)
+    held = mine.kind.build(mine.arrays, whole, mine.options)
     return mine.kind.share(held, queries, keys, watch.rank)

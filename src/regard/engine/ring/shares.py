@@ -11,7 +11,13 @@ import torch
 from regard.engine.gpu.call import DeviceCall, broadcast_mask, call
 from regard.engine.ring.token_layout import Chunk, Layout
 from regard.engine.tensors import as_array, tensor_to_array
-from regard.engine.tiles.arguments import Extent, hold, measure
+from regard.engine.tiles.arguments import (
+    DEFAULT_OPTIONS,
+    AttentionOptions,
+    Extent,
+    build_problem,
+    extent_of,
+)
 from regard.engine.tiles.plan import choose, cost
 from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
@@ -156,10 +162,9 @@ class DeviceShare(Share):
         return self.problem.key_gkd[..., :0]
 
 
-def measure_on_device(tensors: dict[str, Any], arguments: dict[str, Any]) -> Extent:
+def device_extent_of(tensors: dict[str, Any]) -> Extent:
     """Check this rank's tensors alone."""
-    alone = dict.fromkeys(arguments) | {"causal": False}
-    here = call(tensors["query"], tensors["key"], tensors["value"], alone)
+    here = call(tensors["query"], tensors["key"], tensors["value"], DEFAULT_OPTIONS)
     for name, tensor in tensors.items():
         bad = ~tensor.isfinite()
         if bool(bad.any()):
@@ -173,7 +178,7 @@ def measure_on_device(tensors: dict[str, Any], arguments: dict[str, Any]) -> Ext
     return Extent(dtype, here.leading, here.visibility.queries, here.visibility.keys, sizes)
 
 
-def whole_call(tensors: dict[str, Any], whole: Extent, arguments: dict[str, Any]) -> DeviceCall:
+def whole_call(tensors: dict[str, Any], whole: Extent, options: AttentionOptions) -> DeviceCall:
     """This rank's tensors in a call that is checked as one of the whole sequence would be."""
     tokens = {"query": whole.queries, "key": whole.keys, "value": whole.keys}
     shapes = {x: (*t.shape[:-2], tokens[x], t.shape[-1]) for x, t in tensors.items()}
@@ -181,9 +186,9 @@ def whole_call(tensors: dict[str, Any], whole: Extent, arguments: dict[str, Any]
     query, key, value = (
         torch.empty(shapes[x], dtype=t.dtype, device="meta") for x, t in tensors.items()
     )
-    mask = arguments["mask"]
+    mask = options["mask"]
     values = mask is not None and not callable(mask)
-    checked = call(query, key, value, arguments | {"mask": None} if values else arguments)
+    checked = call(query, key, value, options | {"mask": None} if values else options)
     flat = [t.detach().reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for t in tensors.values()]
     return replace(
         checked,
@@ -203,12 +208,12 @@ class Kind:
 
     taken: Callable[[Any], Any]
     beside: Callable[[Any], Any]  # a mask or lengths
-    measure: Callable[[Arrays, dict[str, Any]], Extent]
-    hold: Callable[[Arrays, Extent, dict[str, Any]], Any]
+    extent_of: Callable[[Arrays], Extent]
+    build: Callable[[Arrays, Extent, AttentionOptions], Any]
     share: type[Share]
 
 
-ON_CPU = Kind(as_array, tensor_to_array, lambda arrays, _: measure(arrays), hold, Share)
+ON_CPU = Kind(as_array, tensor_to_array, extent_of, build_problem, Share)
 
 
-ON_DEVICE = Kind(lambda x: x, lambda x: x, measure_on_device, whole_call, DeviceShare)
+ON_DEVICE = Kind(lambda x: x, lambda x: x, device_extent_of, whole_call, DeviceShare)

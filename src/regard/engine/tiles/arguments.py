@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,32 +68,63 @@ def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
     return bound <= room and tame
 
 
-def pose(
-    query: ArrayLike,
-    key: ArrayLike,
-    value: ArrayLike,
-    *,
-    mask: ArrayLike | MaskRule | None = None,
-    causal: bool = False,
-    offset: int | None = None,
-    window: Window | None = None,
-    softcap: float | None = None,
-    scale: float | None = None,
-    lengths: ArrayLike | None = None,
+class AttentionOptions(TypedDict, total=False):
+    """The keyword arguments that attention, observe and every backend share.
+
+    Their meaning is told once, in the docstring of ``regard.attention``.
+    """
+
+    mask: ArrayLike | MaskRule | None
+    causal: bool
+    offset: int | None
+    window: Window | None
+    softcap: float | None
+    scale: float | None
+    lengths: ArrayLike | None
+
+
+DEFAULT_OPTIONS: AttentionOptions = {
+    "mask": None,
+    "causal": False,
+    "offset": None,
+    "window": None,
+    "softcap": None,
+    "scale": None,
+    "lengths": None,
+}
+
+
+def with_defaults(**options: Unpack[AttentionOptions]) -> AttentionOptions:
+    """Every option of attention, the default where none is given.
+
+    >>> with_defaults(causal=True)["causal"], with_defaults()["scale"]
+    (True, None)
+    """
+    unknown = [name for name in options if name not in DEFAULT_OPTIONS]
+    if unknown:
+        raise TypeError(
+            f"attention has no argument {unknown[0]!r}: beside query, key and value it takes "
+            f"{', '.join(DEFAULT_OPTIONS)}."
+        )
+    return {**DEFAULT_OPTIONS, **options}
+
+
+def prepare(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, **options: Unpack[AttentionOptions]
 ) -> Problem:
-    """Check every argument, and hold what the engine reads."""
+    """A validated problem from the arguments of attention."""
     arrays = {"query": as_array(query), "key": as_array(key), "value": as_array(value)}
-    mask, lengths = tensor_to_array(mask), tensor_to_array(lengths)
-    arguments = {"mask": mask, "causal": causal, "offset": offset, "window": window,
-                 "softcap": softcap, "scale": scale, "lengths": lengths}  # fmt: skip
-    return hold(arrays, measure(arrays), arguments)
+    complete = with_defaults(**options)
+    complete["mask"] = tensor_to_array(complete["mask"])
+    complete["lengths"] = tensor_to_array(complete["lengths"])
+    return build_problem(arrays, extent_of(arrays), complete)
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What must be known of query, key and value together before any part of them is computed.
+    """Dtype, axes and magnitude of query, key and value, needed before any part is computed.
 
-    Where a rank holds a slice of the tokens, the extents of all ranks make that of the whole.
+    Where a rank has a slice of the tokens, the extents of all ranks make that of the sequence.
     """
 
     dtype: np.dtype[Any]
@@ -103,25 +134,23 @@ class Extent:
     sizes: dict[str, float]  # a bound on the length of a row of each
 
 
-def measure(arrays: dict[str, Array]) -> Extent:
-    """Check the arrays, and say how large they and their numbers are."""
+def extent_of(arrays: dict[str, Array]) -> Extent:
+    """The extent of validated arrays."""
     dtype = _check_dtypes(arrays)
     leading = _check_shapes(**arrays)
     sizes = {name: largest_norm(name, array) for name, array in arrays.items()}
     return Extent(dtype, leading, arrays["query"].shape[-2], arrays["key"].shape[-2], sizes)
 
 
-def hold(arrays: dict[str, Array], whole: Extent, arguments: dict[str, Any]) -> Problem:
-    """Check the arguments beside the arrays; what follows from numbers follows from the whole."""
-    mask, sizes = arguments["mask"], whole.sizes
-    scale = _check_positive("scale", arguments["scale"])
-    scale = scale or 1 / math.sqrt(max(1, arrays["query"].shape[-1]))
-    softcap = _check_positive("softcap", arguments["softcap"])
-    visibility = _visibility(whole, arguments)
+def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOptions) -> Problem:
+    """A problem from arrays and validated options; dtype and bounds follow from the extent."""
+    mask, sizes = options["mask"], extent.sizes
+    visibility = _visibility(extent, options)
+    scale, softcap = _scale_and_softcap(arrays["query"], options)
     bound = scale * sizes["query"] * sizes["key"] * LOG2_E
     if bound >= 2.0**999:
         raise ArgumentError("query and key are too large: their products overflow float64.")
-    compute = compute_dtype(whole.dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
+    compute = compute_dtype(extent.dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
     flat = {x: np.asarray(a, compute) for x, a in arrays.items()}
     flat = {x: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for x, a in flat.items()}
     bound = min(bound, softcap * LOG2_E) if softcap else bound
@@ -129,41 +158,45 @@ def hold(arrays: dict[str, Array], whole: Extent, arguments: dict[str, Any]) -> 
         query_hqd=flat["query"],
         key_gkd=flat["key"],
         value_gkv=flat["value"],
-        leading=whole.leading,
+        leading=extent.leading,
         visibility=visibility,
         scale=scale,
         softcap=softcap,
-        output_dtype=whole.dtype,
+        output_dtype=extent.dtype,
         bounded=is_bounded(bound + largest_bias(mask) * LOG2_E, sizes["value"], compute),
-        arguments=arguments,
+        options=options,
     )
 
 
-def pose_shapes(
-    arrays: dict[str, Any], arguments: dict[str, Any]
+def prepare_shapes(
+    arrays: dict[str, Any], options: AttentionOptions
 ) -> tuple[Visibility, float, float | None]:
     """Visibility, scale and softcap from shapes alone, where numbers cannot be inspected."""
     leading = _check_shapes(**arrays)
     queries, keys = arrays["query"].shape[-2], arrays["key"].shape[-2]
-    visibility = _visibility(Extent(np.dtype(np.float32), leading, queries, keys, {}), arguments)
-    scale = _check_positive("scale", arguments["scale"])
-    scale = scale or 1 / math.sqrt(max(1, arrays["query"].shape[-1]))
-    return visibility, scale, _check_positive("softcap", arguments["softcap"])
+    visibility = _visibility(Extent(np.dtype(np.float32), leading, queries, keys, {}), options)
+    return visibility, *_scale_and_softcap(arrays["query"], options)
 
 
-def _visibility(whole: Extent, arguments: dict[str, Any]) -> Visibility:
-    queries, keys = whole.queries, whole.keys
-    left, right = _band(arguments["causal"], arguments["window"])
+def _scale_and_softcap(query: Array, options: AttentionOptions) -> tuple[float, float | None]:
+    scale = _check_positive("scale", options["scale"])
+    scale = scale or 1 / math.sqrt(max(1, query.shape[-1]))
+    return scale, _check_positive("softcap", options["softcap"])
+
+
+def _visibility(extent: Extent, options: AttentionOptions) -> Visibility:
+    queries, keys = extent.queries, extent.keys
+    left, right = _band(options["causal"], options["window"])
     banded = left is not None or right is not None
     return Visibility(
-        leading=whole.leading,
+        leading=extent.leading,
         queries=queries,
         keys=keys,
-        offset=_check_offset(arguments["offset"], queries, keys, banded),
+        offset=_check_offset(options["offset"], queries, keys, banded),
         left=left,
         right=right,
-        mask=_check_mask(arguments["mask"], (*whole.leading, queries, keys)),
-        lengths_h=_check_lengths(arguments["lengths"], whole.leading, keys),
+        mask=_check_mask(options["mask"], (*extent.leading, queries, keys)),
+        lengths_h=_check_lengths(options["lengths"], extent.leading, keys),
     )
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tiles.panel import Panel, blank_panel
-from regard.engine.tiles.plan import Plan, Unit, blocks
+from regard.engine.tiles.plan import TilePlan, Unit, blocks
 from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Scratch, Wanted, tiles
+from regard.engine.tiles.rows import Requested, Scratch, tiles
 from regard.typing import Array
 
 SMALL = 128  # queries or keys in a block of the map: no more than four panels or tiles share it
@@ -36,7 +36,7 @@ class ColumnSums:
     """
 
     problem: Problem
-    wanted: Wanted
+    requested: Requested
     received_hk: Array = field(init=False)
     map_hrc: Array | None = None
     distance_hn: Array | None = None
@@ -44,28 +44,28 @@ class ColumnSums:
     def __post_init__(self) -> None:
         heads, visibility = self.problem.heads, self.problem.visibility
         self.received_hk = np.zeros((heads, visibility.keys))
-        if self.wanted.map:
+        if self.requested.map:
             shape = (heads, len(self.row_edges) - 1, len(self.column_edges) - 1)
             # Few parts fall into a small cell, so it needs no more digits than they have.
             edges = np.diff(self.row_edges), np.diff(self.column_edges)
             small = all(sizes.max(initial=0) <= SMALL for sizes in edges)
             self.map_hrc = np.zeros(shape, self.problem.dtype if small else np.float64)
-        if self.wanted.profile:
+        if self.requested.profile:
             self.distance_hn = np.zeros((heads, max(0, visibility.queries + visibility.keys - 1)))
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
         """Where the map's blocks of queries begin and end."""
-        if self.wanted.row_edges is not None:
-            return self.wanted.row_edges
-        return blocks(self.problem.visibility.queries, self.wanted.map)
+        if self.requested.row_edges is not None:
+            return self.requested.row_edges
+        return blocks(self.problem.visibility.queries, self.requested.map)
 
     @cached_property
     def column_edges(self) -> NDArray[np.int64]:
         """Where the map's blocks of keys begin and end."""
-        if self.wanted.edges is not None:
-            return self.wanted.edges
-        return blocks(self.problem.visibility.keys, self.wanted.map)
+        if self.requested.edges is not None:
+            return self.requested.edges
+        return blocks(self.problem.visibility.keys, self.requested.map)
 
     @cached_property
     def single(self) -> bool:
@@ -77,7 +77,7 @@ class ColumnSums:
     def part(self, unit: Unit, panel: Panel, inverse_hq: Array) -> ColumnPart:
         """Sum the weights e * inverse of a panel; products do it, no weight is written down."""
         distance_hn = None
-        if self.wanted.profile:
+        if self.requested.profile:
             distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
         if self.map_hrc is not None and self.single:
             place = self.map_hrc[unit.heads, unit.rows, panel.columns]
@@ -105,9 +105,13 @@ class ColumnSums:
 
 
 def second_pass(
-    problem: Problem, plan: Plan, unit: Unit, log2_total_hq: Array, scratch: Scratch,
+    problem: Problem,
+    plan: TilePlan,
+    unit: Unit,
+    log2_total_hq: Array,
+    scratch: Scratch,
     sums: ColumnSums,
-) -> list[ColumnPart]:  # fmt: skip
+) -> list[ColumnPart]:
     """Scores once more, now that every row's sum is known: 2^(t - log2 total) are the weights."""
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
     seen_hq = np.isfinite(log2_total_hq)
@@ -117,7 +121,7 @@ def second_pass(
     inverse_hq = np.exp2(-lost_hq).astype(problem.dtype)
     parts = []
     for columns in tiles(problem, plan, unit):
-        panel = blank_panel(problem, unit, columns, sums.wanted.profile, scratch)
+        panel = blank_panel(problem, unit, columns, sums.requested.profile, scratch)
         e_hqk = panel.e_hqk
         seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=e_hqk)
         e_hqk -= shift_hq1

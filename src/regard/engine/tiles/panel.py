@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.engine.tiles.plan import Plan, Unit
+from regard.engine.tiles.plan import TilePlan, Unit
 from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Rows, Scratch, Wanted, buffer, tiles
+from regard.engine.tiles.rows import Requested, Rows, Scratch, buffer, tiles
 from regard.engine.tiles.topk import FANOUT, Best, Groups, largest, largest_among
 from regard.typing import Array
 
@@ -54,14 +54,14 @@ def blank_panel(
 
 
 def panel_rows(
-    problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch
+    problem: Problem, plan: TilePlan, unit: Unit, requested: Requested, scratch: Scratch
 ) -> tuple[Rows, Panel]:
     """As stream_rows, with e kept for every key in reach."""
-    rows = Rows.none_seen(problem, unit, wanted)
+    rows = Rows.none_seen(problem, unit, requested)
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
     reach = problem.visibility.reach(unit.heads, unit.rows)
-    panel = blank_panel(problem, unit, reach, wanted.profile, scratch)
-    groups = _blank_groups(problem, plan, panel, scratch) if wanted.top else None
+    panel = blank_panel(problem, unit, reach, requested.profile, scratch)
+    groups = _blank_groups(problem, plan, panel, scratch) if requested.top else None
     if not problem.bounded:
         _fill_scores(problem, plan, unit, query_hqd, panel)
         rows.raise_shift(panel.e_hqk.max(axis=-1, initial=problem.floor))
@@ -79,20 +79,26 @@ def panel_rows(
                 problem.hide(t_hqk, seen)
             groups.take(t_hqk, index)
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
-        rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
+        rows.take(
+            e_hqk, t_hqk if requested.entropy else None, value_hkv if requested.output else None
+        )
     if rows.best is not None:
         _find_best(rows, rows.best, panel, groups)
     return rows, panel
 
 
-def _fill_scores(problem: Problem, plan: Plan, unit: Unit, query_hqd: Array, panel: Panel) -> None:
+def _fill_scores(
+    problem: Problem, plan: TilePlan, unit: Unit, query_hqd: Array, panel: Panel
+) -> None:
     for columns in tiles(problem, plan, unit):
         start = panel.columns.start
         t_hqk = panel.e_hqk[..., columns.start - start : columns.stop - start]
         problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
 
 
-def _blank_groups(problem: Problem, plan: Plan, panel: Panel, scratch: Scratch) -> Groups | None:
+def _blank_groups(
+    problem: Problem, plan: TilePlan, panel: Panel, scratch: Scratch
+) -> Groups | None:
     """Room for the maxima over tiles; with one tile only there is nothing to gain by them."""
     heads, queries, _ = panel.full_hqs.shape
     width = panel.columns.stop - panel.columns.start

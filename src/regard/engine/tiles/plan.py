@@ -26,7 +26,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TilePlan:
     """Which path a call takes, and the sizes of its units and tiles.
 
     ``one pass``: tiles of keys stream past each block of queries; enough for what belongs to rows.
@@ -66,10 +66,10 @@ class Cost:
         )
 
 
-def choose(problem: Problem, columns_wanted: bool) -> Plan:
+def choose(problem: Problem, column_facts: bool) -> TilePlan:
     """Pick a plan: panel while a block of full rows fits a worker's share of memory, else tiles."""
     queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
-    if not columns_wanted:
+    if not column_facts:
         return _tiles("one pass", problem)
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
     if rows < PANEL_ROWS and rows < queries:
@@ -77,16 +77,16 @@ def choose(problem: Problem, columns_wanted: bool) -> Plan:
     # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
     most = min(_block_rows(problem), max(PANEL_ROWS, keys // 8))
     rows = max(1, min(rows // 32 * 32 or rows, most, queries))
-    return Plan("panel", _heads_together(problem, rows * keys, PANEL), rows, COLUMNS)
+    return TilePlan("panel", _heads_together(problem, rows * keys, PANEL), rows, COLUMNS)
 
 
-def _tiles(name: str, problem: Problem) -> Plan:
+def _tiles(name: str, problem: Problem) -> TilePlan:
     queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
     rows = max(1, min(_block_rows(problem), queries))
     # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
     columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
     most = TILE if queries > ROWS else UNIT
-    return Plan(name, _heads_together(problem, rows * min(columns, keys), most), rows, columns)
+    return TilePlan(name, _heads_together(problem, rows * min(columns, keys), most), rows, columns)
 
 
 def _block_rows(problem: Problem) -> int:
@@ -101,7 +101,7 @@ def _heads_together(problem: Problem, scores: int, most: int) -> int:
     return max(1, min(most // max(1, scores), math.ceil(problem.heads / 2)))
 
 
-def cost(problem: Problem, plan: Plan) -> Cost:
+def cost(problem: Problem, plan: TilePlan) -> Cost:
     """Count the products of the units, and what the workers hold at once."""
     width, value_width = problem.query_hqd.shape[-1], problem.value_gkv.shape[-1]
     products = {"one pass": 1, "panel": 1, "two passes": 2}[plan.name] * width + value_width
@@ -116,7 +116,7 @@ def cost(problem: Problem, plan: Plan) -> Cost:
     return Cost(plan.name, 2 * seen * products, workers * widest * problem.dtype.itemsize)
 
 
-def _held(plan: Plan, reach: int, value_width: int) -> int:
+def _held(plan: TilePlan, reach: int, value_width: int) -> int:
     tile = min(plan.columns, reach)
     return 2 * tile + 2 * value_width + (reach if plan.name == "panel" else 0)
 

@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.engine.visibility import Visibility
 from regard.typing import Array
+
+if TYPE_CHECKING:
+    from regard.engine.tiles.arguments import AttentionOptions
 
 LOG2_E = math.log2(math.e)
 Window = tuple[int | None, int | None]
@@ -30,7 +33,7 @@ class Problem:
     softcap: float | None
     output_dtype: np.dtype[Any]
     bounded: bool
-    arguments: dict[str, Any] = field(repr=False)
+    options: "AttentionOptions" = field(repr=False)
 
     @property
     def dtype(self) -> np.dtype[Any]:

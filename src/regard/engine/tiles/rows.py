@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.tiles.plan import Plan, Unit
+from regard.engine.tiles.plan import TilePlan, Unit
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.topk import Best
 from regard.typing import Array
@@ -16,7 +16,7 @@ Scratch = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Requested:
     """Which facts the caller asked for; nobody pays for the others."""
 
     output: bool = True
@@ -30,7 +30,7 @@ class Wanted:
     row_edges: Array | None = None  # the same of queries
 
     @property
-    def columns(self) -> bool:
+    def column_facts(self) -> bool:
         """Whether anything was asked that belongs to keys, and so needs every row's sum first."""
         return bool(self.map or self.received or self.profile)
 
@@ -51,17 +51,21 @@ class Rows:
     given_hq: Array | None = None  # log2 of the sum over more keys than these, where known
 
     @classmethod
-    def none_seen(cls, problem: Problem, unit: Unit, wanted: Wanted) -> "Rows":
+    def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> "Rows":
         """Before the first key."""
         shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
         start = 0.0 if problem.bounded else problem.floor
-        given_hq = wanted.log2_total_hq
+        given_hq = requested.log2_total_hq
         return cls(
             np.full(shape, start, problem.dtype),
             np.zeros(shape),
             np.zeros(shape),
-            np.zeros((*shape, problem.value_gkv.shape[-1] if wanted.output else 0), problem.dtype),
-            Best.empty(shape, wanted.top, problem.dtype, problem.floor) if wanted.top else None,
+            np.zeros(
+                (*shape, problem.value_gkv.shape[-1] if requested.output else 0), problem.dtype
+            ),
+            Best.empty(shape, requested.top, problem.dtype, problem.floor)
+            if requested.top
+            else None,
             None if given_hq is None else given_hq[unit.heads, unit.rows],
         )
 
@@ -99,7 +103,7 @@ class Rows:
         )
 
     def take(self, e_hqk: Array, t_hqk: Array | None, value_hkv: Array | None) -> None:
-        """Add a tile: e, and where entropy or output is wanted, t - shift and the values."""
+        """Add a tile: e, and where entropy or output is requested, t - shift and the values."""
         ones = np.ones(e_hqk.shape[-1], e_hqk.dtype)
         self.total_hq += e_hqk @ ones
         if t_hqk is not None:
@@ -123,22 +127,29 @@ class Rows:
         self.shift_hq = shift_hq
 
 
-def stream_rows(problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch) -> Rows:
+def stream_rows(
+    problem: Problem, plan: TilePlan, unit: Unit, requested: Requested, scratch: Scratch
+) -> Rows:
     """Let the keys stream past these queries once, tile by tile; only one tile is ever held.
 
     Equals ``steps.attend``. Where scores are bounded (see Problem) nothing is subtracted from them;
     elsewhere a running maximum is.
     """
-    rows = Rows.none_seen(problem, unit, wanted)
-    stream_past(rows, problem, plan, unit, wanted, scratch)
+    rows = Rows.none_seen(problem, unit, requested)
+    stream_past(rows, problem, plan, unit, requested, scratch)
     rows.settle()
     return rows
 
 
 def stream_past(
-    rows: Rows, problem: Problem, plan: Plan, unit: Unit, wanted: Wanted, scratch: Scratch,
+    rows: Rows,
+    problem: Problem,
+    plan: TilePlan,
+    unit: Unit,
+    requested: Requested,
+    scratch: Scratch,
     first: int = 0,
-) -> None:  # fmt: skip
+) -> None:
     """Add the keys of a problem to rows that may have seen others; ``first`` is the first's place.
 
     The problems must agree in dtype and in whether they are bounded.
@@ -155,13 +166,15 @@ def stream_past(
         if not problem.bounded:
             rows.raise_shift(t_hqk.max(axis=-1))
             t_hqk -= rows.shift_hq[..., None]
-        e_hqk = buffer(scratch, "e", shape, problem.dtype) if wanted.entropy else t_hqk
+        e_hqk = buffer(scratch, "e", shape, problem.dtype) if requested.entropy else t_hqk
         problem.exponential(t_hqk, seen, out=e_hqk)
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
-        rows.take(e_hqk, t_hqk if wanted.entropy else None, value_hkv if wanted.output else None)
+        rows.take(
+            e_hqk, t_hqk if requested.entropy else None, value_hkv if requested.output else None
+        )
 
 
-def tiles(problem: Problem, plan: Plan, unit: Unit) -> Iterator[slice]:
+def tiles(problem: Problem, plan: TilePlan, unit: Unit) -> Iterator[slice]:
     """The tiles of keys that this unit may see."""
     reach = problem.visibility.reach(unit.heads, unit.rows)
     for start in range(reach.start, reach.stop, plan.columns):
