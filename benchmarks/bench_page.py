@@ -21,9 +21,10 @@ from page_clocks import WATCH, served, timed_change, timed_patch
 
 import regard
 from regard.textbook.steps import softmax
-from regard.view.page.blobs import Packed
-from regard.view.page.embed import Tables, hold_tables
-from regard.view.page.single_file import page_of, static_text
+from regard.view.page.blobs import Blobs
+from regard.view.page.embed import Tables, embed_tables
+from regard.view.page.offline import page_with
+from regard.view.page.single_file import web_files
 
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update",
@@ -95,13 +96,13 @@ def _exported(tokens: int) -> str:
         scores = query @ key.T / 8 * random.uniform(0.5, 4)
         weights[place] = softmax(np.where(np.tri(tokens, dtype=bool), scores, -np.inf))
     others = {f"layer {x}": weights[x].mean(axis=0) for x in range(LAYERS)}
-    packed = Packed()
-    held = hold_tables(_reading(tokens), {"decoder": Tables(weights, others)}, packed)
-    return page_of(held | {"address": "#read?part=decoder&layer=2&head=3"}, packed)
+    blobs = Blobs()
+    held = embed_tables(_reading(tokens), {"decoder": Tables(weights, others)}, blobs)
+    return page_with(held | {"address": "#read?part=decoder&layer=2&head=3"}, blobs)
 
 
 def _reading(tokens: int) -> dict[str, Any]:
-    """The words around the numbers, as static/api.js has them."""
+    """The words around the numbers, as web/lib/api.js has them."""
     words = [f"word{at}" for at in range(tokens)]
     side = {"language": "", "tokens": words, "words": words, "word_of_token": list(range(tokens))}
     part = {
@@ -140,8 +141,8 @@ def _page_kilobytes(browser: Any) -> dict[str, float]:
     """What a browser fetches to show the page, as sent, and the same files as they are written."""
     with served() as address:
         page = browser.new_page()
-        page.goto(f"{address}/#read")
-        page.locator(".told:not(:empty)").wait_for()
+        page.goto(f"{address}#read")
+        page.locator(".statement:not(:empty)").wait_for()
         sent = page.evaluate(
             """() => [...performance.getEntriesByType("navigation"),
                 ...performance.getEntriesByType("resource")]
@@ -149,7 +150,7 @@ def _page_kilobytes(browser: Any) -> dict[str, float]:
               .reduce((sum, one) => sum + one.encodedBodySize, 0)"""
         )
         page.close()
-    written = sum(len(text.encode()) for text in static_text().values())
+    written = sum(len(text.encode()) for text in web_files().values())
     return {"page_kilobytes": sent / 1000, "page_as_written_kilobytes": written / 1000}
 
 
@@ -157,8 +158,8 @@ def _sentence(browser: Any, rounds: int) -> dict[str, float]:
     """A sentence typed into the served page: from Enter to the picture of its first head."""
     with served() as address:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(f"{address}/#read")
-        page.locator(".told:not(:empty)").wait_for()
+        page.goto(f"{address}#read")
+        page.locator(".statement:not(:empty)").wait_for()
         page.wait_for_timeout(2000)
         taken = []
         for at in range(rounds):
@@ -196,7 +197,7 @@ def _long_file(path: Path, tokens: int, width: int, visibility: dict[str, Any]) 
 def _first_view(browser: Any, address: str, file: int) -> float:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.add_init_script(WATCH.replace("CANVAS", ".map-canvas"))
-    page.goto(f"{address}/#map?file={file}")
+    page.goto(f"{address}#map?file={file}")
     first = float(page.evaluate("drawnAt"))
     page.close()
     return first
@@ -205,7 +206,7 @@ def _first_view(browser: Any, address: str, file: int) -> float:
 def _zooms(browser: Any, address: str, tokens: int) -> list[float]:
     """Each step from all of it down to single weights: from the key to the new numbers drawn."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(f"{address}/#map")
+    page.goto(f"{address}#map")
     page.locator("p[role=status]", has_text="Shown").wait_for()
     page.locator(".map-canvas").focus()
     taken = []

@@ -26,7 +26,7 @@ window.timed = (act) => new Promise((resolve) => {
 window.drawnAt = new Promise((resolve) => {
   const look = () => {
     const canvas = document.querySelector("CANVAS");
-    const told = document.querySelector(".told");
+    const told = document.querySelector(".statement");
     if (canvas && canvas.width > 100 && told && told.textContent) {
       const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
       if (data.some((value, at) => at % 4 === 3 && value)) { resolve(performance.now()); return; }
@@ -80,19 +80,17 @@ def timed_patch(page: Any, act: Callable[[], None]) -> float:
 
 @contextmanager
 def served(*files: Path) -> Iterator[str]:
-    """The address of regard's own server, without a trailing slash."""
-    import uvicorn
-
+    """The address of regard's own server, with its token."""
     from regard.view.page.jobs import Context
-    from regard.view.page.server import address, app, bind
+    from regard.view.page.server import address, bind, server_of
 
     with bind() as bound:
         port = bound.getsockname()[1]
-        config = uvicorn.Config(app(Context(files=files), port), log_level="error", ws="none")
-        server = uvicorn.Server(config)
+        context = Context(files=files)
+        server = server_of(context, port)
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         time.sleep(0.5)
-        yield address(port).rstrip("/")
+        yield address(port, context.token)
         server.should_exit = True
         thread.join(timeout=10)

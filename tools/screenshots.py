@@ -29,7 +29,7 @@ LONGER = (
 )
 # The view, its state, what is waited for, and what the window is moved to.
 VIEWS = {
-    "read": ("read", {"sentence": SENTENCE}, ".told:not(:empty)", "#top"),
+    "read": ("read", {"sentence": SENTENCE}, ".statement:not(:empty)", "#top"),
     "steps": ("steps", {"from": "robots", "cell": "weights.1.4"}, "td", "[data-stage=weights]"),
     "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
     "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "#top"),
@@ -62,7 +62,7 @@ def explorer() -> Iterator[str]:
     command = [sys.executable, "-m", "regard", "open", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         said = run.stdout.readline() if run.stdout else ""
-        found = re.search(r"http://\S+?/", said)
+        found = re.search(r"http://[^\s#]+", said)
         if found is None:
             raise SystemExit(f"regard open did not say where it is: {said!r}")
         yield found[0]

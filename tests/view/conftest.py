@@ -17,6 +17,7 @@ QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-background-networking", "--disable-component-update",
          "--disable-sync")  # fmt: skip
 INSIDE = ("data:", "blob:", "about:")
+TOKEN = "a-token-of-the-tests"  # noqa: S105
 PATIENCE = 30_000  # milliseconds: a slow machine is not a wrong page
 
 
@@ -108,18 +109,16 @@ def served(serve: Callable[..., str]) -> str:
 
 @contextmanager
 def _serving(files: tuple[Path, ...]) -> Iterator[str]:
-    import uvicorn
-
     from regard.view.page.jobs import Context
-    from regard.view.page.server import address, app, bind
+    from regard.view.page.server import HOST, bind, server_of
 
     with bind() as bound:
         port = bound.getsockname()[1]
-        settings = {"log_level": "error", "ws": "none", "lifespan": "on"}
-        server = uvicorn.Server(uvicorn.Config(app(Context(files=files), port), **settings))
+        server = server_of(Context(files=files, token=TOKEN), port)
+        bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
-        yield address(port).rstrip("/")
+        yield f"http://{HOST}:{port}"
         server.should_exit = True
         thread.join(timeout=10)
 
@@ -147,6 +146,7 @@ def new_page(browser: Any, served: str, noticed: Noticed) -> Iterator[Callable[.
             base_url=served, viewport={"width": width, "height": height}, color_scheme=scheme,
             reduced_motion="reduce", **options,
         )  # fmt: skip
+        context.set_extra_http_headers({"Authorization": f"Bearer {TOKEN}"})
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         context.on("request", noticed.request)
@@ -206,8 +206,8 @@ def saved(tmp_path: Path) -> Callable[[Any], dict[str, bytes]]:
     """Everything that a page's Save menu offers: file name -> content."""
 
     def save_all(page: Any) -> dict[str, bytes]:
-        page.click(".keep summary")
-        entries = page.locator(".keep-list button")
+        page.click(".export-menu summary")
+        entries = page.locator(".export-list button")
         entries.first.wait_for()  # the menu fills when it opens, a moment after the click
         found = {}
         for entry in entries.all():
@@ -216,7 +216,7 @@ def saved(tmp_path: Path) -> Callable[[Any], dict[str, bytes]]:
             path = tmp_path / "saved"
             download.value.save_as(path)
             found[download.value.suggested_filename] = path.read_bytes()
-        page.locator(".keep-box", has_text="Saved as").wait_for()
+        page.locator(".export-box", has_text="Saved as").wait_for()
         return found
 
     return save_all

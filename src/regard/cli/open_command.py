@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
@@ -27,22 +28,27 @@ def open_explorer(
 
     Ctrl-C stops it.
     """
+    from regard.view.page.access import launch_page
     from regard.view.page.jobs import Context
+    from regard.view.page.map_source import open_file
     from regard.view.page.readings import Readings
     from regard.view.page.server import address, bind, serve
 
     sentence, files = sentence_or_files(what or [])
+    for path in files:
+        open_file(path)  # a file that cannot be read is refused before the server starts
     context = Context(readings=Readings(_model(model)), files=files)
     bound = bind(port)
     view, state = ("map", {}) if files else ("read", {"sentence": sentence} if sentence else {})
-    page = address(bound.getsockname()[1], view, **state)
+    url = address(bound.getsockname()[1], context.token, view, **state)
 
     def ready() -> None:
-        print(f"The explorer is at {page}\nCtrl-C stops it.", flush=True)
-        if browser:
-            Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+        print(f"The explorer is at {url}\nCtrl-C stops it.", flush=True)
+        if launcher:
+            Thread(target=webbrowser.open, args=(launcher,), daemon=True).start()
 
-    serve(context, bound, ready)
+    with launch_page(url) if browser else nullcontext() as launcher:
+        serve(context, bound, ready)
     print("Stopped.", file=sys.stderr)
 
 

@@ -263,7 +263,7 @@ class Seen(NotebookDisplay):
     def save(self, path: str | Path, *, query_and_key: bool = True) -> None:
         """Write a .regard file that ``regard.load`` reads, or with .html a page to look at."""
         if Path(path).suffix.lower() == ".html":
-            from regard.view.page.single_file import save_page
+            from regard.view.page.offline import save_page
 
             save_page(self, Path(path))
             return

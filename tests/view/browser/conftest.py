@@ -17,7 +17,7 @@ def open_read() -> Callable[..., None]:
         page.goto(f"/#read?{urlencode({'sentence': SENTENCE, **state})}")
         page.wait_for_selector(".translation:not(.waiting) .french button")
         page.wait_for_selector(".picture canvas")
-        page.wait_for_selector(".told:not(:empty)")
+        page.wait_for_selector(".statement:not(:empty)")
 
     return open_at
 
@@ -25,4 +25,4 @@ def open_read() -> Callable[..., None]:
 @pytest.fixture
 def word() -> Callable[..., Any]:
     """One word of a side, 'query' or 'key', by its place."""
-    return lambda page, side, place: page.locator(f'[data-side="{side}"][data-place="{place}"]')
+    return lambda page, side, place: page.locator(f'[data-side="{side}"][data-position="{place}"]')

@@ -12,9 +12,9 @@ TEXTS = {
     "long": "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk",
 }
 READY = {
-    "read": ".told:not(:empty)",
+    "read": ".statement:not(:empty)",
     "steps": ".view.steps table, .view.steps canvas",
-    "map": ".told:not(:empty)",
+    "map": ".statement:not(:empty)",
     "learn": ".lesson-page h1",
 }
 
@@ -151,4 +151,4 @@ def test_no_picture_is_silent(page):
 
 def test_what_is_said_reaches_listeners(page):
     shown(page, "read")
-    assert page.locator("#said[role=status][aria-live=polite]").inner_text() != ""
+    assert page.locator("#announcement[role=status][aria-live=polite]").inner_text() != ""

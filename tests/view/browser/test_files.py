@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 import regard
-from regard.view.page.single_file import offline_page as one_file
+from regard.view.page.offline import offline_page as one_file
 
 HOSTILE = "</script><img src=x onerror=alert(1)>]]><b id='bold'>"
 TEXTS = (HOSTILE, "مرحبا 🍕", "I am " + "very" * 12 + " good")
@@ -18,13 +18,13 @@ def reading(request):
 
 def test_a_reading_from_disk(offline_page, sideways, reading):
     page = offline_page(one_file(reading), width=390)
-    page.locator(".told:not(:empty)").wait_for()
+    page.locator(".statement:not(:empty)").wait_for()
     assert page.locator("img, #bold").count() == 0
     assert sideways(page) == 0
     words = page.locator("[data-side=query]").all_inner_texts()
     assert words == list(reading.words)
     page.locator("[data-side=query]").first.hover()
-    page.locator(".told", has_text=f"in layer {reading.highlight().link.layer}").wait_for()
+    page.locator(".statement", has_text=f"in layer {reading.highlight().link.layer}").wait_for()
 
 
 def test_a_picture_as_svg(offline_page, reading):
@@ -40,7 +40,7 @@ def test_a_picture_as_svg(offline_page, reading):
 
 def test_every_view_of_a_file_by_keyboard(offline_page):
     page = offline_page(one_file(regard.read("I am good")))
-    page.locator(".told:not(:empty)").wait_for()
+    page.locator(".statement:not(:empty)").wait_for()
     page.locator("[data-side=query]").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

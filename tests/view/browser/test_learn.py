@@ -89,7 +89,7 @@ def test_an_odd_address_is_taken_as_a_page(page):
 
 
 @pytest.mark.parametrize(
-    ("number", "address", "told"),
+    ("number", "address", "statement"),
     [
         (1, "sentence=A+dog+ate+the+food+because+it+was+hungry", "it looks at dog"),
         (5, "#steps?from=good&divide=no", "I puts 100 % on I"),
@@ -97,11 +97,11 @@ def test_an_odd_address_is_taken_as_a_page(page):
         (9, "sentence=A+dog+ate+the+food+because+it+was+delicious", "it looks at dog"),
     ],
 )
-def test_on_to_the_live_views(page, number, address, told):
+def test_on_to_the_live_views(page, number, address, statement):
     opened(page, f"?page={number}&answer=1")
     page.locator(".onward").focus()
     page.keyboard.press("Enter")  # a mouse would point at whatever appears under it
-    page.locator(".told, .changed-told", has_text=told).first.wait_for()
+    page.locator(".statement, .changed-statement", has_text=statement).first.wait_for()
     assert address in page.url
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.view.page.single_file import offline_page as one_file
+from regard.view.page.offline import offline_page as one_file
 
 TOKENS = 3000
 
@@ -48,7 +48,7 @@ def middle(page) -> tuple[float, float]:
 
 
 def test_the_whole_map_comes_first(map_page):
-    assert "All 9,000,000 weights of head 0: 3,000 tokens." in map_page.inner_text(".told")
+    assert "All 9,000,000 weights of head 0: 3,000 tokens." in map_page.inner_text(".statement")
     ink = map_page.evaluate(
         "() => { const c = document.querySelector('.map-canvas'); const d = c.getContext('2d')"
         ".getImageData(0, 0, c.width, c.height).data; const seen = new Set();"
@@ -126,7 +126,7 @@ def test_the_keyboard_moves_and_enlarges(map_page, until):
 
 def test_another_head_is_another_map(map_page):
     map_page.locator("select").select_option("1")
-    map_page.locator(".told", has_text="head 1").wait_for()
+    map_page.locator(".statement", has_text="head 1").wait_for()
     assert "head=1" in map_page.url
 
 
@@ -158,7 +158,7 @@ def test_without_a_file_the_sentence_is_shown(page):
 
 def test_layer_and_head_of_the_address_are_those_of_the_read_view(page):
     page.goto("/#map?sentence=I+am+good&layer=3&head=6")
-    page.locator(".told", has_text="All 16 weights of layer 3, head 6: 4 tokens.").wait_for()
+    page.locator(".statement", has_text="All 16 weights of layer 3, head 6: 4 tokens.").wait_for()
     page.locator("label", has_text="Head").locator("select").select_option("0")
-    page.locator(".told", has_text="layer 3, head 0").wait_for()
+    page.locator(".statement", has_text="layer 3, head 0").wait_for()
     assert page.url.endswith("layer=3&head=0")

@@ -50,12 +50,14 @@ def test_two_readings_in_one_notebook_both_respond(offline_page, readings):
     page = offline_page(f"<!doctype html><meta charset=utf-8>{policy}{cells}", height=1500)
     for place, reading in enumerate(readings):
         frame = page.frame_locator("iframe").nth(place)
-        told = frame.locator(".told")
+        told = frame.locator(".statement")
         told.wait_for()
         first = reading.words[0]
         frame.locator("[data-side=query]", has_text=first).first.hover()
         row = reading.highlight().link
-        frame.locator(f".told:text-matches('^{first} looks at .* in layer {row.layer}')").wait_for()
+        frame.locator(
+            f".statement:text-matches('^{first} looks at .* in layer {row.layer}')"
+        ).wait_for()
 
 
 def test_the_frame_is_shut(readings):
@@ -90,7 +92,7 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
     page = offline_page(f"<!doctype html>{seen._repr_html_()}")
     frame = page.frame_locator("iframe")
     frame.locator("[data-side=query]").nth(2).hover()
-    frame.locator(".told", has_text="in layer 0, head 0").wait_for()
+    frame.locator(".statement", has_text="in layer 0, head 0").wait_for()
     frame.get_by_role("button", name="layer 1, head 2").click()
     frame.locator(".title", has_text="layer 1, head 2").wait_for()
     assert frame.get_by_text("Layers and heads count from 0.").count() == 1

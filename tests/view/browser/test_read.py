@@ -12,7 +12,7 @@ from regard.transformer.reader import read
 SENTENCE = "A dog ate the food because it was hungry"
 GRID = """async ([sentence, choice, options]) => {
   const [{ servedSource }, { gridOf }] =
-    await Promise.all(["/api.js", "/weights.js"].map((name) => import(name)));
+    await Promise.all(["/lib/api.js", "/read/weights.js"].map((name) => import(name)));
   const source = await servedSource();
   const reading = await source.reading(sentence);
   const part = reading.parts.find((one) => one.name === choice.part);
@@ -22,7 +22,7 @@ GRID = """async ([sentence, choice, options]) => {
 
 
 def told(page: Any) -> str:
-    return page.text_content(".told")
+    return page.text_content(".statement")
 
 
 def test_a_sentence_its_translation_and_the_highlight(page, open_read):
@@ -151,7 +151,7 @@ def test_an_address_that_is_wrong_does_no_harm(page):
     ):  # fmt: skip
         page.goto("about:blank")
         page.goto(f"/#read?{state}")
-        page.wait_for_selector(".told:not(:empty)")
+        page.wait_for_selector(".statement:not(:empty)")
         page.wait_for_selector(".picture canvas")
 
 
@@ -169,5 +169,5 @@ def test_light_and_dark_by_the_switch(page, open_read):
     page.get_by_label("Switch between light and dark").click()
     assert page.evaluate(paper) != light
     page.reload()
-    page.wait_for_selector(".told:not(:empty)")
+    page.wait_for_selector(".statement:not(:empty)")
     assert page.evaluate(paper) != light

@@ -8,7 +8,7 @@ SENTENCE = "A dog ate the food because it was hungry"
 
 
 def told(page: Any) -> str:
-    return page.text_content(".told")
+    return page.text_content(".statement")
 
 
 def test_a_hover_isolates_and_a_click_pins(page, until, open_read, word):
@@ -17,10 +17,10 @@ def test_a_hover_isolates_and_a_click_pins(page, until, open_read, word):
     word(page, "query", 8).hover()
     best = int(weights_k.argmax())
     said = f"hungry looks at {read(SENTENCE).words[best]} {100 * weights_k[best]:.0f} %"
-    until(page, "said => document.querySelector('.told').textContent.startsWith(said)",
+    until(page, "said => document.querySelector('.statement').textContent.startsWith(said)",
                            said)  # fmt: skip
     page.mouse.move(5, 5)
-    until(page, "document.querySelector('.told').textContent.startsWith('it looks')")
+    until(page, "document.querySelector('.statement').textContent.startsWith('it looks')")
     word(page, "query", 8).click()
     page.mouse.move(5, 5)
     until(page, "location.hash.includes('q=8')")
@@ -41,7 +41,7 @@ def test_several_words_add_up(page, until, open_read, word):
     page.mouse.move(5, 5)
     until(page, "location.hash.includes('k=1')")
     share = weights_qk[6:9, 1].sum() / 3
-    until(page, "document.querySelector('.told').textContent.includes('give')")
+    until(page, "document.querySelector('.statement').textContent.includes('give')")
     assert told(page) == (
         f"it, was and hungry give {100 * share:.0f} % of their attention to dog in layer 3, head 6."
     )
@@ -94,7 +94,7 @@ def test_french_words_lead_to_the_english(page, open_read):
     open_read(page)
     alignment = read(SENTENCE).alignment
     chien = alignment.words.index("chien")
-    page.locator(f'.french [data-place="{chien}"]').focus()
+    page.locator(f'.french [data-position="{chien}"]').focus()
     lit = page.locator(".english .lit").all_text_contents()
     assert lit == [alignment.sources[k] for k in sorted(alignment.sources_of(chien))]
     assert page.locator(".links path.lit").count() == len(lit)
@@ -119,7 +119,7 @@ def test_the_heatmap_by_keyboard(page, until, open_read):
     weights_qk = read(SENTENCE).weights(layer=3, head=6)
     share = f"{100 * weights_qk[1, 1]:.0f} %" if weights_qk[1, 1] >= 0.005 else "< 1 %"
     said = f"dog gives {share} of its attention to dog in layer 3, head 6."
-    until(page, "said => document.querySelector('.told').textContent === said", said)
+    until(page, "said => document.querySelector('.statement').textContent === said", said)
     assert page.get_attribute(".heat", "aria-label") == said
 
 
@@ -138,7 +138,7 @@ def test_a_paste_of_ten_megabytes_is_refused_politely(page, open_read):
 
 LONG_READING = """async ({ tokens: n, kept }) => {
   const [{ showRead }, { createState }] =
-    await Promise.all(["/read.js", "/state.js"].map((name) => import(name)));
+    await Promise.all(["/read/read.js", "/lib/state.js"].map((name) => import(name)));
   const tokens = Array.from({ length: n }, (_, at) => `t${at}`);
   const side = { language: "", tokens, words: tokens, word_of_token: tokens.map((_, at) => at) };
   const part = { name: "self", title: "self", about: "", layers: 12, heads: 12, causal: false,
@@ -170,7 +170,7 @@ def test_a_model_of_twelve_by_twelve_heads_and_512_tokens(page, until, word):
     assert page.locator(".layer button").count() == 144
     assert page.locator(".translation").is_hidden()
     word(page, "query", 3).hover()
-    until(page, "document.querySelector('.told').textContent.startsWith('t3 looks')")
+    until(page, "document.querySelector('.statement').textContent.startsWith('t3 looks')")
     assert told(page) == "t3 looks at t3 50 % in layer 0, head 0; at t4 25 %, at t5 13 %."
     assert page.locator(".notes").text_content() == (
         "Each word's largest weights are held one by one; the others have 6 % of a row together "

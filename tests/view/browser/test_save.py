@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.view.page.single_file import offline_page as one_file
+from regard.view.page.offline import offline_page as one_file
 
 SENTENCE = "A dog ate the food because it was hungry"
 HOSTILE = "</script><img src=x onerror=alert(1)> dog"
@@ -27,7 +27,7 @@ def texts(svg: bytes) -> list[str]:
 
 def test_a_read_head(page, saved, reading):
     page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&q=6")
-    page.locator(".told", has_text="layer 3, head 6").wait_for()
+    page.locator(".statement", has_text="layer 3, head 6").wait_for()
     page.locator(".translation .french button").first.wait_for()
     files = saved(page)
     name = "a-dog-ate-the-food-because-it-was-hungry"
@@ -65,7 +65,7 @@ def test_a_stage_of_the_steps(page, saved, reading):
 
 def test_without_a_server_all_but_pdf_and_html(offline_page, saved):
     page = offline_page(one_file(regard.read(HOSTILE)))
-    page.locator(".told:not(:empty)").wait_for()
+    page.locator(".statement:not(:empty)").wait_for()
     files = saved(page)
     assert {name.rpartition(".")[2] for name in files} == {"svg", "png", "json", "csv"}
     svg = next(x for name, x in files.items() if name.endswith(".svg"))

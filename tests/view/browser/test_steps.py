@@ -16,7 +16,7 @@ SENTENCE = "A dog ate the food because it was hungry"
 STAGES = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
 EVERYTHING = """async ([choice, switches, cells]) => {
   const [{ servedSource }, { attendSteps }, { whyOf }] =
-    await Promise.all(["/api.js", "/attend.js", "/why.js"].map((name) => import(name)));
+    await Promise.all(["lib/api", "steps/attend", "steps/why"].map((x) => import(`/${x}.js`)));
   const steps = attendSteps(await (await servedSource()).steps(choice), switches);
   const plain = (value) => (Number.isFinite(value) ? value : String(value));
   return {
@@ -83,7 +83,7 @@ def test_digits_are_written_as_python_writes_them(page):
     page.goto("/#steps?from=robots")
     numbers = [0.0625, 0.125, 2.5, -0.0005, 1.5e-7, 2.5e8, 0.0, -3.0, 1e6, 999999.5, 0.3125, 1 / 3]
     found = page.evaluate("""async (numbers) => {
-      const { writeNumber, showNumber } = await import("/digits.js");
+      const { writeNumber, showNumber } = await import("/lib/digits.js");
       return numbers.map((x) => [0, 1, 2, 3, 9].map((n) =>
         [writeNumber(x, n), showNumber(x, n).text, showNumber(x, n, Math.abs(x) / 50).text]));
     }""", numbers)  # fmt: skip
@@ -137,16 +137,16 @@ def test_large_matrices_are_elided_and_whole_on_demand(page):
 def test_switches_show_what_was(page):
     page.goto("/#steps?from=robots&cell=weights.1.4")
     page.get_by_label("divide by √2").uncheck()
-    page.wait_for_selector(".changed-told:not(:empty)")
+    page.wait_for_selector(".changed-statement:not(:empty)")
     steps = run_example("robots").steps
     now = attend(steps.query, steps.key, steps.value, scale=1.0)
     cell = page.locator('.matrix.weights td[data-row="1"][data-column="4"]')
     assert cell.text_content() == f"{now.weights[1, 4]:.3f}{steps.weights[1, 4]:.3f}"
-    assert page.text_content(".changed-told").startswith(
+    assert page.text_content(".changed-statement").startswith(
         "robots puts 50 % on tasks, where it put 40 %. The entropy of a row went from 1.34 to 1.15"
     )
     page.get_by_role("button", name="as it was").click()
-    page.wait_for_selector(".changed-told:empty", state="attached")
+    page.wait_for_selector(".changed-statement:empty", state="attached")
     assert "divide" not in page.url
 
 
@@ -154,7 +154,7 @@ def test_without_position_equal_words_score_alike(page):
     page.goto(
         f"/#steps?sentence={quote('The dog saw the dog.')}&part=encoder&layer=0&head=2&position=no"
     )
-    page.wait_for_selector(".changed-told:not(:empty)")
+    page.wait_for_selector(".changed-statement:not(:empty)")
     row = page.locator(".matrix.weights tbody tr").nth(0).locator("td").all_text_contents()
     # 'dog' is asked about twice, at places 1 and 4; as it was stands behind in each.
     assert row[1][:5] == row[4][:5]

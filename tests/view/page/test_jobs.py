@@ -1,4 +1,4 @@
-"""Work is bounded, and ends when nobody waits for it."""
+"""Jobs are bounded, and end when their client leaves."""
 
 import asyncio
 from threading import Event, active_count
@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from regard.view.page.guard import RefusedError
-from regard.view.page.jobs import LeftError, Stop, Work
+from regard.view.page.jobs import ClientLeftError, Stop, WorkerPool
 
 
 class Client:
@@ -27,13 +27,13 @@ def run(steps: Any) -> Any:
 
 
 def test_what_is_worked_out_comes_back():
-    work = Work()
-    assert run(work.run(Client(), lambda stop: 42)) == 42
-    assert work.under_way == 0
+    pool = WorkerPool()
+    assert run(pool.run(Client(), lambda stop: 42)) == 42
+    assert pool.running == 0
 
 
 def test_work_ends_when_its_client_leaves():
-    work, client, begun, ended = Work(), Client(), Event(), Event()
+    pool, client, begun, ended = WorkerPool(), Client(), Event(), Event()
 
     def endless(stop: Stop) -> None:
         begun.set()
@@ -45,7 +45,7 @@ def test_work_ends_when_its_client_leaves():
             ended.set()
 
     async def leaving() -> None:
-        task = asyncio.ensure_future(work.run(client, endless))
+        task = asyncio.ensure_future(pool.run(client, endless))
         while not begun.is_set():
             await asyncio.sleep(0.001)
         client.left = True
@@ -54,16 +54,16 @@ def test_work_ends_when_its_client_leaves():
 
     run(leaving())
     assert ended.is_set()
-    assert work.under_way == 0
+    assert pool.running == 0
 
 
 def test_work_that_has_not_begun_never_does():
-    work, gate, done = Work(workers=1), Event(), []
+    pool, gate, done = WorkerPool(workers=1), Event(), []
 
     async def both() -> None:
-        first = asyncio.ensure_future(work.run(Client(), lambda stop: gate.wait(10)))
+        first = asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(10)))
         client = Client()
-        second = asyncio.ensure_future(work.run(client, lambda stop: done.append(1)))
+        second = asyncio.ensure_future(pool.run(client, lambda stop: done.append(1)))
         await asyncio.sleep(0.01)
         client.left = True
         await asyncio.sleep(0.2)
@@ -77,7 +77,7 @@ def test_work_that_has_not_begun_never_does():
 
 
 def test_the_number_of_workers_is_bounded():
-    work, most, now = Work(workers=2), [], []
+    pool, most, now = WorkerPool(workers=2), [], []
 
     def busy(stop: Stop) -> None:
         now.append(1)
@@ -86,7 +86,7 @@ def test_the_number_of_workers_is_bounded():
         now.pop()
 
     async def many() -> None:
-        await asyncio.gather(*(work.run(Client(), busy) for _ in range(30)))
+        await asyncio.gather(*(pool.run(Client(), busy) for _ in range(30)))
 
     before = active_count()
     run(many())
@@ -95,14 +95,14 @@ def test_the_number_of_workers_is_bounded():
 
 
 def test_the_queue_is_bounded():
-    work, gate = Work(workers=1, most_waiting=2), Event()
+    pool, gate = WorkerPool(workers=1, most_queued=2), Event()
 
     async def crowd() -> None:
-        waiting = [asyncio.ensure_future(work.run(Client(), lambda stop: gate.wait(10)))
+        waiting = [asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(10)))
                    for _ in range(2)]  # fmt: skip
         await asyncio.sleep(0)
         with pytest.raises(RefusedError) as refused:
-            await work.run(Client(), lambda stop: None)
+            await pool.run(Client(), lambda stop: None)
         gate.set()
         await asyncio.gather(*waiting)
         assert (refused.value.status, refused.value.sentence) == (
@@ -112,8 +112,8 @@ def test_the_queue_is_bounded():
     run(crowd())
 
 
-def test_ending_stops_what_is_under_way():
-    work, begun = Work(), Event()
+def test_ending_stops_what_is_running():
+    pool, begun = WorkerPool(), Event()
 
     def endless(stop: Stop) -> None:
         begun.set()
@@ -124,17 +124,17 @@ def test_ending_stops_what_is_under_way():
         raise AssertionError("it was never stopped")
 
     async def ending() -> None:
-        task = asyncio.ensure_future(work.run(Client(), endless))
+        task = asyncio.ensure_future(pool.run(Client(), endless))
         while not begun.is_set():
             await asyncio.sleep(0.001)
-        waiting = [asyncio.ensure_future(work.run(Client(), endless)) for _ in range(4)]
+        waiting = [asyncio.ensure_future(pool.run(Client(), endless)) for _ in range(4)]
         await asyncio.sleep(0)
-        work.end()
+        pool.close()
         for each in (task, *waiting):
             with pytest.raises(ClientDisconnect):
                 await each
         with pytest.raises(RefusedError, match="The explorer is being stopped"):
-            await work.run(Client(), lambda stop: None)
+            await pool.run(Client(), lambda stop: None)
 
     run(ending())
 
@@ -143,5 +143,5 @@ def test_a_stop_says_so():
     stop = Stop()
     stop.check()
     stop.set()
-    with pytest.raises(LeftError):
+    with pytest.raises(ClientLeftError):
         stop.check()

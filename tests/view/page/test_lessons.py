@@ -13,7 +13,7 @@ from regard.view.page.lessons.course import PAGES as KNOWN
 from regard.view.page.lessons.course import facts_of
 
 STATIC = Path(regard.__file__).parent / "view" / "web"
-COURSE = (STATIC / "course.js").read_text(encoding="utf-8")
+COURSE = (STATIC / "learn" / "course.js").read_text(encoding="utf-8")
 PAGES = re.findall(r'^    name: "(\w+)",$', COURSE, flags=re.MULTILINE)
 
 
@@ -98,9 +98,9 @@ def test_the_documents_are_put_right(facts):
 def test_the_model_is_shown_as_it_is(facts):
     look, tell = facts["look"], facts["tell"]
     reading = regard.read(look["sentence"])
-    row = reading.weights("encoder", layer=look["layer"], head=look["head"])[look["place"]]
+    row = reading.weights("encoder", layer=look["layer"], head=look["head"])[look["position"]]
     # Rounded to six decimals on their way to the page.
-    np.testing.assert_allclose(look["weights"][look["place"]], row, atol=1e-6)
+    np.testing.assert_allclose(look["weights"][look["position"]], row, atol=1e-6)
     assert look["choices"][look["right"]] == reading.words[int(row.argmax())]
     assert tell["moved"] is (tell["best"] != tell["noun"])
     measured = reading.model.roles.measured["pronouns"]

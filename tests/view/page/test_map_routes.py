@@ -28,6 +28,7 @@ def client(seen, tmp_path_factory):
     context = Context(files=(place / "fine.regard", place / "map.regard"))
     with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as found:
         found.headers["host"] = "127.0.0.1:80"
+        found.headers["authorization"] = f"Bearer {context.token}"
         yield found
 
 

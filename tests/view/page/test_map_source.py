@@ -9,9 +9,9 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.view.page.map_source import open_file, opened_observation
+from regard.view.page.map_source import open_file, source_of_observation
+from regard.view.page.offline import offline_page, save_page
 from regard.view.page.regions import Region, region_of
-from regard.view.page.single_file import offline_page, save_page
 
 SIZES = {"n_layer": 2, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions": 64,
          "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip
@@ -45,23 +45,23 @@ def test_regions_are_the_weights(seen, tmp_path, layer):
     found = open_file(tmp_path / "it.regard").layer(layer)
     shown = region_of(found.seen, (2,), Region((5, 25), (0, 20), (99, 99)), thorough=False,
                       check=lambda: None)  # fmt: skip
-    assert shown.what == "exact: every cell is one weight"
+    assert shown.description == "exact: every cell is one weight"
     # float32: a map's sums and a tile's exponentials round each in their own way
     npt.assert_allclose(shown.values_rc, seen[layer].tile(slice(5, 25), slice(0, 20), 2), atol=1e-6)
 
 
 def test_a_short_text_is_read_head_by_head(seen):
     page = offline_page(seen)
-    held = json.loads(re.search(r'id="kept">(.*?)</script>', page, re.DOTALL)[1])
-    (part,) = held["reading"]["parts"]
+    embedded = json.loads(re.search(r'id="embedded">(.*?)</script>', page, re.DOTALL)[1])
+    (part,) = embedded["reading"]["parts"]
     assert (part["name"], part["layers"], part["heads"]) == ("decoder", 2, 4)
     assert part["query"]["tokens"] == list(seen.tokens)
     assert "Layers and heads count from 0." in page
-    assert set(held["tables"]["decoder"]["places"]) >= {"head 0 0", "head 1 3", "layer 1", "all"}
+    assert set(embedded["tables"]["decoder"]["blobs"]) >= {"head 0 0", "head 1 3", "layer 1", "all"}
 
 
 def test_a_layer_alone_has_a_map_and_a_picture(seen):
-    assert opened_observation(seen[1]).layer(0).name == "decoder layer 1"
+    assert source_of_observation(seen[1]).layer(0).name == "decoder layer 1"
     picture = seen.picture(1, 2)
     assert picture.names[0] == seen.tokens
     assert picture.title == "Decoder layer 1, head 2"
@@ -73,7 +73,7 @@ def test_a_layer_alone_has_a_map_and_a_picture(seen):
 def test_a_page_is_written_or_the_reason_said(seen, tmp_path):
     seen.save(tmp_path / "it.html")
     assert (tmp_path / "it.html").read_text().startswith("<!doctype html>")
-    with pytest.raises(FileError, match=r"it.html cannot be written: No such file or directory\."):
+    with pytest.raises(FileError, match=r"it.html cannot be written: its folder does not exist\."):
         save_page(seen, tmp_path / "nowhere" / "it.html")
 
 

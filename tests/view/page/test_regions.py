@@ -11,7 +11,7 @@ from regard.engine.interfaces import ArrayFacts
 from regard.errors import ArgumentError
 from regard.textbook.steps import attend
 from regard.view.page import regions
-from regard.view.page.map_source import can_thin, thinned
+from regard.view.page.map_source import can_subsample, subsampled
 from regard.view.page.regions import Region, edges, region_of
 from regard.watcher.layer import LayerSeen
 
@@ -53,14 +53,14 @@ def test_exact_cells_are_means_of_the_weights(arguments, cells):
     npt.assert_allclose(
         shown.values_rc, means(padded, region.row_edges, region.column_edges), atol=1e-12
     )
-    assert shown.what.startswith("exact: ")
+    assert shown.description.startswith("exact: ")
     assert not shown.better
 
 
 def test_single_weights_are_called_so():
     seen = regard.observe(QUERY, KEY, KEY, map=0)
     shown = region_of(seen, (0,), Region((3, 9), (4, 12), (99, 99)), thorough=False, check=nothing)
-    assert shown.what == "exact: every cell is one weight"
+    assert shown.description == "exact: every cell is one weight"
     npt.assert_array_equal(shown.values_rc, seen.tile(slice(3, 9), slice(4, 12), 0))
 
 
@@ -72,7 +72,7 @@ def test_a_sample_is_of_the_queries_it_names(arguments, monkeypatch):
     seen = regard.observe(QUERY, KEY, KEY, map=0, **arguments)
     region = Region((0, 90), (0, 90), (9, 6))
     shown = region_of(seen, (3,), region, thorough=False, check=nothing)
-    assert shown.what == (
+    assert shown.description == (
         "a sample: each cell is the mean over 1 of its 10 queries, of each all its keys"
     )
     assert shown.better
@@ -80,20 +80,20 @@ def test_a_sample_is_of_the_queries_it_names(arguments, monkeypatch):
     expected = np.add.reduceat(picked, region.column_edges[:-1], axis=1)
     npt.assert_allclose(shown.values_rc, expected, atol=1e-12)
     better = region_of(seen, (3,), region, thorough=True, check=nothing)
-    assert better.what.startswith("exact: ")
+    assert better.description.startswith("exact: ")
 
 
 @pytest.mark.parametrize("arguments", CASES.values(), ids=CASES)
 def test_picked_queries_look_as_before(arguments):
     seen = regard.observe(QUERY, KEY, KEY, **arguments)
     rows = np.array([2, 3, 50, 89])
-    few = thinned(seen, (3,), rows)
+    few = subsampled(seen, (3,), rows)
     npt.assert_allclose(few.tile(slice(0, 4), slice(0, 90), 0), dense(arguments)[rows], atol=1e-12)
 
 
 def test_a_float_added_to_each_score_cannot_be_sampled():
     seen = regard.observe(QUERY, KEY, KEY, mask=np.zeros((90, 90)))
-    assert not can_thin(seen)
+    assert not can_subsample(seen)
 
 
 def test_the_map_is_shown_where_it_is_as_fine():
@@ -103,7 +103,7 @@ def test_the_map_is_shown_where_it_is_as_fine():
     npt.assert_allclose(shown.values_rc[:2], pairs, atol=1e-12)
     last = (16 * seen.map[1][4] + 10 * seen.map[1][5]) / 26
     npt.assert_allclose(shown.values_rc[2], last, atol=1e-12)
-    assert shown.what == (
+    assert shown.description == (
         "exact: each cell is the mean over up to 32 queries of the weight given to up to 16 keys"
     )
     coarse = region_of(seen, (1,), Region((0, 90), (0, 90), (3, 3)), thorough=False, check=nothing)
@@ -124,10 +124,10 @@ def test_the_page_is_told_where_cells_lie():
     seen = regard.observe(QUERY, KEY, KEY, map=9)
     by_map = region_of(seen, (1,), Region((0, 90), (0, 90), (5, 5)), thorough=False, check=nothing)
     assert by_map.row_edges.tolist() == [0, 32, 64, 90]
-    assert by_map.places() == {"rows": [0, 90], "columns": [0, 90], "cells": [3, 3],
+    assert by_map.geometry() == {"rows": [0, 90], "columns": [0, 90], "cells": [3, 3],
                                "spans": [96, 96]}  # fmt: skip
     computed = region_of(seen, (1,), Region((3, 13), (0, 9), (4, 9)), thorough=False, check=nothing)
-    assert computed.places() == {"rows": [3, 13], "columns": [0, 9], "cells": [4, 9],
+    assert computed.geometry() == {"rows": [3, 13], "columns": [0, 9], "cells": [4, 9],
                                  "spans": [10, 9]}  # fmt: skip
 
 
@@ -151,7 +151,9 @@ def test_without_query_and_key_the_map_says_that_it_is_all(tmp_path):
     # Whole blocks, at their places.
     assert (shown.row_edges.tolist(), shown.column_edges.tolist()) == ([32, 48], [0, 16])
     npt.assert_array_equal(shown.values_rc, seen.map[1][2:3, :1])
-    assert shown.what.endswith("; this file holds no query and key, so it can be shown no finer")
+    assert shown.description.endswith(
+        "; this file holds no query and key, so it can be shown no finer"
+    )
 
 
 def test_nothing_to_draw_is_explained(tmp_path):

@@ -28,6 +28,7 @@ def client() -> Iterator[TestClient]:
     context = Context(readings=Readings(MODEL))
     with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as found:
         found.headers["host"] = "127.0.0.1:80"
+        found.headers["authorization"] = f"Bearer {context.token}"
         yield found
 
 
@@ -207,9 +208,9 @@ def test_the_least_used_readings_are_forgotten(monkeypatch):
     readings = Readings(MODEL)
     for sentence in ("A dog", "the food", "it was"):
         readings.of(sentence, lambda: None, quick=True)
-    assert list(readings._kept)[-1] == ("it was", True)
-    assert len(readings._kept) < 3
-    assert readings.of("it was", lambda: None, quick=True) is readings._kept["it was", True]
+    assert list(readings._cache)[-1] == ("it was", True)
+    assert len(readings._cache) < 3
+    assert readings.of("it was", lambda: None, quick=True) is readings._cache["it was", True]
 
 
 def test_a_reading_can_be_interrupted():

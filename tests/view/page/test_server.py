@@ -3,36 +3,65 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from threading import Thread
 from time import monotonic, sleep
 
 import httpx
 import pytest
-import uvicorn
 
 from regard.errors import ArgumentError
+from regard.transformer.model import Transformer
+from regard.view.page.connections import BoundedProtocol
 from regard.view.page.jobs import Context
-from regard.view.page.server import address, app, bind
+from regard.view.page.readings import Readings
+from regard.view.page.server import HOST, address, bind, server_of
 
 LONG = " ".join(["The old man said that the dog saw the cat"] * 12)
 
 
+class Impatient(BoundedProtocol):
+    """The same limits, sooner."""
+
+    request_seconds = 0.2
+    most_incomplete = 1000
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[str, Context]]:
-    context = Context()
+    with serving(Context()) as found:
+        yield found
+
+
+@contextmanager
+def serving(
+    context: Context, protocol: type[BoundedProtocol] = BoundedProtocol
+) -> Iterator[tuple[str, Context]]:
     with bind() as bound:
         port = bound.getsockname()[1]
-        config = uvicorn.Config(app(context, port), log_level="error", ws="none", lifespan="on")
-        server = uvicorn.Server(config)
+        server = server_of(context, port, protocol)
+        bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
-        yield address(port).rstrip("/"), context
+        yield f"http://{HOST}:{port}", context
         server.should_exit = True
         thread.join(timeout=10)
+
+
+def bearer(context: Context) -> dict[str, str]:
+    return {"Authorization": f"Bearer {context.token}"}
+
+
+def connected(url: str, content: bytes) -> socket.socket:
+    """A raw connection to which this was sent, and nothing more."""
+    connection = socket.create_connection((HOST, int(url.rpartition(":")[2])), timeout=20)
+    connection.sendall(content)
+    return connection
 
 
 def test_only_this_machine_can_connect():
@@ -41,38 +70,78 @@ def test_only_this_machine_can_connect():
 
 
 def test_fifty_at_once(served):
-    with httpx.Client(base_url=served[0], timeout=60) as client, ThreadPoolExecutor(50) as pool:
+    headers = bearer(served[1])
+    client = httpx.Client(base_url=served[0], timeout=60, headers=headers)
+    with client, ThreadPoolExecutor(50) as pool:
         asked = [{"sentence": f"I am good at number {i % 5}.", "quick": i % 2 == 0}
                  for i in range(50)]  # fmt: skip
         answers = list(pool.map(lambda fields: client.post("/api/read", json=fields), asked))
     assert {answer.status_code for answer in answers} == {200}
     assert [answer.json()["sentence"] for answer in answers] == [x["sentence"] for x in asked]
-    assert served[1].work.under_way == 0
+    assert served[1].workers.running == 0
 
 
 def test_a_client_that_leaves_does_not_leave_work_running(served):
     url, context = served
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(f"{url}/api/read", json={"sentence": LONG}, timeout=0.3)
+        httpx.post(f"{url}/api/read", json={"sentence": LONG}, timeout=0.3, headers=bearer(context))
     until = monotonic() + 20
-    while context.work.under_way and monotonic() < until:
+    while context.workers.running and monotonic() < until:
         sleep(0.01)
-    assert context.work.under_way == 0
-    # Nothing was kept, so it was ended and not finished.
-    assert (LONG, False) not in context.readings._kept
+    assert context.workers.running == 0
+    # Nothing was stored, so it was ended and not finished.
+    assert (LONG, False) not in context.readings._cache
 
 
 def test_ten_megabytes_over_the_wire(served):
-    answer = httpx.post(f"{served[0]}/api/read", content=b"x" * 10_000_000, timeout=30)
+    url, context = served
+    content = b"x" * 10_000_000
+    answer = httpx.post(f"{url}/api/read", content=content, timeout=30, headers=bearer(context))
     assert answer.status_code == 413
     assert answer.json()["error"].startswith("This is too much at once")
 
 
-def test_an_address_has_its_state_in_it():
-    assert address(8000) == "http://127.0.0.1:8000/"
-    assert address(8000, "read", sentence="I & you?") == (
-        "http://127.0.0.1:8000/#read?sentence=I+%26+you%3F"
+def test_an_address_has_its_token_and_its_state_in_it():
+    assert address(8000, "a-b") == "http://127.0.0.1:8000/?token=a-b"
+    assert address(8000, "a-b", "read", sentence="I & you?") == (
+        "http://127.0.0.1:8000/?token=a-b#read?sentence=I+%26+you%3F"
     )
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    b"POST /api/read HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 40\r\n\r\n{",
+    b"POST /api/read HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n",
+])  # fmt: skip
+def test_a_request_that_never_ends_is_ended(content):
+    context = Context(readings=Readings(Transformer.random(layers=1, heads=1, width=8)))
+    with serving(context, Impatient) as (url, _), connected(url, content) as connection:
+        try:
+            rest = b"".join(iter(lambda: connection.recv(4096), b""))
+        except ConnectionResetError:
+            rest = b""
+    assert rest == b"" or rest.startswith(b"HTTP/1.1 4")  # refused, or ended without a word
+
+
+def test_a_slow_but_complete_request_is_served(served):
+    url, context = served
+    head = f"GET /api/page HTTP/1.1\r\nHost: {url[7:]}\r\nAuthorization: Bearer {context.token}"
+    with connected(url, head.encode()[:20]) as connection:
+        for at in range(20, len(head), 30):
+            connection.sendall(head.encode()[at : at + 30])
+        connection.sendall(b"\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("content", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
+def test_half_sent_requests_do_not_shut_the_reader_out(served, content):
+    url, context = served
+    with ExitStack() as stack:
+        for _ in range(300):
+            stack.enter_context(connected(url, content))
+        answer = httpx.get(f"{url}/api/page", headers=bearer(context), timeout=20)
+        assert answer.status_code == 200
 
 
 def test_a_port_that_is_taken():
@@ -99,12 +168,15 @@ def test_open_says_where_it_is_and_ctrl_c_stops_it():
         assert process.stdout is not None
         line = process.stdout.readline()
         found = re.fullmatch(
-            r"The explorer is at (http://127\.0\.0\.1:\d+)/#read\?sentence=A\+dog\+ate\+the\+food\."
-            r"\n", line,
-        )  # fmt: skip
+            r"The explorer is at (http://127\.0\.0\.1:\d+)/\?token=([\w-]{32})"
+            r"#read\?sentence=A\+dog\+ate\+the\+food\.\n",
+            line,
+        )
         assert found, line
         assert process.stdout.readline() == "Ctrl-C stops it.\n"
-        assert httpx.get(f"{found[1]}/api/page", timeout=20).json()["files"] == []
+        url, headers = f"{found[1]}/api/page", {"Authorization": f"Bearer {found[2]}"}
+        assert httpx.get(url, timeout=20).status_code == 403
+        assert httpx.get(url, timeout=20, headers=headers).json()["files"] == []
         process.send_signal(signal.SIGINT)
         rest, complaints = process.communicate(timeout=20)
     assert (process.returncode, rest, complaints) == (0, "", "Stopped.\n")
@@ -113,9 +185,10 @@ def test_open_says_where_it_is_and_ctrl_c_stops_it():
 def test_ctrl_c_in_the_middle_of_a_translation():
     with start() as process, ThreadPoolExecutor(1) as pool:
         assert process.stdout is not None
-        url = process.stdout.readline().split()[-1].partition("/#")[0]
-        httpx.get(f"{url}/api/page", timeout=20)
-        waiting = pool.submit(httpx.post, f"{url}/api/read", json={"sentence": LONG}, timeout=60)
+        url, token = re.findall(r"(http://[\d.:]+)/\?token=([\w-]+)", process.stdout.readline())[0]
+        client = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        client.get(f"{url}/api/page")
+        waiting = pool.submit(client.post, f"{url}/api/read", json={"sentence": LONG})
         sleep(1)
         process.send_signal(signal.SIGINT)
         _, complaints = process.communicate(timeout=20)
@@ -123,14 +196,21 @@ def test_ctrl_c_in_the_middle_of_a_translation():
     assert (process.returncode, complaints) == (0, "Stopped.\n")
 
 
-def test_open_refuses_what_it_cannot_open():
-    for arguments, said in (
+def test_open_refuses_what_it_cannot_open(tmp_path):
+    garbage = tmp_path / "garbage.regard"
+    garbage.write_bytes(b"not a file of regard" * 10)
+    for arguments, sentence in (
         (["none.regard"], "none.regard needs to be a file that regard saved, but there is none."),
         (
             ["none.regard", "A dog"],
             "open needs one sentence or .regard files, but both came: give one or the other.",
         ),
+        (
+            [str(garbage)],
+            f"{garbage} is not a whole .regard file: Expecting value: line 1 column 1 (char 0). It "
+            "may be cut short or of another kind; make it again with seen.save(...).",
+        ),
     ):
         with start(*arguments) as process:
-            _, complaints = process.communicate(timeout=20)
-        assert (process.returncode, complaints) == (2, f"error: {said}\n")
+            output, complaints = process.communicate(timeout=20)
+        assert (process.returncode, output, complaints) == (2, "", f"error: {sentence}\n")

@@ -14,20 +14,25 @@ import regard
 from regard.errors import ArgumentError
 from regard.textbook.steps import softmax
 from regard.transformer.model import Transformer
-from regard.view.page.blobs import Form, Packed, choose_form, pack_table
-from regard.view.page.embed import Tables, hold_tables
+from regard.view.page.blobs import Blobs, Form, choose_form, pack_table
+from regard.view.page.embed import Tables, embed_tables
+from regard.view.page.offline import offline_page, page_with
 from regard.view.page.single_file import (
-    in_order,
-    joined,
-    names_of,
-    offline_page,
-    page_of,
-    static_text,
+    bundle,
+    imports_of,
+    modules_in_order,
+    top_level_names,
+    web_files,
 )
 
 SENTENCE = "A dog ate the food because it was hungry"
 MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
-MODULES = {name: text for name, text in static_text().items() if name.endswith(".js")}
+ENTRY = "lib/embedded.js"
+MODULES = {
+    name: text
+    for name, text in web_files().items()
+    if name.endswith(".js") and not name.startswith("survey/")
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +40,30 @@ def page():
     return offline_page(regard.read(SENTENCE, model=MODEL), {"layer": 1, "head": 0})
 
 
-def held_in(page: str) -> dict:
-    return json.loads(re.search(r'id="kept">(.*?)</script>', page, re.DOTALL)[1])
+def embedded_in(page: str) -> dict:
+    return json.loads(re.search(r'id="embedded">(.*?)</script>', page, re.DOTALL)[1])
 
 
-def block(page: str, place: list[int]) -> bytes:
+def block(page: str, span: list[int]) -> bytes:
     text = re.search(r'id="numbers">(.*?)</script>', page, re.DOTALL)[1]
-    return zlib.decompress(base64.b64decode(text[place[0] : place[0] + place[1]]), -15)
+    return zlib.decompress(base64.b64decode(text[span[0] : span[0] + span[1]]), -15)
 
 
 def test_no_two_modules_use_the_same_name():
-    names = [name for module in in_order(MODULES, "kept.js") for name in names_of(MODULES[module])]
+    names = [
+        name
+        for module in modules_in_order(MODULES, ENTRY)
+        for name in top_level_names(MODULES[module])
+    ]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
 def test_every_module_keeps_to_what_the_joiner_reads():
-    script = joined(MODULES, "kept.js")
+    script = bundle(MODULES, ENTRY)
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script
     assert "import(" not in script
-    assert set(in_order(MODULES, "kept.js")) == set(MODULES)
+    assert set(modules_in_order(MODULES, ENTRY)) == set(MODULES)
     lines = [
         re.sub(r'"`"|/\(.*?\)/', "", line)
         for module in MODULES.values()
@@ -64,9 +73,9 @@ def test_every_module_keeps_to_what_the_joiner_reads():
 
 
 def test_modules_come_after_what_they_need():
-    order = in_order(MODULES, "kept.js")
+    order = modules_in_order(MODULES, ENTRY)
     for name in order:
-        needed = re.findall(r'from "\./([\w.]+)"', MODULES[name])
+        needed = imports_of(name, MODULES[name])
         assert all(order.index(other) < order.index(name) for other in needed), name
 
 
@@ -83,15 +92,15 @@ def test_nothing_but_its_own_script_and_style_may_run(page):
 
 def test_the_numbers_are_those_of_the_reading(page):
     reading = regard.read(SENTENCE, model=MODEL)
-    held = held_in(page)
-    assert held["address"] == "#read?layer=1&head=0"
-    table = held["tables"]["decoder"]
-    values = np.frombuffer(block(page, table["places"]["head 1 0"]), "<f4")
+    embedded = embedded_in(page)
+    assert embedded["address"] == "#read?layer=1&head=0"
+    table = embedded["tables"]["decoder"]
+    values = np.frombuffer(block(page, table["blobs"]["head 1 0"]), "<f4")
     weights = reading.weights("decoder", layer=1, head=0, by="tokens")
     npt.assert_array_equal(values.reshape(table["rows"], table["columns"]), weights.astype("f4"))
-    rolled = np.frombuffer(block(page, held["tables"]["encoder"]["places"]["rollout"]), "<f4")
+    rolled = np.frombuffer(block(page, embedded["tables"]["encoder"]["blobs"]["rollout"]), "<f4")
     npt.assert_array_equal(rolled, reading.rollout().tokens_qk.astype("f4").reshape(-1))
-    assert list(held["steps"]) == ["encoder 1 0"]
+    assert list(embedded["steps"]) == ["encoder 1 0"]
 
 
 @pytest.mark.parametrize("text", ["</script><img src=x onerror=alert(1)>", "a \u2028 <!-- b"])
@@ -102,7 +111,7 @@ def test_text_cannot_leave_its_place(text):
     assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     reading = regard.read(text, model=MODEL)
     page = offline_page(reading)
-    assert held_in(page)["reading"]["sentence"] == text
+    assert embedded_in(page)["reading"]["sentence"] == text
     assert page.count("<script") == 3
 
 
@@ -120,13 +129,13 @@ def side(tokens: int) -> dict:
 
 @pytest.mark.parametrize(("tokens", "most"), [(64, 2e6), (256, 6e6)])
 def test_a_file_of_twelve_by_twelve_heads_is_small(tokens, most):
-    weights, packed = weights_lhqk(tokens), Packed()
+    weights, blobs = weights_lhqk(tokens), Blobs()
     part = {"name": "heads", "query": side(tokens), "key": side(tokens)}
     reading = {"sentence": "", "notes": [], "parts": [part]}
     others = {"all": weights.mean(axis=(0, 1))}
-    held = hold_tables(reading, {"heads": Tables(weights, others)}, packed)
-    assert len(page_of(held, packed).encode()) <= most
-    (note,) = held["reading"]["notes"]
+    embedded = embed_tables(reading, {"heads": Tables(weights, others)}, blobs)
+    assert len(page_with(embedded, blobs).encode()) <= most
+    (note,) = embedded["reading"]["notes"]
     assert "to three digits" in note
     assert ("is not in it" in note) == (tokens > 64)
 
@@ -177,10 +186,10 @@ def test_an_observation_keeps_its_maps(tmp_path):
     x = np.random.default_rng(2).normal(size=(2, 50, 4))
     seen = regard.observe(x, x, x, causal=True, map=10, top=3)
     page = seen.picture().save(tmp_path / "it.html").read_text()
-    held = held_in(page)["map"]
-    head = held["heads"][0][1]
+    embedded = embedded_in(page)["map"]
+    head = embedded["heads"][0][1]
     assert head["cells"] == [50, 50]
-    values = np.frombuffer(block(page, head["place"]), "<f4")[:2500].reshape(50, 50)
+    values = np.frombuffer(block(page, head["blob"]), "<f4")[:2500].reshape(50, 50)
     npt.assert_allclose(values, seen.tile(slice(None), slice(None), 1), atol=1e-6)
-    pairs = np.frombuffer(block(page, held["best"]["places"][0][1]), "<f4").reshape(50, 3, 2)
+    pairs = np.frombuffer(block(page, embedded["best"]["blobs"][0][1]), "<f4").reshape(50, 3, 2)
     npt.assert_array_equal(pairs[..., 0], seen.top().keys[1])

@@ -3,7 +3,7 @@
 import pytest
 
 import regard
-from regard.view.page.survey_page import page as page_of
+from regard.view.page.survey_page import page as survey_page
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'regard[survey]'")
 
@@ -21,7 +21,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def html(report):
-    return page_of(report)
+    return survey_page(report)
 
 
 def test_a_grid_of_heads_and_the_one_that_is_chosen(offline_page, html, report):
@@ -31,7 +31,7 @@ def test_a_grid_of_heads_and_the_one_that_is_chosen(offline_page, html, report):
     page.locator("#cell-13").click()
     page.get_by_role("heading", name="Layer 1, head 5").wait_for()
     role = report["heads"][13]["role"]  # layer 1, head 5
-    assert f"{role['mean']:.0%}" in page.locator(".told").inner_text()
+    assert f"{role['mean']:.0%}" in page.locator(".statement").inner_text()
     assert page.locator("#cell-13").get_attribute("aria-pressed") == "true"
     assert "head=encoder.1.5" in page.url
 

@@ -202,7 +202,7 @@ def _provenance(*parts: str) -> str:
 
 def _page(thing: Any, state: dict[str, Any]) -> Callable[[], str]:
     def page() -> str:
-        from regard.view.page.single_file import offline_page
+        from regard.view.page.offline import offline_page
 
         return offline_page(thing, state)
 

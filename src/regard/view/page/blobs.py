@@ -1,13 +1,13 @@
-"""Numbers as text inside a page: squeezed, and decoded by the page when they are first looked at.
+"""Compressed arrays as base64 text inside a page, decoded on first use.
 
-A table is held in one of three forms:
+A table has one of three forms:
 
     float32   every weight
     float16   every weight to three digits
     largest   the largest weights of each row to three digits with their keys, and the rest's sum
 
 Numbers of two bytes are laid out as all low bytes, then all high bytes: the high ones are much
-alike and squeeze well.
+alike and compress well.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ import numpy as np
 
 from regard.typing import Array
 
-MOST_EXACT = 150_000  # weights in all: up to here each is kept as it was computed
-MOST_DENSE = 700_000  # up to here every weight is kept
+MOST_EXACT = 150_000  # weights in all: up to here every weight in float32
+MOST_DENSE = 700_000  # up to here every weight in float16
 MOST_ENTRIES = 3_200_000  # beyond, so many of the largest ones, about 10 MB of page
 MOST_IN_ROW, LEAST_IN_ROW = 40, 4
 
 
 @dataclass
-class Packed:
-    """Blocks of squeezed bytes, one after the other in one text; a block is known by its place."""
+class Blobs:
+    """Deflated blocks of bytes, concatenated as base64; each is addressed by its span."""
 
     blocks: list[str] = field(default_factory=list)
     length: int = 0
 
     def add(self, content: bytes) -> list[int]:
-        """Put a block at the end; where it begins and how long it is, in letters."""
-        squeezer = zlib.compressobj(6, zlib.DEFLATED, -15)
-        text = base64.b64encode(squeezer.compress(content) + squeezer.flush()).decode()
-        place = [self.length, len(text)]
+        """Append a block and return its span: where it begins and its length, in characters."""
+        compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+        text = base64.b64encode(compressor.compress(content) + compressor.flush()).decode()
+        span = [self.length, len(text)]
         self.blocks.append(text)
         self.length += len(text)
-        return place
+        return span
 
     @property
     def text(self) -> str:
@@ -50,24 +50,24 @@ class Packed:
 
 @dataclass(frozen=True)
 class Form:
-    """How the tables of a page are held: ``name``, and how many weights of a row are kept."""
+    """Encoding of a page's tables: its ``name``, and how many weights it stores per row."""
 
     name: str
-    kept: int = 0
+    per_row: int = 0
 
 
 def choose_form(rows: int, columns: int) -> Form:
     """The most precise form that stays small, for so many rows of all tables together.
 
     >>> choose_form(144 * 64, 64).name, choose_form(144 * 512, 512)
-    ('float16', Form(name='largest', kept=40))
+    ('float16', Form(name='largest', per_row=40))
     """
     if rows * columns <= MOST_EXACT:
         return Form("float32")
     if rows * columns <= MOST_DENSE:
         return Form("float16")
-    kept = max(LEAST_IN_ROW, min(MOST_IN_ROW, MOST_ENTRIES // max(1, rows)))
-    return Form("largest", min(kept, columns))
+    per_row = max(LEAST_IN_ROW, min(MOST_IN_ROW, MOST_ENTRIES // max(1, rows)))
+    return Form("largest", min(per_row, columns))
 
 
 def pack_table(weights_qk: Array, form: Form) -> tuple[bytes, float]:
@@ -76,7 +76,7 @@ def pack_table(weights_qk: Array, form: Form) -> tuple[bytes, float]:
         return weights_qk.astype("<f4").tobytes(), 0.0
     if form.name == "float16":
         return planes(weights_qk.astype("<f2")), 0.0
-    return _largest(weights_qk, form.kept)
+    return _largest(weights_qk, form.per_row)
 
 
 def planes(array: Array) -> bytes:
@@ -95,15 +95,17 @@ def small_picture(weights_lhqk: Array) -> bytes:
     return bytes(steps.astype(np.uint8).tobytes())
 
 
-def _largest(weights_qk: Array, kept: int) -> tuple[bytes, float]:
-    """How many, keys as steps from one to the next, weights, and the rest of each row."""
+def _largest(weights_qk: Array, per_row: int) -> tuple[bytes, float]:
+    """Counts, keys as differences, weights, and the sum of the other weights, of each row."""
     rows, columns = weights_qk.shape
-    keys_qn = np.sort(np.argpartition(weights_qk, columns - kept, axis=1)[:, columns - kept :])
+    keys_qn = np.sort(
+        np.argpartition(weights_qk, columns - per_row, axis=1)[:, columns - per_row :]
+    )
     weights_qn = np.take_along_axis(weights_qk, keys_qn, axis=1).astype(np.float64)
-    there_qn = weights_qn > 0
+    positive_qn = weights_qn > 0
     rest_q = np.maximum(weights_qk.sum(axis=1, dtype=np.float64) - weights_qn.sum(axis=1), 0)
-    counts_q = there_qn.sum(axis=1)
-    keys, weights = keys_qn[there_qn], weights_qn[there_qn]
+    counts_q = positive_qn.sum(axis=1)
+    keys, weights = keys_qn[positive_qn], weights_qn[positive_qn]
     steps = np.diff(keys, prepend=0)
     starts = np.cumsum(counts_q)[:-1]
     starts = starts[starts < len(keys)]

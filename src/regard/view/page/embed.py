@@ -14,44 +14,44 @@ from regard.text.words import TokenizedText
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
-from regard.view.page.blobs import Form, Packed, choose_form, pack_table, small_picture
-from regard.view.page.map_source import Layer, Opened, opened_seen
+from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_picture
+from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
 from regard.watcher.forward_run import Place
 from regard.watcher.layer import LayerSeen
 from regard.watcher.seen import Seen
 
-SIDES = (256, 192, 128, 96, 64, 48, 32)
+RESOLUTIONS = (256, 192, 128, 96, 64, 48, 32)
 
 
 @dataclass(frozen=True)
-class Room:
-    """How many cells of maps, and keys with their weights, a page holds of all heads together."""
+class CellBudget:
+    """Most cells of maps, and most keys with their weights, of all heads of a page together."""
 
     cells: int
     pairs: int
 
 
-FILE = Room(2_000_000, 600_000)
+FILE = CellBudget(2_000_000, 600_000)
 
 
-CELL = Room(150_000, 50_000)  # of a notebook, which keeps every output
+CELL = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
 
 
-def hold_map(opened: Opened, packed: Packed, room: Room = FILE) -> dict[str, Any]:
+def embed_map(source: MapSource, blobs: Blobs, budget: CellBudget = FILE) -> dict[str, Any]:
     """Every head at one resolution; the page says that it can be shown no finer."""
-    heads = sum(len(layer.heads) for layer in opened.layers)
-    side = next((x for x in SIDES if heads * x * x <= room.cells), SIDES[-1])
-    about = opened.about()
+    heads = sum(len(layer.heads) for layer in source.layers)
+    cells = next((x for x in RESOLUTIONS if heads * x * x <= budget.cells), RESOLUTIONS[-1])
+    about = source.about()
     for layer in about["layers"]:
         layer["fine"] = False
-    held = {
+    data = {
         "about": about,
-        "heads": [_hold_layer(layer, side, packed) for layer in opened.layers],
-        "best": _hold_best(opened.layers, room.pairs // max(1, heads), packed),
-        "tokens": _tokens(opened.layers),
+        "heads": [_embed_layer(layer, cells, blobs) for layer in source.layers],
+        "best": _embed_best(source.layers, budget.pairs // max(1, heads), blobs),
+        "tokens": _tokens(source.layers),
     }
-    return {"views": ["map"], "map": held}
+    return {"views": ["map"], "map": data}
 
 
 def _tokens(layers: Sequence[Layer]) -> dict[str, list[Any]]:
@@ -68,50 +68,52 @@ def _tokens(layers: Sequence[Layer]) -> dict[str, list[Any]]:
     return {"texts": texts, "sides": sides}
 
 
-def _hold_layer(layer: Layer, side: int, packed: Packed) -> list[dict[str, Any]]:
+def _embed_layer(layer: Layer, cells: int, blobs: Blobs) -> list[dict[str, Any]]:
     seen = layer.seen
-    whole = Region((0, seen.queries), (0, seen.keys), (side, side))
+    full = Region((0, seen.queries), (0, seen.keys), (cells, cells))
     if not seen.queries or not seen.keys:
         raise ArgumentError("a map needs at least one query and one key, but there are none.")
-    return [_hold_head(layer, place, whole, packed) for place in layer.heads]
+    return [_embed_head(layer, index, full, blobs) for index in layer.heads]
 
 
-def _hold_head(layer: Layer, place: Any, whole: Region, packed: Packed) -> dict[str, Any]:
-    shown = region_of(layer.seen, place, whole, thorough=True, check=lambda: None)
+def _embed_head(layer: Layer, index: Any, full: Region, blobs: Blobs) -> dict[str, Any]:
+    shown = region_of(layer.seen, index, full, thorough=True, check=lambda: None)
     rows, columns = shown.values_rc.shape
-    strips = {"received": layer.strip("received", place, shown.column_edges),
-              "entropy": layer.strip("entropy", place, shown.row_edges)}  # fmt: skip
-    there = [strip for strip in strips.values() if strip is not None]
-    numbers: Array = np.concatenate([shown.values_rc.reshape(-1), *there])
+    strips = {"received": layer.strip("received", index, shown.column_edges),
+              "entropy": layer.strip("entropy", index, shown.row_edges)}  # fmt: skip
+    present = [strip for strip in strips.values() if strip is not None]
+    numbers: Array = np.concatenate([shown.values_rc.reshape(-1), *present])
     single = rows == layer.seen.queries and columns == layer.seen.keys
-    what = shown.what if single else f"{shown.what.split(';')[0]}; this file holds nothing finer"
+    what = (
+        shown.description
+        if single
+        else f"{shown.description.split(';')[0]}; this file holds nothing finer"
+    )
     return {
-        **shown.places(),
+        **shown.geometry(),
         "what": what,
         "better": False,
-        "place": packed.add(numbers.astype("<f4").tobytes()),
+        "blob": blobs.add(numbers.astype("<f4").tobytes()),
         **{name: strip is not None for name, strip in strips.items()},
     }
 
 
-def _hold_best(layers: Sequence[Layer], pairs: int, packed: Packed) -> dict[str, Any] | None:
+def _embed_best(layers: Sequence[Layer], pairs: int, blobs: Blobs) -> dict[str, Any] | None:
     """As many best keys of each query as fit; a float32 holds any key's number exactly."""
     if any("top_keys" not in layer.seen.facts for layer in layers):
         return None
     queries = max(layer.seen.queries for layer in layers)
-    kept = min(layer.seen.facts["top_keys"].shape[-1] for layer in layers)
-    count = min(kept, pairs // max(1, queries))
+    available = min(layer.seen.facts["top_keys"].shape[-1] for layer in layers)
+    count = min(available, pairs // max(1, queries))
     if not count:
         return None
-    places = [
-        [packed.add(_pairs(layer, place, count)) for place in layer.heads] for layer in layers
-    ]
-    return {"count": count, "places": places}
+    spans = [[blobs.add(_pairs(layer, index, count)) for index in layer.heads] for layer in layers]
+    return {"count": count, "blobs": spans}
 
 
-def _pairs(layer: Layer, place: Any, count: int) -> bytes:
+def _pairs(layer: Layer, index: Any, count: int) -> bytes:
     keys, weights = (
-        (layer.seen.facts[x] if place is None else layer.seen.facts[x][place])[:, :count]
+        (layer.seen.facts[x] if index is None else layer.seen.facts[x][index])[:, :count]
         for x in ("top_keys", "top_weights")
     )
     return bytes(np.stack([keys, weights], axis=-1).astype("<f4").tobytes())
@@ -132,21 +134,21 @@ class Tables:
         yield from self.others.items()
 
 
-def hold_reading(reading: Reading, packed: Packed, state: Mapping[str, Any]) -> dict[str, Any]:
+def embed_reading(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """A reading as the page takes it, with its tables, and the steps of the head it opens at."""
-    held = hold_weights(reading, packed)
-    return held | {"views": ["read", "steps"], "steps": _steps(reading, packed, state)}
+    data = embed_weights(reading, blobs)
+    return data | {"views": ["read", "steps"], "steps": _steps(reading, blobs, state)}
 
 
-def hold_weights(reading: Reading, packed: Packed) -> dict[str, Any]:
-    """The reading and its tables alone: what a notebook, which keeps every output, has room for."""
+def embed_weights(reading: Reading, blobs: Blobs) -> dict[str, Any]:
+    """The reading and its tables alone, small enough for a notebook, which keeps every output."""
     from regard.view.page.routes.read_routes import as_page
 
     tables = {part: _tables(reading, part) for part in PARTS}
-    return hold_tables(as_page(reading), tables, packed)
+    return embed_tables(as_page(reading), tables, blobs)
 
 
-def _steps(reading: Reading, packed: Packed, state: Mapping[str, Any]) -> dict[str, Any]:
+def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     from regard.view.page.steps_data import data_of_reading
 
     link = reading.highlight().link
@@ -154,21 +156,21 @@ def _steps(reading: Reading, packed: Packed, state: Mapping[str, Any]) -> dict[s
     layer, head = state.get("layer", link.layer), state.get("head", link.head)
     # Leaving the positions out needs the model, which stays behind.
     data = replace(data_of_reading(reading, part, layer, head), position=False)
-    return {f"{part} {layer} {head}": packed.add(data.to_bytes())}
+    return {f"{part} {layer} {head}": blobs.add(data.to_bytes())}
 
 
-def hold_tables(
-    reading: dict[str, Any], tables: Mapping[str, Tables], packed: Packed
+def embed_tables(
+    reading: dict[str, Any], tables: Mapping[str, Tables], blobs: Blobs
 ) -> dict[str, Any]:
-    """Any reading in the shape of static/api.js, whoever made it."""
+    """A reading in the shape of web/lib/api.js, with its weight tables."""
     form = _form(tables)
-    held, left_out = {}, []
+    data, left_out = {}, []
     for name, part in tables.items():
-        held[name], missing = _hold_part(part, form, packed)
+        data[name], missing = _embed_part(part, form, blobs)
         left_out += missing
     note = _note(form, sum(left_out) / max(1, len(left_out)))
     notes = [*reading["notes"], *([note] if note else [])]
-    return {"views": ["read"], "reading": reading | {"notes": notes}, "tables": held}
+    return {"views": ["read"], "reading": reading | {"notes": notes}, "tables": data}
 
 
 def _tables(reading: Reading, part: str) -> Tables:
@@ -185,32 +187,32 @@ def _form(tables: Mapping[str, Tables]) -> Form:
     return choose_form(sum(rows for rows, _ in sizes), max(columns for _, columns in sizes))
 
 
-def _hold_part(part: Tables, form: Form, packed: Packed) -> tuple[dict[str, Any], list[float]]:
+def _embed_part(part: Tables, form: Form, blobs: Blobs) -> tuple[dict[str, Any], list[float]]:
     from regard.view.page.routes.read_routes import THUMBNAIL, small
 
-    places, left_out = {}, []
+    spans, left_out = {}, []
     for name, weights_qk in part.named():
         content, missing = pack_table(weights_qk, form)
-        places[name] = packed.add(content)
+        spans[name] = blobs.add(content)
         left_out.append(missing)
     shrunk = small(part.weights_lhqk, THUMBNAIL)
     rows, columns = part.weights_lhqk.shape[-2:]
     thumbnails = {"rows": shrunk.shape[-2], "columns": shrunk.shape[-1],
-                  "place": packed.add(small_picture(shrunk))}  # fmt: skip
-    held = {"form": form.name, "rows": rows, "columns": columns, "places": places,
+                  "blob": blobs.add(small_picture(shrunk))}  # fmt: skip
+    data = {"form": form.name, "rows": rows, "columns": columns, "blobs": spans,
             "thumbnails": thumbnails}  # fmt: skip
-    return held, left_out
+    return data, left_out
 
 
 def _note(form: Form, left_out: float) -> str:
-    """What a file leaves out, said in it."""
+    """A sentence on the weights that a file leaves out; empty where it has them all."""
     if form.name == "float32":
         return ""
     if form.name == "float16":
         return "This file holds every weight to three digits."
     return (
-        f"This file holds the {form.kept} largest weights of each row to three digits; the rest, "
-        f"{100 * left_out:.2g} % on average, is not in it."
+        f"This file holds the {form.per_row} largest weights of each row to three digits; the "
+        f"rest, {100 * left_out:.2g} % on average, is not in it."
     )
 
 
@@ -224,26 +226,26 @@ TITLES = {
 }
 
 
-def hold_seen(seen: Seen, packed: Packed) -> dict[str, Any]:
+def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
     """The Read view where all weights of one text can be had, and the Map view in any case."""
-    opened = opened_seen(seen)
+    source = source_of_watched(seen)
     if seen.sentences > 1 and seen._sentence is None:
-        return hold_map(opened, packed)
+        return embed_map(source, blobs)
     layers = {part: _layers(seen, part) for part in seen.parts}
-    if not all(_is_short(layer) for found in layers.values() for _, layer in found):
-        return hold_map(opened, packed)
-    tables = {part: _tables_hold_seen(found) for part, found in layers.items()}
-    parts = [_part(part, found) for part, found in layers.items()]
+    if not all(_is_short(layer) for entries in layers.values() for _, layer in entries):
+        return embed_map(source, blobs)
+    tables = {part: _watched_tables(entries) for part, entries in layers.items()}
+    parts = [_part(part, entries) for part, entries in layers.items()]
     reading = {
         "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
         "notes": [_numbering(layers)], "caution": CAUTION, "alignment": None,
         "highlight": None, "parts": parts,
     }  # fmt: skip
-    return hold_tables(reading, tables, packed)
+    return embed_tables(reading, tables, blobs)
 
 
 def _layers(seen: Seen, part: str) -> list[tuple[Place, LayerSeen]]:
-    return [(place, seen[place]) for place in seen.names if place.part == part]
+    return [(key, seen[key]) for key in seen.names if key.part == part]
 
 
 def _is_short(layer: LayerSeen) -> bool:
@@ -251,7 +253,7 @@ def _is_short(layer: LayerSeen) -> bool:
     return few and layer.queries_side is not None and bool(layer.parts or layer.every_weight)
 
 
-def _tables_hold_seen(layers: list[tuple[Place, LayerSeen]]) -> Tables:
+def _watched_tables(layers: list[tuple[Place, LayerSeen]]) -> Tables:
     weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
     others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
     return Tables(weights_lhqk, others | {"all": weights_lhqk.mean(axis=(0, 1))})
@@ -276,20 +278,20 @@ def _part(part: str, layers: list[tuple[Place, LayerSeen]]) -> dict[str, Any]:
 
 
 def _side(side: TokenizedText | None) -> dict[str, Any]:
-    found = side or TokenizedText((), (), (), ())
-    return {"language": "", "tokens": list(found.tokens), "words": list(found.words),
-            "word_of_token": list(found.word_of_token)}  # fmt: skip
+    text = side or TokenizedText((), (), (), ())
+    return {"language": "", "tokens": list(text.tokens), "words": list(text.words),
+            "word_of_token": list(text.word_of_token)}  # fmt: skip
 
 
 def _numbering(layers: dict[str, list[tuple[Place, LayerSeen]]]) -> str:
-    """Which layers were watched, where they are not all from the first on."""
-    told = []
-    for part, found in layers.items():
-        numbers = [place.layer for place, _ in found]
+    """A sentence on the layers that were watched, where some were left out."""
+    notes = []
+    for part, entries in layers.items():
+        numbers = [key.layer for key, _ in entries]
         if numbers != list(range(len(numbers))):
             listed = ", ".join(map(str, numbers))
-            told.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
-    return f"Watched: {'; '.join(told)}." if told else "All watched layers are here."
+            notes.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
+    return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
 
 
 def _text(words: list[str]) -> str:

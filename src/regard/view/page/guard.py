@@ -1,7 +1,6 @@
-"""What stands between the page's server and everything else.
+"""Checks of every request: host, origin, token and size; errors as sentences.
 
-Loopback names only, no other site's requests, small bodies, few workers, and every error a
-sentence. It wraps the whole application, so that no route can forget it.
+The guard wraps the whole application, so that no route can forget it.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import ArgumentError, RegardError
+from regard.view.page.access import Access
 
 LARGEST_BODY = 256 * 1024  # a sentence has at most 256 tokens, a table of one's own a few kB
 NAMES = ("127.0.0.1", "localhost")
@@ -33,15 +33,19 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 TOO_LARGE = (
-    "This is too much at once: the page takes up to {most} kB in one request, and {came} came. "
+    "This is too much at once: the page takes up to {most} kB in one request, and {received} came. "
     "Give one sentence, or open a long text as a file: regard open FILE.regard."
+)
+STRANGER = (
+    "This page belongs to whoever started it: open the address that regard open printed, "
+    "with its token."
 )
 BROKEN = "Something went wrong inside regard; the window where it was started says what."
 log = logging.getLogger("regard")
 
 
 class RefusedError(Exception):
-    """A request that is not served: its status and why, in a sentence."""
+    """A request that is refused, with a status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -49,10 +53,11 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """Let through what the page itself asks for, and put safe headers on every answer."""
+    """ASGI middleware that serves the page's own requests only, with safe headers."""
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
-        self.app, self.hosts = app, frozenset(f"{name}:{port}" for name in NAMES)
+    def __init__(self, app: ASGIApp, port: int, access: Access) -> None:
+        self.app, self.access = app, access
+        self.hosts = frozenset(f"{name}:{port}" for name in NAMES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # no websockets; lifespan goes through
@@ -65,20 +70,23 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                if message["status"] == 200 and self.access.is_first_visit(scope):
+                    headers["Set-Cookie"] = self.access.set_cookie()
             await send(message)
 
         try:
             self.check(scope)
             # With an app in its scope the router raises what it cannot find, for us to say.
-            await self.app({**scope, "app": self}, _counted(receive), safe_send)
+            await self.app({**scope, "app": self}, _limited(receive), safe_send)
         except Exception as error:  # the last place where an error can become a sentence
             if started:
                 raise
-            await answer(error)(scope, receive, safe_send)
+            await response_to(error)(scope, receive, safe_send)
 
     def check(self, scope: Scope) -> None:
-        """Refuse what does not come from this page on this machine."""
+        """Refuse what does not come from this page, on this machine, by its user."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host not in self.hosts:
@@ -86,8 +94,10 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             raise RefusedError(403, "Another site asked for this; the page answers only to itself.")
-        if not _is_own(headers) and not _is_visit(scope, headers):
+        if not _is_same_origin(headers) and not _is_navigation(scope, headers):
             raise RefusedError(403, "Another site asked for this; the page answers only to itself.")
+        if not self.access.allows(scope):
+            raise RefusedError(403, STRANGER)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST_BODY:
             raise too_large(int(length) if length.isdecimal() else 0)
@@ -96,21 +106,21 @@ class Guard:
         return " or ".join(sorted(self.hosts))
 
 
-def answer(error: Exception) -> JSONResponse:
+def response_to(error: Exception) -> JSONResponse:
     """Any error as a status and one sentence."""
     if isinstance(error, ClientDisconnect):  # where it is still there, it is we who leave
-        return said("The explorer is being stopped.", 503)
+        return error_response("The explorer is being stopped.", 503)
     if isinstance(error, RefusedError):
-        return said(error.sentence, error.status)
+        return error_response(error.sentence, error.status)
     if isinstance(error, RegardError):
-        return said(str(error), 400)
+        return error_response(str(error), 400)
     if isinstance(error, HTTPException):
-        return said(f"There is nothing here ({error.detail}).", error.status_code)
+        return error_response(f"There is nothing here ({error.detail}).", error.status_code)
     log.error("an error in the explorer", exc_info=error)
-    return said(BROKEN, 500)
+    return error_response(BROKEN, 500)
 
 
-def said(sentence: str, status: int) -> JSONResponse:
+def error_response(sentence: str, status: int) -> JSONResponse:
     """An error for the page to show; the connection ends where its request was cut short."""
     close = {"Connection": "close"} if status == 413 else None
     return JSONResponse({"error": sentence}, status, headers=close)
@@ -118,11 +128,11 @@ def said(sentence: str, status: int) -> JSONResponse:
 
 def too_large(size: int) -> RefusedError:
     """A body beyond the limit."""
-    came = f"{size / 1024:,.0f} kB" if size else "more"
-    return RefusedError(413, TOO_LARGE.format(most=LARGEST_BODY // 1024, came=came))
+    received = f"{size / 1024:,.0f} kB" if size else "more"
+    return RefusedError(413, TOO_LARGE.format(most=LARGEST_BODY // 1024, received=received))
 
 
-def asked(body: bytes) -> Mapping[str, Any]:
+def json_fields(body: bytes) -> Mapping[str, Any]:
     """The fields of a request's JSON."""
     try:
         fields = json.loads(body or b"{}")
@@ -130,30 +140,44 @@ def asked(body: bytes) -> Mapping[str, Any]:
         fields = None
     if not isinstance(fields, dict):
         raise ArgumentError("a request needs a JSON object, but it is none.")
+    if _has_surrogate(fields):
+        raise ArgumentError(
+            "a request needs text in whole characters, but it holds half of one (a lone "
+            "surrogate): take it out."
+        )
     return fields
 
 
-def _is_own(headers: Headers) -> bool:
-    """Whether the browser says that the page itself asked; other programs say nothing."""
+def _has_surrogate(fields: Mapping[str, Any]) -> bool:
+    """Whether any text holds half of a UTF-16 pair, which no encoding can carry further."""
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _is_same_origin(headers: Headers) -> bool:
+    """Whether the browser says that the page itself sent it; other programs say nothing."""
     return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
 
-def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Whether somebody followed a link to the page itself."""
+def _is_navigation(scope: Scope, headers: Headers) -> bool:
+    """Whether it is a link to the page itself, followed from elsewhere."""
     to_page = scope["method"] == "GET" and scope["path"] == "/"
     return to_page and headers.get("sec-fetch-mode") == "navigate"
 
 
-def _counted(receive: Receive) -> Receive:
-    """Count what arrives, since a body need not say how long it is."""
-    came = 0
+def _limited(receive: Receive) -> Receive:
+    """Receive with a limit on the body, whose length a request need not declare."""
+    received = 0
 
     async def counting() -> Message:
-        nonlocal came
+        nonlocal received
         message = await receive()
-        came += len(message.get("body", b""))
-        if came > LARGEST_BODY:
-            raise too_large(came)
+        received += len(message.get("body", b""))
+        if received > LARGEST_BODY:
+            raise too_large(received)
         return message
 
     return counting

@@ -1,7 +1,4 @@
-"""Bounded work behind the page.
-
-A small thread pool with a bounded queue, and what every route shares.
-"""
+"""Jobs of the page: a thread pool with a bounded queue, cancelled when their client leaves."""
 
 from __future__ import annotations
 
@@ -19,7 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from regard.view.page.guard import RefusedError, asked
+from regard.view.page.access import new_token
+from regard.view.page.guard import RefusedError, json_fields
 from regard.view.page.readings import Readings
 
 T = TypeVar("T")
@@ -28,51 +26,51 @@ T = TypeVar("T")
 WORKERS = 2
 
 
-MOST_WAITING = 100
+MOST_QUEUED = 100
 
 
-LOOK_EVERY = 0.05  # seconds between looks at whether the client is still there
+POLL_SECONDS = 0.05  # seconds between looks at whether the client is still there
 
 
-class LeftError(Exception):
-    """Raised inside work whose client has left."""
+class ClientLeftError(Exception):
+    """Raised inside a job whose client has disconnected."""
 
 
 class Stop:
-    """What work asks from time to time: does anybody still wait for it?"""
+    """A cancellation flag that a job checks from time to time."""
 
     def __init__(self) -> None:
         self._event = Event()
 
     def set(self) -> None:
-        """Nobody waits any more."""
+        """Cancel the job."""
         self._event.set()
 
     def check(self) -> None:
-        """Raise LeftError where nobody waits."""
+        """Raise ClientLeftError where the job was cancelled."""
         if self._event.is_set():
-            raise LeftError
+            raise ClientLeftError
 
 
-class Work:
-    """Runs functions beside the server's own thread, a bounded number at a time."""
+class WorkerPool:
+    """Threads beside the server's own, with a bounded queue of jobs."""
 
-    def __init__(self, workers: int = WORKERS, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, workers: int = WORKERS, most_queued: int = MOST_QUEUED) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="regard-explorer")
-        self._most = most_waiting
-        self._under_way: set[Stop] = set()
-        self._ended = False
+        self._most = most_queued
+        self._running: set[Stop] = set()
+        self._closed = False
 
     @property
-    def under_way(self) -> int:
-        """How many pieces of work run or wait."""
-        return len(self._under_way)
+    def running(self) -> int:
+        """The number of jobs that run or wait."""
+        return len(self._running)
 
     async def run(self, request: Request, function: Callable[[Stop], T]) -> T:
-        """Run it in a worker; when the client leaves, tell it to stop."""
-        if self._ended:
+        """Run a job in a thread, and cancel it when its client disconnects."""
+        if self._closed:
             raise RefusedError(503, "The explorer is being stopped.")
-        if len(self._under_way) >= self._most:
+        if len(self._running) >= self._most:
             raise RefusedError(503, "The page is busy with many requests: try again in a moment.")
         stop = Stop()
 
@@ -80,29 +78,29 @@ class Work:
             stop.check()
             return function(stop)
 
-        self._under_way.add(stop)
+        self._running.add(stop)
         future = asyncio.get_running_loop().run_in_executor(self._pool, start)
         watching = asyncio.ensure_future(_watch(request, stop))
         try:
             return await future
-        except LeftError:
+        except ClientLeftError:
             raise ClientDisconnect from None
         finally:
             stop.set()
-            self._under_way.discard(stop)
+            self._running.discard(stop)
             watching.cancel()
 
-    def end(self) -> None:
-        """Stop everything; called when the server ends."""
-        self._ended = True
-        for stop in tuple(self._under_way):
+    def close(self) -> None:
+        """Cancel every job, at the end of the server."""
+        self._closed = True
+        for stop in tuple(self._running):
             stop.set()  # what still waits ends as soon as it begins
         self._pool.shutdown(wait=False)
 
 
 async def _watch(request: Request, stop: Stop) -> None:
     while not await request.is_disconnected():
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(POLL_SECONDS)
     stop.set()
 
 
@@ -114,25 +112,26 @@ Answer = Callable[[Fields, Stop], Response]
 
 @dataclass(frozen=True)
 class Context:
-    """The readings, the workers, and the files that the command line named, and no others.
+    """State that the routes share: readings, workers, the files of the command line, the token.
 
-    A request names a file by its place in ``files``, never by a path.
+    A request names a file by its index in ``files``, never by a path.
     """
 
     readings: Readings = field(default_factory=Readings)
-    work: Work = field(default_factory=Work)
+    workers: WorkerPool = field(default_factory=WorkerPool)
     files: tuple[Path, ...] = ()
+    token: str = field(default_factory=new_token, repr=False)
 
     def post(self, path: str, answer: Answer) -> Route:
-        """A route whose answer is worked out beside the server's thread.
+        """A route whose response is computed by a worker.
 
         ``answer(fields, stop)`` gets the fields of the request's JSON; it calls ``stop.check()``
         from time to time, which ends it when the client has left.
         """
 
         async def endpoint(request: Request) -> Response:
-            fields = asked(await request.body())
-            return await self.work.run(request, lambda stop: answer(fields, stop))
+            fields = json_fields(await request.body())
+            return await self.workers.run(request, lambda stop: answer(fields, stop))
 
         run: Callable[[Request], Awaitable[Response]] = endpoint
         return Route(path, run, methods=["POST"])

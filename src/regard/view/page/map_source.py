@@ -1,7 +1,4 @@
-"""Files as the Map view sees them.
-
-Layers and heads, text, statistics in slices, and sampled queries.
-"""
+"""Layers and heads of an observation, a watched model or a .regard file, for the Map view."""
 
 from __future__ import annotations
 
@@ -25,26 +22,26 @@ from regard.watcher.watched_file import FORMAT as SEEN
 from regard.watcher.watched_file import VERSION as SEEN_VERSION
 from regard.watcher.watched_file import Stored
 
-Place = tuple[int, ...] | None
+HeadIndex = tuple[int, ...] | None
 
 
-def can_thin(seen: Observation) -> bool:
-    """Whether queries can be picked: not where a float is added to each score."""
+def can_subsample(seen: Observation) -> bool:
+    """Whether queries can be subsampled: not where a float mask is added to each score."""
     masks = [part.visibility.mask for part in seen.parts]
     return bool(masks) and all(
         mask is None or callable(mask) or mask.dtype == bool for mask in masks
     )
 
 
-def thinned(seen: Observation, place: Place, rows: Array) -> Observation:
-    """One head with these of its queries alone; the keys are not copied."""
-    heads = seen._heads(place)
+def subsampled(seen: Observation, index: HeadIndex, rows: Array) -> Observation:
+    """An observation of one head at these queries only; the keys are not copied."""
+    heads = seen._heads(index)
     logsumexp = seen.logsumexp.reshape(-1, seen.queries)[heads, rows]
-    parts = tuple(_thin(part.on_host(), heads, rows) for part in seen.parts)
+    parts = tuple(_subsampled_part(part.on_host(), heads, rows) for part in seen.parts)
     return Observation(ArrayFacts(logsumexp=logsumexp), None, parts, seen.keys, seen.cost)
 
 
-def _thin(part: Problem, heads: slice, rows: Array) -> Problem:
+def _subsampled_part(part: Problem, heads: slice, rows: Array) -> Problem:
     shared = slice(heads.start // part.group, heads.start // part.group + 1)
     visibility = Visibility(
         (1,), len(rows), part.visibility.keys, mask=_rule(part.visibility, heads, rows)
@@ -60,7 +57,7 @@ def _thin(part: Problem, heads: slice, rows: Array) -> Problem:
 
 
 def _rule(visibility: Visibility, heads: slice, rows: Array) -> MaskRule:
-    """Where the picked queries may look, by the positions that they had."""
+    """A mask of the subsampled queries, by their original positions."""
 
     def rule(queries_q1: Array, keys_1k: Array) -> Array:
         at_q1 = rows[queries_q1] + visibility.offset
@@ -84,13 +81,13 @@ def _masked(
     visibility: Visibility, heads: slice, rows: Array, queries_q1: Array, keys_1k: Array
 ) -> Array:
     columns = slice(int(keys_1k.min()), int(keys_1k.max()) + 1)
-    found = []
+    rows_k = []
     for row in rows[queries_q1[:, 0]].tolist():
         if callable(visibility.mask):
-            found.append(ruled(visibility.mask, slice(row, row + 1), columns)[0])
+            rows_k.append(ruled(visibility.mask, slice(row, row + 1), columns)[0])
         else:
-            found.append(visibility._mask_tile(heads, slice(row, row + 1), columns)[0, 0])
-    return np.stack(found)
+            rows_k.append(visibility._mask_tile(heads, slice(row, row + 1), columns)[0, 0])
+    return np.stack(rows_k)
 
 
 MOST_TEXT = 4096  # tokens in one answer
@@ -106,83 +103,83 @@ class Layer:
     keys: Sequence[str] = ()
 
     @cached_property
-    def heads(self) -> tuple[Place, ...]:
-        """The place of each head in the leading axes."""
+    def heads(self) -> tuple[HeadIndex, ...]:
+        """The index of each head in the leading axes."""
         return tuple(np.ndindex(*self.seen.leading)) if self.seen.leading else (None,)
 
     def about(self) -> dict[str, Any]:
         """Names and sizes for the page."""
-        names = [", ".join(str(i) for i in place) if place else "0" for place in self.heads]
+        names = [", ".join(str(i) for i in index) if index else "0" for index in self.heads]
         facts = [x for x in ("received", "entropy", "map", "top_keys") if x in self.seen.facts]
         return {"name": self.name, "heads": names, "queries": self.seen.queries,
                 "keys": self.seen.keys, "facts": facts, "fine": bool(self.seen.parts),
                 "text": bool(self.queries) or bool(self.keys)}  # fmt: skip
 
     def text(self, side: Any, start: Any, stop: Any) -> list[str]:
-        """A stretch of tokens of the queries or the keys; none where the file has no text."""
+        """A segment of the tokens of the queries or the keys; empty where the file has no text."""
         tokens = self.keys if side == "key" else self.queries
-        first = whole("from", start, 0, len(tokens))
-        return list(tokens[first : whole("to", stop, first, first + MOST_TEXT)])
+        first = bounded_integer("from", start, 0, len(tokens))
+        return list(tokens[first : bounded_integer("to", stop, first, first + MOST_TEXT)])
 
-    def strip(self, fact: str, place: Place, bounds: Array) -> Array | None:
-        """Means of a fact along an axis, one for each cell; None where it was not asked for."""
+    def strip(self, fact: str, index: HeadIndex, bounds: Array) -> Array | None:
+        """Means of a fact along an axis, one for each cell; None where it was not observed."""
         if fact not in self.seen.facts:
             return None
-        found: Array = self.seen.facts[fact]
-        whole = found if place is None else found[place]
-        line = np.asarray(whole[bounds[0] : bounds[-1]], np.float64)
+        values: Array = self.seen.facts[fact]
+        values = values if index is None else values[index]
+        line = np.asarray(values[bounds[0] : bounds[-1]], np.float64)
         return np.asarray(np.add.reduceat(line, bounds[:-1] - bounds[0]) / np.diff(bounds))
 
-    def best(self, place: Place, query: int) -> list[tuple[int, float]]:
-        """The keys that a query looks at most, with their weights; none where none were kept."""
+    def best(self, index: HeadIndex, query: int) -> list[tuple[int, float]]:
+        """The largest weights of a query and their keys; empty where none were stored."""
         if "top_keys" not in self.seen.facts:
             return []
-        where: Any = (query,) if place is None else (*place, query)
+        where: Any = (query,) if index is None else (*index, query)
         keys, weights = (self.seen.facts[x][where] for x in ("top_keys", "top_weights"))
         return [(int(k), float(w)) for k, w in zip(keys, weights, strict=True) if k >= 0 and w > 0]
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A file, or anything like one: its layers and what they have to say."""
+class MapSource:
+    """Everything that the Map view shows of one file: its layers, and notes on them."""
 
     name: str
     layers: tuple[Layer, ...]
     notes: tuple[str, ...] = ()
 
     def about(self) -> dict[str, Any]:
-        """What the page needs to know before it asks for numbers."""
+        """Names and sizes, which the page needs before it requests numbers."""
         return {"name": self.name, "layers": [layer.about() for layer in self.layers],
                 "notes": list(self.notes)}  # fmt: skip
 
     def layer(self, number: Any) -> Layer:
-        """A layer by its place."""
-        return self.layers[whole("layer", number, 0, len(self.layers) - 1)]
+        """A layer by its number."""
+        return self.layers[bounded_integer("layer", number, 0, len(self.layers) - 1)]
 
 
-def open_file(path: Path) -> Opened:
+def open_file(path: Path) -> MapSource:
     """A .regard file, mapped and not read."""
     header, arrays = mapped_arrays(path)
     if isinstance(header, dict) and header.get("format") == SEEN:
         check_header(header, path, SEEN, SEEN_VERSION)
-        return opened_seen(Seen(Stored(header, arrays, unread)), path.name)
+        return source_of_watched(Seen(Stored(header, arrays, unread)), path.name)
     check_header(header, path)
-    return opened_observation(observation_of(header, arrays, unread), path.name)
+    return source_of_observation(observation_of(header, arrays, unread), path.name)
 
 
-def opened_observation(seen: Observation, name: str = "observation") -> Opened:
+def source_of_observation(seen: Observation, name: str = "observation") -> MapSource:
     """A single observation, with its tokens where it has names for them."""
-    return Opened(name, (_layer(seen, getattr(seen, "name", "") or "attention"),), seen.notes)
+    return MapSource(name, (_layer(seen, getattr(seen, "name", "") or "attention"),), seen.notes)
 
 
-def opened_seen(seen: Seen, name: str = "model") -> Opened:
+def source_of_watched(seen: Seen, name: str = "model") -> MapSource:
     """Every watched layer of every sentence."""
     layers = []
     for number in range(seen.sentences) if seen._sentence is None else (seen._sentence,):
         before = f"sentence {number}, " if seen.sentences > 1 else ""
         one = seen.sentence(number)
-        layers += [_layer(one[place], f"{before}{place}") for place in seen.names]
-    return Opened(name, tuple(layers))
+        layers += [_layer(one[index], f"{before}{index}") for index in seen.names]
+    return MapSource(name, tuple(layers))
 
 
 def _layer(seen: Observation, name: str) -> Layer:
@@ -191,8 +188,8 @@ def _layer(seen: Observation, name: str) -> Layer:
     return Layer(name, seen, rows, columns)
 
 
-def whole(name: str, number: Any, least: int, most: int) -> int:
-    """A whole number within bounds, as a request should have it."""
+def bounded_integer(name: str, number: Any, least: int, most: int) -> int:
+    """A whole number of a request, checked to be within bounds."""
     if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
         raise ArgumentError(
             f"{name} needs a whole number from {least} to {most}, but it is {number!r}."

@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Any
 from regard.errors import NotAskedError, RegardError
 
 if TYPE_CHECKING:
-    from regard.view.page.blobs import Packed
-    from regard.view.page.map_source import Opened
+    from regard.view.page.blobs import Blobs
+    from regard.view.page.map_source import MapSource
 
 HEIGHT = 680
 LARGEST = 2_000_000  # characters of one cell's output
 MOST_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
-# A notebook keeps every output: the page travels squeezed, a third smaller, and unfolds itself.
-UNFOLD = (
-    '<!doctype html><meta charset="utf-8"><title>regard</title><script>'
-    'const bytes = Uint8Array.from(atob("{text}"), (letter) => letter.charCodeAt(0));'
-    "new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')))"
-    ".text().then((page) => {{ document.open(); document.write(page); document.close(); }});"
-    "</script>"
-)
 
 
 def in_notebook(thing: Any) -> str:
@@ -40,7 +32,7 @@ def framed(html: str, title: str, height: int = HEIGHT) -> str:
     return (
         f'<iframe title="{escape(title)}" sandbox="allow-scripts allow-modals allow-downloads" '
         f'style="width:100%;height:{height}px;border:0" loading="lazy" '
-        f'srcdoc="{escape(_folded(html))}"></iframe>'
+        f'srcdoc="{escape(_compressed(html))}"></iframe>'
     )
 
 
@@ -60,40 +52,40 @@ def _shown(thing: Any, title: str) -> str:
 
 def _page(thing: Any) -> str:
     """The offline page, with less in it than a file of its own would hold."""
-    from regard.view.page.blobs import Packed
-    from regard.view.page.single_file import address, page_of
+    from regard.view.page.blobs import Blobs
+    from regard.view.page.offline import address, page_with
 
-    packed = Packed()
-    held = _held(thing, packed)
-    return page_of(held | {"address": address(held["views"][0], {})}, packed)
+    blobs = Blobs()
+    data = _embedded(thing, blobs)
+    return page_with(data | {"address": address(data["views"][0], {})}, blobs)
 
 
-def _held(thing: Any, packed: Packed) -> dict[str, Any]:
+def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
     from regard.engine.observation import Observation
     from regard.transformer.reading import Reading
-    from regard.view.page.embed import CELL, hold_map, hold_weights
-    from regard.view.page.map_source import opened_observation, opened_seen
-    from regard.view.page.single_file import hold
+    from regard.view.page.embed import CELL, embed_map, embed_weights
+    from regard.view.page.map_source import source_of_observation, source_of_watched
+    from regard.view.page.offline import embed
     from regard.watcher.seen import Seen
 
     if isinstance(thing, Reading):
-        return hold_weights(thing, packed)
+        return embed_weights(thing, blobs)
     if isinstance(thing, Observation):
-        return hold_map(opened_observation(thing), packed, CELL)
+        return embed_map(source_of_observation(thing), blobs, CELL)
     if isinstance(thing, Seen):
-        opened = opened_seen(thing)
-        if not opened.layers:
+        source = source_of_watched(thing)
+        if not source.layers:
             raise NotAskedError("nothing was seen yet: call the model inside the block.")
-        if _weights(opened) > MOST_WEIGHTS:
-            return hold_map(opened, packed, CELL)
-    held = hold(thing, packed, {})
-    held.pop("at", None)
-    return held
+        if _weights(source) > MOST_WEIGHTS:
+            return embed_map(source, blobs, CELL)
+    data = embed(thing, blobs, {})
+    data.pop("at", None)
+    return data
 
 
-def _weights(opened: Opened) -> int:
+def _weights(source: MapSource) -> int:
     """How many weights all heads have together."""
-    sizes = [(len(x.heads), x.seen.queries, x.seen.keys) for x in opened.layers]
+    sizes = [(len(x.heads), x.seen.queries, x.seen.keys) for x in source.layers]
     return sum(heads * queries * keys for heads, queries, keys in sizes)
 
 
@@ -105,7 +97,11 @@ def _image(svg: str, title: str) -> str:
     )
 
 
-def _folded(html: str) -> str:
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    folded = squeezer.compress(html.encode()) + squeezer.flush()
-    return UNFOLD.format(text=base64.b64encode(folded).decode())
+def _compressed(html: str) -> str:
+    """A page that decompresses itself: a notebook file keeps every output, and this is a third."""
+    from regard.view.page.single_file import web_files
+
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    content = compressor.compress(html.encode()) + compressor.flush()
+    template = web_files()["notebook.html"]
+    return template.format_map({"compressed": base64.b64encode(content).decode()})

@@ -18,37 +18,37 @@ class Readings:
     """Readings of the shipped model, or of the one given; the least used are forgotten first."""
 
     def __init__(self, model: Transformer | None = None) -> None:
-        self._given, self._lock = model, Lock()
-        self._kept: OrderedDict[tuple[str, bool], Reading] = OrderedDict()
+        self._model, self._lock = model, Lock()
+        self._cache: OrderedDict[tuple[str, bool], Reading] = OrderedDict()
 
     @property
     def is_shipped(self) -> bool:
         """Whether these are readings of the model that comes with the package."""
-        return self._given is None
+        return self._model is None
 
     @property
     def model(self) -> Transformer:
         """The model, loaded when first asked for and then kept."""
         with self._lock:
-            return shipped_model() if self._given is None else self._given
+            return shipped_model() if self._model is None else self._model
 
     def of(self, sentence: str, ask: Callable[[], None], *, quick: bool = False) -> Reading:
         """The reading of a sentence; ``quick`` is the English side alone, without translation.
 
         ``ask`` is called before every step and may raise to end it.
         """
-        wanted = (sentence, quick)
+        key = (sentence, quick)
         with self._lock:
-            if wanted in self._kept:
-                self._kept.move_to_end(wanted)
-                return self._kept[wanted]
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
         model = self.model
-        made = glance(model, sentence) if quick else read(sentence, model=model, on_step=ask)
+        reading = glance(model, sentence) if quick else read(sentence, model=model, on_step=ask)
         with self._lock:
-            self._kept[wanted] = made
-            while len(self._kept) > 1 and sum(map(_numbers, self._kept.values())) > MOST_NUMBERS:
-                self._kept.popitem(last=False)
-        return made
+            self._cache[key] = reading
+            while len(self._cache) > 1 and sum(map(_numbers, self._cache.values())) > MOST_NUMBERS:
+                self._cache.popitem(last=False)
+        return reading
 
 
 def glance(model: Transformer, sentence: str) -> Reading:

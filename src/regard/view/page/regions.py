@@ -1,7 +1,4 @@
-"""A rectangle of the weights at any resolution.
-
-Its cells, exact where that is quick, else marked as what they are.
-"""
+"""Rectangles of the weights at any resolution, exact where that is quick, else sampled."""
 
 from __future__ import annotations
 
@@ -17,13 +14,13 @@ from regard.engine.observation import Observation
 from regard.engine.tiles.plan import blocks
 from regard.errors import ArgumentError
 from regard.typing import Array
-from regard.view.page.map_source import Place, can_thin, thinned
+from regard.view.page.map_source import HeadIndex, can_subsample, subsampled
 
 Edges = NDArray[Any]
 
 
 def map_edges(seen: Observation) -> tuple[Edges, Edges]:
-    """Edges of rows and of columns: as what was seen says, else as ``observe`` cuts them."""
+    """Edges of a map's rows and columns: those stored with it, else those of ``observe``."""
     rows, columns = (getattr(seen, name, None) for name in ("row_edges", "column_edges"))
     down, across = seen.map.shape[-2:]
     return (blocks(seen.queries, down) if rows is None else np.asarray(rows),
@@ -32,7 +29,7 @@ def map_edges(seen: Observation) -> tuple[Edges, Edges]:
 
 @dataclass(frozen=True)
 class Region:
-    """Which queries and keys, and into how many cells each side is cut."""
+    """A range of queries and of keys, and the number of cells along each."""
 
     rows: tuple[int, int]
     columns: tuple[int, int]
@@ -40,32 +37,32 @@ class Region:
 
     @property
     def row_edges(self) -> Array:
-        """Where blocks of queries begin, and the end."""
+        """Starts of the blocks of queries, and the end."""
         return edges(*self.rows, self.cells[0])
 
     @property
     def column_edges(self) -> Array:
-        """Where blocks of keys begin, and the end."""
+        """Starts of the blocks of keys, and the end."""
         return edges(*self.columns, self.cells[1])
 
     @property
     def size(self) -> int:
-        """How many weights lie in it."""
+        """The number of weights in it."""
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Numbers of cells, where these lie, and in words what they are; can waiting make it better?"""
+class RegionCells:
+    """Values of a region's cells, their edges, a description, and whether more time helps."""
 
     values_rc: Array
     row_edges: Array
     column_edges: Array
-    what: str
+    description: str
     better: bool = False
 
-    def places(self) -> dict[str, list[int]]:
-        """Where the cells lie, for the page: ``spans`` count the last one as whole as the others.
+    def geometry(self) -> dict[str, list[int]]:
+        """Extent of the cells, for the page; ``spans`` count the last cell as wide as the others.
 
         Cell i begins at start + i * span // cells.
         """
@@ -93,7 +90,7 @@ def _span(bounds: Array) -> int:
 
 
 def cell_words(rows: int, columns: int) -> str:
-    """What exact cells are, by the largest number of queries and of keys in one."""
+    """A description of exact cells, by the largest number of queries and of keys in one."""
     if rows == columns == 1:
         return "exact: every cell is one weight"
     return (
@@ -122,10 +119,10 @@ Check = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Run:
-    """Queries to be computed together: their cells, their rows, where each cell begins.
+class RowBatch:
+    """Queries computed together: their cells, their rows, the start of each cell.
 
-    ``positions`` say where the rows of a sample stood.
+    ``positions`` are the original positions of subsampled rows.
     """
 
     target: slice
@@ -135,9 +132,9 @@ class Run:
 
 
 def region_of(
-    seen: Observation, head: Place, region: Region, *, thorough: bool, check: Check
-) -> Shown:
-    """The cells of a region, by the best way that the waiting allows."""
+    seen: Observation, head: HeadIndex, region: Region, *, thorough: bool, check: Check
+) -> RegionCells:
+    """The cells of a region: exact, sampled or from the map, by the time that is allowed."""
     block = (region.rows[1] - region.rows[0]) / region.cells[0]
     own = np.diff(map_edges(seen)[0]).max() if "map" in seen.facts else np.inf
     if not seen.parts or block >= own:
@@ -149,95 +146,106 @@ def region_of(
     if region.size <= (most if thorough else quick):
         values_rc = _means(seen, head, _all_rows(region.row_edges), region, check)
         sizes = (np.diff(x).max() for x in (region.row_edges, region.column_edges))
-        return Shown(values_rc, region.row_edges, region.column_edges, cell_words(*sizes))
+        return RegionCells(values_rc, region.row_edges, region.column_edges, cell_words(*sizes))
     thin = quick * block < FEWEST * region.size and own <= 4 * block
-    if thin or not can_thin(seen):
+    if thin or not can_subsample(seen):
         return replace(_from_map(seen, head, region), better=region.size <= most)
     return _sampled(seen, head, region, quick, region.size <= most, check)
 
 
 def _sampled(
-    seen: Observation, head: Place, region: Region, quick: int, better: bool, check: Check
-) -> Shown:
+    seen: Observation, head: HeadIndex, region: Region, quick: int, better: bool, check: Check
+) -> RegionCells:
     """A few queries of each cell, evenly spaced; of each all its keys."""
     bounds, block = region.row_edges, int(np.diff(region.row_edges).min())
-    taken = max(1, min(block, quick * block // region.size))
-    offsets = (2 * np.arange(taken) + 1) * block // (2 * taken)
+    sampled = max(1, min(block, quick * block // region.size))
+    offsets = (2 * np.arange(sampled) + 1) * block // (2 * sampled)
     rows = (bounds[:-1, None] + offsets).reshape(-1)
-    few = thinned(seen, head, rows)
-    runs = [replace(run, positions=rows) for run in _all_rows(taken * np.arange(len(bounds)))]
-    what = (
-        f"a sample: each cell is the mean over {taken:,} of its {block:,} queries, of each "
+    few = subsampled(seen, head, rows)
+    batches = [
+        replace(batch, positions=rows) for batch in _all_rows(sampled * np.arange(len(bounds)))
+    ]
+    description = (
+        f"a sample: each cell is the mean over {sampled:,} of its {block:,} queries, of each "
         "all its keys"
     )
-    values_rc = _means(few, (0,), runs, region, check, seen)
-    return Shown(values_rc, bounds, region.column_edges, what, better)
+    values_rc = _means(few, (0,), batches, region, check, seen)
+    return RegionCells(values_rc, bounds, region.column_edges, description, better)
 
 
 def _means(
     seen: Observation,
-    head: Place,
-    runs: list[Run],
+    head: HeadIndex,
+    batches: list[RowBatch],
     region: Region,
     check: Check,
-    whole: Observation | None = None,
+    full: Observation | None = None,
 ) -> Array:
-    """Sum tiles into cells, on two threads, a run at a time."""
+    """Means of tiles over cells, on two threads, a batch at a time."""
     values_rc = np.zeros((len(region.row_edges) - 1, len(region.column_edges) - 1))
     logsumexp_q = seen.logsumexp.reshape(-1, seen.queries)[seen._heads(head)][0]
 
-    def work(run: Run) -> None:
+    def work(batch: RowBatch) -> None:
         check()
-        live_q = np.isfinite(logsumexp_q[run.rows])  # as in the map, the others do not count
-        sizes_r = np.add.reduceat(live_q, run.starts, dtype=np.int64)
-        columns = _reach(whole or seen, run)
-        sums_rc = _row_sums(seen, head, run, region.column_edges, columns)
-        values_rc[run.target] = sums_rc / np.maximum(sizes_r, 1)[:, None]
+        live_q = np.isfinite(logsumexp_q[batch.rows])  # as in the map, the others do not count
+        sizes_r = np.add.reduceat(live_q, batch.starts, dtype=np.int64)
+        columns = _reach(full or seen, batch)
+        sums_rc = _row_sums(seen, head, batch, region.column_edges, columns)
+        values_rc[batch.target] = sums_rc / np.maximum(sizes_r, 1)[:, None]
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, runs))
+        list(pool.map(work, batches))
     return values_rc
 
 
-def _all_rows(row_edges: Array) -> list[Run]:
-    """Every query, in runs of whole cells of about ROWS queries in all."""
+def _all_rows(row_edges: Array) -> list[RowBatch]:
+    """Every query, in batches of complete cells with about ROWS queries each."""
     cells = len(row_edges) - 1
     step = max(1, ROWS * cells // max(1, int(row_edges[-1] - row_edges[0])))
-    runs = []
+    batches = []
     for first in range(0, cells, step):
-        held = row_edges[first : first + step + 1]
-        target = slice(first, first + len(held) - 1)
-        runs.append(Run(target, slice(int(held[0]), int(held[-1])), held[:-1] - held[0]))
-    return runs
+        block_edges = row_edges[first : first + step + 1]
+        target = slice(first, first + len(block_edges) - 1)
+        batches.append(
+            RowBatch(
+                target,
+                slice(int(block_edges[0]), int(block_edges[-1])),
+                block_edges[:-1] - block_edges[0],
+            )
+        )
+    return batches
 
 
-def _row_sums(seen: Observation, head: Place, run: Run, column_edges: Array, reach: slice) -> Array:
+def _row_sums(
+    seen: Observation, head: HeadIndex, batch: RowBatch, column_edges: Array, reach: slice
+) -> Array:
     """For each cell of a run the sum of what its queries give to each block of keys."""
     cells = len(column_edges) - 1
     first = max(0, int(np.searchsorted(column_edges, reach.start, "right")) - 1)
     last = min(cells, int(np.searchsorted(column_edges, reach.stop, "left")))
     step = max(1, COLUMNS * cells // max(1, int(column_edges[-1] - column_edges[0])))
-    sums_rc = np.zeros((len(run.starts), cells))
+    sums_rc = np.zeros((len(batch.starts), cells))
     for cell in range(first, last, step):
-        held = column_edges[cell : min(cell + step, last) + 1]
-        tile_qk = seen.tile(run.rows, slice(int(held[0]), int(held[-1])), head)
-        tile_rk = np.add.reduceat(tile_qk.reshape(-1, held[-1] - held[0]), run.starts, axis=0)
-        place = slice(cell, cell + len(held) - 1)
-        sums_rc[:, place] = np.add.reduceat(tile_rk, held[:-1] - held[0], axis=1)
+        block_edges = column_edges[cell : min(cell + step, last) + 1]
+        columns = slice(int(block_edges[0]), int(block_edges[-1]))
+        tile_qk = seen.tile(batch.rows, columns, head).reshape(-1, columns.stop - columns.start)
+        tile_rk = np.add.reduceat(tile_qk, batch.starts, axis=0)
+        target = slice(cell, cell + len(block_edges) - 1)
+        sums_rc[:, target] = np.add.reduceat(tile_rk, block_edges[:-1] - columns.start, axis=1)
     return sums_rc
 
 
-def _reach(seen: Observation, run: Run) -> slice:
-    """The keys outside which these queries see nothing; known where query and key are in one."""
+def _reach(seen: Observation, batch: RowBatch) -> slice:
+    """The range of keys that these queries can see; all of them where the keys are in parts."""
     if len(seen.parts) != 1:
         return slice(0, seen.keys)
-    rows = run.rows
-    if run.positions is not None:
-        rows = slice(int(run.positions[rows.start]), int(run.positions[rows.stop - 1]) + 1)
+    rows = batch.rows
+    if batch.positions is not None:
+        rows = slice(int(batch.positions[rows.start]), int(batch.positions[rows.stop - 1]) + 1)
     return seen.parts[0].visibility.reach(slice(0, seen.parts[0].heads), rows)
 
 
-def _from_map(seen: Observation, head: Place, region: Region) -> Shown:
+def _from_map(seen: Observation, head: HeadIndex, region: Region) -> RegionCells:
     """The map's own blocks that the region touches; several together where there are many."""
     if "map" not in seen.facts:
         raise ArgumentError(
@@ -248,22 +256,22 @@ def _from_map(seen: Observation, head: Place, region: Region) -> Shown:
     bounds = map_edges(seen)
     rows = _touched(region.rows, bounds[0], region.cells[0])
     columns = _touched(region.columns, bounds[1], region.cells[1])
-    held_rc = np.asarray(map_rc[rows[0] : rows[-1], columns[0] : columns[-1]], np.float64)
+    means_rc = np.asarray(map_rc[rows[0] : rows[-1], columns[0] : columns[-1]], np.float64)
     sizes = np.diff(bounds[0])[rows[0] : rows[-1], None]
-    held_rc = np.add.reduceat(held_rc * sizes, rows[:-1] - rows[0], axis=0)
-    held_rc /= np.diff(bounds[0][rows])[:, None]
-    held_rc = np.add.reduceat(held_rc, columns[:-1] - columns[0], axis=1)
+    means_rc = np.add.reduceat(means_rc * sizes, rows[:-1] - rows[0], axis=0)
+    means_rc /= np.diff(bounds[0][rows])[:, None]
+    means_rc = np.add.reduceat(means_rc, columns[:-1] - columns[0], axis=1)
     row_edges, column_edges = bounds[0][rows], bounds[1][columns]
-    what = _map_words(row_edges, column_edges, bool(seen.parts))
-    return Shown(held_rc, row_edges, column_edges, what)
+    description = _map_words(row_edges, column_edges, bool(seen.parts))
+    return RegionCells(means_rc, row_edges, column_edges, description)
 
 
 def _map_words(row_edges: Array, column_edges: Array, fine: bool) -> str:
     rows, columns = np.diff(row_edges).max(), np.diff(column_edges).max()
-    what = cell_words(rows, columns)
+    description = cell_words(rows, columns)
     if fine or rows == columns == 1:
-        return what
-    return f"{what}; this file holds no query and key, so it can be shown no finer"
+        return description
+    return f"{description}; this file holds no query and key, so it can be shown no finer"
 
 
 def _touched(part: tuple[int, int], bounds: Array, cells: int) -> Array:
@@ -275,5 +283,5 @@ def _touched(part: tuple[int, int], bounds: Array, cells: int) -> Array:
     first, last = max(0, (part[0] - start) // size), -(-(part[1] - start) // size)
     group = max(1, -(-(last - first) // max(1, cells)))
     first -= first % group  # the same groups wherever one looks, so that panning does not flicker
-    wanted = start + size * np.append(np.arange(first, last, group), last)
-    return np.unique(np.searchsorted(bounds, np.minimum(wanted, bounds[-1])))
+    starts = start + size * np.append(np.arange(first, last, group), last)
+    return np.unique(np.searchsorted(bounds, np.minimum(starts, bounds[-1])))

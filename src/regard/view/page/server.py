@@ -1,4 +1,4 @@
-"""The page's server: a fixed table of files, the routes of the views, one address on loopback."""
+"""The page's server: a fixed table of files, the routes of the views, one port on loopback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
-from importlib.resources import files
 from threading import Thread
 from types import FrameType
 from urllib.parse import urlencode
@@ -18,30 +17,31 @@ from starlette.routing import Route, Router
 
 from regard.errors import ArgumentError
 from regard.view.page import routes
+from regard.view.page.access import Access
+from regard.view.page.connections import BoundedProtocol
 from regard.view.page.guard import Guard
 from regard.view.page.jobs import Context
+from regard.view.page.single_file import web_files
 
 HOST = "127.0.0.1"
-KINDS = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
+MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="style.css">
+<script type="module" src="app.js"></script>"""
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """Everything the page is made of, read once: name -> (content, kind).
+    """Everything that is served as it is: path -> (content, media type); ``""`` is the page.
 
     A request can only pick from this table, so no path of a request reaches the file system.
     """
-    folder = files("regard.view") / "web"
-    found = {}
-    for entry in folder.iterdir():
-        kind = KINDS.get("." + entry.name.rpartition(".")[2])
-        if kind:
-            found[entry.name] = (entry.read_bytes(), kind)
-    return found
+    page = web_files()["page.html"].format_map({"head": HEAD, "foot": ""})
+    table = {"": (page.encode(), "text/html")}
+    for path, text in web_files().items():
+        media_type = MEDIA_TYPES.get("." + path.rpartition(".")[2])
+        if media_type and not path.startswith("survey/"):
+            table[path] = (text.encode(), media_type)
+    return table
 
 
 def app(context: Context, port: int) -> Guard:
@@ -49,47 +49,63 @@ def app(context: Context, port: int) -> Guard:
 
     @asynccontextmanager
     async def lifespan(_: Router) -> AsyncIterator[None]:
-        Thread(target=_load_quietly, args=(context,), daemon=True).start()
+        Thread(target=_warm_up, args=(context,), daemon=True).start()
         yield
-        context.work.end()
+        context.workers.close()
 
     made = [_page_route(context), *_static_routes(), *routes.all_routes(context)]
-    return Guard(Router(made, redirect_slashes=False, lifespan=lifespan), port)
+    router = Router(made, redirect_slashes=False, lifespan=lifespan)
+    return Guard(router, port, Access(context.token, port))
 
 
-def address(port: int, view: str = "", **state: str) -> str:
-    """Where a view is: http://127.0.0.1:8000/#read?sentence=I+am+good."""
+def address(port: int, token: str, view: str = "", **state: str) -> str:
+    """Where a view is: http://127.0.0.1:8000/?token=...#read?sentence=I+am+good."""
     fragment = view + (f"?{urlencode(state)}" if state else "")
-    return f"http://{HOST}:{port}/" + (f"#{fragment}" if fragment else "")
+    page = f"http://{HOST}:{port}/?{urlencode({'token': token})}"
+    return page + (f"#{fragment}" if fragment else "")
 
 
 def serve(context: Context, bound: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a bound socket until Ctrl-C; ``ready`` is called once requests can come."""
-    port = bound.getsockname()[1]
-    config = uvicorn.Config(
-        app(context, port), log_level="critical", access_log=False, server_header=False,
-        timeout_graceful_shutdown=1, limit_concurrency=256, ws="none", lifespan="on",
-        h11_max_incomplete_event_size=32 * 1024,
-    )  # fmt: skip
+    server = server_of(context, bound.getsockname()[1])
     bound.listen(128)  # from here on a browser waits instead of being turned away
     ready()
     with closing(bound):
         try:
-            _Server(config, context).run(sockets=[bound])
+            server.run(sockets=[bound])
         except KeyboardInterrupt:
             return
 
 
+def server_of(
+    context: Context, port: int, protocol: type[BoundedProtocol] = BoundedProtocol
+) -> uvicorn.Server:
+    """The server of a context, with its limits."""
+    config = uvicorn.Config(
+        app(context, port),
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        log_level="critical",
+        access_log=False,  # its lines would hold the token
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=256,
+        h11_max_incomplete_event_size=32 * 1024,
+    )
+    return _Server(config, context)
+
+
 class _Server(uvicorn.Server):
-    """Ends all work as soon as Ctrl-C comes, so that no request has to be waited for."""
+    """A server that ends all jobs on Ctrl-C, so that it waits for no request."""
 
     def __init__(self, config: uvicorn.Config, context: Context) -> None:
         super().__init__(config)
         self._context = context
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """What a signal does."""
-        self._context.work.end()
+        """End all jobs, then the server."""
+        self._context.workers.close()
         super().handle_exit(sig, frame)
 
 
@@ -109,23 +125,18 @@ def bind(port: int = 0) -> socket.socket:
 
 
 def _static_routes() -> list[Route]:
-    table = static_files()
+    return [Route(f"/{path}", _static(*entry)) for path, entry in static_files().items()]
 
-    def get(name: str) -> Callable[[Request], Response]:
-        content, kind = table[name]
-        squeezed = gzip.compress(content, mtime=0)
 
-        def answer(request: Request) -> Response:
-            if "gzip" not in request.headers.get("accept-encoding", ""):
-                return Response(content, media_type=kind)
-            return Response(squeezed, media_type=kind, headers={"Content-Encoding": "gzip"})
+def _static(content: bytes, media_type: str) -> Callable[[Request], Response]:
+    compressed = gzip.compress(content, mtime=0)
 
-        return answer
+    def endpoint(request: Request) -> Response:
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(content, media_type=media_type)
+        return Response(compressed, media_type=media_type, headers={"Content-Encoding": "gzip"})
 
-    return [
-        Route("/", get("index.html")),
-        *(Route(f"/{name}", get(name)) for name in table if name != "index.html"),
-    ]
+    return endpoint
 
 
 def _page_route(context: Context) -> Route:
@@ -138,7 +149,7 @@ def _page_route(context: Context) -> Route:
     return Route("/api/page", page)
 
 
-def _load_quietly(context: Context) -> None:
-    """Have the model ready before the first sentence comes; an error is said when one does."""
+def _warm_up(context: Context) -> None:
+    """Load the model before the first sentence comes; an error is reported when one does."""
     with suppress(Exception):
         context.readings.of("I am good.", lambda: None)

@@ -1,6 +1,6 @@
 """What the Steps view is given: names and matrices as computed, in one run of bytes.
 
-The page works the stages out itself (static/attend.js), so that switches and the reader's own
+The page works the stages out itself (web/steps/attend.js), so that switches and the reader's own
 numbers need no answer from anybody; here are only what they start from. The bytes are: how long the
 header is (uint32), the header (JSON, padded with spaces to a multiple of 8 with the first four),
 then the matrices, float64, little endian, row after row.
@@ -29,7 +29,7 @@ PROJECTIONS = ("w_query", "w_key", "w_value")
 
 @dataclass(frozen=True)
 class StepsData:
-    """The start of one head's computation; static/attend.js says what each field means."""
+    """The start of one head's computation; web/steps/attend.js says what each field means."""
 
     title: str
     queries: Sequence[str]
@@ -45,13 +45,13 @@ class StepsData:
 
     def to_bytes(self) -> bytes:
         """As the page takes it."""
-        places, blocks, start = {}, [], 0
+        shapes, blocks, start = {}, [], 0
         for name, array in self.matrices.items():
-            places[name] = [*array.shape, start]
+            shapes[name] = [*array.shape, start]
             blocks.append(np.ascontiguousarray(array, "<f8").tobytes())
             start += array.size
         plain = {x: y for x, y in asdict(self).items() if x not in ("matrices", "more")}
-        header = json.dumps({**plain, **self.more, "matrices": places}, allow_nan=False).encode()
+        header = json.dumps({**plain, **self.more, "matrices": shapes}, allow_nan=False).encode()
         header += b" " * (-(4 + len(header)) % 8)
         return struct.pack("<I", len(header)) + header + b"".join(blocks)
 
@@ -114,21 +114,21 @@ def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int
 def data_of_example(name: str) -> StepsData:
     """A document's example, with what it claims beside what is true."""
     example = run_example(name)
-    found = data_of_steps(example.steps, example.title)
+    data = data_of_steps(example.steps, example.title)
     return StepsData(
-        **{**vars(found), "about": example.computes, "more": {"example": told(example)}}
+        **{**vars(data), "about": example.computes, "more": {"example": example_summary(example)}}
     )
 
 
-def told(example: Example) -> dict[str, Any]:
+def example_summary(example: Example) -> dict[str, Any]:
     """What a document's example says and what is true, without the numbers in between."""
     plain = example.as_dict()
     return {x: plain[x] for x in ("name", "title", "sentence", "computes", "claims", "remarks")}
 
 
-def all_told() -> list[dict[str, Any]]:
+def example_summaries() -> list[dict[str, Any]]:
     """Every document's example."""
-    return [told(run_example(name)) for name in EXAMPLES]
+    return [example_summary(run_example(name)) for name in EXAMPLES]
 
 
 def _of_head(parameters: Array, head: int, width: int) -> Array:
@@ -144,8 +144,8 @@ def _mask(steps: Steps, head: int, sentence: int) -> tuple[bool, Array | None]:
     masked_qk = matrix(steps, "masked", head, sentence)
     scaled_qk = matrix(steps, "scaled", head, sentence)
     hidden_qk = np.isneginf(masked_qk)
-    later_qk = np.triu(np.ones(masked_qk.shape, bool), 1)
-    if (hidden_qk == later_qk).all() and (masked_qk == scaled_qk)[~hidden_qk].all():
+    above_qk = np.triu(np.ones(masked_qk.shape, bool), 1)
+    if (hidden_qk == above_qk).all() and (masked_qk == scaled_qk)[~hidden_qk].all():
         return True, None
     bias_qk = np.where(hidden_qk, -np.inf, np.where(hidden_qk, 0.0, masked_qk) - scaled_qk)
     return False, bias_qk

@@ -4,16 +4,21 @@
 // (state.js), source where data comes from (api.js). It follows later changes of its own fields with state.follow.
 // It may return a function that is called when the view is left (to stop timers and listeners of the window).
 
-import { element, problem, replace } from "./dom.js";
-import { createState } from "./state.js";
-import { servedSource } from "./api.js";
-import { showRead } from "./read.js";
-import { showSteps } from "./steps.js";
-import { showMap } from "./map.js";
-import { showLearn } from "./learn.js";
-import { offerKeep } from "./keep.js";
+import { element, problem, replace } from "./lib/dom.js";
+import { createState } from "./lib/state.js";
+import { servedSource } from "./lib/api.js";
+import { showRead } from "./read/read.js";
+import { showSteps } from "./steps/steps.js";
+import { showMap } from "./map/map.js";
+import { showLearn } from "./learn/learn.js";
+import { exportMenu } from "./lib/export.js";
 
-const VIEWS = { read: ["Read", showRead], steps: ["Steps", showSteps], map: ["Map", showMap], learn: ["Learn", showLearn] };
+const VIEWS = {
+  read: ["Read", showRead],
+  steps: ["Steps", showSteps],
+  map: ["Map", showMap],
+  learn: ["Learn", showLearn],
+};
 
 // The offline file and notebooks call this too, with a source of their own.
 export function startPage(source) {
@@ -28,7 +33,7 @@ export function startPage(source) {
     drawNavigation(state, source);
     const root = element("div", { class: `view ${state.view}` });
     replace(document.getElementById("view"), root);
-    offerKeep(document.getElementById("keep"), state, source);
+    exportMenu(document.getElementById("export"), state, source);
     try {
       const left = await show(root, state, source);
       if (typeof left !== "function") return;
@@ -45,11 +50,24 @@ export function startPage(source) {
 
 function drawNavigation(state, source) {
   const views = Object.entries(VIEWS).filter(([name]) => source.views.includes(name));
-  const links = views.map(([name, [title]]) => element("a", {
-    href: `#${name}`,
-    "aria-current": name === state.view ? "page" : null,
-    on: { click: (event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); state.go(name); } } },
-  }, title));
+  const links = views.map(([name, [title]]) =>
+    element(
+      "a",
+      {
+        href: `#${name}`,
+        "aria-current": name === state.view ? "page" : null,
+        on: {
+          click: (event) => {
+            if (!event.ctrlKey && !event.metaKey) {
+              event.preventDefault();
+              state.go(name);
+            }
+          },
+        },
+      },
+      title,
+    ),
+  );
   replace(document.getElementById("views"), links.length > 1 ? links : []);
 }
 
@@ -58,16 +76,35 @@ function drawLight() {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.light ? root.dataset.light === "dark" : system.matches);
-  try { if (localStorage.getItem("light")) root.dataset.light = localStorage.getItem("light"); } catch { /* not kept */ }
+  try {
+    if (localStorage.getItem("light")) root.dataset.light = localStorage.getItem("light");
+  } catch {
+    /* not kept */
+  }
   const label = { title: "Light or dark", "aria-label": "Switch between light and dark" };
   const button = element("button", { type: "button", class: "quiet", ...label }, "◐");
   button.addEventListener("click", () => {
     root.dataset.light = dark() ? "light" : "dark";
-    try { localStorage.setItem("light", root.dataset.light); } catch { /* not kept */ }
+    try {
+      localStorage.setItem("light", root.dataset.light);
+    } catch {
+      /* not kept */
+    }
     window.dispatchEvent(new Event("colours"));
   });
   system.addEventListener("change", () => window.dispatchEvent(new Event("colours")));
   replace(document.getElementById("light"), button);
 }
 
-if (document.documentElement.dataset.source === undefined) servedSource().then(startPage);
+// The cookie has taken the token's part: it need not stay in the address, where it can be read.
+function dropToken() {
+  if (!location.search) return;
+  history.replaceState(null, "", `${location.pathname}${location.hash}`);
+}
+
+if (!document.getElementById("embedded")) {
+  dropToken();
+  servedSource().then(startPage, (error) =>
+    document.getElementById("view").replaceChildren(problem(error)),
+  );
+}

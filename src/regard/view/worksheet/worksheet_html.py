@@ -5,26 +5,22 @@ from html import escape
 from importlib.resources import files
 
 from regard.textbook.cells import BETWEEN_WORDS
+from regard.view.page.single_file import single_file
 from regard.view.worksheet.arithmetic import text
 from regard.view.worksheet.blanks import WORKED, Blank, hidden
 from regard.view.worksheet.worksheet import Worksheet
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-
 
 def document(sheet: Worksheet, *, answers: bool) -> str:
-    """The whole file; nothing in it is asked from anywhere else."""
-    style = (files("regard.view.worksheet") / "style.css").read_text(encoding="utf-8")
-    title = f"Self-attention by hand: {sheet.title}"
+    """The worksheet in one HTML file, with or without its key."""
+    folder = files("regard.view.worksheet")
     steps = f"<main>{''.join(_steps(sheet))}</main>"
     body = [_head(sheet), steps, _questions(sheet), *([_key(sheet)] if answers else [])]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
+    return single_file(
+        (folder / "worksheet.html").read_text(encoding="utf-8"),
+        style=(folder / "style.css").read_text(encoding="utf-8"),
+        body="\n".join(body),
+        title=f"Self-attention by hand: {sheet.title}",
     )
 
 

@@ -31,8 +31,8 @@ def facts_of(page: object, glance: Read, read: Read) -> Facts:
 
 def course_page(glance: Read, read: Read) -> str:
     """The whole course in one HTML file, which needs neither server nor network."""
-    from regard.view.page.blobs import Packed
-    from regard.view.page.single_file import page_of
+    from regard.view.page.blobs import Blobs
+    from regard.view.page.offline import page_with
 
     facts = {page: facts_of(page, glance, read) for page in PAGES}
-    return page_of({"views": ["learn"], "learn": facts, "address": "#learn"}, Packed())
+    return page_with({"views": ["learn"], "learn": facts, "address": "#learn"}, Blobs())

@@ -26,7 +26,7 @@ def look(glance: Read, _: Read) -> Facts:
     return {
         **_picture(reading, layer, head),
         **_choices(reading, query, layer, head),
-        "place": query,
+        "position": query,
         "other": shown.others[0][0] if shown.others else "",
         "other_share": shown.others[0][1] if shown.others else 0.0,
         "sum": float(_row(reading, query, layer, head).sum()),
@@ -38,7 +38,7 @@ def habit(glance: Read, _: Read) -> Facts:
     reading = glance(CAT)
     roles = reading.model.roles.encoder
     role = max(roles.values(), key=lambda x: x.usual.get("previous", 0.0))
-    shares = [role.usual.get(place, 0.0) for place in NEIGHBOURS]
+    shares = [role.usual.get(position, 0.0) for position in NEIGHBOURS]
     usual = max(shares)
     return {
         **_picture(reading, role.layer, role.head),
@@ -55,8 +55,8 @@ def tell(glance: Read, read: Read) -> Facts:
     """The same head on a contrast pair, what was measured on many, and what the model says."""
     hungry, delicious = read(HUNGRY), read(DELICIOUS)
     shown = hungry.highlight(IT)
-    layer, head, place = shown.link.layer, shown.link.head, shown.link.query
-    chosen = _choices(delicious, place, layer, head)
+    layer, head, position = shown.link.layer, shown.link.head, shown.link.query
+    chosen = _choices(delicious, position, layer, head)
     measured = hungry.model.roles.measured["pronouns"]
     role = hungry.model.roles.encoder[layer, head]
     noun, rival = shown.link.key_word, shown.others[0][0]
@@ -64,11 +64,11 @@ def tell(glance: Read, read: Read) -> Facts:
     return {
         **_picture(delicious, layer, head),
         **chosen,
-        "place": place,
+        "position": position,
         "noun": noun,
         "rival": rival,
         "before": float(shown.link.weight),
-        "after": float(_row(delicious, place, layer, head)[delicious.words.index(noun)]),
+        "after": float(_row(delicious, position, layer, head)[delicious.words.index(noun)]),
         "moved": chosen["best"] != noun,
         "pairs": measured["pairs"],
         "leans": role.pronouns,
@@ -85,13 +85,13 @@ def tell(glance: Read, read: Read) -> Facts:
     }  # fmt: skip
 
 
-def _row(reading: Reading, place: int, layer: int, head: int) -> Any:
-    return reading.weights("encoder", layer=layer, head=head)[place]
+def _row(reading: Reading, position: int, layer: int, head: int) -> Any:
+    return reading.weights("encoder", layer=layer, head=head)[position]
 
 
-def _choices(reading: Reading, place: int, layer: int, head: int) -> Facts:
+def _choices(reading: Reading, position: int, layer: int, head: int) -> Facts:
     """The words a reader may choose from; the one that gets most is always among them."""
-    row = _row(reading, place, layer, head)
+    row = _row(reading, position, layer, head)
     best = reading.words[int(row.argmax())]
     offered = [word for word in ("dog", "food", IT, reading.words[-2]) if word in reading.words]
     offered += [] if best in offered else [best]

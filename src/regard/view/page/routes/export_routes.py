@@ -14,8 +14,8 @@ from regard.errors import ArgumentError
 from regard.textbook.examples import run_example
 from regard.view.figure.figure import Picture
 from regard.view.page.jobs import Context, Fields, Stop
-from regard.view.page.map_source import open_file, whole
-from regard.view.page.single_file import hold_opened, offline_page
+from regard.view.page.map_source import bounded_integer, open_file
+from regard.view.page.offline import offline_map, offline_page
 
 HIDDEN = -32768  # stands for minus infinity, as masked scores have it
 STATE = ("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k")
@@ -35,23 +35,23 @@ def routes(context: Context) -> list[Route]:
         if not isinstance(sentence, str):
             raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
         reading = context.readings.of(sentence, stop.check)
-        at = {x: state[x] for x in STATE if x in state} if isinstance(state, dict) else {}
-        at |= {x: fields[x] for x in ("part", "layer", "head", "view") if x in fields}
-        return Response(offline_page(reading, at), media_type="text/html")
+        state_fields = {x: state[x] for x in STATE if x in state} if isinstance(state, dict) else {}
+        state_fields |= {x: fields[x] for x in ("part", "layer", "head", "view") if x in fields}
+        return Response(offline_page(reading, state_fields), media_type="text/html")
 
     def map_html(fields: Fields, stop: Stop) -> Response:
-        place = whole("file", fields.get("file"), 0, len(context.files) - 1)
-        return Response(hold_opened(open_file(context.files[place])), media_type="text/html")
+        index = bounded_integer("file", fields.get("file"), 0, len(context.files) - 1)
+        return Response(offline_map(open_file(context.files[index])), media_type="text/html")
 
     return [
-        context.post("/api/keep/pdf", pdf),
-        context.post("/api/keep/html", html),
-        context.post("/api/keep/map", map_html),
+        context.post("/api/export/pdf", pdf),
+        context.post("/api/export/html", html),
+        context.post("/api/export/map", map_html),
     ]
 
 
 def figure(fields: Fields) -> Picture:
-    """A figure of static/paper.js as a picture."""
+    """A figure of web/lib/figure_svg.js as a picture."""
     names = (_names(fields, "queries"), _names(fields, "keys"))
     axes = _names(fields, "axes")
     if len(axes) != 2:
@@ -70,17 +70,17 @@ def figure(fields: Fields) -> Picture:
 
 
 def _numbers(fields: Fields, shape: tuple[int, int]) -> Any:
-    """Steps of the largest number: two bytes each, or one for its root (static/keep.js)."""
-    rooted = fields.get("rooted") is True
+    """Steps of the largest number: two bytes each, or one for its root (web/lib/export.js)."""
+    sqrt = fields.get("sqrt") is True
     try:
         content = base64.b64decode(_text(fields, "steps"), validate=True)
-        steps = np.frombuffer(content, np.uint8 if rooted else "<i2")
+        steps = np.frombuffer(content, np.uint8 if sqrt else "<i2")
         most = float(fields.get("most", 1.0))
     except (binascii.Error, TypeError, ValueError):
         steps, most = np.zeros(0, np.uint8), 1.0
     if len(steps) != shape[0] * shape[1] or not len(steps) or not 0 < most < np.inf:
         raise ArgumentError("a figure needs a number for each of its cells, but they do not match.")
-    if rooted:
+    if sqrt:
         return (most * (steps / 255.0) ** 2).reshape(shape)
     return np.where(steps == HIDDEN, -np.inf, steps * (most / 32767)).reshape(shape)
 
@@ -100,7 +100,7 @@ def _names(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 def _rows(fields: Fields, size: int) -> tuple[int, ...]:
-    given = fields.get("chosen", [])
-    if not isinstance(given, list):
+    rows = fields.get("chosen", [])
+    if not isinstance(rows, list):
         raise ArgumentError("chosen needs a list of rows.")
-    return tuple(whole("a chosen row", row, 0, size - 1) for row in given)
+    return tuple(bounded_integer("a chosen row", row, 0, size - 1) for row in rows)

@@ -28,4 +28,4 @@ def routes(context: Context) -> list[Route]:
     def html(fields: Fields, stop: Stop) -> Response:
         return Response(course_page(*readers(stop)), media_type="text/html")
 
-    return [context.post("/api/learn", learn), context.post("/api/keep/learn", html)]
+    return [context.post("/api/learn", learn), context.post("/api/export/learn", html)]

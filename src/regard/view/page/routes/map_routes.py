@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.view.page.jobs import Context, Fields, Stop, numbers
-from regard.view.page.map_source import Layer, Opened, Place, open_file, whole
-from regard.view.page.regions import Region, Shown, region_of
+from regard.view.page.map_source import HeadIndex, Layer, MapSource, bounded_integer, open_file
+from regard.view.page.regions import Region, RegionCells, region_of
 
 MOST_CELLS = 1024  # a side
 
@@ -22,11 +22,11 @@ def routes(context: Context) -> list[Route]:
     """about, region, row and text of the files that the command line named."""
 
     @lru_cache(maxsize=8)
-    def opened(place: int) -> Opened:
-        return open_file(context.files[place])
+    def source(index: int) -> MapSource:
+        return open_file(context.files[index])
 
-    def file_of(fields: Fields) -> Opened:
-        return opened(whole("file", fields.get("file"), 0, len(context.files) - 1))
+    def file_of(fields: Fields) -> MapSource:
+        return source(bounded_integer("file", fields.get("file"), 0, len(context.files) - 1))
 
     def about(fields: Fields, stop: Stop) -> Response:
         return JSONResponse(file_of(fields).about())
@@ -39,8 +39,8 @@ def routes(context: Context) -> list[Route]:
 
     def text(fields: Fields, stop: Stop) -> Response:
         layer = file_of(fields).layer(fields.get("layer", 0))
-        stretch = (fields.get("side"), fields.get("from"), fields.get("to"))
-        return JSONResponse({"tokens": layer.text(*stretch)})
+        segment = (fields.get("side"), fields.get("from"), fields.get("to"))
+        return JSONResponse({"tokens": layer.text(*segment)})
 
     return [
         context.post("/api/map/about", about),
@@ -50,56 +50,60 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
-def _region(file: Opened, fields: Fields, check: Callable[[], None]) -> Response:
+def _region(file: MapSource, fields: Fields, check: Callable[[], None]) -> Response:
     """The cells, then what each column received and each row's entropy, in one answer."""
-    layer, place = _head(file, fields)
-    wanted = Region(
+    layer, index = _head(file, fields)
+    region = Region(
         _range("rows", fields.get("rows"), layer.seen.queries),
         _range("columns", fields.get("columns"), layer.seen.keys),
         _cells(fields.get("cells")),
     )
-    shown = region_of(
-        layer.seen, place, wanted, thorough=fields.get("thorough") is True, check=check
+    cells = region_of(
+        layer.seen, index, region, thorough=fields.get("thorough") is True, check=check
     )
-    response = numbers(np.concatenate([shown.values_rc.reshape(-1), *_strips(layer, place, shown)]))
-    response.headers["X-Regard-Shown"] = json.dumps(_said(shown, layer))
+    response = numbers(np.concatenate([cells.values_rc.reshape(-1), *_strips(layer, index, cells)]))
+    response.headers["X-Regard-Shown"] = json.dumps(_description(cells, layer))
     return response
 
 
-def _strips(layer: Layer, place: Place, shown: Shown) -> list[Any]:
-    found = (layer.strip("received", place, shown.column_edges),
-             layer.strip("entropy", place, shown.row_edges))  # fmt: skip
-    return [strip for strip in found if strip is not None]
+def _strips(layer: Layer, index: HeadIndex, cells: RegionCells) -> list[Any]:
+    strips = (layer.strip("received", index, cells.column_edges),
+             layer.strip("entropy", index, cells.row_edges))  # fmt: skip
+    return [strip for strip in strips if strip is not None]
 
 
-def _said(shown: Shown, layer: Layer) -> dict[str, Any]:
+def _description(cells: RegionCells, layer: Layer) -> dict[str, Any]:
     return {
-        **shown.places(),
-        "what": shown.what,
-        "better": shown.better,
+        **cells.geometry(),
+        "what": cells.description,
+        "better": cells.better,
         "received": "received" in layer.seen.facts,
         "entropy": "entropy" in layer.seen.facts,
     }
 
 
-def _row(file: Opened, fields: Fields) -> dict[str, Any]:
-    layer, place = _head(file, fields)
-    query = whole("query", fields.get("query"), 0, layer.seen.queries - 1)
-    best = layer.best(place, query)
+def _row(file: MapSource, fields: Fields) -> dict[str, Any]:
+    layer, index = _head(file, fields)
+    query = bounded_integer("query", fields.get("query"), 0, layer.seen.queries - 1)
+    best = layer.best(index, query)
     return {"query": query, "keys": [k for k, _ in best], "weights": [w for _, w in best]}
 
 
-def _head(file: Opened, fields: Fields) -> tuple[Layer, Place]:
+def _head(file: MapSource, fields: Fields) -> tuple[Layer, HeadIndex]:
     layer = file.layer(fields.get("layer", 0))
-    return layer, layer.heads[whole("head", fields.get("head", 0), 0, len(layer.heads) - 1)]
+    return layer, layer.heads[
+        bounded_integer("head", fields.get("head", 0), 0, len(layer.heads) - 1)
+    ]
 
 
-def _range(name: str, given: Any, size: int) -> tuple[int, int]:
-    start, stop = given if isinstance(given, list) and len(given) == 2 else (None, None)
-    first = whole(f"the start of {name}", start, 0, size - 1)
-    return first, whole(f"the end of {name}", stop, first + 1, size)
+def _range(name: str, value: Any, size: int) -> tuple[int, int]:
+    start, stop = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    first = bounded_integer(f"the start of {name}", start, 0, size - 1)
+    return first, bounded_integer(f"the end of {name}", stop, first + 1, size)
 
 
-def _cells(given: Any) -> tuple[int, int]:
-    rows, columns = given if isinstance(given, list) and len(given) == 2 else (None, None)
-    return whole("cells down", rows, 1, MOST_CELLS), whole("cells across", columns, 1, MOST_CELLS)
+def _cells(value: Any) -> tuple[int, int]:
+    rows, columns = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    return bounded_integer("cells down", rows, 1, MOST_CELLS), bounded_integer(
+        "cells across", columns, 1, MOST_CELLS
+    )

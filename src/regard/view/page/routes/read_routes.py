@@ -42,8 +42,8 @@ def routes(context: Context) -> list[Route]:
         return numbers(table(reading_of(fields, stop), fields))
 
     def thumbnails(fields: Fields, stop: Stop) -> Response:
-        found = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
-        return numbers(small(found, THUMBNAIL))
+        weights_lhqk = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
+        return numbers(small(weights_lhqk, THUMBNAIL))
 
     return [
         context.post("/api/read", read),
@@ -53,7 +53,7 @@ def routes(context: Context) -> list[Route]:
 
 
 def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
-    """A reading as the page takes it (the shape is written down in static/api.js)."""
+    """A reading as the page takes it (the shape is written down in web/lib/api.js)."""
     parts = ("encoder",) if quick else PARTS
     shown = reading.highlight()
     return {
@@ -142,13 +142,13 @@ def _role(role: Any) -> str:
 
 
 def _alignment(reading: Reading) -> dict[str, Any]:
-    found = reading.alignment
+    alignment = reading.alignment
     return {
-        "words": list(found.words),
+        "words": list(alignment.words),
         "sources": [
-            [{"key": key, "weight": float(found.weights_qk[row, key])}
-             for key in found.sources_of(row)]
-            for row in range(len(found.words))
+            [{"key": key, "weight": float(alignment.weights_qk[row, key])}
+             for key in alignment.sources_of(row)]
+            for row in range(len(alignment.words))
         ],
-        "heads": [list(head) for head in found.heads],
+        "heads": [list(head) for head in alignment.heads],
     }  # fmt: skip

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from regard.errors import ArgumentError
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.readings import without_position
-from regard.view.page.steps_data import all_told, data_of_example, data_of_reading
+from regard.view.page.steps_data import data_of_example, data_of_reading, example_summaries
 
 
 def routes(context: Context) -> list[Route]:
@@ -16,7 +16,7 @@ def routes(context: Context) -> list[Route]:
 
     def steps(fields: Fields, stop: Stop) -> Response:
         if "example" in fields:
-            found = data_of_example(str(fields["example"]))
+            data = data_of_example(str(fields["example"]))
         else:
             sentence, part = fields.get("sentence"), str(fields.get("part"))
             if not isinstance(sentence, str):
@@ -24,12 +24,12 @@ def routes(context: Context) -> list[Route]:
             reading = context.readings.of(sentence, stop.check, quick=part == "encoder")
             if fields.get("position") is False:
                 reading = without_position(reading)
-            named = [_number(fields, name) for name in ("layer", "head")]
-            found = data_of_reading(reading, part, *named)
-        return Response(found.to_bytes(), media_type="application/octet-stream")
+            numbers = [_number(fields, name) for name in ("layer", "head")]
+            data = data_of_reading(reading, part, *numbers)
+        return Response(data.to_bytes(), media_type="application/octet-stream")
 
     def examples(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(all_told())
+        return JSONResponse(example_summaries())
 
     return [context.post("/api/steps", steps), context.post("/api/examples", examples)]
 

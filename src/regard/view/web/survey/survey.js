@@ -1,6 +1,6 @@
 // The report of a survey: a grid of layers x heads, and the head that is chosen. The state is in the address.
 
-import { choice, element, replace, say } from "./dom.js";
+import { choice, element, replace, announce } from "../lib/dom.js";
 import { showHead } from "./survey_head.js";
 import { ENTROPY, headName, measureName, shown } from "./survey_words.js";
 
@@ -17,12 +17,14 @@ function chosenNow() {
   const given = new URLSearchParams(location.hash.slice(1));
   const measure = measures.includes(given.get("measure")) ? given.get("measure") : strongest();
   const named = report.heads.findIndex((head) => addressOf(head) === given.get("head"));
-  return { measure, head: named >= 0 ? named : ranked(measure)[0] ?? 0 };
+  return { measure, head: named >= 0 ? named : (ranked(measure)[0] ?? 0) };
 }
 
 // The measure by which some head stands out most.
 function strongest() {
-  const role = report.heads.map((head) => head.role).filter((one) => one.measure)
+  const role = report.heads
+    .map((head) => head.role)
+    .filter((one) => one.measure)
     .sort((a, b) => b.mean - b.baseline - (a.mean - a.baseline))[0];
   return role ? role.measure : ENTROPY;
 }
@@ -32,22 +34,38 @@ function addressOf(head) {
 }
 
 function choose(measure, head) {
-  location.hash = new URLSearchParams({ measure, head: addressOf(report.heads[head]) });
+  location.hash = String(new URLSearchParams({ measure, head: addressOf(report.heads[head]) }));
 }
 
 function ranked(measure) {
-  return report.ranked[measure].map((one) => report.heads.findIndex((head) => addressOf(head) === addressOf(one)));
+  return report.ranked[measure].map((one) =>
+    report.heads.findIndex((head) => addressOf(head) === addressOf(one)),
+  );
 }
 
 function drawSurvey() {
   const now = chosenNow();
   const focused = document.activeElement && document.activeElement.id;
-  replace(document.getElementById("view"), heading(), element("div", { class: "survey" },
-    element("div", null, measureChoice(now), parts.map((part) => grid(part, now)), rankedList(now), alikeList(now)),
-    showHead(report, report.heads[now.head], (head) => choose(now.measure, indexOf(head)))));
+  replace(
+    document.getElementById("view"),
+    heading(),
+    element(
+      "div",
+      { class: "survey" },
+      element(
+        "div",
+        null,
+        measureChoice(now),
+        parts.map((part) => grid(part, now)),
+        rankedList(now),
+        similarHeads(now),
+      ),
+      showHead(report, report.heads[now.head], (head) => choose(now.measure, indexOf(head))),
+    ),
+  );
   const again = focused && document.getElementById(focused);
   if (again) again.focus();
-  say(`${headName(report.heads[now.head], parts)} is shown.`);
+  announce(`${headName(report.heads[now.head], parts)} is shown.`);
 }
 
 function indexOf(head) {
@@ -58,16 +76,37 @@ function heading() {
   const { documents, tokens, failed, cut, windows } = report.corpus;
   const number = (value) => value.toLocaleString("en");
   const left = failed ? `Not read: ${number(failed)} (failed.parquet says why). ` : "";
-  const cuts = cut ? `Longer than ${number(report.model.window)} tokens and cut: ${number(cut)}, which gave ${number(windows)} windows in all. ` : "";
-  return element("div", { class: "survey-about" },
+  const cuts = cut
+    ? `Longer than ${number(report.model.window)} tokens and cut: ${number(cut)}, which gave ${number(windows)} windows in all. `
+    : "";
+  return element(
+    "div",
+    { class: "survey-about" },
     element("h1", null, `${number(report.heads.length)} heads over ${number(documents)} documents`),
-    element("p", { class: "quiet" }, `${number(tokens)} tokens, read by ${report.model.about}. ${left}${cuts}`));
+    element(
+      "p",
+      { class: "quiet" },
+      `${number(tokens)} tokens, read by ${report.model.about}. ${left}${cuts}`,
+    ),
+  );
 }
 
 function measureChoice(now) {
-  return element("div", { class: "survey-measure" },
-    choice("Measure", measures.map((name) => [name, measureName(name)]), now.measure, (name) => choose(name, now.head)),
-    element("p", { class: "quiet small" }, `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. Rows are layers, columns are heads; both count from 0.`));
+  return element(
+    "div",
+    { class: "survey-measure" },
+    choice(
+      "Measure",
+      measures.map((name) => [name, measureName(name)]),
+      now.measure,
+      (name) => choose(name, now.head),
+    ),
+    element(
+      "p",
+      { class: "quiet small" },
+      `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. Rows are layers, columns are heads; both count from 0.`,
+    ),
+  );
 }
 
 function capital(text) {
@@ -79,12 +118,37 @@ function grid(part, now) {
   const layers = [...new Set(heads.map((head) => head.layer))];
   const numbers = [...new Set(heads.map((head) => head.head))];
   const largest = Math.max(...heads.map((head) => head.measures[now.measure].mean ?? 0), 1e-9);
-  const top = element("tr", null, element("td"), numbers.map((one) => element("th", { scope: "col" }, one)));
-  const rows = layers.map((layer) => element("tr", null, element("th", { scope: "row" }, layer),
-    numbers.map((number) => cell(heads.find((head) => head.layer === layer && head.head === number), now, largest))));
-  return element("div", { class: "wide" },
-    element("table", { class: "survey-heads" }, element("caption", { class: "only-read" }, `${part}: ${measureName(now.measure)}`),
-      element("thead", null, top), element("tbody", null, rows)));
+  const top = element(
+    "tr",
+    null,
+    element("td"),
+    numbers.map((one) => element("th", { scope: "col" }, one)),
+  );
+  const rows = layers.map((layer) =>
+    element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, layer),
+      numbers.map((number) =>
+        cell(
+          heads.find((head) => head.layer === layer && head.head === number),
+          now,
+          largest,
+        ),
+      ),
+    ),
+  );
+  return element(
+    "div",
+    { class: "wide" },
+    element(
+      "table",
+      { class: "survey-heads" },
+      element("caption", { class: "only-read" }, `${part}: ${measureName(now.measure)}`),
+      element("thead", null, top),
+      element("tbody", null, rows),
+    ),
+  );
 }
 
 function cell(head, now, largest) {
@@ -92,46 +156,101 @@ function cell(head, now, largest) {
   const index = indexOf(head);
   const mean = head.measures[now.measure].mean;
   const step = mean === undefined ? 0 : Math.min(5, Math.round((5 * mean) / largest));
-  return element("td", null, element("button", {
-    type: "button", id: `cell-${index}`, class: `survey-cell survey-step-${step}`, "aria-pressed": String(index === now.head),
-    title: headName(head, parts), on: { click: () => choose(now.measure, index), keydown: walk },
-  }, mean === undefined ? "–" : shown(now.measure, mean)));
+  return element(
+    "td",
+    null,
+    element(
+      "button",
+      {
+        type: "button",
+        id: `cell-${index}`,
+        class: `survey-cell survey-step-${step}`,
+        "aria-pressed": String(index === now.head),
+        title: headName(head, parts),
+        on: { click: () => choose(now.measure, index), keydown: walk },
+      },
+      mean === undefined ? "–" : shown(now.measure, mean),
+    ),
+  );
 }
 
 // Arrow keys go from cell to cell.
 function walk(event) {
-  const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] || [0, 0];
+  const [down, right] = {
+    ArrowDown: [1, 0],
+    ArrowUp: [-1, 0],
+    ArrowRight: [0, 1],
+    ArrowLeft: [0, -1],
+  }[event.key] || [0, 0];
   if (!down && !right) return;
   event.preventDefault();
-  const here = event.currentTarget.closest("td");
-  const row = here.parentElement.parentElement.children[here.parentElement.sectionRowIndex + down];
-  const next = row && row.children[here.cellIndex + right];
+  const cell = event.currentTarget.closest("td");
+  const row = cell.parentElement.parentElement.children[cell.parentElement.sectionRowIndex + down];
+  const next = row && row.children[cell.cellIndex + right];
   if (next && next.querySelector("button")) next.querySelector("button").focus();
 }
 
 function rankedList(now) {
   const first = now.measure === ENTROPY ? "Sharpest first" : "Most first";
-  return element("section", null, element("h2", null, `Ranked by ${measureName(now.measure)}`),
+  return element(
+    "section",
+    null,
+    element("h2", null, `Ranked by ${measureName(now.measure)}`),
     element("p", { class: "quiet small" }, `${first}; beside each what even attention would give.`),
-    element("ol", { class: "survey-ranked" }, ranked(now.measure).slice(0, 10).map((index) => {
-      const { mean, baseline } = report.heads[index].measures[now.measure];
-      return element("li", null, link(index, now), ` ${shown(now.measure, mean)} `,
-        element("span", { class: "quiet" }, `(even: ${shown(now.measure, baseline)})`));
-    })));
+    element(
+      "ol",
+      { class: "survey-ranked" },
+      ranked(now.measure)
+        .slice(0, 10)
+        .map((index) => {
+          const { mean, baseline } = report.heads[index].measures[now.measure];
+          return element(
+            "li",
+            null,
+            link(index, now),
+            ` ${shown(now.measure, mean)} `,
+            element("span", { class: "quiet" }, `(even: ${shown(now.measure, baseline)})`),
+          );
+        }),
+    ),
+  );
 }
 
 function link(index, now) {
-  return element("button", { type: "button", class: "link", on: { click: () => choose(now.measure, index) } },
-    headName(report.heads[index], parts));
+  return element(
+    "button",
+    { type: "button", class: "link", on: { click: () => choose(now.measure, index) } },
+    headName(report.heads[index], parts),
+  );
 }
 
-function alikeList(now) {
+function similarHeads(now) {
   const pairs = report.alike.slice(0, 12);
-  const none = element("p", { class: "quiet small" }, "No two heads have weights with a cosine of 0.9 or more.");
-  return element("section", null, element("h2", null, "Heads that duplicate each other"),
+  const none = element(
+    "p",
+    { class: "quiet small" },
+    "No two heads have weights with a cosine of 0.9 or more.",
+  );
+  return element(
+    "section",
+    null,
+    element("h2", null, "Heads that duplicate each other"),
     pairs.length ? element("p", { class: "quiet small" }, `By ${report.how.alike}.`) : none,
-    element("ol", { class: "survey-ranked" }, pairs.map((pair) => element("li", null, link(indexOf(pair.one), now), " and ",
-      link(indexOf(pair.other), now), ` ${pair.cosine.toFixed(3)}`))));
+    element(
+      "ol",
+      { class: "survey-ranked" },
+      pairs.map((pair) =>
+        element(
+          "li",
+          null,
+          link(indexOf(pair.one), now),
+          " and ",
+          link(indexOf(pair.other), now),
+          ` ${pair.cosine.toFixed(3)}`,
+        ),
+      ),
+    ),
+  );
 }
 
 startSurvey();

@@ -1,75 +1,205 @@
 // One head: what it does, how that varies, how far it looks, and documents where it does so most and least.
 
-import { element, svgElement } from "./dom.js";
-import { bandName, ENTROPY, headName, measureName, placeName, shown } from "./survey_words.js";
+import { element, svgElement } from "../lib/dom.js";
+import { bandName, ENTROPY, headName, measureName, positionRange, shown } from "./survey_words.js";
 
 export function showHead(report, head, choose) {
-  return element("article", { class: "survey-head", "aria-label": headName(head) },
+  return element(
+    "article",
+    { class: "survey-head", "aria-label": headName(head) },
     element("h2", null, headName(head).replace(/^l/, "L")),
-    element("p", { class: "told" }, roleSentence(head)),
+    element("p", { class: "statement" }, roleSentence(head)),
     measuresTable(report, head),
-    bars("How far it looks", "Share of the weight by distance, in tokens.", head.distance.map((share, index) =>
-      [bandName(...report.bands[index]), share, shown("share", share)]).filter((row) => row[1] > 0.00005)),
-    bars("Entropy by position", "Of the token that asks, in nats.", byPlace(report, head.entropy_by_place, 2)),
-    bars("Received by position", "By a token at that position, from all queries together.", byPlace(report, head.received_by_place, 2)),
+    bars(
+      "How far it looks",
+      "Share of the weight by distance, in tokens.",
+      head.distance
+        .map((share, index) => [bandName(...report.bands[index]), share, shown("share", share)])
+        .filter((row) => row[1] > 0.00005),
+    ),
+    bars(
+      "Entropy by position",
+      "Of the token that asks, in nats.",
+      byPosition(report, head.entropy_by_place, 2),
+    ),
+    bars(
+      "Received by position",
+      "By a token at that position, from all queries together.",
+      byPosition(report, head.received_by_place, 2),
+    ),
     closest(head, choose),
     head.examples.most ? examples(head, "most", "Documents where it does so most") : null,
-    head.examples.least ? examples(head, "least", "Documents where it does so least") : null);
+    head.examples.least ? examples(head, "least", "Documents where it does so least") : null,
+  );
 }
 
 function roleSentence(head) {
   const { measure, mean, baseline } = head.role;
   if (!measure) return "Nothing was measured.";
-  const place = { first: "to the first token", itself: "to the token itself", previous: "to the token before", next: "to the token after",
-    duplicate: "to the same token elsewhere, where there is one", induction: "to what follows the same token elsewhere, where there is one" }[measure];
+  const place = {
+    first: "to the first token",
+    itself: "to the token itself",
+    previous: "to the token before",
+    next: "to the token after",
+    duplicate: "to the same token elsewhere, where there is one",
+    induction: "to what follows the same token elsewhere, where there is one",
+  }[measure];
   const stands = mean > baseline ? "Stands out most by giving" : "Looks evenly; at most it gives";
   return `${stands} ${shown(measure, mean)} ${place}; even attention would give ${shown(measure, baseline)}.`;
 }
 
 function measuresTable(report, head) {
   const titles = ["", "mean", "deviation", "even", "over documents"];
-  const rows = Object.entries(head.measures).map(([name, one]) => element("tr", null,
-    element("th", { scope: "row" }, measureName(name)),
-    one.documents ? [one.mean, one.deviation, one.baseline].map((value) => element("td", null, shown(name, value))) : element("td", { colspan: 3 }, "none"),
-    element("td", { class: "survey-spread" }, one.documents ? spread(one, report.measures[name].largest, name) : "")));
-  return element("div", { class: "wide" }, element("table", { class: "numbers" },
-    element("thead", null, element("tr", null, titles.map((title) => element("th", { scope: "col" }, title)))),
-    element("tbody", null, rows)),
-  element("p", { class: "quiet small" }, "Over documents: the line reaches from the 5 % to the 95 % quantile, its thick part holds the middle half, the stroke is the median."));
+  const rows = Object.entries(head.measures).map(([name, one]) =>
+    element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, measureName(name)),
+      one.documents
+        ? [one.mean, one.deviation, one.baseline].map((value) =>
+            element("td", null, shown(name, value)),
+          )
+        : element("td", { colspan: 3 }, "none"),
+      element(
+        "td",
+        { class: "survey-spread" },
+        one.documents ? spread(one, report.measures[name].largest, name) : "",
+      ),
+    ),
+  );
+  return element(
+    "div",
+    { class: "wide" },
+    element(
+      "table",
+      { class: "numbers" },
+      element(
+        "thead",
+        null,
+        element(
+          "tr",
+          null,
+          titles.map((title) => element("th", { scope: "col" }, title)),
+        ),
+      ),
+      element("tbody", null, rows),
+    ),
+    element(
+      "p",
+      { class: "quiet small" },
+      "Over documents: the line reaches from the 5 % to the 95 % quantile, its thick part holds the middle half, the stroke is the median.",
+    ),
+  );
 }
 
 // A line from the 5 % to the 95 % quantile, thick from a quarter to three quarters, a stroke at the middle.
 function spread(one, largest, name) {
   const at = (share) => (100 * one.quantiles[share]) / largest;
-  const said = ["0.05", "0.25", "0.5", "0.75", "0.95"].map((share) => shown(name, one.quantiles[share])).join(", ");
-  const line = (from, to, kind) => svgElement("line", { x1: from, x2: to, y1: 5, y2: 5, class: kind });
-  return svgElement("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `quantiles ${said}` },
-    svgElement("title", null, said), line(0, 100, "range"), line(at("0.05"), at("0.95"), "thin"), line(at("0.25"), at("0.75"), "thick"),
-    svgElement("line", { x1: at("0.5"), x2: at("0.5"), y1: 0, y2: 10, class: "middle" }));
+  const label = ["0.05", "0.25", "0.5", "0.75", "0.95"]
+    .map((share) => shown(name, one.quantiles[share]))
+    .join(", ");
+  const line = (from, to, kind) =>
+    svgElement("line", { x1: from, x2: to, y1: 5, y2: 5, class: kind });
+  return svgElement(
+    "svg",
+    {
+      viewBox: "0 0 100 10",
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": `quantiles ${label}`,
+    },
+    svgElement("title", null, label),
+    line(0, 100, "range"),
+    line(at("0.05"), at("0.95"), "thin"),
+    line(at("0.25"), at("0.75"), "thick"),
+    svgElement("line", { x1: at("0.5"), x2: at("0.5"), y1: 0, y2: 10, class: "middle" }),
+  );
 }
 
-function byPlace(report, values, digits) {
-  return values.map((value, index) => [placeName(...report.places[index]), value ?? 0, value === null ? "–" : value.toFixed(digits)]);
+function byPosition(report, values, digits) {
+  return values.map((value, index) => [
+    positionRange(...report.places[index]),
+    value ?? 0,
+    value === null ? "–" : value.toFixed(digits),
+  ]);
 }
 
 function bars(title, saying, rows) {
   const largest = Math.max(...rows.map((row) => row[1]), 0.05); // what is next to nothing looks like it
-  return element("section", null, element("h3", null, title), element("p", { class: "quiet small" }, saying),
-    element("table", { class: "survey-bars" }, element("tbody", null, rows.map(([name, value, text]) => element("tr", null,
-      element("th", { scope: "row" }, name), element("td", null, text),
-      element("td", { class: "survey-bar" }, element("span", { style: { width: `${(100 * value) / largest}%` } })))))));
+  return element(
+    "section",
+    null,
+    element("h3", null, title),
+    element("p", { class: "quiet small" }, saying),
+    element(
+      "table",
+      { class: "survey-bars" },
+      element(
+        "tbody",
+        null,
+        rows.map(([name, value, text]) =>
+          element(
+            "tr",
+            null,
+            element("th", { scope: "row" }, name),
+            element("td", null, text),
+            element(
+              "td",
+              { class: "survey-bar" },
+              element("span", { style: { width: `${(100 * value) / largest}%` } }),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 function closest(head, choose) {
-  return element("section", null, element("h3", null, "Looks most like"),
-    element("ul", { class: "survey-ranked" }, head.alike.map((one) => element("li", null,
-      element("button", { type: "button", class: "link", on: { click: () => choose(one) } }, headName(one)), ` cosine ${one.cosine.toFixed(3)}`))));
+  return element(
+    "section",
+    null,
+    element("h3", null, "Looks most like"),
+    element(
+      "ul",
+      { class: "survey-ranked" },
+      head.alike.map((one) =>
+        element(
+          "li",
+          null,
+          element(
+            "button",
+            { type: "button", class: "link", on: { click: () => choose(one) } },
+            headName(one),
+          ),
+          ` cosine ${one.cosine.toFixed(3)}`,
+        ),
+      ),
+    ),
+  );
 }
 
 function examples(head, kind, title) {
   const { measure } = head.role;
-  return element("section", null, element("h3", null, title),
-    element("ul", { class: "survey-examples" }, head.examples[kind].map((one) => element("li", null,
-      element("p", { class: "serif" }, one.text),
-      element("p", { class: "quiet small" }, `${shown(measure, one.value)}${measure === ENTROPY ? " nats" : ""} · ${one.source}, ${one.place}`)))));
+  return element(
+    "section",
+    null,
+    element("h3", null, title),
+    element(
+      "ul",
+      { class: "survey-examples" },
+      head.examples[kind].map((one) =>
+        element(
+          "li",
+          null,
+          element("p", { class: "serif" }, one.text),
+          element(
+            "p",
+            { class: "quiet small" },
+            `${shown(measure, one.value)}${measure === ENTROPY ? " nats" : ""} · ${one.source}, ${one.place}`,
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -1,7 +1,13 @@
 // How measures, heads and numbers are called.
 
 export const ENTROPY = "entropy";
-const NAMES_OF_MEASURES = { first: "first token", previous: "token before", next: "token after", duplicate: "same token", induction: "after the same token" };
+const NAMES_OF_MEASURES = {
+  first: "first token",
+  previous: "token before",
+  next: "token after",
+  duplicate: "same token",
+  induction: "after the same token",
+};
 
 export function measureName(name) {
   return NAMES_OF_MEASURES[name] || name;
@@ -26,6 +32,6 @@ export function bandName(near, far) {
   return low === high ? `${low} ${side}` : `${low} to ${high} ${side}`;
 }
 
-export function placeName(from, to) {
+export function positionRange(from, to) {
   return from === to ? `${from + 1}` : `${from + 1} to ${to + 1}`;
 }

@@ -1,0 +1,21 @@
+import js from "@eslint/js";
+import globals from "globals";
+
+export default [
+  js.configs.recommended,
+  {
+    files: ["src/regard/view/web/**/*.js"],
+    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: globals.browser },
+    rules: {
+      eqeqeq: "error",
+      "no-var": "error",
+      "prefer-const": "error",
+      "no-shadow": "off",
+      "no-empty": ["error", { allowEmptyCatch: true }],
+      "no-unused-vars": [
+        "error",
+        { argsIgnorePattern: "^_", destructuredArrayIgnorePattern: "^_" },
+      ],
+    },
+  },
+];

@@ -1,0 +1,98 @@
+// Colours and canvases. The colours are those of style.css, read again when light turns to dark ("colours" event).
+
+const SCALE_STEPS = 256;
+let palette = null;
+
+// { paper, ink, soft, faint, line, accent, scale: 256 CSS colours from no weight to all, rgba: Uint32 of the same }
+export function colours() {
+  if (palette) return palette;
+  const style = getComputedStyle(document.documentElement);
+  const named = (name) => style.getPropertyValue(`--${name}`).trim();
+  const stops = [0, 1, 2, 3, 4, 5].map((step) => channels(named(`scale-${step}`)));
+  const rgb = Array.from({ length: SCALE_STEPS }, (_, step) =>
+    blended(stops, step / (SCALE_STEPS - 1)),
+  );
+  palette = {
+    ...Object.fromEntries(
+      ["paper", "raised", "ink", "soft", "faint", "line", "accent"].map((name) => [
+        name,
+        named(name),
+      ]),
+    ),
+    scale: rgb.map(([r, g, b]) => `rgb(${r} ${g} ${b})`),
+    inks: rgb.map(textColorFor),
+    rgba: Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0),
+    dark: channels(named("paper"))[0] < 128,
+  };
+  return palette;
+}
+
+// The colour of a weight from 0 to 1; the root lets small weights be seen.
+export function shadeStep(weight) {
+  return Math.max(0, Math.min(SCALE_STEPS - 1, Math.round(Math.sqrt(weight) * (SCALE_STEPS - 1))));
+}
+
+export function shade(weight) {
+  return colours().scale[shadeStep(weight)];
+}
+
+// Ink that can be read on a shade: black or white, whichever differs more (at least 4.5 to 1, whatever the shade).
+export function textColorOn(weight) {
+  return colours().inks[shadeStep(weight)];
+}
+
+function textColorFor(rgb) {
+  const [r, g, b] = rgb.map((channel) =>
+    channel <= 10 ? channel / 3294.6 : ((channel / 255 + 0.055) / 1.055) ** 2.4,
+  );
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}
+
+// A canvas of this size in CSS pixels, sharp on any screen; returns its context, with pixels as units.
+export function sized(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== across || canvas.height !== down) {
+    canvas.width = across;
+    canvas.height = down;
+    canvas.style.setProperty("width", `${width}px`);
+    canvas.style.setProperty("height", `${height}px`);
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+// weightAt(row, column) as a picture of one pixel a cell; the browser enlarges it without smoothing.
+export function heatPixels(canvas, rows, columns, weightAt) {
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const { rgba } = colours();
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++)
+      pixels[row * columns + column] = rgba[shadeStep(weightAt(row, column))];
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+function channels(hex) {
+  const digits = hex.replace("#", "");
+  return [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16) || 0);
+}
+
+function blended(stops, share) {
+  const at = Math.min(stops.length - 2, Math.floor(share * (stops.length - 1)));
+  const part = share * (stops.length - 1) - at;
+  return stops[at].map((channel, index) =>
+    Math.round(channel + (stops[at + 1][index] - channel) * part),
+  );
+}
+
+window.addEventListener("colours", () => {
+  palette = null;
+});

@@ -1,0 +1,198 @@
+// What a reader can take away from any view: SVG, PNG and PDF for papers, JSON and CSV of the numbers, and one HTML file.
+//
+// A view says what it shows by `keepable(describe)`, where describe() gives a figure of paper.js (or null), and may add
+//   figure.html: { path, fields } to ask the server for a page of its own.
+
+import { element, problem, replace } from "./dom.js";
+import { figureSvg, scaleOf } from "./figure_svg.js";
+
+let describeShown = null;
+
+export function describeExport(describe) {
+  describeShown = describe;
+}
+
+// The menu in the page's head; the view that is shown next says what is in it.
+export function exportMenu(slot, state, source) {
+  describeShown = null;
+  const status = element("p", { class: "small", role: "status" });
+  const entries = element("div", { class: "export-list", role: "menu" });
+  const menu = element(
+    "details",
+    { class: "export-menu" },
+    element("summary", { title: "Save what is shown" }, "Save"),
+    element("div", { class: "export-box" }, entries, status),
+  );
+  menu.addEventListener("toggle", () => {
+    if (!menu.open) return;
+    const figure = describeShown && describeShown();
+    replace(status, figure ? "" : "There is nothing to save here yet.");
+    replace(
+      entries,
+      figure
+        ? formatsOf(figure, source).map(([name, title, make]) =>
+            element(
+              "button",
+              {
+                type: "button",
+                role: "menuitem",
+                title,
+                on: {
+                  click: async () => {
+                    try {
+                      replace(status, "…");
+                      await make();
+                      replace(status, `Saved as ${fileName(figure, name.toLowerCase())}.`);
+                    } catch (error) {
+                      replace(status, problem(error));
+                    }
+                  },
+                },
+              },
+              name,
+            ),
+          )
+        : [],
+    );
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      menu.open = false;
+      menu.firstChild.focus();
+    }
+  });
+  replace(slot, menu);
+}
+
+function formatsOf(figure, source) {
+  const saveText = (ending, content, kind) =>
+    saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
+  return [
+    [
+      "SVG",
+      "A drawing that stays sharp",
+      async () => saveText("svg", svgText(figure), "image/svg+xml"),
+    ],
+    [
+      "PNG",
+      "An image at 300 dots an inch",
+      async () => saveAs(fileName(figure, "png"), await pngOf(figure)),
+    ],
+    source.live && [
+      "PDF",
+      "For a paper, made by the server with matplotlib",
+      async () =>
+        saveAs(
+          fileName(figure, "pdf"),
+          await (await source.post("/api/export/pdf", sentFigure(figure))).blob(),
+        ),
+    ],
+    [
+      "JSON",
+      "The numbers with their names",
+      async () => saveText("json", jsonOf(figure), "application/json"),
+    ],
+    [
+      "CSV",
+      "The numbers for a spreadsheet",
+      async () => saveText("csv", csvOf(figure), "text/csv"),
+    ],
+    source.live &&
+      figure.html && [
+        "HTML",
+        "One file with this view in it, for any browser, without a network",
+        async () =>
+          saveAs(
+            fileName(figure, "html"),
+            await (await source.post(figure.html.path, figure.html.fields)).blob(),
+          ),
+      ],
+  ].filter(Boolean);
+}
+
+function fileName({ name }, ending) {
+  const plain = name
+    .normalize("NFKD")
+    .replace(/[^\w]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 48)
+    .toLowerCase();
+  return `${plain || "attention"}.${ending}`;
+}
+
+function svgText(figure) {
+  return new XMLSerializer().serializeToString(figureSvg(figure));
+}
+
+async function pngOf(figure) {
+  const svg = figureSvg(figure);
+  const [, , across, down] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const address = URL.createObjectURL(
+    new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }),
+  );
+  try {
+    const image = await new Promise((resolve, reject) => {
+      const made = new Image();
+      made.onload = () => resolve(made);
+      made.onerror = () =>
+        reject(new Error("This browser could not draw the picture: save it as SVG."));
+      made.src = address;
+    });
+    const canvas = element("canvas", {
+      width: Math.round((across * 300) / 72),
+      height: Math.round((down * 300) / 72),
+    });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve) => {
+      canvas.toBlob(resolve);
+    });
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+export function jsonOf({ title, caption, provenance, axes, what, queries, keys, values }) {
+  const rows = queries.map((_, q) =>
+    Array.from(values.slice(q * keys.length, (q + 1) * keys.length), (value) =>
+      Number.isFinite(value) ? value : String(value),
+    ),
+  );
+  return `${JSON.stringify({ title, caption, provenance, axes, queries, keys, what, weights: rows })}\n`;
+}
+
+export function csvOf({ queries, keys, values }) {
+  const quoted = (text) => {
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // no spreadsheet runs it as a formula
+    return `"${safe.replaceAll('"', '""')}"`;
+  };
+  const rows = queries.map((name, q) =>
+    [quoted(name), ...values.slice(q * keys.length, (q + 1) * keys.length)].join(","),
+  );
+  return [["", ...keys.map(quoted)].join(","), ...rows, ""].join("\n");
+}
+
+// Numbers travel in steps of the largest, so that any figure fits one request: two bytes each, and of a large map, whose
+// shades follow the root, one byte.
+function sentFigure({ name: _name, html: _html, ...figure }) {
+  const { most, sqrt } = scaleOf(figure);
+  const step = (value) =>
+    sqrt
+      ? Math.round(255 * Math.sqrt(Math.min(1, value / most)))
+      : Number.isFinite(value)
+        ? Math.round((value / most) * 32767)
+        : -32768;
+  const bytes = new Uint8Array((sqrt ? Uint8Array : Int16Array).from(figure.values, step).buffer);
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192)
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return { ...figure, values: undefined, most, sqrt, steps: btoa(text) };
+}
+
+function saveAs(name, blob) {
+  const address = URL.createObjectURL(blob);
+  const link = element("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}

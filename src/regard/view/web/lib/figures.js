@@ -1,0 +1,115 @@
+// What each view shows, as a figure for paper.js: the same numbers, with the words that say where they come from.
+
+import { cellStart } from "../map/map_window.js";
+import { nameOf } from "../read/sentences.js";
+
+const LOOKS = ["query (looks)", "key (is looked at)"];
+
+export function readFigure(view) {
+  const { grid, choice, part, reading, state, source } = view;
+  if (!grid) return null;
+  const role = choice.show === "head" && part.roles ? part.roles[choice.layer][choice.head] : "";
+  const by = state.get("by", "words");
+  const name = nameOf(choice);
+  const chosen = view.chosen ? view.chosen.queries : [];
+  const notes = [
+    grid.hidden && `Without ${grid.hidden.names.join(", ")}, rows divided by their sums.`,
+    grid.rest && "Only the largest weights of each row.",
+  ].filter(Boolean);
+  return {
+    name: reading.sentence,
+    kind:
+      state.get("as", "lines") === "map" || Math.max(grid.rows, grid.columns) > 100
+        ? "heatmap"
+        : "lines",
+    title: name[0].toUpperCase() + name.slice(1) + (role ? `: ${role}` : ""),
+    caption: [view.statement.textContent, ...notes].join(" "),
+    provenance: `“${reading.sentence}” · ${part.title}, ${name} · ${by === "tokens" ? "sub-words" : "words"} · regard ${source.page.version}`,
+    axes: LOOKS,
+    what: "weights",
+    queries: grid.queries,
+    keys: grid.keys,
+    chosen,
+    values: grid.weights,
+    html: {
+      path: "/api/export/html",
+      fields: {
+        sentence: reading.sentence,
+        part: part.name,
+        layer: choice.layer,
+        head: choice.head,
+        state: Object.fromEntries(
+          ["part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k"]
+            .map((field) => [field, state.get(field)])
+            .filter(([, value]) => value),
+        ),
+      },
+    },
+  };
+}
+
+export function stepsFigure(view, stage, read) {
+  const { now, source, state } = view;
+  if (!now || !now.stages[stage]) return null;
+  const { rows, columns, values } = now.stages[stage];
+  const between =
+    rows === now.queries.length &&
+    columns === now.keys.length &&
+    ["scores", "scaled", "masked", "weights"].includes(stage);
+  const sentence = now.queries.join(" ");
+  return {
+    name: `${stage} ${sentence}`,
+    kind: "heatmap",
+    title: stage,
+    caption: `${now.inputs.title || "Steps"}: ${stage}, ${rows} × ${columns}.`,
+    provenance: `“${sentence}” · regard ${source.page.version}`,
+    axes: between ? LOOKS : ["token", "feature"],
+    what: stage,
+    queries: now.queries.slice(0, rows),
+    keys: between ? now.keys : Array.from({ length: columns }, (_, at) => String(at)),
+    chosen: [],
+    values: Array.from(values),
+    html:
+      state.get("from") === "own"
+        ? null
+        : {
+            path: "/api/export/html",
+            fields:
+              state.get("from") && state.get("from") !== "head"
+                ? { example: state.get("from") }
+                : {
+                    sentence: read,
+                    part: state.get("part", "encoder"),
+                    layer: now.inputs.layer,
+                    head: now.inputs.head,
+                    view: "steps",
+                  },
+          },
+  };
+}
+
+export function mapFigure(view, source) {
+  const patch = view.patches[view.patches.length - 1];
+  if (!patch) return null;
+  const at = (range, side) =>
+    Array.from({ length: patch.cells[side] }, (_, step) =>
+      cellStart(range, patch.spans[side], patch.cells[side], step).toLocaleString("en"),
+    );
+  const name = `${view.layer.name}, head ${view.layer.heads[view.choice.head]}`;
+  return {
+    name: `${view.map.about.name} ${name}`,
+    kind: "heatmap",
+    title: name[0].toUpperCase() + name.slice(1),
+    caption: `${patch.what[0].toUpperCase()}${patch.what.slice(1)}.`,
+    provenance: `${view.map.about.name} · queries ${patch.rows.map((one) => one.toLocaleString("en")).join(" to ")}, keys ${patch.columns.map((one) => one.toLocaleString("en")).join(" to ")} · regard ${source.page.version}`,
+    axes: LOOKS,
+    what: "weights",
+    queries: at(patch.rows, 0),
+    keys: at(patch.columns, 1),
+    chosen: [],
+    values: patch.values,
+    html: source.page.files.length
+      ? { path: "/api/export/map", fields: { file: view.file } }
+      : null,
+  };
+}

@@ -1,0 +1,94 @@
+// The state of the page is its address: #read?sentence=I+am+good&part=encoder&layer=3&head=6
+//
+// state.view                    which view: read, steps, map, learn
+// state.get(name, otherwise)    a value as text;  state.number(name, otherwise) as a number
+// state.set({ layer: 3 })       changes the address in place; null takes a name out
+// state.set({...}, true)        as a step that going back undoes
+// state.go("steps", { layer: 3 })   another view (a step); what is not named is kept
+// state.follow(f)               f(state) after every change within the view; forgotten when the view changes
+//
+// Values that equal their default need not be in the address: set them to null.
+
+export function createState(onView) {
+  let followers = [];
+  let fields = new Map();
+  const state = {
+    view: "read",
+    get: (name, otherwise = "") => (fields.has(name) ? fields.get(name) : otherwise),
+    number(name, otherwise = 0) {
+      const value = Number(fields.get(name));
+      return fields.has(name) && Number.isFinite(value) ? value : otherwise;
+    },
+    set(changes, step = false) {
+      change(state.view, changes, step);
+    },
+    go(view, changes = {}) {
+      change(view, changes, true);
+    },
+    follow(listener) {
+      followers.push(listener);
+      return () => {
+        followers = followers.filter((one) => one !== listener);
+      };
+    },
+    address: () => written(state.view, fields),
+  };
+
+  function change(view, changes, step) {
+    const before = state.address();
+    const isNew = view !== state.view;
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null || value === undefined || value === "") fields.delete(name);
+      else fields.set(name, String(value));
+    }
+    state.view = view;
+    if (state.address() === before) return;
+    remember(state.address(), step);
+    notify(isNew);
+  }
+
+  function notify(isNew) {
+    if (isNew) {
+      followers = [];
+      onView(state);
+    } else for (const follower of followers) follower(state);
+  }
+
+  state.start = () => {
+    const moved = () => {
+      const parsed = readAddress(location.hash);
+      if (written(parsed.view, parsed.fields) === state.address()) return;
+      const isNew = parsed.view !== state.view;
+      state.view = parsed.view;
+      fields = parsed.fields;
+      notify(isNew);
+    };
+    window.addEventListener("popstate", moved);
+    window.addEventListener("hashchange", moved);
+    const parsed = readAddress(location.hash);
+    state.view = parsed.view;
+    fields = parsed.fields;
+    onView(state);
+  };
+  return state;
+}
+
+export function readAddress(hash) {
+  const [view, rest] = hash.replace(/^#/, "").split(/\?(.*)/s);
+  return { view: view || "read", fields: new Map(new URLSearchParams(rest || "")) };
+}
+
+function written(view, fields) {
+  const query = new URLSearchParams([...fields]).toString();
+  return `#${view}${query ? `?${query}` : ""}`;
+}
+
+// In a notebook's frame the address may not be ours to change: the state then lives in the page alone.
+function remember(address, step) {
+  try {
+    if (step) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  } catch {
+    /* nothing to remember it in */
+  }
+}

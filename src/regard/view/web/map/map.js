@@ -1,0 +1,399 @@
+// The Map view: all weights of a head at once, down to single ones, whatever the length of the text.
+//
+// Fields of the address: file, layer, head, rows and columns ("from-to"), row (the query pinned);
+// without a file, sentence and part as in the Read view.
+
+import { element, frames, labelled, problem, replace, announce } from "../lib/dom.js";
+import { mapsOf } from "./map_data.js";
+import { arrangeMap, paintMap, patchOf } from "./map_canvas.js";
+import { outward, readWindow, writeWindow, zoomed, fullWindow } from "./map_window.js";
+import { describeExport } from "../lib/export.js";
+import { mapFigure } from "../lib/figures.js";
+import { mapTable } from "./map_table.js";
+import { listenToMap } from "./map_input.js";
+import { rowPanel, shareWritten, textAround } from "./map_row.js";
+
+const MOST_CELLS = 400;
+const HINT =
+  "Point at the map to see which query looks at which key; drag to move, turn the wheel to enlarge.";
+const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
+
+export async function showMap(root, state, source) {
+  const maps = await mapsOf(source, state);
+  const view = {
+    state,
+    maps,
+    map: null,
+    window: null,
+    patches: [],
+    at: null,
+    pinned: null,
+    texts: new Map(),
+    closing: [],
+  };
+  const part = (tag, name) => element(tag, { class: name });
+  view.statement = part("p", "statement");
+  view.controls = part("div", "controls");
+  view.what = element("p", { class: "small quiet", role: "status" });
+  view.cursor = element("p", { class: "small cursor" }, HINT);
+  view.canvas = element("canvas", {
+    class: "map-canvas",
+    tabindex: "0",
+    role: "application",
+    "aria-label":
+      "The map. Arrow keys move, plus and minus enlarge, 0 shows all of it, Enter pins the query in the middle.",
+  });
+  view.frame = element("div", { class: "map-frame" }, view.canvas);
+  view.row = rowPanel(() => pin(view, null));
+  view.notes = part("div", "notes small quiet");
+  view.table = element(
+    "details",
+    { class: "as-table" },
+    element("summary", null, "As a table"),
+    part("div", "wide"),
+  );
+  view.table.addEventListener("toggle", () => drawTable(view));
+  root.append(
+    element(
+      "div",
+      { class: "columns" },
+      element(
+        "section",
+        { class: "main", "aria-label": "The map" },
+        element("div", { class: "saying" }, view.statement),
+        view.controls,
+        view.what,
+        view.frame,
+        view.table,
+        view.notes,
+      ),
+      element(
+        "aside",
+        { class: "map-side", "aria-label": "What is under the pointer, and what a query looks at" },
+        view.cursor,
+        view.row.root,
+      ),
+    ),
+  );
+  view.paint = frames(() => paintView(view));
+  const resized = new ResizeObserver(view.paint);
+  resized.observe(view.frame);
+  const recoloured = () => {
+    for (const patch of view.patches) patch.repaint();
+    view.paint();
+  };
+  window.addEventListener("colours", recoloured);
+  listenToMap(view, {
+    moveTo: (next) => moveTo(view, next),
+    zoom: (factor, about) => zoom(view, factor, about),
+    pin: (query) => pin(view, query),
+    point: (at) => point(view, at),
+  });
+  describeExport(() => mapFigure(view, source));
+  state.follow(() => {
+    if (view.state.address() !== view.written)
+      openMap(view).catch((error) => root.append(problem(error)));
+  });
+  await openMap(view);
+  return () => {
+    resized.disconnect();
+    window.removeEventListener("colours", recoloured);
+    if (view.pending) view.pending.abort();
+    clearTimeout(view.rest);
+  };
+}
+
+async function openMap(view) {
+  const { state, maps } = view;
+  const file = Math.min(Math.max(0, state.number("file", 0)), Math.max(0, maps.names.length - 1));
+  if (!view.map || file !== view.file)
+    [view.map, view.file, view.base] = [await maps.open(file), file, null];
+  const { about } = view.map;
+  const first = about.first || { layer: 0, head: 0 };
+  const within = (name, most) =>
+    Math.min(most, Math.max(0, Math.round(state.number(name, first[name]))));
+  view.layer = about.layers[within("layer", about.layers.length - 1)];
+  const choice = {
+    layer: about.layers.indexOf(view.layer),
+    head: within("head", view.layer.heads.length - 1),
+  };
+  if (JSON.stringify(choice) !== JSON.stringify(view.choice))
+    [view.choice, view.base, view.patches] = [choice, null, []];
+  view.window = readWindow(state, view.layer);
+  drawMapControls(view);
+  replace(
+    view.notes,
+    about.notes.map((note) => element("p", null, note)),
+  );
+  await refresh(view);
+  const row = state.number("row", -1);
+  if (Number.isInteger(row) && row >= 0 && row < view.layer.queries) await pin(view, row);
+}
+
+function drawMapControls(view) {
+  const { maps, map, choice, layer } = view;
+  const change = (name) => (event) => view.state.set({ [name]: event.target.value, row: null });
+  const select = (label, names, chosen, name) =>
+    names.length < 2
+      ? null
+      : labelled(
+          label,
+          element(
+            "select",
+            { on: { change: change(name) } },
+            names.map((text, at) =>
+              element("option", { value: at, selected: at === chosen }, text),
+            ),
+          ),
+        );
+  const button = (text, title, act) =>
+    element(
+      "button",
+      { type: "button", class: "button", title, "aria-label": title, on: { click: act } },
+      text,
+    );
+  replace(
+    view.controls,
+    select("File", maps.names, view.file, "file"),
+    select(
+      "Layer",
+      map.about.layers.map((one) => one.name),
+      choice.layer,
+      "layer",
+    ),
+    select("Head", layer.heads, choice.head, "head"),
+    element(
+      "span",
+      { class: "zoom" },
+      button("+", "Enlarge", () => zoom(view, 0.5)),
+      button("−", "Shrink", () => zoom(view, 2)),
+      button("All", "The whole map", () => moveTo(view, fullWindow(layer))),
+    ),
+  );
+  const size =
+    layer.queries === layer.keys
+      ? `${layer.queries.toLocaleString("en")} tokens`
+      : `${layer.queries.toLocaleString("en")} queries, ${layer.keys.toLocaleString("en")} keys`;
+  const name =
+    map.about.layers.length > 1
+      ? `${layer.name}, head ${layer.heads[choice.head]}`
+      : `head ${layer.heads[choice.head]}`;
+  replace(
+    view.statement,
+    `All ${(layer.queries * layer.keys).toLocaleString("en")} weights of ${name}: ${size}.`,
+  );
+}
+
+// Look at another part: what is known is drawn at once, what is not is asked for.
+function moveTo(view, window) {
+  view.window = window;
+  const written = writeWindow(window, view.layer);
+  view.state.set(written);
+  view.written = view.state.address();
+  view.paint();
+  refresh(view);
+}
+
+function zoom(view, factor, about = [0.5, 0.5]) {
+  moveTo(view, zoomed(view.window, factor, about, view.layer));
+}
+
+// One question at a time; while one is under way the latest wish waits.
+async function refresh(view) {
+  view.request = { window: view.window, choice: view.choice };
+  clearTimeout(view.rest);
+  if (view.pending) {
+    if (view.thorough) view.pending.abort();
+    return;
+  }
+  while (view.request) {
+    const { window, choice } = view.request;
+    view.request = null;
+    const region = await ask(view, window, choice, false);
+    if (region && region.better && !view.request)
+      view.rest = setTimeout(() => ask(view, window, choice, true), LOOK_CLOSER);
+  }
+}
+
+async function ask(view, window, choice, thorough) {
+  const { queries, keys } = view.layer;
+  view.pending = new AbortController();
+  view.thorough = thorough;
+  const [rows, columns] = [outward(window.rows, queries), outward(window.columns, keys)];
+  const cells = [
+    Math.min(MOST_CELLS, rows[1] - rows[0]),
+    Math.min(MOST_CELLS, columns[1] - columns[0]),
+  ];
+  try {
+    const region = await view.map.region(choice, {
+      rows,
+      columns,
+      cells,
+      thorough,
+      signal: view.pending.signal,
+    });
+    if (choice !== view.choice) return null;
+    show(view, patchOf(region));
+    return region;
+  } catch (error) {
+    if (error.name !== "AbortError") replace(view.what, problem(error));
+    return null;
+  } finally {
+    view.pending = null;
+    if (thorough && view.request) refresh(view);
+  }
+}
+
+function show(view, patch) {
+  if (!view.base) view.base = patch;
+  view.patches = view.base === patch ? [patch] : [view.base, patch];
+  const strips = [
+    patch.received && "above the map, what each key receives from all queries",
+    patch.entropy && "beside it, the entropy of each query: how spread out its weights are",
+  ].filter(Boolean);
+  replace(
+    view.what,
+    `Shown: ${patch.what}. Rows are queries, columns are keys; the strongest shade is ${shareWritten(patch.most)} or more.`,
+    strips.length ? ` The strips: ${strips.join("; ")}.` : "",
+  );
+  view.paint();
+  warmNames(view);
+  drawTable(view);
+}
+
+function drawTable(view) {
+  const patch = view.patches[view.patches.length - 1];
+  if (view.table.open && patch)
+    replace(
+      view.table.lastChild,
+      mapTable(patch, (side, position) => nameAt(view, side, position)),
+    );
+}
+
+function paintView(view) {
+  if (!view.window || !view.frame.isConnected) return;
+  view.layout = arrangeMap(
+    view.frame.clientWidth || 640,
+    Math.max(300, window.innerHeight - 330),
+    view.window,
+    view.layer.text,
+  );
+  paintMap(
+    view.canvas,
+    {
+      view: view.window,
+      patches: view.patches,
+      at: view.at,
+      pinned: view.pinned,
+      nameAt: (side, position) => nameAt(view, side, position),
+    },
+    view.layout,
+  );
+  view.painted = performance.now();
+}
+
+// Words of the text come in stretches of 512, kept once they came.
+function nameAt(view, side, position) {
+  const segment = view.texts.get(
+    `${view.file} ${view.choice.layer} ${side} ${Math.floor(position / 512)}`,
+  );
+  return Array.isArray(segment) ? segment[position % 512] || "" : "";
+}
+
+async function names(view, side, position) {
+  if (!view.layer.text) return [];
+  const [at, most] = [
+    Math.floor(position / 512),
+    side === "key" ? view.layer.keys : view.layer.queries,
+  ];
+  const key = `${view.file} ${view.choice.layer} ${side} ${at}`;
+  if (!view.texts.has(key)) {
+    view.texts.set(
+      key,
+      view.map
+        .text(view.choice.layer, side, 512 * at, Math.min(most, 512 * (at + 1)))
+        .then((region) => {
+          view.texts.set(key, region);
+          view.paint();
+          return region;
+        }),
+    );
+  }
+  return view.texts.get(key);
+}
+
+function warmNames(view) {
+  const { rows, columns } = view.window;
+  if (rows[1] - rows[0] > 120) return;
+  for (const [side, range] of [
+    ["query", rows],
+    ["key", columns],
+  ]) {
+    names(view, side, range[0]);
+    names(view, side, Math.max(0, range[1] - 1));
+  }
+}
+
+// What lies under the pointer: both words in their text, and the cell's number.
+async function point(view, at) {
+  if (String(at) === String(view.at)) return;
+  view.at = at;
+  view.paint();
+  if (!at) {
+    replace(view.cursor, HINT);
+    return;
+  }
+  const [asks, answers] = await Promise.all([
+    textAround(view, "query", at[0], names),
+    textAround(view, "key", at[1], names),
+  ]);
+  if (view.at !== at) return;
+  replace(
+    view.cursor,
+    element("span", null, "Query ", asks),
+    element("span", null, "looks at key ", answers),
+    element("span", null, cellAt(view, at)),
+  );
+}
+
+function cellAt(view, [query, key]) {
+  for (const patch of [...view.patches].reverse()) {
+    const [row, column] = [
+      cellOf(query, patch.rows, patch.spans[0], patch.cells[0]),
+      cellOf(key, patch.columns, patch.spans[1], patch.cells[1]),
+    ];
+    if (row < 0 || column < 0) continue;
+    const value = patch.values[row * patch.cells[1] + column];
+    return `${shareWritten(value)}${patch.rows[1] - patch.rows[0] > patch.cells[0] || patch.columns[1] - patch.columns[0] > patch.cells[1] ? " in the cell around them" : ""}`;
+  }
+  return "";
+}
+
+// The last cell that begins at or before a place; none where the place lies outside.
+function cellOf(position, [from, to], span, count) {
+  return position < from || position >= to
+    ? -1
+    : Math.floor(((position - from + 1) * count - 1) / span);
+}
+
+async function pin(view, query) {
+  view.pinned = query;
+  view.state.set({ row: query });
+  view.written = view.state.address();
+  view.paint();
+  if (query === null) {
+    view.row.clear();
+    return;
+  }
+  try {
+    const region = await view.map.row(view.choice, query);
+    if (view.pinned !== query) return;
+    await view.row.show(view, region, names);
+    if (region.keys.length)
+      announce(
+        `Query ${query} looks most at key ${region.keys[0]}, ${shareWritten(region.weights[0])}.`,
+      );
+  } catch (error) {
+    view.row.fail(error);
+  }
+}

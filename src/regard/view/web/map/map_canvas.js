@@ -1,0 +1,167 @@
+// The map on its canvas: cells, axes with positions or words, and a strip along each axis.
+
+import { colours, heatPixels, sized } from "../lib/draw.js";
+import { cellStart, ticksOf } from "./map_window.js";
+
+const STRIP = 12;
+const LEAST_STEP = 13; // pixels that a word on an axis needs
+
+// Cells as a picture that can be drawn at any size; the darkest shade is `most`.
+export function patchOf(region) {
+  const [down, across] = region.cells;
+  const most = darkest(region.values);
+  const patch = { ...region, most, pixels: document.createElement("canvas") };
+  patch.repaint = () =>
+    heatPixels(patch.pixels, down, across, (row, column) =>
+      Math.min(1, region.values[row * across + column] / most),
+    );
+  patch.repaint();
+  return patch;
+}
+
+// A few cells, such as those of the first key, would leave all others white: one in 250 may lie beyond the scale.
+function darkest(values) {
+  const step = Math.max(1, Math.floor(values.length / 8000));
+  const some = [];
+  let largest = 0;
+  for (let at = 0; at < values.length; at++) {
+    if (values[at] > largest) largest = values[at];
+    if (at % step === 0 && values[at] > 0) some.push(values[at]);
+  }
+  some.sort((a, b) => a - b);
+  return some.length > 500 ? some[Math.floor(some.length * 0.996)] : largest || 1;
+}
+
+export function arrangeMap(width, tall, view, named) {
+  const cells = [view.rows[1] - view.rows[0], view.columns[1] - view.columns[0]];
+  const margin = width < 500 ? 54 : 84;
+  const space = Math.min(900, tall, width - margin - STRIP - 8);
+  const words = named && (space - 60) / Math.max(...cells) >= LEAST_STEP;
+  const side = Math.max(120, words ? space - 60 : space);
+  const top = (words ? margin : 24) + STRIP + 6;
+  const height = Math.min(side, side * Math.max(0.15, cells[0] / cells[1]));
+  return {
+    left: margin + STRIP + 6,
+    top,
+    side,
+    down: height,
+    words,
+    width: margin + STRIP + 6 + side + 2,
+    height: top + height + 2,
+  };
+}
+
+// model { view, patches, nameAt(side, place), at: [query, key] or null, pinned: query or null }
+export function paintMap(canvas, model, layout) {
+  const context = sized(canvas, layout.width, layout.height);
+  const { left, top, side, down } = layout;
+  const { line, accent } = colours();
+  const scale = {
+    x: (key) =>
+      left +
+      ((key - model.view.columns[0]) / (model.view.columns[1] - model.view.columns[0])) * side,
+    y: (query) =>
+      top + ((query - model.view.rows[0]) / (model.view.rows[1] - model.view.rows[0])) * down,
+  };
+  context.save();
+  context.beginPath();
+  context.rect(left, top, side, down);
+  context.clip();
+  context.fillStyle = colours().scale[0];
+  context.fillRect(left, top, side, down);
+  for (const patch of model.patches) {
+    const [x, y] = [scale.x(patch.columns[0]), scale.y(patch.rows[0])];
+    const [width, height] = [scale.x(patch.columns[1]) - x, scale.y(patch.rows[1]) - y];
+    context.imageSmoothingEnabled = width < patch.cells[1] || height < patch.cells[0];
+    const [down, across] = [patch.rows, patch.columns].map(
+      ([from, to], side) => (patch.cells[side] * (to - from)) / patch.spans[side],
+    );
+    context.drawImage(patch.pixels, 0, 0, across, down, x, y, width, height);
+  }
+  context.strokeStyle = accent;
+  context.lineWidth = 1.5;
+  if (model.pinned !== null) {
+    const thick = Math.max(3, scale.y(model.pinned + 1) - scale.y(model.pinned));
+    context.strokeRect(left - 2, scale.y(model.pinned + 0.5) - thick / 2, side + 4, thick);
+  }
+  if (model.at) paintCross(context, scale, layout, model.at);
+  context.restore();
+  context.strokeStyle = line;
+  context.lineWidth = 1;
+  context.strokeRect(left - 0.5, top - 0.5, side + 1, down + 1);
+  const fresh = model.patches[model.patches.length - 1];
+  if (fresh) paintStrips(context, fresh, scale, layout);
+  paintAxes(context, model, scale, layout);
+}
+
+function paintCross(context, scale, { left, top, side, down }, [query, key]) {
+  context.globalAlpha = 0.6;
+  context.fillStyle = colours().accent;
+  context.fillRect(left, scale.y(query + 0.5) - 0.5, side, 1);
+  context.fillRect(scale.x(key + 0.5) - 0.5, top, 1, down);
+  context.globalAlpha = 1;
+}
+
+// Received along the keys, entropy along the queries, each against its own largest in view.
+function paintStrips(context, patch, scale, { left, top, side, down }) {
+  context.save();
+  context.beginPath();
+  context.rect(left, top - STRIP - 4, side, STRIP);
+  context.rect(left - STRIP - 4, top, STRIP, down);
+  context.clip();
+  context.fillStyle = colours().scale[170];
+  if (patch.received)
+    fillStrip(context, patch.received, patch.columns, patch.spans[1], (at, tall) => [
+      scale.x(at),
+      top - 4 - tall,
+    ]);
+  if (patch.entropy)
+    fillStrip(context, patch.entropy, patch.rows, patch.spans[0], (at, tall) => [
+      left - 4 - tall,
+      scale.y(at),
+    ]);
+  context.restore();
+}
+
+function fillStrip(context, values, range, span, spot) {
+  const most = values.reduce((a, b) => Math.max(a, b), 0) || 1;
+  const at = (step) => cellStart(range, span, values.length, step);
+  context.beginPath();
+  context.moveTo(...spot(range[0], 0));
+  values.forEach((value, step) => {
+    context.lineTo(...spot(at(step), (value / most) * STRIP));
+    context.lineTo(...spot(at(step + 1), (value / most) * STRIP));
+  });
+  context.lineTo(...spot(range[1], 0));
+  context.fill();
+}
+
+function paintAxes(context, model, scale, { left, top, side, down, words }) {
+  context.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  context.fillStyle = colours().soft;
+  context.textBaseline = "middle";
+  const label = (which, at) =>
+    (words && model.nameAt(which, at)) || Math.round(at).toLocaleString("en");
+  const space = left - STRIP - 12;
+  const middle = down / (model.view.rows[1] - model.view.rows[0]) > 4 ? 0.5 : 0;
+  context.textAlign = "right";
+  for (const at of ticksOf(model.view.rows, words ? down / LEAST_STEP : Math.max(2, down / 70))) {
+    context.fillText(label("query", at), left - STRIP - 8, scale.y(at + middle), space);
+  }
+  for (const at of ticksOf(
+    model.view.columns,
+    words ? side / LEAST_STEP : Math.max(2, side / 90),
+  )) {
+    if (!words) {
+      context.textAlign = at === 0 && !middle ? "left" : "center";
+      context.fillText(label("key", at), scale.x(at + middle), top - STRIP - 14);
+      continue;
+    }
+    context.save();
+    context.translate(scale.x(at + 0.5), top - STRIP - 8);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "left";
+    context.fillText(label("key", at), 0, 0, space);
+    context.restore();
+  }
+}

@@ -1,0 +1,154 @@
+// What the Map view draws from: a file that the server holds, the map kept in a page of its own, or the sentence of the
+// Read view. All answer alike:
+//
+// about                      { name, notes, layers: [{ name, heads: [names], queries, keys, facts, fine: whether single
+//                              weights can be computed, text: whether it has tokens }] }
+// region(choice, wanted)     wanted { rows: [from, to], columns: [from, to], cells: [down, across], thorough, signal } ->
+//                            { rows, columns, cells, spans: [down, across] positions of the cells were the last as large as
+//                              the others, values: Float32Array, received, entropy: Float32Array or null, what: in words,
+//                              better: whether asking thoroughly gives more }. It may cover more than asked.
+// row(choice, query)         { query, keys: [places], weights } the keys that a query looks at most
+// text(layer, side, from, to)  [tokens] of "query" or "key", [] where there are none
+// choice is { layer, head }, both from 0.
+
+import { FIRST_SENTENCE } from "../read/headline.js";
+
+export async function mapsOf(source, state) {
+  const files = source.page.files || [];
+  if (files.length) return { names: files, open: (blob) => servedMap(source, blob) };
+  if (source.embedded && source.embedded.map)
+    return { names: [source.embedded.map.about.name], open: async () => embeddedMap(source) };
+  const reading = await source.reading(state.get("sentence", FIRST_SENTENCE), {});
+  const part = reading.parts.find((one) => one.name === state.get("part")) || reading.parts[0];
+  return { names: [], open: async () => readingMap(source, reading, part) };
+}
+
+async function servedMap(source, file) {
+  const ask = (what, fields, options) =>
+    source.post(`/api/map/${what}`, { file, ...fields }, options);
+  return {
+    about: await (await ask("about", {})).json(),
+    async region(choice, { rows, columns, cells, thorough, signal }) {
+      const response = await ask(
+        "region",
+        { ...choice, rows, columns, cells, thorough },
+        { signal },
+      );
+      const header = JSON.parse(response.headers.get("X-Regard-Shown"));
+      return cutApart(header, new Float32Array(await response.arrayBuffer()));
+    },
+    row: async (choice, query) => (await ask("row", { ...choice, query })).json(),
+    text: async (layer, side, from, to) =>
+      (await (await ask("text", { layer, side, from, to })).json()).tokens,
+  };
+}
+
+// One array holds the cells, then a number for each column, then one for each row.
+function cutApart(header, numbers) {
+  const [down, across] = header.cells;
+  let at = down * across;
+  const values = numbers.subarray(0, at);
+  const received = header.received ? numbers.subarray(at, (at += across)) : null;
+  return {
+    ...header,
+    values,
+    received,
+    entropy: header.entropy ? numbers.subarray(at, at + down) : null,
+  };
+}
+
+function embeddedMap(source) {
+  const { about, heads, best, tokens } = source.embedded.map;
+  const cache = new Map();
+  const mapOf = (choice) => heads[choice.layer][choice.head];
+  const numbersAt = async (blob) => new Float32Array((await source.bytesAt(blob)).buffer);
+  const bestAt = async ({ layer, head }) => {
+    const key = `${layer} ${head}`;
+    if (!cache.has(key)) cache.set(key, numbersAt(best.blobs[layer][head]));
+    return cache.get(key);
+  };
+  return {
+    about,
+    region: async (choice) => cutApart(mapOf(choice), await numbersAt(mapOf(choice).blob)),
+    async row(choice, query) {
+      if (!best) return { query, keys: [], weights: [] };
+      const pairs = (await bestAt(choice)).subarray(
+        2 * best.count * query,
+        2 * best.count * (query + 1),
+      );
+      const ranks = [...Array(best.count).keys()].filter(
+        (at) => pairs[2 * at] >= 0 && pairs[2 * at + 1] > 0,
+      );
+      return {
+        query,
+        keys: ranks.map((at) => pairs[2 * at]),
+        weights: ranks.map((at) => pairs[2 * at + 1]),
+      };
+    },
+    text: async (layer, side, from, to) =>
+      tokens.texts[tokens.sides[layer][side === "key" ? 1 : 0]].slice(from, to),
+  };
+}
+
+// A sentence is short: every weight at once.
+function readingMap(source, reading, part) {
+  const [asks, answers] = [part.query.tokens, part.key.tokens];
+  const layers = Array.from({ length: part.layers }, (_, layer) => ({
+    name: `layer ${layer}`,
+    heads: Array.from({ length: part.heads }, (_, head) => `${head}`),
+    queries: asks.length,
+    keys: answers.length,
+    facts: ["received", "entropy", "top_keys"],
+    fine: true,
+    text: true,
+  }));
+  const table = async ({ layer, head }) =>
+    everyWeight(await source.weights(reading, { part: part.name, show: "head", layer, head }));
+  return {
+    about: {
+      name: reading.sentence,
+      notes: [],
+      layers,
+      first: reading.highlight && reading.highlight.part === part.name ? reading.highlight : null,
+    },
+    async region(choice) {
+      const { values, rows, columns } = await table(choice);
+      const [received, entropy] = [new Float32Array(columns), new Float32Array(rows)];
+      values.forEach((weight, at) => {
+        received[at % columns] += weight;
+        if (weight > 0) entropy[Math.floor(at / columns)] -= weight * Math.log(weight);
+      });
+      return {
+        rows: [0, rows],
+        columns: [0, columns],
+        cells: [rows, columns],
+        spans: [rows, columns],
+        values,
+        received,
+        entropy,
+        what: "exact: every cell is one weight",
+        better: false,
+      };
+    },
+    async row(choice, query) {
+      const { values, columns } = await table(choice);
+      const weights = values.subarray(query * columns, (query + 1) * columns);
+      const keys = [...weights.keys()]
+        .sort((a, b) => weights[b] - weights[a])
+        .slice(0, 16)
+        .filter((key) => weights[key] > 0);
+      return { query, keys, weights: keys.map((key) => weights[key]) };
+    },
+    text: async (layer, side, from, to) => (side === "key" ? answers : asks).slice(from, to),
+  };
+}
+
+function everyWeight(table) {
+  if (!table.starts) return { values: table.weights, rows: table.rows, columns: table.columns };
+  const values = new Float32Array(table.rows * table.columns);
+  for (let row = 0; row < table.rows; row++) {
+    for (let at = table.starts[row]; at < table.starts[row + 1]; at++)
+      values[row * table.columns + table.keys[at]] = table.weights[at];
+  }
+  return { values, rows: table.rows, columns: table.columns };
+}

@@ -1,0 +1,77 @@
+// Hands on the map: wheel, drag, click and keys. view.window is what is seen, view.layout where it lies on the canvas.
+
+import { moved, fullWindow } from "./map_window.js";
+
+export function listenToMap(view, { moveTo, zoom, pin, point }) {
+  const { canvas } = view;
+  const shares = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const { left, top, side, down } = view.layout;
+    return [(event.clientY - box.top - top) / down, (event.clientX - box.left - left) / side];
+  };
+  const inside = ([down, across]) => down >= 0 && down < 1 && across >= 0 && across < 1;
+  const positionAt = ([down, across]) => {
+    const { rows, columns } = view.window;
+    return [
+      Math.floor(rows[0] + down * (rows[1] - rows[0])),
+      Math.floor(columns[0] + across * (columns[1] - columns[0])),
+    ];
+  };
+  let dragged = null;
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (!view.window || !inside(shares(event))) return;
+      event.preventDefault();
+      zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 240))), shares(event));
+    },
+    { passive: false },
+  );
+  canvas.addEventListener("pointerdown", (event) => {
+    if (view.window && inside(shares(event))) {
+      dragged = { at: shares(event), from: view.window, far: false };
+      canvas.setPointerCapture(event.pointerId);
+    }
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!view.window) return;
+    const at = shares(event);
+    if (dragged) {
+      const move = [dragged.at[0] - at[0], dragged.at[1] - at[1]];
+      dragged.far ||= Math.hypot(...move) > 0.01;
+      if (dragged.far) moveTo(moved(dragged.from, move, view.layer));
+      return;
+    }
+    point(inside(at) ? positionAt(at) : null);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (dragged && !dragged.far) pin(positionAt(shares(event))[0]);
+    dragged = null;
+  });
+  canvas.addEventListener("pointercancel", () => {
+    dragged = null;
+  });
+  canvas.addEventListener("pointerleave", () => {
+    if (!dragged) point(null);
+  });
+  canvas.addEventListener("dblclick", (event) => {
+    if (inside(shares(event))) zoom(0.25, shares(event));
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const moves = {
+      ArrowUp: [-0.25, 0],
+      ArrowDown: [0.25, 0],
+      ArrowLeft: [0, -0.25],
+      ArrowRight: [0, 0.25],
+    };
+    if (event.key in moves) moveTo(moved(view.window, moves[event.key], view.layer));
+    else if (event.key === "+" || event.key === "=") zoom(0.5);
+    else if (event.key === "-") zoom(2);
+    else if (event.key === "0") moveTo(fullWindow(view.layer));
+    else if (event.key === "Enter")
+      pin(Math.floor((view.window.rows[0] + view.window.rows[1]) / 2));
+    else if (event.key === "Escape") pin(null);
+    else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,110 @@
+// What one query looks at most, as highlighted text: the query in its sentence, then each key in its own.
+
+import { element, percent, problem, replace } from "../lib/dom.js";
+
+const AROUND = 6; // words on each side
+
+export function rowPanel(close) {
+  const hint = () =>
+    element(
+      "p",
+      { class: "quiet small" },
+      "Click a row of the map to see what its query looks at most.",
+    );
+  const root = element("div", { class: "map-row" }, hint());
+  return {
+    root,
+    clear() {
+      replace(root, hint());
+    },
+    fail(error) {
+      replace(root, problem(error));
+    },
+    async show(view, { query, keys, weights }, names) {
+      const [asks, ...answers] = await Promise.all([
+        textAround(view, "query", query, names),
+        ...keys.map((key) => textAround(view, "key", key, names)),
+      ]);
+      const rows = answers.map((text, at) =>
+        element(
+          "tr",
+          null,
+          element("td", { class: "number" }, shareWritten(weights[at])),
+          element(
+            "td",
+            null,
+            element("span", {
+              class: "bar",
+              style: { width: `${(100 * weights[at]) / weights[0]}%` },
+            }),
+            text,
+          ),
+        ),
+      );
+      const rest = 1 - weights.reduce((sum, weight) => sum + weight, 0);
+      replace(
+        root,
+        element("h2", null, "The query ", asks, " looks at"),
+        keys.length
+          ? element(
+              "table",
+              { class: "numbers row-table" },
+              element("caption", null, `its ${keys.length} largest weights`),
+              element("tbody", null, rows),
+            )
+          : element(
+              "p",
+              { class: "quiet small" },
+              "This file does not hold the best keys of each query: observe with top=16.",
+            ),
+        keys.length && rest > 0.0005
+          ? element(
+              "p",
+              { class: "quiet small" },
+              `All other keys together: ${shareWritten(rest)}.`,
+            )
+          : null,
+        element("button", { type: "button", class: "button", on: { click: close } }, "Let go"),
+      );
+    },
+  };
+}
+
+// A position, in its text where there is one: "1,204 … the dog ate it because …" with the word itself marked.
+export async function textAround(view, side, position, names) {
+  const number = position.toLocaleString("en");
+  if (!view.layer.text) return element("strong", null, number);
+  const first = Math.max(0, position - AROUND);
+  const [low, high] = await Promise.all([
+    names(view, side, first),
+    names(view, side, position + AROUND),
+  ]);
+  const word = (at) =>
+    (Math.floor(at / 512) === Math.floor(first / 512) ? low : high)[at % 512] || "";
+  const segment = (from, to) =>
+    Array.from({ length: Math.max(0, to - from) }, (_, at) => plainToken(word(from + at))).join("");
+  const [own, spaced] = [
+    plainToken(word(position)).trim() || "␣",
+    /^\s/.test(plainToken(word(position))),
+  ];
+  return element(
+    "span",
+    { class: "around" },
+    element("span", { class: "quiet" }, `${number} `),
+    segment(first, position),
+    spaced && " ",
+    element("mark", null, own),
+    segment(position + 1, position + AROUND + 1),
+  );
+}
+
+// Tokenizers write the space before a word in ways of their own; here a token that goes on inside a word has a plus.
+function plainToken(token) {
+  if (/^\+./.test(token)) return token.slice(1);
+  return ` ${token.replace(/^[\u2581\u0120 ]/, "").replace(/\u010a/g, "↵")}`;
+}
+
+export function shareWritten(weight) {
+  if (weight >= 0.1 && weight < 0.995) return percent(weight);
+  return `${(100 * weight).toPrecision(weight >= 0.1 ? 4 : 2)} %`;
+}

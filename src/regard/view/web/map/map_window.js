@@ -1,0 +1,72 @@
+// Which part of a map is in view: moved, enlarged, kept inside the map, and written into the address.
+
+export function fullWindow({ queries, keys }) {
+  return { rows: [0, queries], columns: [0, keys] };
+}
+
+// Enlarge (factor < 1) or shrink about a point given as shares of the window.
+export function zoomed(view, factor, [down, across], size) {
+  return fitted(
+    { rows: scaled(view.rows, factor, down), columns: scaled(view.columns, factor, across) },
+    size,
+  );
+}
+
+export function moved(view, [down, across], size) {
+  const shifted = ([from, to], share) => [from + share * (to - from), to + share * (to - from)];
+  return fitted({ rows: shifted(view.rows, down), columns: shifted(view.columns, across) }, size);
+}
+
+function scaled([from, to], factor, share) {
+  const fixed = from + share * (to - from);
+  return [fixed - (fixed - from) * factor, fixed + (to - fixed) * factor];
+}
+
+function fitted({ rows, columns }, { queries, keys }) {
+  return { rows: within(rows, queries), columns: within(columns, keys) };
+}
+
+function within([from, to], size) {
+  const length = Math.min(size, Math.max(Math.min(8, size), to - from));
+  const middle = (from + to) / 2;
+  const start = Math.min(size - length, Math.max(0, middle - length / 2));
+  return [start, start + length];
+}
+
+// Whole positions that cover the window.
+export function outward([from, to], size) {
+  return [Math.max(0, Math.floor(from + 1e-6)), Math.min(size, Math.ceil(to - 1e-6))];
+}
+
+export function writeWindow(view, size) {
+  const write = (range, most) => {
+    const [from, to] = outward(range, most);
+    return from === 0 && to === most ? null : `${from}-${to}`;
+  };
+  return { rows: write(view.rows, size.queries), columns: write(view.columns, size.keys) };
+}
+
+export function readWindow(state, size) {
+  const read = (name, most) => {
+    const [from, to] = state.get(name).split("-").map(Number);
+    return Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to > from && to <= most
+      ? [from, to]
+      : [0, most];
+  };
+  return { rows: read("rows", size.queries), columns: read("columns", size.keys) };
+}
+
+// Where cell `at` of `count` begins. They are alike but for the last, which may stop short of the span.
+export function cellStart([from, to], span, count, at) {
+  return Math.min(to, from + Math.floor((at * span) / count));
+}
+
+// Round positions for an axis: about so many of them.
+export function ticksOf([from, to], most) {
+  const rough = Math.max(1, (to - from) / most);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((one) => one >= rough);
+  const ticks = [];
+  for (let at = Math.ceil(from / step) * step; at < to; at += step) ticks.push(at);
+  return ticks;
+}

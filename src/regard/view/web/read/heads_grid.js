@@ -1,0 +1,169 @@
+// Every head of every part as a small picture, with what it was measured to do.
+
+import { element, replace } from "../lib/dom.js";
+import { heatPixels, sized } from "../lib/draw.js";
+
+const WIDE = 8; // heads beside each other before the pictures get smaller
+
+// choose(part, layer, head); look(part, layer, head) while pointing, look(null) after
+export function headsGrid(choose, hover) {
+  const root = element("div", { class: "heads" });
+  let shown = null;
+  let boxes = [];
+  return {
+    root,
+    async show(reading, source, choice) {
+      if (shown !== reading) {
+        shown = reading;
+        this.close();
+        boxes = reading.parts.map((part) => partBox(part, choose, hover));
+        replace(
+          root,
+          boxes.map((box) => box.root),
+        );
+        await Promise.all(boxes.map((box) => paintHeads(box, reading, source)));
+      }
+      for (const box of boxes) markHead(box, choice);
+    },
+    repaint(source) {
+      return shown && Promise.all(boxes.map((box) => paintHeads(box, shown, source)));
+    },
+    close() {
+      for (const box of boxes) box.resized.disconnect();
+    },
+  };
+}
+
+function partBox(part, choose, hover) {
+  const caption = element("p", { class: "role", "aria-hidden": "true" }, part.about);
+  const buttons = [];
+  const headButton = (layer, head) => {
+    const role = part.roles ? part.roles[layer][head] : "";
+    const title = `layer ${layer}, head ${head}${role ? `: ${role}` : ""}`;
+    const button = element("button", {
+      type: "button",
+      title,
+      "aria-label": `${part.title}, ${title}`,
+      "data-role": role,
+      tabindex: buttons.length ? "-1" : "0",
+      on: {
+        click: () => choose(part.name, layer, head),
+        pointerenter: () => {
+          caption.textContent = title;
+          hover(part.name, layer, head);
+        },
+        pointerleave: () => {
+          caption.textContent = part.about;
+          hover(null);
+        },
+      },
+    });
+    buttons.push(button);
+    return button;
+  };
+  const numbers = (total) => [...Array(total).keys()];
+  const rows = numbers(part.layers).map((layer) =>
+    element(
+      "div",
+      { class: "layer", role: "group", "aria-label": `layer ${layer}` },
+      element("span", { class: "number", "aria-hidden": "true" }, layer),
+      numbers(part.heads).map((head) => headButton(layer, head)),
+    ),
+  );
+  // One canvas for all: a browser tends every canvas in every frame.
+  const canvas = element("canvas", { "aria-hidden": "true" });
+  const small = part.heads > WIDE ? { "--thumb": "1.7rem", "--across": String(part.heads) } : {};
+  const grid = element(
+    "div",
+    { class: "grid", style: { "--heads": String(part.heads), ...small } },
+    canvas,
+    rows,
+  );
+  grid.addEventListener("keydown", (event) => walkHeads(event, buttons, part.heads));
+  const root = element(
+    "section",
+    { class: "part", "aria-label": part.title },
+    element("h3", null, part.title),
+    caption,
+    grid,
+    rolesOf(part, buttons),
+  );
+  const box = { part, buttons, root, grid, canvas, pictures: null };
+  box.resized = new ResizeObserver(() => drawThumbnails(box));
+  box.resized.observe(grid);
+  return box;
+}
+
+// The chosen head, or all heads of a layer that is averaged.
+function markHead({ part, buttons, root }, choice) {
+  const isCurrent = part.name === choice.part;
+  root.classList.toggle("current", isCurrent);
+  buttons.forEach((button, at) => {
+    const [layer, head] = [Math.floor(at / part.heads), at % part.heads];
+    const among = choice.show === "layer" || (choice.show === "head" && head === choice.head);
+    if (isCurrent && layer === choice.layer && among) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  });
+}
+
+// The roles that occur, each lighting up its heads.
+function rolesOf(part, buttons) {
+  if (!part.roles) return null;
+  const count = new Map();
+  for (const role of part.roles.flat()) if (role) count.set(role, (count.get(role) || 0) + 1);
+  const light = (role) => {
+    for (const button of buttons)
+      button.classList.toggle("dim", role !== null && button.dataset.role !== role);
+  };
+  const items = [...count]
+    .sort((a, b) => b[1] - a[1])
+    .map(([role, times]) => {
+      const [on, off] = [() => light(role), () => light(null)];
+      return element(
+        "li",
+        { tabindex: "0", on: { pointerenter: on, pointerleave: off, focus: on, blur: off } },
+        `${role} `,
+        element("span", null, times),
+      );
+    });
+  return element(
+    "ul",
+    { class: "roles", "aria-label": "Roles, with how many heads have them" },
+    items,
+  );
+}
+
+function walkHeads(event, buttons, across) {
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across };
+  const at = buttons.indexOf(event.target);
+  if (!(event.key in steps) || at < 0) return;
+  event.preventDefault();
+  const next = buttons[at + steps[event.key]];
+  if (!next) return;
+  buttons[at].setAttribute("tabindex", "-1");
+  next.setAttribute("tabindex", "0");
+  next.focus();
+}
+
+async function paintHeads(box, reading, source) {
+  const { rows, columns, weights } = await source.thumbnails(reading, box.part.name);
+  const size = rows * columns;
+  box.pictures = box.buttons.map((_, at) =>
+    heatPixels(
+      document.createElement("canvas"),
+      rows,
+      columns,
+      (row, column) => weights[at * size + row * columns + column],
+    ),
+  );
+  drawThumbnails(box);
+}
+
+function drawThumbnails({ grid, canvas, buttons, pictures }) {
+  if (!pictures || !grid.clientWidth) return;
+  const context = sized(canvas, grid.clientWidth, grid.clientHeight);
+  context.imageSmoothingEnabled = false;
+  buttons.forEach(({ offsetLeft, offsetTop, offsetWidth, offsetHeight }, at) =>
+    context.drawImage(pictures[at], offsetLeft, offsetTop, offsetWidth, offsetHeight),
+  );
+}

@@ -1,0 +1,215 @@
+// The Read view: a sentence, its translation, and what every head looked at.
+//
+// Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines, map), by (words,
+// tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen places, "1-3.7"; "-" is none).
+
+import { element, problem, replace, announce } from "../lib/dom.js";
+import { FIRST_SENTENCE, headline } from "./headline.js";
+import { choiceOf, handlersFor, isHighlight, pinnedOf } from "./read_choice.js";
+import { drawControls } from "./read_controls.js";
+import { gridOf } from "./weights.js";
+import { sentenceOf } from "./sentences.js";
+import { linesPicture } from "./lines.js";
+import { heatPicture } from "./heatmap.js";
+import { headsGrid } from "./heads_grid.js";
+import { weightsTable } from "./weights_table.js";
+import { describeExport } from "../lib/export.js";
+import { readFigure } from "../lib/figures.js";
+
+const LINGER = { come: 60, go: 120 }; // milliseconds over a small picture before the large one follows
+
+export async function showRead(root, state, source) {
+  const view = {
+    state,
+    source,
+    reading: null,
+    grid: null,
+    hovered: null,
+    anchor: null,
+    peek: null,
+    turn: 0,
+  };
+  arrangeRead(view, root);
+  const recolour = () => {
+    view.heads.repaint(source);
+    redraw(view);
+  };
+  window.addEventListener("colours", recolour);
+  state.follow(() => follow(view));
+  describeExport(() => readFigure(view));
+  await readSentence(view, state.get("sentence", FIRST_SENTENCE));
+  return () => {
+    window.removeEventListener("colours", recolour);
+    for (const part of [...Object.values(view.pictures), view.heads, view.top]) part.close();
+    if (view.pending) view.pending.abort();
+  };
+}
+
+function arrangeRead(view, root) {
+  const part = (tag, name) => element(tag, { class: name });
+  view.top = headline(view.state, view.source, FIRST_SENTENCE, (positions) =>
+    lightEnglish(view, positions),
+  );
+  view.statement = part("p", "statement");
+  view.controls = part("div", "controls");
+  view.title = part("h2", "title");
+  view.picture = part("div", "picture");
+  view.notes = part("div", "notes small quiet");
+  view.table = element(
+    "details",
+    { class: "as-table", on: { toggle: () => redraw(view) } },
+    element("summary", null, "As a table"),
+    part("div", "wide"),
+  );
+  view.heads = headsGrid(
+    (...head) => pickHead(view, ...head),
+    (...head) => peekAt(view, ...head),
+  );
+  const handlers = handlersFor(view, redraw);
+  view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
+  root.append(
+    view.top.root,
+    element(
+      "div",
+      { class: "columns" },
+      element(
+        "section",
+        { class: "main", "aria-label": "The picture" },
+        view.statement,
+        view.controls,
+        view.title,
+        view.picture,
+        view.notes,
+        view.table,
+      ),
+      element("aside", { "aria-label": "All heads" }, view.heads.root),
+    ),
+  );
+}
+
+// First the English side, which is there at once, then the whole reading.
+async function readSentence(view, sentence) {
+  const turn = ++view.turn;
+  if (view.pending) view.pending.abort();
+  view.pending = new AbortController();
+  const { signal } = view.pending;
+  view.sentence = sentence;
+  view.top.announce(sentence, null);
+  try {
+    if (view.source.live)
+      await present(view, turn, await view.source.reading(sentence, { quick: true, signal }));
+    await present(view, turn, await view.source.reading(sentence, { signal }));
+  } catch (error) {
+    if (error.name !== "AbortError" && turn === view.turn)
+      view.top.announce(sentence, problem(error));
+  }
+}
+
+async function present(view, turn, reading) {
+  if (turn !== view.turn) return;
+  view.top.show(reading);
+  const requested = view.state.get("part");
+  if (reading.quick && requested && !reading.parts.some((part) => part.name === requested)) {
+    view.statement.textContent = "The French side follows when the sentence has been translated.";
+    return;
+  }
+  view.reading = reading;
+  await chooseTable(view);
+}
+
+function follow(view) {
+  const sentence = view.state.get("sentence", FIRST_SENTENCE);
+  if (sentence !== view.sentence) readSentence(view, sentence);
+  else if (view.reading) chooseTable(view);
+}
+
+// The weights that are asked for; the latest wish wins.
+async function chooseTable(view) {
+  const { reading, source, state } = view;
+  const choice = choiceOf(view);
+  const part = reading.parts.find((one) => one.name === choice.part);
+  const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
+  const request = JSON.stringify([choice, options]);
+  view.heads.show(reading, source, choiceOf({ ...view, peek: null })).catch(() => {});
+  try {
+    if (request !== view.request || reading !== view.of) {
+      view.requestedKey = request;
+      const table = await source.weights(reading, choice);
+      if (view.reading !== reading || view.requestedKey !== request) return;
+      Object.assign(view, {
+        grid: gridOf(table, part, options),
+        request,
+        of: reading,
+        choice,
+        part,
+      });
+    }
+    drawControls(view);
+    redraw(view);
+  } catch (error) {
+    replace(view.picture, problem(error));
+  }
+}
+
+function redraw(view) {
+  const { grid, state, reading, choice, part } = view;
+  if (!grid) return;
+  const pinned = pinnedOf(view);
+  const requested = view.hovered || pinned;
+  const within = (positions, size) => positions.filter((position) => position < size);
+  const chosen = {
+    queries: within(requested.queries, grid.rows),
+    keys: within(requested.keys, grid.columns),
+  };
+  const asHighlight = !view.hovered && isHighlight(view, pinned);
+  const statement = asHighlight
+    ? `${reading.highlight.sentence}.`
+    : sentenceOf(grid, chosen, choice);
+  view.chosen = chosen;
+  replace(view.statement, statement);
+  if (!view.hovered) announce(statement);
+  const picture = view.pictures[state.get("as", "lines")] || view.pictures.lines;
+  if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);
+  const titles = [part.query.language || "words", part.key.language || "words"];
+  picture.show({
+    grid,
+    chosen,
+    pinned,
+    threshold: state.number("least", 0) / 100,
+    titles,
+    statement,
+  });
+  if (view.table.open) replace(view.table.lastChild, weightsTable(grid));
+}
+
+// Pointing at a French word shows where the English words it came from stand in the picture.
+function lightEnglish(view, positions) {
+  if (!view.grid) return;
+  const { part, grid, state } = view;
+  const shown =
+    part.key.language === "English" && !grid.hidden && state.get("by", "words") === "words";
+  const side = part.name === "encoder" ? "queries" : "keys";
+  view.hovered =
+    positions && positions.length && shown ? { queries: [], keys: [], [side]: positions } : null;
+  redraw(view);
+}
+
+function pickHead(view, part, layer, head) {
+  view.peek = null;
+  const same = part === choiceOf(view).part;
+  view.state.set({ part, layer, head, show: null, ...(same ? {} : { q: "-", k: null }) }, true);
+}
+
+// Pointing at a small picture shows it large; leaving it brings the chosen one back.
+function peekAt(view, part, layer, head) {
+  clearTimeout(view.peeking);
+  view.peeking = setTimeout(
+    () => {
+      if (!view.reading) return;
+      const isPart = part && view.reading.parts.some((one) => one.name === part);
+      view.peek = isPart ? { part, layer, head } : null;
+      chooseTable(view);
+    },
+    part ? LINGER.come : LINGER.go,
+  );
+}

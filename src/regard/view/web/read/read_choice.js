@@ -1,0 +1,112 @@
+// What is chosen in the Read view: a head, and words on either side of it.
+
+import { readPositions, writePositions } from "./weights.js";
+
+// What the address says, and where it is silent, the head most worth showing; a head pointed at goes before both.
+export function choiceOf({ state, reading, peek }) {
+  const highlight = reading.highlight || { part: reading.parts[0].name, layer: 0, head: 0 };
+  const named = peek ? peek.part : state.get("part", highlight.part);
+  const part = reading.parts.find((one) => one.name === named) || reading.parts[0];
+  if (peek) return { part: part.name, show: "head", layer: peek.layer, head: peek.head };
+  const first = part.name === highlight.part ? highlight : { layer: 0, head: 0 };
+  const within = (name, total) =>
+    Math.min(total - 1, Math.max(0, Math.round(state.number(name, first[name]))));
+  const show = state.get("show", "head");
+  return {
+    part: part.name,
+    show: part.ways.includes(show) ? show : "head",
+    layer: within("layer", part.layers),
+    head: within("head", part.heads),
+  };
+}
+
+// Chosen words: those of the address, else the telling word of the telling head, as in the first document's figure.
+export function pinnedOf({ state, reading, grid, choice }) {
+  const [q, k] = [state.get("q", "?"), state.get("k", "?")];
+  if (q !== "?" || k !== "?")
+    return { queries: readPositions(q, grid.rows), keys: readPositions(k, grid.columns) };
+  const highlight = reading.highlight;
+  if (!isHighlightHead(highlight, choice) || state.get("by", "words") !== "words")
+    return { queries: [], keys: [] };
+  const { words } = reading.parts.find((part) => part.name === highlight.part).query;
+  return {
+    queries: grid.queries[highlight.query] === words[highlight.query] ? [highlight.query] : [],
+    keys: [],
+  };
+}
+
+// Whether what is shown is the link that the reading itself chose to tell.
+export function isHighlight({ reading, choice, state, grid }, pinned) {
+  const highlight = reading.highlight;
+  return (
+    isHighlightHead(highlight, choice) &&
+    !grid.hidden &&
+    state.get("by", "words") === "words" &&
+    !pinned.keys.length &&
+    pinned.queries.length === 1 &&
+    pinned.queries[0] === highlight.query
+  );
+}
+
+function isHighlightHead(highlight, { part, show, layer, head }) {
+  return (
+    Boolean(highlight) &&
+    show === "head" &&
+    highlight.part === part &&
+    highlight.layer === layer &&
+    highlight.head === head
+  );
+}
+
+// What pictures call when words are pointed at, clicked, dragged over, or let go.
+export function handlersFor(view, redraw) {
+  const hover = (chosen) => {
+    view.hovered = chosen;
+    redraw(view);
+  };
+  const pin = ({ queries, keys }) => {
+    view.hovered = null;
+    const some = queries.length + keys.length > 0;
+    view.state.set(
+      some ? { q: writePositions(queries) || "-", k: writePositions(keys) } : { q: "-", k: null },
+    );
+  };
+  const named = (side) => (side === "query" ? "queries" : "keys");
+  const none = { queries: [], keys: [] };
+  return {
+    hover(side, position) {
+      hover(position === null ? null : { ...none, [named(side)]: [position] });
+    },
+    cell(q, k) {
+      hover(q === null ? null : { queries: [q], keys: [k] });
+    },
+    clear() {
+      pin(none);
+    },
+    span(side, from, to) {
+      const positions = Array.from(
+        { length: Math.abs(to - from) + 1 },
+        (_, at) => Math.min(from, to) + at,
+      );
+      pin({ ...pinnedOf(view), [named(side)]: positions });
+    },
+    pick(side, position, event) {
+      const now = pinnedOf(view)[named(side)];
+      if (event.shiftKey && view.anchor && view.anchor.side === side) {
+        this.span(side, view.anchor.position, position);
+        return;
+      }
+      view.anchor = { side, position };
+      const has = now.includes(position);
+      if (event.ctrlKey || event.metaKey) {
+        pin({
+          ...pinnedOf(view),
+          [named(side)]: has ? now.filter((one) => one !== position) : [...now, position],
+        });
+      } else pin({ ...none, [named(side)]: has && now.length === 1 ? [] : [position] });
+    },
+    pickCell(q, k) {
+      pin({ queries: [q], keys: [k] });
+    },
+  };
+}

@@ -1,0 +1,146 @@
+// What stands around the picture of the Read view: its title, its switches, and what has to be said about it.
+
+import { choice, element, labelled, percent, replace } from "../lib/dom.js";
+import { marksOf } from "./weights.js";
+import { nameOf } from "./sentences.js";
+import { isHighlight, pinnedOf } from "./read_choice.js";
+
+const WAYS = {
+  head: "one head",
+  layer: "layer average",
+  all: "all averaged",
+  rollout: "rolled out",
+};
+const AVERAGE =
+  "An average shows what many heads agree on, and hides the one head that does something else.";
+const ABOUT_WAYS = {
+  layer: AVERAGE,
+  all: AVERAGE,
+  rollout:
+    "Rolled out: the mean over heads, followed from the last layer down to the words, half of every vector " +
+    "taken as coming straight from below. It takes mixing for adding up shares, which the layers between do not.",
+};
+
+export function drawControls(view) {
+  drawTitle(view);
+  const { state, part, choice: shown } = view;
+  const hidden = state.get("marks") === "hidden";
+  const request = JSON.stringify([
+    part.name,
+    part.ways,
+    shown.show,
+    state.get("as"),
+    state.get("by"),
+    marksOf(part),
+    hidden,
+  ]);
+  if (view.drawn !== request) replace(view.controls, switchesFor(view, hidden));
+  view.drawn = request;
+  view.controls.querySelector(".least").textContent = `${state.number("least", 0)} %`;
+  drawNotes(view);
+}
+
+function drawTitle({ state, source, reading, part, choice: shown, title }) {
+  const role = shown.show === "head" && part.roles ? part.roles[shown.layer][shown.head] : "";
+  const toSteps = () =>
+    state.go("steps", {
+      sentence: reading.sentence,
+      part: part.name,
+      layer: shown.layer,
+      head: shown.head,
+      from: null,
+      cell: null,
+    });
+  const has = part.steps && source.views.includes("steps") && shown.show === "head";
+  replace(
+    title,
+    `${part.title}: ${nameOf(shown)}`,
+    role && element("span", { class: "quiet" }, ` ${role}`),
+    has &&
+      element("button", { type: "button", class: "link", on: { click: toSteps } }, "its steps →"),
+  );
+}
+
+function switchesFor({ state, part, choice: shown }, hidden) {
+  const set =
+    (field, plain, more = {}) =>
+    (value) =>
+      state.set({ [field]: value === plain ? null : value, ...more });
+  const nothing = { q: "-", k: null };
+  const cut = ({ tokens, words }) => tokens.length !== words.length;
+  const marks = marksOf(part);
+  const least = (event) =>
+    state.set({ least: event.target.value === "0" ? null : event.target.value });
+  const hide = (event) => state.set({ marks: event.target.checked ? "hidden" : null, ...nothing });
+  return [
+    choice(
+      "Picture",
+      [
+        ["lines", "Lines"],
+        ["map", "Heatmap"],
+      ],
+      state.get("as", "lines"),
+      set("as", "lines"),
+    ),
+    part.ways.length > 1 &&
+      choice(
+        "Which weights",
+        part.ways.map((way) => [way, WAYS[way]]),
+        shown.show,
+        set("show", "head"),
+      ),
+    choice(
+      "Cut into",
+      [
+        ["words", "Words"],
+        [
+          "tokens",
+          "Sub-words",
+          cut(part.query) || cut(part.key) ? null : "Here every word is one token",
+        ],
+      ],
+      state.get("by", "words"),
+      set("by", "words", nothing),
+    ),
+    labelled(
+      "at least",
+      element("input", {
+        type: "range",
+        min: "0",
+        max: "50",
+        value: String(state.number("least", 0)),
+        "aria-label": "Threshold: hide weights below this percentage",
+        on: { input: least },
+      }),
+      element("output", { class: "least" }),
+    ),
+    marks.length > 0 &&
+      element(
+        "label",
+        null,
+        element("input", { type: "checkbox", checked: hidden, on: { change: hide } }),
+        ` Hide ${marks.join(", ")}`,
+      ),
+  ];
+}
+
+function drawNotes(view) {
+  const { grid, reading, notes, choice: shown } = view;
+  const rest = grid.rest && percent(grid.rest.reduce((a, b) => a + b, 0) / grid.rows);
+  const sentences = [
+    grid.hidden &&
+      `Without ${grid.hidden.names.join(", ")} the weights of each row are divided by their sum, ` +
+        `so that they add up to 100 % again; it had ${percent(grid.hidden.share)} of a row on average.`,
+    grid.rest &&
+      `Each word's largest weights are held one by one; the others have ${rest} of a row together ` +
+        "and are not drawn.",
+    ABOUT_WAYS[shown.show],
+    isHighlight(view, pinnedOf(view)) && `Shown first: ${reading.highlight.reason}.`,
+    ...reading.notes,
+    reading.caution,
+  ];
+  replace(
+    notes,
+    sentences.filter(Boolean).map((note) => element("p", null, note)),
+  );
+}

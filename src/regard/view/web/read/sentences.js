@@ -1,0 +1,72 @@
+// What is seen, in one plain sentence.
+
+import { percent } from "../lib/dom.js";
+import { largest, sums } from "./weights.js";
+
+const SHOWN = {
+  head: (c) => `layer ${c.layer}, head ${c.head}`,
+  layer: (c) => `the average of layer ${c.layer}`,
+  all: () => "the average of all layers",
+  rollout: () => "all layers followed down to the words",
+};
+
+export function nameOf(choice) {
+  return SHOWN[choice.show](choice);
+}
+
+export function sentenceOf(grid, chosen, choice) {
+  const inside = `in ${nameOf(choice)}`;
+  const { queries, keys } = chosen;
+  if (queries.length && keys.length) return between(grid, chosen, inside);
+  if (queries.length) return asking(grid, chosen, inside);
+  if (keys.length) return answering(grid, chosen, inside);
+  return overall(grid, choice);
+}
+
+function asking(grid, chosen, inside) {
+  const given = sums(grid, chosen).keys;
+  const many = chosen.queries.length;
+  const best = largest(given, 3, 0.01 * many);
+  const who = listed(chosen.queries.map((q) => grid.queries[q]));
+  if (!best.length)
+    return `${who} ${many > 1 ? "look" : "looks"} at nothing in particular ${inside}.`;
+  const shares = best.map((k) => `at ${grid.keys[k]} ${percent(given[k] / many)}`);
+  const rest = shares.length > 1 ? `; ${shares.slice(1).join(", ")}` : "";
+  if (many === 1) return `${who} looks ${shares[0]} ${inside}${rest}.`;
+  return `${who} together look ${shares[0]} ${inside}${rest} (shares of what they have together).`;
+}
+
+function answering(grid, chosen, inside) {
+  const got = sums(grid, chosen).queries;
+  const best = largest(got, 3, 0.01);
+  const who = listed(chosen.keys.map((k) => grid.keys[k]));
+  if (!best.length) return `Hardly any word looks at ${who} ${inside}.`;
+  const shares = best.map((q) => `${grid.queries[q]} gives ${percent(got[q])}`);
+  return `To ${who}${chosen.keys.length > 1 ? " together" : ""}, ${shares.join(", ")} ${inside}.`;
+}
+
+function between(grid, chosen, inside) {
+  const { total } = sums(grid, chosen);
+  const from = listed(chosen.queries.map((q) => grid.queries[q]));
+  const to = listed(chosen.keys.map((k) => grid.keys[k]));
+  const many = chosen.queries.length;
+  const verb = many > 1 ? "give" : "gives";
+  return `${from} ${verb} ${percent(total / many)} of ${many > 1 ? "their" : "its"} attention to ${to} ${inside}.`;
+}
+
+function overall(grid, choice) {
+  let best = 0;
+  for (let at = 1; at < grid.weights.length; at++)
+    if (grid.weights[at] > grid.weights[best]) best = at;
+  const [q, k] = [Math.floor(best / grid.columns), best % grid.columns];
+  if (!grid.weights.length || grid.weights[best] <= 0) return "";
+  const share = percent(grid.weights[best]);
+  return `The strongest link of ${nameOf(choice)}: ${grid.queries[q]} looks at ${grid.keys[k]}, ${share}.`;
+}
+
+function listed(names) {
+  if (names.length === 1) return names[0];
+  if (names.length > 4)
+    return `${names.slice(0, 2).join(", ")} … ${names[names.length - 1]} (${names.length} words)`;
+  return `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
+}

@@ -1,0 +1,128 @@
+// Self-attention in float64, every intermediate kept: regard.self_attention, worked out in the page so that numbers can
+// be changed without asking anybody. A test holds it against the specification.
+//
+// Inputs (from source.steps) {
+//   title, about, note, queries: [names of rows], keys: [names of columns], causal, scale (null: 1 / sqrt(d)),
+//   x_error: how far the numbers of x and memory may lie from the exact ones;
+//   position: whether there is one to leave out; example: what a document claims (see steps_data.told); of a model's
+//   head also part, layer, head, layers, heads;
+//   matrices: { x, memory (cross-attention: the vectors that answer), w_query, w_key, w_value; or query, key, value as
+//               given; mask (added to the scaled scores) } }
+// Matrix { rows, columns, values: Float64Array }
+// Switches { divide: true, temperature: 1, causal: null (as given) }
+// Steps { queries, keys, stages: { name: Matrix }, parameters: { w_query ... }, scale, width, causal, xError, inputs }
+
+export const STAGE_ORDER = [
+  "x",
+  "memory",
+  "query",
+  "key",
+  "value",
+  "scores",
+  "scaled",
+  "masked",
+  "weights",
+  "output",
+];
+export const BETWEEN_WORDS = ["scores", "scaled", "masked", "weights"];
+
+export function matrixOf(rows, columns, values) {
+  return { rows, columns, values: values || new Float64Array(rows * columns) };
+}
+
+export function attendSteps(inputs, { divide = true, temperature = 1, causal = null } = {}) {
+  const { x, memory, w_query, w_key, w_value, mask } = inputs.matrices;
+  const query = inputs.matrices.query || product(x, w_query);
+  const key = inputs.matrices.key || product(memory || x, w_key);
+  const value = inputs.matrices.value || product(memory || x, w_value);
+  const width = query.columns;
+  const plain = divide ? inputs.scale || 1 / Math.sqrt(Math.max(1, width)) : 1;
+  const scale = temperature === 1 ? plain : plain / temperature;
+  const scores = product(query, key, true);
+  const scaled = each(scores, (score) => score * scale);
+  const hides = causal === null ? inputs.causal : causal;
+  const biasAt = (q, k) =>
+    hides && k > q ? -Infinity : mask ? mask.values[q * mask.columns + k] : 0;
+  const masked = hides || mask ? each(scaled, (score, q, k) => score + biasAt(q, k)) : null;
+  const weights = softmaxRows(masked || scaled);
+  const stages = {
+    x,
+    memory,
+    query,
+    key,
+    value,
+    scores,
+    scaled,
+    masked,
+    weights,
+    output: product(weights, value),
+  };
+  return {
+    queries: inputs.queries,
+    keys: inputs.keys,
+    scale,
+    width,
+    causal: hides,
+    xError: inputs.x_error || 0,
+    inputs,
+    stages: Object.fromEntries(
+      STAGE_ORDER.filter((name) => stages[name]).map((name) => [name, stages[name]]),
+    ),
+    parameters: Object.fromEntries(
+      Object.entries({ w_query, w_key, w_value }).filter(([, matrix]) => matrix),
+    ),
+  };
+}
+
+// left · right, or left · rightᵀ
+export function product(left, right, across = false) {
+  const [rows, columns, inner] = [left.rows, across ? right.rows : right.columns, left.columns];
+  const made = matrixOf(rows, columns);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      let sum = 0;
+      const from = row * inner;
+      const [to, step] = across ? [column * inner, 1] : [column, columns];
+      for (let at = 0; at < inner; at++)
+        sum += left.values[from + at] * right.values[to + at * step];
+      made.values[row * columns + column] = sum;
+    }
+  }
+  return made;
+}
+
+function each(matrix, change) {
+  const made = matrixOf(matrix.rows, matrix.columns);
+  made.values.forEach((_, at) => {
+    made.values[at] = change(
+      matrix.values[at],
+      Math.floor(at / matrix.columns),
+      at % matrix.columns,
+    );
+  });
+  return made;
+}
+
+// Each row sums to 1; e^710 overflows, and less its highest score a row has the same weights.
+export function softmaxRows(scores) {
+  const made = matrixOf(scores.rows, scores.columns);
+  for (let row = 0; row < scores.rows; row++) {
+    const from = row * scores.columns;
+    const part = scores.values.subarray(from, from + scores.columns);
+    const highest = part.reduce((a, b) => Math.max(a, b), -Infinity);
+    const shift = Number.isFinite(highest) ? highest : 0;
+    let total = 0;
+    for (let at = 0; at < part.length; at++)
+      total += made.values[from + at] = Math.exp(part[at] - shift);
+    for (let at = 0; at < part.length && total > 0; at++) made.values[from + at] /= total;
+  }
+  return made;
+}
+
+export function entropyOf(weights, row) {
+  let sum = 0;
+  const { values, columns } = weights;
+  for (const weight of values.subarray(row * columns, (row + 1) * columns))
+    if (weight > 0) sum -= weight * Math.log(weight);
+  return sum;
+}

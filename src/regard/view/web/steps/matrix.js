@@ -1,0 +1,169 @@
+// A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask how it was made.
+
+import { element, replace } from "../lib/dom.js";
+import { textColorOn, shade } from "../lib/draw.js";
+import { writeNumber } from "../lib/digits.js";
+
+const MOST_ROWS = 14;
+const MOST_COLUMNS = 12;
+const FEW = { rows: [4, 2], columns: [4, 2] };
+const LINE = 27; // height of a row in pixels, in the whole view
+const SEEN = 15; // rows of the whole view on screen at a time
+
+// shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded, wide (shown whole),
+//         pick(row, column), lit(row, column) -> a class or null, edit(row, column, field) or null }
+export function matrixTable(shown) {
+  const { matrix, wide } = shown;
+  const large = matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
+  const full = wide || !large || Boolean(shown.edit);
+  const rows = full ? range(matrix.rows) : elided(matrix.rows, MOST_ROWS, FEW.rows);
+  const columns = full ? range(matrix.columns) : elided(matrix.columns, MOST_COLUMNS, FEW.columns);
+  const kind = `matrix ${shown.name}${shown.edit ? " edit" : ""}`;
+  const table = element("table", { class: kind, "data-stage": shown.name });
+  const virtual = full && large && matrix.rows > 2 * SEEN;
+  const body = element("tbody");
+  const head = element(
+    "thead",
+    null,
+    element(
+      "tr",
+      null,
+      element("td"),
+      columns.map((column) =>
+        element("th", { scope: "col" }, column === null ? "" : shown.columnNames[column]),
+      ),
+    ),
+  );
+  const caption = `${shown.name}, ${matrix.rows} rows, ${matrix.columns} columns`;
+  table.append(element("caption", { class: "only-read" }, caption), head, body);
+  table.addEventListener("click", (event) => {
+    const cell = event.target.closest("td[data-row]");
+    if (cell) shown.pick(Number(cell.dataset.row), Number(cell.dataset.column));
+  });
+  table.addEventListener("keydown", (event) => walkCells(event, table, shown));
+  const frame = element("div", { class: `matrix-frame${full && large ? " full" : ""}` }, table);
+  if (virtual) {
+    const fill = () => fillRows(body, shown, columns, frame.scrollTop);
+    frame.addEventListener("scroll", fill);
+    fillRows(body, shown, columns, 0);
+  } else
+    replace(
+      body,
+      rows.map((row) => rowElement(shown, row, columns)),
+    );
+  const first = table.querySelector("td[data-row]");
+  if (first && !shown.edit) first.setAttribute("tabindex", "0");
+  return frame;
+}
+
+export function isLarge(matrix) {
+  return matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
+}
+
+function range(size) {
+  return Array.from({ length: size }, (_, at) => at);
+}
+
+// The first and the last places, null between them.
+function elided(size, most, [first, last]) {
+  return size <= most
+    ? range(size)
+    : [...range(first), null, ...range(last).map((at) => size - last + at)];
+}
+
+function rowElement(shown, row, columns) {
+  const gap = (text, more) => element("td", { class: "gap", ...more }, text);
+  if (row === null)
+    return element(
+      "tr",
+      { class: "gap" },
+      element("th", null, "⋮"),
+      columns.map(() => gap("⋮")),
+    );
+  return element(
+    "tr",
+    null,
+    element("th", { scope: "row" }, shown.rowNames[row]),
+    columns.map((column) =>
+      column === null ? gap("…", { "data-gap-row": row }) : cellElement(shown, row, column),
+    ),
+  );
+}
+
+function cellElement({ matrix, before, shaded, edit, name, markedAs }, row, column) {
+  const at = row * matrix.columns + column;
+  const value = matrix.values[at];
+  const attributes = { "data-row": row, "data-column": column };
+  if (edit) {
+    return element(
+      "td",
+      attributes,
+      element("input", {
+        type: "text",
+        inputmode: "decimal",
+        value: String(value),
+        "aria-label": `${name}, row ${row}, column ${column}`,
+        on: { change: (event) => edit(row, column, event.target) },
+      }),
+    );
+  }
+  const changed = before && before.values[at] !== value;
+  const was = changed && element("small", { title: "as it was" }, shortNumber(before.values[at]));
+  const style = shaded ? { background: shade(value), color: textColorOn(value) } : {};
+  return element(
+    "td",
+    { ...attributes, tabindex: "-1", class: markedAs(row, column), style },
+    shortNumber(value),
+    was,
+  );
+}
+
+function fillRows(body, shown, columns, top) {
+  const size = shown.matrix.rows;
+  const first = Math.max(0, Math.min(size - SEEN, Math.floor(top / LINE) - 4));
+  const last = Math.min(size, first + SEEN + 8);
+  const space = (rows) => element("tr", { class: "space", style: { height: `${rows * LINE}px` } });
+  const rows = range(last - first).map((at) => rowElement(shown, first + at, columns));
+  replace(body, first > 0 && space(first), rows, last < size && space(size - last));
+}
+
+function walkCells(event, table, shown) {
+  const cell = event.target.closest("td[data-row]");
+  if (!cell || shown.edit) return;
+  if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    shown.pick(Number(cell.dataset.row), Number(cell.dataset.column));
+    return;
+  }
+  const line = [...cell.parentElement.querySelectorAll("td[data-row]")];
+  const at = line.indexOf(cell);
+  const neighbours = { ArrowLeft: line[at - 1], ArrowRight: line[at + 1] };
+  const lines = [...table.querySelectorAll("tbody tr")].filter((row) =>
+    row.querySelector("td[data-row]"),
+  );
+  const down = lines.indexOf(cell.parentElement);
+  const above = (row) => row && row.querySelectorAll("td[data-row]")[at];
+  const next = {
+    ...neighbours,
+    ArrowUp: above(lines[down - 1]),
+    ArrowDown: above(lines[down + 1]),
+  }[event.key];
+  if (!next) return;
+  event.preventDefault();
+  cell.setAttribute("tabindex", "-1");
+  next.setAttribute("tabindex", "0");
+  next.focus();
+}
+
+// Three decimals; the whole number is in the expression.
+export function shortNumber(value) {
+  if (value === -Infinity) return "−∞";
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  const powers = size >= 1e5 || size < 5e-4;
+  const decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
+  const text = powers
+    ? writeNumber(value, 0).replace(/e\+?(-?)0?/, "e$1")
+    : value.toFixed(decimals);
+  return text.replaceAll("-", "−");
+}

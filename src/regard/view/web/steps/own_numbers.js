@@ -1,0 +1,164 @@
+// The reader's own small numbers: words, vectors and matrices, kept in the address.
+
+import { choice, element, labelled } from "../lib/dom.js";
+import { matrixOf } from "./attend.js";
+
+const MOST_WORDS = 12;
+const MOST_FEATURES = 8;
+const LARGEST_NUMBER = 1e6;
+const PARAMETERS = ["w_query", "w_key", "w_value"];
+const IDENTITY = [
+  [1, 0],
+  [0, 1],
+];
+const FIRST_OWN = {
+  words: ["Smart", "robots", "perform", "complex", "tasks"],
+  x: [
+    [1, 0],
+    [0, 1],
+    [1, 1],
+    [2, 0],
+    [0, 2],
+  ],
+  w_query: IDENTITY,
+  w_key: IDENTITY,
+  w_value: IDENTITY,
+};
+const FILLS = {
+  identity: (row, column) => (row === column ? 1 : 0),
+  random: () => Math.round(200 * Math.random() - 100) / 100,
+  zero: () => 0,
+};
+
+// What the address holds, made whole: whatever is missing or no number is 0.
+export function ownNumbers(state) {
+  let stored = FIRST_OWN;
+  try {
+    if (state.get("own")) stored = JSON.parse(state.get("own")) || FIRST_OWN;
+  } catch {
+    /* the first ones then */
+  }
+  const named = Array.isArray(stored.words) && stored.words.length > 0;
+  const words = (named ? stored.words : FIRST_OWN.words).slice(0, MOST_WORDS).map(String);
+  const [features, width] = [widthOf(stored.x), widthOf(stored.w_query)];
+  return shaped({ ...stored, words }, features, width);
+}
+
+export function ownInputs(state) {
+  const own = ownNumbers(state);
+  const matrix = (rows) => matrixOf(rows.length, rows[0].length, Float64Array.from(rows.flat()));
+  return {
+    title: "Your own numbers",
+    about: "Change any number of x and of the matrices; everything below follows.",
+    queries: own.words,
+    keys: own.words,
+    causal: false,
+    scale: null,
+    position: false,
+    matrices: Object.fromEntries(["x", ...PARAMETERS].map((name) => [name, matrix(own[name])])),
+  };
+}
+
+// One number changed where it stands; what is no number is refused, and said.
+export function editOwn(state, name, row, column, field, complain) {
+  const text = field.value.trim().replace(",", ".").replace("−", "-");
+  const value = Number(text);
+  const good = text !== "" && Number.isFinite(value) && Math.abs(value) <= LARGEST_NUMBER;
+  field.classList.toggle("wrong", !good);
+  if (!good) {
+    complain(
+      `${name} needs a number between -1,000,000 and 1,000,000 here, but this is "${field.value.slice(0, 40)}".`,
+    );
+    return;
+  }
+  const own = ownNumbers(state);
+  own[name][row][column] = value;
+  storeOwn(state, own);
+}
+
+export function ownControls(state, complain) {
+  const own = ownNumbers(state);
+  const [features, width] = [own.x[0].length, own.w_query[0].length];
+  const rename = (event) => {
+    const words = event.target.value.split(/\s+/).filter(Boolean);
+    if (words.length >= 1 && words.length <= MOST_WORDS)
+      storeOwn(state, shaped({ ...own, words }, features, width));
+    else complain(`The words need to be 1 to ${MOST_WORDS}, but there are ${words.length}.`);
+  };
+  const size = (label, now, resize) =>
+    labelled(
+      label,
+      element("input", {
+        type: "number",
+        min: "1",
+        max: String(MOST_FEATURES),
+        value: String(now),
+        on: {
+          change: (event) => {
+            const size = Number(event.target.value);
+            if (Number.isInteger(size) && size >= 1 && size <= MOST_FEATURES)
+              storeOwn(state, resize(size));
+            else
+              complain(
+                `${label} needs a whole number from 1 to ${MOST_FEATURES}, but it is ${size}.`,
+              );
+          },
+        },
+      }),
+    );
+  const fill = (how) => {
+    const filled = PARAMETERS.map((name) => [name, table(features, width, FILLS[how])]);
+    storeOwn(state, { ...own, ...Object.fromEntries(filled) });
+  };
+  const words = {
+    type: "text",
+    class: "serif",
+    value: own.words.join(" "),
+    size: "36",
+    on: { change: rename },
+  };
+  const fills = [
+    ["identity", "Identity"],
+    ["random", "Random"],
+    ["zero", "Zero"],
+  ];
+  return element(
+    "div",
+    { class: "controls own" },
+    labelled("Words", element("input", words)),
+    size("Features", features, (size) => shaped(own, size, width)),
+    size("Width of the head", width, (size) => shaped(own, features, size)),
+    labelled("Matrices", choice("Fill the matrices", fills, null, fill)),
+  );
+}
+
+function table(rows, columns, make) {
+  return Array.from({ length: rows }, (_, row) =>
+    Array.from({ length: columns }, (_, column) => make(row, column)),
+  );
+}
+
+function widthOf(rows) {
+  return Array.isArray(rows) && Array.isArray(rows[0])
+    ? Math.min(MOST_FEATURES, Math.max(1, rows[0].length))
+    : 2;
+}
+
+// The same numbers in these sizes; new places hold 0.
+function shaped(own, features, width) {
+  const fit = (rows, down, across) =>
+    table(down, across, (row, column) => {
+      const value = Number(rows?.[row]?.[column] ?? 0);
+      return Number.isFinite(value) && Math.abs(value) <= LARGEST_NUMBER ? value : 0;
+    });
+  const parameters = PARAMETERS.map((name) => [name, fit(own[name], features, width)]);
+  return {
+    words: own.words,
+    x: fit(own.x, own.words.length, features),
+    ...Object.fromEntries(parameters),
+  };
+}
+
+function storeOwn(state, own) {
+  state.set({ own: JSON.stringify(own), cell: null });
+}

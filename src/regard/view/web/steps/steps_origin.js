@@ -1,0 +1,153 @@
+// Where the numbers of the Steps view come from, and the switches that change how they are worked out.
+
+import { choice, element, labelled, replace } from "../lib/dom.js";
+import { ownControls } from "./own_numbers.js";
+import { FIRST_SENTENCE } from "../read/headline.js";
+
+const DOCUMENTS = [
+  ["robots", "robots"],
+  ["good", "I am good"],
+  ["cat", "cat"],
+];
+const AS_GIVEN = { divide: null, causal: null, position: null, heat: null };
+
+export function switchesOf(state) {
+  return Object.keys(AS_GIVEN).map((name) => state.get(name));
+}
+
+export function temperatureOf(state) {
+  return Math.min(100, Math.max(0.01, state.number("heat", 1)));
+}
+
+export function drawOrigin({ state, source, origin, inputs }) {
+  const from = state.get("from");
+  const own = from === "own";
+  const request = JSON.stringify([
+    from,
+    state.get("sentence"),
+    inputs.title,
+    own && state.get("own"),
+  ]);
+  if (origin.dataset.request === request) return;
+  origin.dataset.request = request;
+  const documents = DOCUMENTS.map((one) => [...one, "A document's example"]);
+  const origins = [["", "A head of the model"], ...documents, ["own", "Your own numbers"]];
+  const go = (value) => state.set({ from: value || null, cell: null, ...AS_GIVEN }, true);
+  const complaint = element("p", { class: "problem", role: "alert" });
+  const complain = (sentence) => {
+    complaint.textContent = sentence;
+  };
+  const about =
+    from && !own ? [element("cite", null, inputs.title), ". ", inputs.about] : inputs.about;
+  replace(
+    origin,
+    source.live && choice("Where the numbers come from", origins, from, go),
+    element("h1", null, titleOf(state, source, inputs)),
+    source.live && !from && headPicker(state, inputs),
+    own && ownControls(state, complain),
+    from && inputs.about && element("p", { class: "quiet" }, about),
+    complaint,
+  );
+}
+
+function titleOf(state, source, inputs) {
+  if (state.get("from") === "own") return inputs.queries.join(" ");
+  if (inputs.example) return inputs.example.sentence;
+  return state.get("sentence", source.live ? FIRST_SENTENCE : inputs.title);
+}
+
+function headPicker(state, inputs) {
+  const now = { part: inputs.part, layer: inputs.layer, head: inputs.head };
+  const pick = (name, values) =>
+    labelled(
+      name,
+      element(
+        "select",
+        {
+          on: {
+            change: (event) => state.set({ ...now, [name]: event.target.value, cell: null }, true),
+          },
+        },
+        values.map((value) =>
+          element("option", { value, selected: value === inputs[name] }, value),
+        ),
+      ),
+    );
+  const numbers = (total) => [...Array(total).keys()];
+  return element(
+    "div",
+    { class: "controls" },
+    pick("part", ["encoder", "decoder", "cross"]),
+    pick("layer", numbers(inputs.layers)),
+    pick("head", numbers(inputs.heads)),
+    inputs.about && element("span", { class: "quiet" }, inputs.about),
+    element(
+      "button",
+      { type: "button", class: "link quiet", on: { click: () => state.go("read") } },
+      "← all heads",
+    ),
+  );
+}
+
+export function drawSwitches(view) {
+  const { state, switches, inputs, before } = view;
+  const { scores } = before.stages;
+  const square = scores.rows === scores.columns && !inputs.matrices.memory;
+  const causal = state.get("causal") ? state.get("causal") === "yes" : inputs.causal;
+  const placed = inputs.position
+    ? "Without it, the model is not told where words stand, from its first layer on"
+    : "These numbers have no positions";
+  const set = (name) => (on) => state.set({ [name]: on ? null : "no" });
+  const setCausal = (on) => state.set({ causal: on === inputs.causal ? null : on ? "yes" : "no" });
+  replace(
+    switches,
+    box(`divide by √${before.width}`, state.get("divide") !== "no", set("divide")),
+    box("position", state.get("position") !== "no", set("position"), inputs.position, placed),
+    box("causal mask", causal && square, setCausal, square),
+    temperature(view),
+    switchesOf(state).some(Boolean) &&
+      element(
+        "button",
+        { type: "button", class: "link", on: { click: () => state.set(AS_GIVEN) } },
+        "as it was",
+      ),
+  );
+}
+
+function box(text, checked, change, can = true, title = null) {
+  const changed = () => change(input.checked);
+  const input = element("input", {
+    type: "checkbox",
+    checked,
+    disabled: !can,
+    on: { change: changed },
+  });
+  return element("label", { class: can ? null : "off", title }, input, ` ${text}`);
+}
+
+// On a scale of powers of two, from a quarter to four.
+function temperature(view) {
+  const { state } = view;
+  const now = temperatureOf(state);
+  const out = element("output", null, now.toFixed(2));
+  const keep = (heat) => state.set({ heat: Math.abs(heat - 1) < 0.01 ? null : heat.toFixed(2) });
+  const slide = (event) => {
+    const heat = 2 ** Number(event.target.value);
+    out.textContent = heat.toFixed(2);
+    clearTimeout(view.heating);
+    view.heating = setTimeout(() => keep(heat), 60);
+  };
+  return labelled(
+    "temperature",
+    element("input", {
+      type: "range",
+      min: "-2",
+      max: "2",
+      step: "0.1",
+      value: String(Math.log2(now)),
+      "aria-label": "Temperature",
+      on: { input: slide },
+    }),
+    out,
+  );
+}

@@ -1,0 +1,282 @@
+// Why a cell holds the number it holds: the expression that made it, and where its operands stand. The same lines as
+// Steps.why in Python; a test compares them cell by cell.
+
+import { exactNumber, operandNumber, showNumber } from "../lib/digits.js";
+import { BETWEEN_WORDS } from "./attend.js";
+import { EPSILON, FAR, errorBounds } from "./bounds.js";
+
+const WHOLE_TERMS = 8; // terms of a sum that are written in full
+const EXACT_DECIMALS = 18; // more digits than any float64 has
+const WIDEST = 20; // steps from the last digit of a float64 to where a value counts as 0
+
+// -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole row or column.
+export function whyOf(steps, stage, row, column, digits = 3) {
+  const { value, noise } = at(steps, stage, row, column);
+  const made = EXPRESSIONS[stage](steps, row, column, stage);
+  const ways = made.then ? [made, made.then] : [made];
+  let [shown, links] = [null, []];
+  for (let wider = 0; wider <= WIDEST; wider++) {
+    // as many digits as both the value and its operands can support
+    shown = showNumber(value, digits, noise * 10 ** wider);
+    const rounded = ways.map((way) => roundOperands(way, value, shown.tolerance - noise, digits));
+    links = rounded.map(({ text }) => text);
+    if (rounded.every(({ agrees }) => agrees)) break;
+  }
+  const [rowName, columnName] = cellNames(steps, stage, row, column);
+  const cell = `${stage}[${rowName}, ${columnName}]`;
+  const parts = [cell, ...links.filter((link) => link && link !== shown.text), shown.text];
+  const line = parts.join(" = ") + (made.note ? ` (${made.note})` : "");
+  return { cell, formula: made.formula, line, value, operands: made.operandCells };
+}
+
+// A name for each position: its word, with its index where the word occurs twice.
+export function nameLabels(words) {
+  return words.map((word, index) =>
+    words.filter((other) => other === word).length > 1 ? `${word} (${index})` : word,
+  );
+}
+
+function cellNames(steps, stage, row, column) {
+  const rows = nameLabels(["key", "value", "memory"].includes(stage) ? steps.keys : steps.queries);
+  return [
+    rows[row],
+    BETWEEN_WORDS.includes(stage) ? nameLabels(steps.keys)[column] : String(column),
+  ];
+}
+
+function matrixNamed(steps, stage) {
+  return steps.stages[stage] || steps.parameters[stage];
+}
+
+// Numbers are { value, noise }: what is stored, and how far it may lie from the exact one.
+function at(steps, stage, row, column) {
+  const { values, columns } = matrixNamed(steps, stage);
+  const index = row * columns + column;
+  return {
+    value: values[index],
+    noise: steps.stages[stage] ? errorBounds(steps, stage).values[index] : 0,
+  };
+}
+
+function rowOf(steps, stage, row) {
+  return Array.from({ length: matrixNamed(steps, stage).columns }, (_, column) =>
+    at(steps, stage, row, column),
+  );
+}
+
+function columnOf(steps, stage, column) {
+  return Array.from({ length: matrixNamed(steps, stage).rows }, (_, row) =>
+    at(steps, stage, row, column),
+  );
+}
+
+// An expression: operands, the rule that makes the value of them, how to write it, where they stand.
+const itself = ([one]) => one;
+const exact = (value) => ({ value, noise: 0 });
+const given = (number, formula, note, operandCells = []) => ({
+  formula,
+  note,
+  operands: [number],
+  rule: itself,
+  write: itself,
+  operandCells,
+});
+const stated = (value, formula, note, operandCells = []) => ({
+  formula,
+  note,
+  operands: [],
+  rule: () => value,
+  write: () => "",
+  operandCells,
+});
+
+function dotted(left, right, formula, operandCells) {
+  const operands = left.flatMap((one, index) => [one, right[index]]);
+  const pairs = (list) =>
+    Array.from({ length: list.length / 2 }, (_, one) => [list[2 * one], list[2 * one + 1]]);
+  return {
+    formula,
+    operands,
+    operandCells,
+    rule: (list) => summed(pairs(list).map(([a, b]) => a * b)),
+    write: (list) => joinedTerms(pairs(list).map(([a, b]) => `${a} · ${b}`)) || "0",
+  };
+}
+
+function projected(steps, row, column, stage) {
+  const input = stage !== "query" && steps.stages.memory ? "memory" : "x";
+  const parameters = `w_${stage}`;
+  if (!steps.stages[input] || !steps.parameters[parameters])
+    return given(at(steps, stage, row, column), "given", "given");
+  return dotted(
+    rowOf(steps, input, row),
+    columnOf(steps, parameters, column),
+    `${input} · ${parameters}`,
+    [
+      { stage: input, row, column: null },
+      { stage: parameters, row: null, column },
+    ],
+  );
+}
+
+function scaledScore(steps, row, column) {
+  const score = at(steps, "scores", row, column);
+  const operandCells = [{ stage: "scores", row, column }];
+  const root = 1 / Math.sqrt(Math.max(1, steps.width));
+  if (Math.abs(steps.scale - root) <= 1e-12 * Math.max(steps.scale, root)) {
+    return {
+      formula: `scores / √${steps.width}`,
+      operands: [score, exact(steps.width)],
+      operandCells,
+      rule: ([a, b]) => a / Math.sqrt(b),
+      write: ([a]) => `${a} / √${steps.width}`,
+    };
+  }
+  return {
+    formula: "scores · scale",
+    operands: [score, exact(steps.scale)],
+    operandCells,
+    rule: ([a, b]) => a * b,
+    write: ([a, b]) => `${a} · ${b}`,
+  };
+}
+
+function maskedScore(steps, row, column) {
+  const score = at(steps, "scaled", row, column);
+  const masked = at(steps, "masked", row, column);
+  const operandCells = [{ stage: "scaled", row, column }];
+  if (masked.value === -Infinity)
+    return stated(masked.value, "hidden", hiddenNote(steps, row, column), operandCells);
+  if (masked.value === score.value)
+    return given(score, "scaled", "as scaled: visible, nothing added", operandCells);
+  const value = masked.value - score.value;
+  const bias = { value, noise: 2 * EPSILON * (Math.abs(score.value) + Math.abs(value)) };
+  return {
+    formula: "scaled + mask",
+    operands: [score, bias],
+    operandCells,
+    rule: ([a, b]) => a + b,
+    write: ([a, b]) => (value < 0 ? `${a} + (${b})` : `${a} + ${b}`),
+  };
+}
+
+function shareOf(steps, row, column) {
+  const before = steps.stages.masked ? "masked" : "scaled";
+  const scores = rowOf(steps, before, row);
+  const operandCells = [{ stage: before, row, column: null }];
+  const name = cellNames(steps, "weights", row, column)[0];
+  const seen = [...scores.keys()].filter((key) => Number.isFinite(scores[key].value));
+  if (!seen.length)
+    return stated(0, "nothing to look at", `${name} may look at nothing`, operandCells);
+  if (scores[column].value === -Infinity)
+    return stated(0, "hidden", hiddenNote(steps, row, column), operandCells);
+  const visible = seen.map((key) => scores[key]);
+  const far = Math.max(...visible.map(({ value }) => Math.abs(value))) > FAR;
+  const [operands, highest] = far ? lessTheHighest(visible) : [visible, ""];
+  const index = seen.indexOf(column);
+  const hidden = scores.length - visible.length;
+  const notes = [
+    far && `each score less the row's highest, ${highest}`,
+    hidden > 0 && `${hidden} hidden`,
+  ];
+  return {
+    formula: `e^${before} / sum of e^${before} over the row`,
+    operands,
+    operandCells,
+    rule: (list) => Math.exp(list[index]) / summed(list.map(Math.exp)),
+    write: (list) => `e^${list[index]} / (${joinedTerms(list.map((one) => `e^${one}`))})`,
+    note: notes.filter(Boolean).join(", "),
+    then: quotient(operands, index),
+  };
+}
+
+function lessTheHighest(scores) {
+  const top = scores.reduce(
+    (best, { value }, index) => (value > scores[best].value ? index : best),
+    0,
+  );
+  const highest = scores[top];
+  const less = ({ value, noise }) => ({
+    value: value - highest.value,
+    noise: noise + highest.noise + 2 * EPSILON * (Math.abs(value) + Math.abs(highest.value)),
+  });
+  const lower = scores.map((score, index) => (index === top ? exact(0) : less(score)));
+  return [lower, showNumber(highest.value, 3, highest.noise).text];
+}
+
+// e^score and the sum of them, each off by what its scores are off by; none where one of the two has no digit that is sure.
+function quotient(scores, index) {
+  const powers = scores.map(({ value }) => Math.exp(value));
+  const noise = scores.map(
+    ({ value, noise: off }, index) =>
+      powers[index] * (Math.expm1(off) + 4 * EPSILON * (Math.abs(value) + scores.length + 2)),
+  );
+  const operands = [
+    { value: powers[index], noise: noise[index] },
+    { value: summed(powers), noise: noise.reduce((a, b) => a + b, 0) },
+  ];
+  if (!operands.every(({ value, noise: off }) => off <= value / 40)) return null;
+  return { operands, rule: ([a, b]) => a / b, write: ([a, b]) => `${a} / ${b}` };
+}
+
+const EXPRESSIONS = {
+  x: (steps, row, column) => given(at(steps, "x", row, column), "given", "given"),
+  memory: (steps, row, column) => given(at(steps, "memory", row, column), "given", "given"),
+  query: projected,
+  key: projected,
+  value: projected,
+  scores: (steps, row, column) =>
+    dotted(rowOf(steps, "query", row), rowOf(steps, "key", column), "query · key", [
+      { stage: "query", row, column: null },
+      { stage: "key", row: column, column: null },
+    ]),
+  scaled: scaledScore,
+  masked: maskedScore,
+  weights: shareOf,
+  output: (steps, row, column) =>
+    dotted(rowOf(steps, "weights", row), columnOf(steps, "value", column), "weights · value", [
+      { stage: "weights", row, column: null },
+      { stage: "value", row: null, column },
+    ]),
+};
+
+// Operands are rounded as far as the value worked out from them still holds, none with more digits than are sure.
+function roundOperands({ operands, rule, write }, value, tolerance, digits) {
+  for (let decimals = digits; ; decimals++) {
+    const texts = operands.map(({ value: one, noise }) =>
+      decimals >= EXACT_DECIMALS && noise === 0
+        ? exactNumber(one)
+        : operandNumber(one, decimals, noise),
+    );
+    const again = rule(texts.map(Number));
+    const agrees = again === value || Math.abs(again - value) <= tolerance;
+    if (agrees || decimals >= EXACT_DECIMALS) return { text: write(texts), agrees };
+  }
+}
+
+function hiddenNote(steps, row, column) {
+  const [asks, answers] = cellNames(steps, "masked", row, column);
+  const { masked } = steps.stages;
+  const { rows, columns, values } = masked;
+  const seen = (index) => index % columns <= Math.floor(index / columns);
+  const causal =
+    rows === columns && values.every((value, index) => seen(index) || value === -Infinity);
+  if (column > row && causal) return `hidden: ${answers} comes after ${asks}`;
+  return `hidden: the mask does not let ${asks} look at ${answers}`;
+}
+
+// A sum that loses nothing of its smaller terms (Neumaier).
+function summed(terms) {
+  let [sum, lost] = [0, 0];
+  for (const term of terms) {
+    const next = sum + term;
+    lost += Math.abs(sum) >= Math.abs(term) ? sum - next + term : term - next + sum;
+    sum = next;
+  }
+  return sum + lost;
+}
+
+function joinedTerms(terms) {
+  if (terms.length <= WHOLE_TERMS) return terms.join(" + ");
+  return [...terms.slice(0, 4), `... ${terms.length - 6} more ...`, ...terms.slice(-2)].join(" + ");
+}
