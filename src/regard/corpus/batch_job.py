@@ -11,7 +11,8 @@ from regard.corpus.batching import Batch
 from regard.corpus.models import ModelPlace, Observer
 from regard.corpus.readers import Document
 from regard.corpus.windows import Facts, Measured, Window, measured
-from regard.engine.tiles.threads import one_blas_thread, using_threads
+from regard.engine.tiles.blas import one_blas_thread
+from regard.engine.tiles.threads import using_threads
 from regard.errors import RegardError
 
 Read = tuple[Document, list[Window]]

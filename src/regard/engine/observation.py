@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from regard.display import NotebookDisplay
 from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
+from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.visibility import Visibility
@@ -196,7 +197,7 @@ class Observation(NotebookDisplay):
 def _weights(part: Problem, heads: slice, rows: slice, columns: slice, known_hq: Array) -> Array:
     shape = (heads.stop - heads.start, rows.stop - rows.start, columns.stop - columns.start)
     tile_hqk = np.empty(shape, part.dtype)
-    with np.errstate(all="ignore"):
+    with one_blas_thread(), np.errstate(all="ignore"):
         seen = part.scores(part.scaled_query(heads, rows), heads, rows, columns, out=tile_hqk)
         known_hq = np.where(np.isfinite(known_hq), known_hq, np.inf)
         rounded_hq = known_hq.astype(part.dtype)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from regard.engine.interfaces import ProblemLike
 from regard.engine.tensors import move_like, sum_float64
+from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.tiles.threads import one_blas_thread
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.display import StepsDisplay
 from regard.engine.tiles.arguments import prepare
+from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.problem import Window
 from regard.engine.visibility import MaskRule, Visibility, ruled
 from regard.errors import ArgumentError, expect
@@ -164,6 +165,7 @@ class Steps(StepsDisplay):
         return as_dict(self)
 
 
+@one_blas_thread()
 def self_attention(
     x: ArrayLike,
     w_query: ArrayLike,
@@ -223,6 +225,7 @@ def self_attention(
     )
 
 
+@one_blas_thread()
 def attend(
     query: ArrayLike,
     key: ArrayLike,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.display import TextDisplay
+from regard.engine.tiles.blas import one_blas_thread
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
@@ -60,6 +61,7 @@ def average(reading: Reading, part: str, layer: int | None) -> Mixed:
     )
 
 
+@one_blas_thread()
 def rollout(reading: Reading, part: str) -> Mixed:
     """Follow attention down the layers, half of each vector coming straight from below."""
     if part == "cross":
@@ -81,6 +83,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
     )
 
 
+@one_blas_thread()
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
     """Each weight times the length of the vector it brings, as shares of the row."""
     weights_qk = reading.weights(part, layer=layer, head=head, by="tokens")

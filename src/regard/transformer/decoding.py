@@ -21,6 +21,7 @@ from regard.typing import Array
 
 Numbers = NDArray[np.int64]
 _FEW = 4
+_BLOCK = 512  # entries of the embedding, 1 MB: it is in the cache for all rows but the first
 _CAPACITY = 16  # positions of a new cache
 
 
@@ -156,8 +157,10 @@ def _times_embedding(x_ne: Array, embedding_ve: Array) -> Array:
         product_nv: Array = x_ne @ embedding_ve.T
         return product_nv
     logits_nv = np.empty((len(x_ne), len(embedding_ve)), x_ne.dtype)
-    for x_e, logits_v in zip(x_ne, logits_nv, strict=True):
-        np.dot(embedding_ve, x_e, out=logits_v)
+    for start in range(0, len(embedding_ve), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        for x_e, logits_v in zip(x_ne, logits_nv, strict=True):
+            np.dot(embedding_ve[block], x_e, out=logits_v[block])
     return logits_nv
 
 

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+from regard.engine.tiles.blas import one_blas_thread
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
-from regard.transformer.translation import few_cores
 from regard.typing import Array
 
 # The same operations err 2^29 times less in float64; eight times that leaves room for chance.
@@ -70,7 +70,7 @@ class ExactRun:
 
     @cached_property
     def _encoder(self) -> tuple[Encoded, tuple[Vectors, ...]]:
-        with few_cores():
+        with one_blas_thread():
             exact = self.model.encode(
                 np.array([self.source]), dtype=np.float64, positions=self.positions
             )
@@ -79,7 +79,7 @@ class ExactRun:
 
     @cached_property
     def _decoder(self) -> tuple[tuple[Vectors, ...], tuple[Vectors, ...]]:
-        with few_cores():
+        with one_blas_thread():
             exact = self.model.decode(
                 self._encoder[0], np.array([self.given]), positions=self.positions
             )

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from regard.engine.attention import attention
 from regard.engine.dense import dense_attention
+from regard.engine.tiles.blas import one_blas_thread
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions, random_parameters
@@ -49,6 +50,7 @@ class AttentionCall:
     causal: bool = False
     lengths_b: NDArray[np.int64] | None = None
 
+    @one_blas_thread()
     def weights(self) -> Array:
         """weights_bhqk of the run, in full."""
         if self.weights_bhqk is not None:

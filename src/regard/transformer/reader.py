@@ -7,13 +7,14 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from regard.engine.tiles.blas import one_blas_thread
 from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, tokenized_text
 from regard.transformer.config import START
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.reading import Reading
 from regard.transformer.search import OnStep, Search
-from regard.transformer.translation import Translation, few_cores, run_batches
+from regard.transformer.translation import Translation, run_batches
 
 
 def read(
@@ -48,7 +49,7 @@ def reading_of(model: Transformer, translated: Translation, *, positions: bool =
 
     With ``positions=False`` the vectors carry no positions.
     """
-    with few_cores():
+    with one_blas_thread():
         encoded = model.encode(np.array([translated.source]), positions=positions)
         return _reading(model, translated, encoded, positions=positions)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from regard.engine.tiles.threads import blas, run_in_order, threads
+from regard.engine.tiles.threads import run_in_order
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END
@@ -26,30 +23,6 @@ from regard.transformer.search import (
 )
 
 Result = TypeVar("Result")
-
-_ENOUGH = 2  # the products of one decoding step are too small to keep more cores busy
-
-
-@contextmanager
-def few_cores() -> Iterator[None]:
-    """Limit BLAS to two cores if two are idle, else to one.
-
-    Its threads wait for each other after every product: when one of them finds its core taken by
-    another program, a sentence takes ten times as long with two threads as with one.
-    """
-    idle = threads() - _others_running()
-    with blas().limit(limits=max(1, min(_ENOUGH, idle))):
-        yield
-
-
-def _others_running() -> int:
-    """The number of other threads that are runnable now; 0 where the system does not say."""
-    try:
-        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3]
-        return max(0, int(running.split("/")[0]) - 1)
-    except (OSError, ValueError, IndexError):
-        return 0 if not hasattr(os, "getloadavg") else int(os.getloadavg()[0])
-
 
 TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, little memory
 
@@ -110,12 +83,7 @@ def run_batches(
             one = _translation(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))
 
-    batches = _batches([len(source) for source in sources])
-    if len(batches) == 1:
-        with few_cores():
-            work(batches[0], None)
-    else:
-        run_in_order(batches, work)
+    run_in_order(_batches([len(source) for source in sources]), work)
     return [results[row] for row in range(len(sources))]
 
 

@@ -4,38 +4,37 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from contextvars import ContextVar, copy_context
+from functools import cache, partial
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from regard.engine.tiles.blas import one_blas_thread
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
-KEPT_BYTES = 2**22
+SCRATCH_BYTES = 2**22  # the largest buffer that outlives a call
 
 _local = threading.local()
-_chosen: list[int] = []
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_before: Any = None
+_chosen: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def threads() -> int:
     """How many threads a call uses: what using_threads says, else every core this process has."""
-    return _chosen[-1] if _chosen else _cores()
+    return _chosen.get() or _cores()
 
 
 @contextlib.contextmanager
 def using_threads(number: int) -> Iterator[None]:
     """Use this many threads inside the block; results are the same bits with any number."""
-    _chosen.append(max(1, number))
+    token = _chosen.set(max(1, number))
     try:
         yield
     finally:
-        _chosen.pop()
+        _chosen.reset(token)
 
 
 @contextlib.contextmanager
@@ -46,44 +45,13 @@ def _scratch() -> Iterator[dict[str, Any]]:
     """
     scratch: dict[str, Any] = _local.__dict__.pop("scratch", {})
     yield scratch
-    _local.scratch = {x: held for x, held in scratch.items() if held.nbytes <= KEPT_BYTES}
+    _local.scratch = {x: buffer for x, buffer in scratch.items() if buffer.nbytes <= SCRATCH_BYTES}
 
 
 @cache
 def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-@cache
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="regard")
-
-
-@cache
-def blas() -> ThreadpoolController:
-    """The BLAS libraries NumPy has loaded; looking for them takes a millisecond, so once only."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread for each of ours, so that its sums have one order.
-
-    The limit belongs to the whole process: the first user sets it, the last one lifts it.
-    """
-    global _blas_users, _blas_before
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_before = blas().limit(limits=1)
-        _blas_users += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_before.restore_original_limits()
 
 
 def run_in_order(
@@ -99,15 +67,13 @@ def run_in_order(
     queue = _Queue(units, work, commit)
     helpers = min(threads(), len(units)) - 1
     with one_blas_thread():
-        futures = [_pool(_cores()).submit(queue.drain) for _ in range(helpers)]
         try:
+            for _ in range(helpers):
+                _pool().submit(partial(copy_context().run, queue.help))
             queue.drain()
         finally:
-            queue.close()  # Ctrl-C between two units must not leave the helpers at work
-        for future in futures:
-            # A helper that never started has nothing left to do; the pool may be busy elsewhere.
-            if not future.cancel():
-                future.result()
+            queue.close()  # Ctrl-C must not leave the helpers at work
+            queue.join()
     if queue.error is not None:
         raise queue.error
 
@@ -126,11 +92,35 @@ class _Queue:
         self.done: dict[int, Any] = {}
         self.next = 0
         self.lock = threading.Lock()
+        self.idle = threading.Condition(self.lock)
+        self.helpers, self.closed = 0, False
         self.error: BaseException | None = None
+
+    def help(self) -> None:
+        """Drain the queue beside the calling thread, which gets any error; nothing once closed."""
+        with self.lock:
+            if self.closed:
+                return
+            self.helpers += 1
+        try:
+            self.drain()
+        except BaseException as error:
+            self.close(error)
+        finally:
+            with self.lock:
+                self.helpers -= 1
+                self.idle.notify_all()
+
+    def join(self) -> None:
+        """Wait for the helpers at work; the queue is closed, so that no other begins."""
+        with self.lock:
+            while self.helpers:
+                self.idle.wait()
 
     def drain(self) -> None:
         """Take units until none is left."""
-        with _scratch() as scratch, np.errstate(all="ignore"):
+        # Each worker by itself: MKL and OpenMP have a number of threads for each of them.
+        with one_blas_thread(), _scratch() as scratch, np.errstate(all="ignore"):
             while (taken := self._take()) is not None:
                 index, unit = taken
                 try:
@@ -142,7 +132,7 @@ class _Queue:
         """Hand out nothing more."""
         with self.lock:
             self.error = self.error or error
-            self.waiting = iter(())
+            self.waiting, self.closed = iter(()), True
 
     def _take(self) -> tuple[int, Any] | None:
         with self.lock:
@@ -154,3 +144,39 @@ class _Queue:
             while self.next in self.done:
                 self.commit(self.units[self.next], self.done.pop(self.next))
                 self.next += 1
+
+
+class _Pool:
+    """Daemon threads that call what is submitted.
+
+    In place of ThreadPoolExecutor: Ctrl-C while that starts a thread leaves one it does not know
+    of, and the interpreter then waits for it at exit for ever.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers, self.started = workers, 0
+        self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.lock = threading.Lock()
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Call a function, which raises no error, as soon as a thread is free."""
+        self.tasks.put(task)
+        with self.lock:
+            missing = self.started < self.workers
+            self.started += missing
+        if missing:
+            threading.Thread(target=self._run, name="regard", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self.tasks.get()()  # without a name, which would hold its arrays until the next task
+
+
+@cache
+def _pool() -> _Pool:
+    return _Pool(_cores())
+
+
+# Threads do not survive a fork: the child's first call makes a pool of its own.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
