@@ -47,19 +47,19 @@ def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
     Traceback (most recent call last):
     regard.errors.ShapeError: key needs axes (h_kv, k, d=64), but its shape is (8, 5, 32): d is 32.
     """
-    letters = axes.split()
-    free = letters[0] == "..."
-    named = letters[1:] if free else letters
+    names = axes.split()
+    free = names[0] == "..."
+    required = names[1:] if free else names
     shape = tuple(array.shape)
-    tail = shape[len(shape) - len(named) :]
-    if len(shape) < len(named) or (not free and len(shape) != len(named)):
-        what = f"it has {count(len(shape), 'axis', 'axes')}"
+    tail = shape[len(shape) - len(required) :]
+    if len(shape) < len(required) or (not free and len(shape) != len(required)):
+        problem = f"it has {count(len(shape), 'axis', 'axes')}"
     else:
-        pairs = zip(named, tail, strict=True)
-        what = ", ".join([f"{x} is {n}" for x, n in pairs if sizes.get(x, n) != n])
-    if what:
-        wanted = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in letters)
-        raise ShapeError(f"{name} needs axes ({wanted}), but its shape is {shape}: {what}.")
+        pairs = zip(required, tail, strict=True)
+        problem = ", ".join([f"{x} is {n}" for x, n in pairs if sizes.get(x, n) != n])
+    if problem:
+        expected = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in names)
+        raise ShapeError(f"{name} needs axes ({expected}), but its shape is {shape}: {problem}.")
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

@@ -50,10 +50,10 @@ def check_output_folder(option: str, folder: Path) -> None:
             raise FileError(f"{option} cannot be written: {folder}: {reason}") from None
 
 
-def whole_number(option: str, number: int, least: int, most: int | None = None) -> int:
+def check_bounds(option: str, number: int, least: int, most: int | None = None) -> int:
     """A number within its bounds, or the sentence that says them.
 
-    >>> whole_number("--heads", 0, 1)
+    >>> check_bounds("--heads", 0, 1)
     Traceback (most recent call last):
     regard.errors.ArgumentError: --heads needs a whole number from 1 up, but it is 0.
     """

@@ -52,23 +52,23 @@ def open_explorer(
     print("Stopped.", file=sys.stderr)
 
 
-def sentence_or_files(given: list[str]) -> tuple[str, tuple[Path, ...]]:
-    """What was named: .regard files where all are such, else the words of a sentence.
+def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
+    """Arguments of open: a sentence, or .regard files where all are such.
 
     >>> sentence_or_files(["A dog ate"])
     ('A dog ate', ())
     """
-    named = [one for one in given if one.endswith(".regard")]
-    if not named:
-        return " ".join(given), ()
-    if len(named) < len(given):
+    paths = [one for one in arguments if one.endswith(".regard")]
+    if not paths:
+        return " ".join(arguments), ()
+    if len(paths) < len(arguments):
         raise ArgumentError(
             "open needs one sentence or .regard files, but both came: give one or the other."
         )
-    for one in named:
-        if not Path(one).is_file():
-            raise FileError(f"{one} needs to be a file that regard saved, but there is none.")
-    return "", tuple(Path(one) for one in named)
+    for path in paths:
+        if not Path(path).is_file():
+            raise FileError(f"{path} needs to be a file that regard saved, but there is none.")
+    return "", tuple(Path(path) for path in paths)
 
 
 def _model(folder: Path | None) -> Transformer | None:

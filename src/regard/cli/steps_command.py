@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.argument_checks import text_argument, whole_number
+from regard.cli.argument_checks import check_bounds, text_argument
 from regard.cli.output import show, show_json
 from regard.errors import ArgumentError
 from regard.text.sheet import load_sheet
@@ -44,9 +44,9 @@ def steps(
             "steps needs either a sentence or --vectors FILE, but "
             + ("both came." if sentence else 'neither came: try regard steps "The cat sat".')
         )
-    whole_number("--width", width, 1, MOST_WIDTH)
+    check_bounds("--width", width, 1, MOST_WIDTH)
     if heads is not None:
-        whole_number("--heads", heads, 1)
+        check_bounds("--heads", heads, 1)
     if vectors is not None:
         computed, note = _from_file(vectors, heads, causal), ""
     else:

@@ -61,8 +61,8 @@ def train(
         job = read_recipe(files[0], out)
     else:
         text = Text(valid, tuple(source_text or ()), tuple(target_text or ()))
-        whole = Round("only", (), steps, 0.0 if steps else minutes, learning_rate)
-        rounds = tuple(plain_rounds(out, files, text, whole))
+        only_round = Round("only", (), steps, 0.0 if steps else minutes, learning_rate)
+        rounds = tuple(plain_rounds(out, files, text, only_round))
         job = Job(out, rounds, text, SIZES[size], Habits(seed=seed, tokens_per_batch=batch))
     _follow(replace(job, device=device or best_device()))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.atomic_write import write_text
-from regard.cli.argument_checks import check_output_file, text_argument, whole_number
+from regard.cli.argument_checks import check_bounds, check_output_file, text_argument
 from regard.cli.output import notice, show_json
 from regard.errors import ArgumentError, FileError
 
@@ -56,8 +56,8 @@ def watch(
     # What can be wrong without the model is said before it is loaded.
     Options.of(requested["layers"], top, map, requested["keep"], None)
     Report(()).sorted(sort or "entropy")
-    whole_number("--generate", generate, 0)
-    whole_number("--heads", heads, 0)
+    check_bounds("--generate", generate, 0)
+    check_bounds("--heads", heads, 0)
     _check_files(save, csv)
     content, words = _content(text), _words(find)
     with _progress() as progress:

@@ -1,6 +1,6 @@
-"""Pictures of what regard computes: one head of a reading, one stage of steps, an observation."""
+"""Builders of pictures: one head of a reading, one stage of steps, an observation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ def picture_of_reading(
     part, by = options.pop("part", "encoder"), options.pop("by", "words")
     word = options.pop("word", None)
     queries, keys = reading.texts(part)
-    layer, head, found = _head_of(reading, part, layer, head, word)
-    chosen = _chosen(reading, part, by, found)
+    layer, head, query = _head_of(reading, part, layer, head, word)
+    chosen = _chosen(reading, part, by, query)
     weights = reading.weights(part, layer=layer, head=head, by=by)
     role = reading.model.roles.of(part).get((layer, head))
     name = f"Layer {layer}, head {head}" + (f": {role.name}" if role else "")
@@ -41,7 +41,7 @@ def picture_of_reading(
         (queries.names(by), keys.names(by)),
         kind,
         name,
-        _said(reading, part, layer, head, found),
+        _caption(reading, part, layer, head, query),
         _provenance(
             _model(reading), f'"{reading.sentence}"', f"{part}, layer {layer}, head {head}", by
         ),
@@ -52,7 +52,7 @@ def picture_of_reading(
 
 
 def usual_kind(weights: Array) -> str:
-    """Lines while they can be told apart."""
+    """Lines while they can be distinguished, else a heatmap."""
     return "lines" if max(weights.shape) <= MOST_LINES else "heatmap"
 
 
@@ -61,8 +61,8 @@ def picture_of_mixed(mixed: Mixed, kind: str = "heatmap", by: str = "words") -> 
     weights = mixed.weights_qk if by == "words" else mixed.tokens_qk
     names = (mixed.queries.names(by), mixed.keys.names(by))
     title = mixed.name[:1].upper() + mixed.name[1:]
-    told = f'"{" ".join(mixed.queries.words)}"'
-    return Picture(weights, names, kind, title, mixed.explanation, _provenance(told, by))
+    sentence = f'"{" ".join(mixed.queries.words)}"'
+    return Picture(weights, names, kind, title, mixed.explanation, _provenance(sentence, by))
 
 
 def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any]) -> Picture:
@@ -77,14 +77,14 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
     from regard.view.terminal.steps_text import formulas
 
     heads = sizes(steps)[1]
-    told = " ".join(words_of(steps, sentence))
+    text = " ".join(words_of(steps, sentence))
     return Picture(
         array,
         (rows, columns),
         options.pop("kind", None) or (usual_kind(array) if stage == "weights" else "heatmap"),
         stage + (f", head {head}" if heads > 1 else ""),
         f"{stage}: {formulas(steps)[stage]}.",
-        _provenance(f'"{told}"' if told else "", f"{array.shape[0]} × {array.shape[1]}"),
+        _provenance(f'"{text}"' if text else "", f"{array.shape[0]} × {array.shape[1]}"),
         what=stage,
         page=_page(steps, {"head": head, "sentence": sentence}),
         axes=axes,
@@ -94,23 +94,23 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
 
 def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any]) -> Picture:
     """Every weight where there are few, else the map: means over blocks."""
-    place = head if head is not None else (0,) * len(seen.leading) or None
+    index = head if head is not None else (0,) * len(seen.leading) or None
     few = max(seen.queries, seen.keys) <= MOST_CELLS and _has_weights(seen)
-    found: Any = seen.tile(slice(None), slice(None), place) if few else _map(seen, place)
-    weights = np.asarray(found, np.float64).reshape(found.shape[-2:])
+    array: Any = seen.tile(slice(None), slice(None), index) if few else _map(seen, index)
+    weights = np.asarray(array, np.float64).reshape(array.shape[-2:])
     words = options.pop("words", None)
-    sides = [words or _tokens(seen, name) for name in ("queries_side", "keys_side")]
+    texts = [words or _tokens(seen, name) for name in ("queries_side", "keys_side")]
     single = weights.shape == (seen.queries, seen.keys)
-    edges = [np.arange(side + 1) for side in weights.shape] if single else map_edges(seen)
+    edges = [np.arange(size + 1) for size in weights.shape] if single else map_edges(seen)
     name = getattr(seen, "name", "")
-    title = ", ".join(x for x in (name, f"head {_place(place)}" if seen.leading else "") if x)
+    title = ", ".join(x for x in (name, f"head {_index_text(index)}" if seen.leading else "") if x)
     return Picture(
         weights,
-        (_positions(edges[0], sides[0]), _positions(edges[1], sides[1])),
+        (_positions(edges[0], texts[0]), _positions(edges[1], texts[1])),
         options.pop("kind", "heatmap"),
         options.pop("title", title[:1].upper() + title[1:] or "Attention"),
-        "Every weight." if single else _blocks_told(*(int(np.diff(side).max()) for side in edges)),
-        _provenance(_excerpt(sides[0]), count(seen.queries, "query", "queries"),
+        "Every weight." if single else _block_caption(edges),
+        _provenance(_excerpt(texts[0]), count(seen.queries, "query", "queries"),
                     count(seen.keys, "key")),
         page=_page(seen, {}),
         **options,
@@ -123,8 +123,8 @@ def _has_weights(seen: Observation) -> bool:
 
 def _tokens(seen: Observation, name: str) -> tuple[str, ...] | None:
     """The names of rows or columns, where a model's tokenizer gave any."""
-    side = getattr(seen, name, None)
-    return None if side is None else side.tokens
+    text = getattr(seen, name, None)
+    return None if text is None else text.tokens
 
 
 def _excerpt(tokens: Any) -> str:
@@ -147,23 +147,23 @@ def _head_of(
     return layer, head, None if word is None else word_position(words, word)
 
 
-def _chosen(reading: Reading, part: str, by: str, place: int | None) -> tuple[int, ...]:
-    if place is None:
+def _chosen(reading: Reading, part: str, by: str, query: int | None) -> tuple[int, ...]:
+    if query is None:
         return ()
-    side = reading.texts(part)[0]
+    text = reading.texts(part)[0]
     if by == "words":
-        return (place,)
-    return tuple(t for t, word in enumerate(side.word_of_token) if word == place)
+        return (query,)
+    return tuple(t for t, word in enumerate(text.word_of_token) if word == query)
 
 
-def _said(reading: Reading, part: str, layer: int, head: int, place: int | None) -> str:
-    """What the chosen word looks at most, in one sentence."""
-    if place is None:
+def _caption(reading: Reading, part: str, layer: int, head: int, query: int | None) -> str:
+    """One sentence about what the chosen word looks at most."""
+    if query is None:
         return ""
     queries, keys = reading.texts(part)
-    row = reading.weights(part, layer=layer, head=head)[place]
+    row = reading.weights(part, layer=layer, head=head)[query]
     best = int(row.argmax())
-    return f"{queries.words[place]} looks at {keys.words[best]}: {100 * row[best]:.0f} %."
+    return f"{queries.words[query]} looks at {keys.words[best]}: {100 * row[best]:.0f} %."
 
 
 def _model(reading: Reading) -> str:
@@ -172,11 +172,12 @@ def _model(reading: Reading) -> str:
     return f"model {name}" if "model" not in name else name
 
 
-def _map(seen: Observation, place: Any) -> Any:
-    return seen.map[place] if place is not None else seen.map
+def _map(seen: Observation, index: Any) -> Any:
+    return seen.map[index] if index is not None else seen.map
 
 
-def _blocks_told(queries: int, keys: int) -> str:
+def _block_caption(edges: Sequence[Array]) -> str:
+    queries, keys = (int(np.diff(axis).max()) for axis in edges)
     return (
         f"Mean weight that a block of up to {count(queries, 'query', 'queries')} gives to a block "
         f"of up to {count(keys, 'key')}; each row sums to 1."
@@ -190,8 +191,8 @@ def _positions(edges: Array, words: Any) -> tuple[str, ...]:
     return tuple(f"{start:,}" for start in edges[:-1])
 
 
-def _place(place: Any) -> str:
-    return ", ".join(map(str, place)) if isinstance(place, tuple) else str(place)
+def _index_text(index: Any) -> str:
+    return ", ".join(map(str, index)) if isinstance(index, tuple) else str(index)
 
 
 def _provenance(*parts: str) -> str:

@@ -1,7 +1,4 @@
-"""Figure.
-
-Numbers, their labels and provenance, ready to be shown or saved as SVG, PNG, PDF, JSON or CSV.
-"""
+"""Picture: weights with names, caption and provenance, as SVG, PNG, PDF, JSON, CSV or HTML."""
 
 import csv
 import io
@@ -11,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,66 +19,12 @@ from regard.textbook.steps import lists
 from regard.typing import Array
 from regard.view.figure.layout import Drawing
 
-if TYPE_CHECKING:
-    pass
-
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def as_dict(picture: "Picture") -> dict[str, Any]:
-    """Names, numbers (a list of rows) and where they come from."""
-    return {
-        "title": picture.title,
-        "caption": picture.caption,
-        "provenance": picture.provenance,
-        "axes": list(picture.axes),
-        "queries": list(picture.names[0]),
-        "keys": list(picture.names[1]),
-        "what": picture.what,
-        "weights": lists(picture.weights),
-    }
-
-
-def to_json(picture: "Picture") -> str:
-    """One line of strict JSON."""
-    return json.dumps(as_dict(picture), ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def to_csv(picture: "Picture") -> str:
-    """Rows are queries, columns are keys; every digit that tells a number from its neighbours."""
-    page = io.StringIO()
-    writer = csv.writer(page, lineterminator="\n")
-    writer.writerow(["", *map(plain, picture.names[1])])
-    for name, row in zip(picture.names[0], picture.weights, strict=True):
-        writer.writerow([plain(name), *(repr(float(x)) for x in row)])
-    return page.getvalue()
-
-
-def plain(name: str) -> str:
-    """A name that no spreadsheet takes for a formula.
-
-    >>> plain("=1+1"), plain("dog")
-    ("'=1+1", 'dog')
-    """
-    return f"'{name}" if name.startswith(FORMULA) else name
-
-
 LOOKS = ("query (looks)", "key (is looked at)")
-
-
 KINDS = ("lines", "heatmap")
-
-
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".csv", ".html")
-
-
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet's formula begins
 MOST_LINES = 100
-
-
 MOST_BOXES = 48  # a side: beyond it an image inside the drawing is a fiftieth of the size
-
-
 MOST_WITHIN = 0.996  # of a large map's weights; the few beyond would leave all others white
 
 
@@ -129,17 +72,17 @@ class Picture:
         return draw_heatmap(self)
 
     @cached_property
-    def ends(self) -> tuple[float, float]:
+    def colour_limits(self) -> tuple[float, float]:
         """The numbers at the ends of the bar of shades; white is 0, also where it lies between."""
         finite = self.weights[np.isfinite(self.weights)]
         high = max(float(finite.max(initial=0.0)), -float(finite.min(initial=0.0))) or 1.0
-        if self.rooted and (finite > 0).sum() > 500:
+        if self.root_scale and (finite > 0).sum() > 500:
             high = float(np.quantile(finite[finite > 0], MOST_WITHIN))
         return (-high if finite.size and finite.min() < 0 else 0.0, high)
 
     @property
-    def rooted(self) -> bool:
-        """Whether shades follow the root: in a large map few weights are large, and all count."""
+    def root_scale(self) -> bool:
+        """True where shades follow the root: in a large map few weights are large."""
         return self.what == "weights" and max(self.weights.shape) > MOST_BOXES
 
     def number(self, value: float) -> str:
@@ -165,24 +108,23 @@ class Picture:
         return path
 
     def content(self, ending: str, mm: float | None = None) -> bytes:
-        """What a file with this ending holds."""
+        """Content of a file with this ending."""
         check_width(mm)
         if ending in (".png", ".pdf"):
-            from regard.view.figure.matplotlib_backend import to_paper
+            from regard.view.figure.matplotlib_backend import draw_bytes
 
-            return to_paper(self.drawing, ending[1:], mm)
+            return draw_bytes(self.drawing, ending[1:], mm)
         return self._text(ending, mm).encode()
 
     def _text(self, ending: str, mm: float | None) -> str:
-
         if ending == ".html":
             return self._html()
-        ways: dict[str, Callable[[], str]] = {
+        writers: dict[str, Callable[[], str]] = {
             ".svg": lambda: self.svg(mm),
             ".json": lambda: to_json(self),
             ".csv": lambda: to_csv(self),
         }
-        return ways[check_ending(ending)]()
+        return writers[check_ending(ending)]()
 
     def _html(self) -> str:
         if self.page is None:
@@ -193,9 +135,17 @@ class Picture:
         return self.page()
 
     def to_dict(self) -> dict[str, Any]:
-        """Names, numbers and provenance, ready for JSON."""
-
-        return as_dict(self)
+        """Names, numbers (a list of rows) and provenance, ready for JSON."""
+        return {
+            "title": self.title,
+            "caption": self.caption,
+            "provenance": self.provenance,
+            "axes": list(self.axes),
+            "queries": list(self.names[0]),
+            "keys": list(self.names[1]),
+            "what": self.what,
+            "weights": lists(self.weights),
+        }
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -206,6 +156,30 @@ class Picture:
             f"Picture of {rows} x {columns} {self.what} ({self.kind}): {self.title}. "
             f"Save it with .save(name), the name ending in {', '.join(ENDINGS[:-1])} or .html."
         )
+
+
+def to_json(picture: "Picture") -> str:
+    """One line of strict JSON."""
+    return json.dumps(picture.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_csv(picture: "Picture") -> str:
+    """Rows are queries, columns are keys; every digit that tells a number from its neighbours."""
+    page = io.StringIO()
+    writer = csv.writer(page, lineterminator="\n")
+    writer.writerow(["", *map(plain, picture.names[1])])
+    for name, row in zip(picture.names[0], picture.weights, strict=True):
+        writer.writerow([plain(name), *(repr(float(x)) for x in row)])
+    return page.getvalue()
+
+
+def plain(name: str) -> str:
+    """A name that no spreadsheet takes for a formula.
+
+    >>> plain("=1+1"), plain("dog")
+    ("'=1+1", 'dog')
+    """
+    return f"'{name}" if name.startswith(FORMULA) else name
 
 
 def check_ending(ending: str) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LARGEST, LONGEST = 300.0, 80.0  # a matrix's side, a name's width
 MOST_NUMBERS = 14
 SMALLEST = 4.5
-LETTER = 0.36  # from the middle of a line of text to its baseline, in letters
+BASELINE = 0.36  # from the middle of a line of text to its baseline, as a share of its size
 
 
 def draw_heatmap(picture: "Picture") -> Drawing:
@@ -53,7 +53,7 @@ def draw_heatmap(picture: "Picture") -> Drawing:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the matrix begins, how large a cell and a letter are, and how names lean."""
+    """Origin of the matrix, size of a cell and of the text, angle of the column names."""
 
     left: float
     top: float
@@ -82,15 +82,15 @@ def _grid(picture: "Picture") -> Grid:
 def shares(picture: "Picture") -> Array:
     """Each number as a share of the largest, or its root; hidden (-inf) is no number."""
     finite = np.where(np.isfinite(picture.weights), picture.weights, np.nan)
-    share = np.asarray(finite / picture.ends[1])
-    return np.sqrt(np.maximum(share, 0)) if picture.rooted else share
+    share = np.asarray(finite / picture.colour_limits[1])
+    return np.sqrt(np.maximum(share, 0)) if picture.root_scale else share
 
 
 def _cells(picture: "Picture", grid: Grid) -> Iterator[Mark]:
     cell, left, top = grid.cell, grid.left, grid.top
     rows, columns = picture.weights.shape
-    found = shares(picture)
-    colours = shade(found)
+    share = shares(picture)
+    colours = shade(share)
     yield Box(left - 0.4, top - 0.4, columns * cell + 0.8, rows * cell + 0.8, RULE)
     if max(rows, columns) > MOST_BOXES:
         yield Image(left, top, columns * cell, rows * cell, colours)
@@ -100,14 +100,16 @@ def _cells(picture: "Picture", grid: Grid) -> Iterator[Mark]:
         x, y = left + column * cell, top + row * cell
         yield Box(x, y, cell - gap, cell - gap, web(colours[row, column]))
         if max(rows, columns) <= MOST_NUMBERS:
-            dark = bool(abs(found[row, column]) > 0.55)
+            dark = bool(abs(share[row, column]) > 0.55)
             text = picture.number(float(picture.weights[row, column]))
             yield _number(text, dark, (x + cell / 2, y + cell / 2))
 
 
 def _number(text: str, dark: bool, middle: tuple[float, float]) -> Label:
     size = min(SMALL, SMALL * 18 / max(width_of(text, SMALL), 1))
-    return Label(middle[0], middle[1] + LETTER * size, text, size, PAPER if dark else INK, "middle")
+    return Label(
+        middle[0], middle[1] + BASELINE * size, text, size, PAPER if dark else INK, "middle"
+    )
 
 
 def _names(picture: "Picture", grid: Grid) -> Iterator[Label]:
@@ -116,12 +118,12 @@ def _names(picture: "Picture", grid: Grid) -> Iterator[Label]:
     size = grid.size
     for row in shown(rows, size / grid.cell):
         chosen = row in picture.chosen
-        y = grid.top + (row + 0.5) * grid.cell + LETTER * size
+        y = grid.top + (row + 0.5) * grid.cell + BASELINE * size
         yield Label(grid.left - 4, y, shortened(rows[row], size, LONGEST), size,
                    ACCENT if chosen else INK, "end", bold=chosen)  # fmt: skip
-    room = size if grid.turn else max((_width(x, size) for x in columns), default=0) + 4
-    shift = {0.0: 0.0, -45.0: 2.0, -90.0: LETTER * size}[grid.turn]
-    for column in shown(columns, room / grid.cell):
+    width = size if grid.turn else max((_width(x, size) for x in columns), default=0) + 4
+    shift = {0.0: 0.0, -45.0: 2.0, -90.0: BASELINE * size}[grid.turn]
+    for column in shown(columns, width / grid.cell):
         x = grid.left + (column + 0.5) * grid.cell + shift
         name = shortened(columns[column], size, LONGEST)
         anchor = "start" if grid.turn else "middle"
@@ -129,7 +131,7 @@ def _names(picture: "Picture", grid: Grid) -> Iterator[Label]:
 
 
 def shown(names: tuple[str, ...], cells: float) -> list[int]:
-    """Which of the names to write, where each needs the room of so many cells.
+    """Indices of the names to write, where each needs the width of so many cells.
 
     Of positions those nearest to round numbers are written.
 
@@ -140,10 +142,12 @@ def shown(names: tuple[str, ...], cells: float) -> list[int]:
     """
     if cells <= 1 or not all(map(_is_number, names)):
         return list(range(0, len(names), round_up(cells)))
-    places = [int(name.replace(",", "")) for name in names]
-    step = round_up(max(cells, len(names) / 8) * (places[-1] - places[0]) / max(1, len(names) - 1))
-    wanted = range(0, places[-1] + 1, max(1, step))
-    return sorted({bisect_left(places, place) for place in wanted if place >= places[0]})
+    positions = [int(name.replace(",", "")) for name in names]
+    step = round_up(
+        max(cells, len(names) / 8) * (positions[-1] - positions[0]) / max(1, len(names) - 1)
+    )
+    ticks = range(0, positions[-1] + 1, max(1, step))
+    return sorted({bisect_left(positions, tick) for tick in ticks if tick >= positions[0]})
 
 
 def _axes(picture: "Picture", grid: Grid) -> list[Mark]:
@@ -156,18 +160,18 @@ def _axes(picture: "Picture", grid: Grid) -> list[Mark]:
 
 
 def _bar(picture: "Picture", x: float, top: float, height: float) -> list[Mark]:
-    """From the least, below, to the most, with the numbers at both ends, and midway in a large map.
+    """The colour bar, with the numbers at both ends, and midway in a large map.
 
     Half as dark is a quarter as much there, since shades follow the root.
     """
     height = min(max(height, 40.0), 90.0)
-    low, high = picture.ends
+    low, high = picture.colour_limits
     colours = shade(np.linspace(1, low / high, 64))[:, None]
     texts = [(TEXT * 0.8, picture.label(high)), (height, picture.label(low))]
-    if picture.rooted:
+    if picture.root_scale:
         beyond = float(picture.weights.max()) > high
         texts[0] = (TEXT * 0.8, f"{picture.label(high)}{' +' if beyond else ''}")
-        texts.append((height / 2 + LETTER * SMALL, picture.label(high / 4)))
+        texts.append((height / 2 + BASELINE * SMALL, picture.label(high / 4)))
     return [
         Box(x - 0.4, top - 0.4, 8.8, height + 0.8, RULE),
         Image(x, top, 8, height, colours),

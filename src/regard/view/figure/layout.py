@@ -101,8 +101,8 @@ def shade(share: Array) -> Array:
     """
     stops = (*BELOW[:0:-1], *SCALE)
     steps = np.linspace(-1, 1, len(stops))
-    known = np.nan_to_num(np.clip(share, -1, 1))
-    bands = [np.interp(known, steps, [stop[band] for stop in stops]) for band in range(3)]
+    finite = np.nan_to_num(np.clip(share, -1, 1))
+    bands = [np.interp(finite, steps, [stop[band] for stop in stops]) for band in range(3)]
     colours = np.stack(bands, axis=-1).round().astype(np.uint8)
     colours[np.isnan(share)] = 235
     return colours
@@ -126,16 +126,16 @@ def width_of(text: str, size: float) -> float:
     return size * sum(map(_em, text))
 
 
-def _em(letter: str) -> float:
-    if unicodedata.combining(letter):
+def _em(character: str) -> float:
+    if unicodedata.combining(character):
         return 0.0
-    if unicodedata.east_asian_width(letter) in "WF":
+    if unicodedata.east_asian_width(character) in "WF":
         return 1.0
-    if letter in NARROW:
+    if character in NARROW:
         return 0.38
-    if letter in WIDE:
+    if character in WIDE:
         return 0.95
-    return 0.7 if letter.isupper() else 0.61
+    return 0.7 if character.isupper() else 0.61
 
 
 TEXT, SMALL, MARGIN = 8.0, 6.5, 8.0
@@ -145,35 +145,35 @@ def framed(
     marks: list[Mark], size: tuple[float, float], title: str, below: tuple[str, str]
 ) -> Drawing:
     """Put marks, drawn from (0, 0) to ``size``, under a title and above caption and provenance."""
-    room = max(size[0], 200.0)
-    shift = (room - size[0]) / 2 + MARGIN
-    heads = wrapped(title, TEXT + 1, room)
-    top = MARGIN + 12 * len(heads) + (6 if title else 0)
+    max_width = max(size[0], 200.0)
+    shift = (max_width - size[0]) / 2 + MARGIN
+    title_lines = wrapped(title, TEXT + 1, max_width)
+    top = MARGIN + 12 * len(title_lines) + (6 if title else 0)
     placed: list[Mark] = [_moved(mark, shift, top) for mark in marks]
-    for number, line in enumerate(heads):
+    for number, line in enumerate(title_lines):
         placed.append(Label(MARGIN, MARGIN + 9 + 12 * number, line, TEXT + 1, bold=True))
     y = top + size[1] + 4
-    for text, letter, colour, pitch in zip(
+    for text, font_size, colour, pitch in zip(
         below, (TEXT, SMALL), (INK, QUIET), (11, 9), strict=True
     ):
-        for line in wrapped(text, letter, room):
+        for line in wrapped(text, font_size, max_width):
             y += pitch
-            placed.append(Label(MARGIN, y, line, letter, colour))
+            placed.append(Label(MARGIN, y, line, font_size, colour))
         y += 3 if text else 0
     about = " ".join(x for x in below if x)
-    return Drawing(room + 2 * MARGIN, y + MARGIN, tuple(placed), title, about)
+    return Drawing(max_width + 2 * MARGIN, y + MARGIN, tuple(placed), title, about)
 
 
-def wrapped(text: str, size: float, room: float) -> list[str]:
-    """Lines no wider than the room; a word that is wider than it is cut.
+def wrapped(text: str, size: float, max_width: float) -> list[str]:
+    """Lines no wider than ``max_width``; a word that is wider than it is cut.
 
     >>> wrapped("a dog ate", 10, 40)
     ['a dog', 'ate']
     """
     lines, line = [], ""
-    for word in _pieces(text, size, room):
+    for word in _pieces(text, size, max_width):
         longer = f"{line} {word}" if line else word
-        if line and width_of(longer, size) > room:
+        if line and width_of(longer, size) > max_width:
             lines.append(line)
             line = word
         else:
@@ -181,23 +181,23 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
     return [*lines, line] if line else lines
 
 
-def shortened(text: str, size: float, room: float) -> str:
-    """As much of a text as fits the room, with a sign that there was more.
+def shortened(text: str, size: float, max_width: float) -> str:
+    """As much of a text as fits the width, with a sign that there was more.
 
     >>> shortened("Donaudampfschiff", 10, 40)
     'Donau…'
     """
-    if width_of(text, size) <= room:
+    if width_of(text, size) <= max_width:
         return text
-    while text and width_of(text + "…", size) > room:
+    while text and width_of(text + "…", size) > max_width:
         text = text[:-1]
     return text + "…"
 
 
-def _pieces(text: str, size: float, room: float) -> Iterator[str]:
+def _pieces(text: str, size: float, max_width: float) -> Iterator[str]:
     for word in text.split():
-        while width_of(word, size) > room:
-            cut = max(1, len(shortened(word, size, room)) - 1)
+        while width_of(word, size) > max_width:
+            cut = max(1, len(shortened(word, size, max_width)) - 1)
             yield word[:cut]
             word = word[cut:]
         if word:

@@ -1,4 +1,4 @@
-"""A drawing as PNG or PDF, through matplotlib: the same marks at the same places."""
+"""Drawings as PNG or PDF, through matplotlib: the same marks at the same coordinates."""
 
 import importlib.util
 import io
@@ -13,7 +13,7 @@ INCH, MM = 72.0, 25.4
 DOTS = 300
 
 
-def to_paper(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
+def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
     """The file, 'png' or 'pdf', at the drawing's natural size or ``mm`` millimetres wide."""
     check_installed(ending)
     from matplotlib.figure import Figure
@@ -89,8 +89,8 @@ def _(mark: Image, axes: Any, above: int, scale: float) -> None:
 
 @put.register
 def _(mark: Label, axes: Any, above: int, scale: float) -> None:
-    side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-    axes.text(mark.x, mark.y, mark.text, fontsize=mark.size * scale, color=mark.colour, ha=side,
+    align = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
+    axes.text(mark.x, mark.y, mark.text, fontsize=mark.size * scale, color=mark.colour, ha=align,
               va="baseline", rotation=-mark.turn, rotation_mode="anchor", parse_math=False,
               fontweight="bold" if mark.bold else "normal", zorder=above,
               family="DejaVu Sans")  # fmt: skip

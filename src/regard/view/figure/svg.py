@@ -107,8 +107,8 @@ def _given(name: str, value: float, usual: float) -> str:
     return "" if value == usual else f' {name}="{_n(value)}"'
 
 
-def _in_xml(letter: str) -> bool:
-    code = ord(letter)
+def _in_xml(character: str) -> bool:
+    code = ord(character)
     return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and (
         code & 0xFFFE != 0xFFFE
     )  # fmt: skip

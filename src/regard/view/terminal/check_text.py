@@ -1,4 +1,4 @@
-"""Reports of check in a terminal: of a function, and of a sheet worked by hand."""
+"""Text of check reports: of a function, and of a sheet worked by hand."""
 
 from collections.abc import Iterator
 
@@ -82,13 +82,13 @@ def _unnamed(report: Report) -> str:
 
 def draw_sheet(report: SheetReport) -> Group:
     """The verdict, the first step that does not follow, then all of them."""
-    parts: list[ConsoleRenderable] = [_verdict_check_sheet(report)]
+    parts: list[ConsoleRenderable] = [_sheet_verdict(report)]
     for step in report.steps:
         parts.append(Padding(_step(step), (1, 0, 0, 0)))
     return Group(*parts)
 
 
-def _verdict_check_sheet(report: SheetReport) -> Text:
+def _sheet_verdict(report: SheetReport) -> Text:
     first = report.first_wrong
     if report.verdict == RIGHT:
         return Text.assemble(("RIGHT", "bold green"), f": every claim of {report.path} holds.")

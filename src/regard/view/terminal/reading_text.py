@@ -51,7 +51,7 @@ def page(reading: Reading, selection: Selection = MOST_UNUSUAL, style: TerminalS
         *_head(weights_qk, names, marked, _title(link), style),
         "",
         *(_more_links(reading, selection.word, style) if selection.word else []),
-        *_came_from(reading.alignment, style),
+        *_alignment_lines(reading.alignment, style),
         *(line for note in reading.notes for line in ["", *style.wrap(f"Note: {note}")]),
         "",
         *style.wrap(CAUTION),
@@ -136,7 +136,7 @@ def _bars(weights_k: Array, names: Sequence[str], style: TerminalStyle) -> list[
     ]
 
 
-def _came_from(alignment: Alignment, style: TerminalStyle) -> list[str]:
+def _alignment_lines(alignment: Alignment, style: TerminalStyle) -> list[str]:
     """Every word of the translation with what it came from, in running text."""
     links = [
         f"{shorten(word)} <- {_sources(alignment, row, shares=False)}"

@@ -20,7 +20,7 @@ from regard.textbook.cells import (
 from regard.textbook.steps import Steps
 from regard.view.terminal.table import Matrix, draw_matrix
 
-SIDE = 20  # columns for the formula
+LABEL_WIDTH = 20  # columns for the formula
 MOST_HEADS = 4
 MOST_SENTENCES = 4
 
@@ -28,15 +28,15 @@ MOST_SENTENCES = 4
 class Stage:
     """A formula on the left, its matrix on the right in whatever room the terminal leaves."""
 
-    def __init__(self, beside: Text, numbers: Matrix) -> None:
-        self.beside, self.numbers = beside, numbers
+    def __init__(self, label: Text, numbers: Matrix) -> None:
+        self.label, self.numbers = label, numbers
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Two columns; the blank one between them belongs to the left."""
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(width=SIDE, overflow="fold")
+        table.add_column(width=LABEL_WIDTH, overflow="fold")
         table.add_column()
-        table.add_row(self.beside, draw_matrix(self.numbers, options.max_width - SIDE - 2))
+        table.add_row(self.label, draw_matrix(self.numbers, options.max_width - LABEL_WIDTH - 2))
         yield Padding(table, (0, 0, 1, 0))
 
 
@@ -49,8 +49,8 @@ def draw_steps(steps: Steps) -> Group:
             words = " ".join(words_of(steps, sentence))
             parts.append(Padding(Text(f"sentence {sentence}: {words}", "bold"), (0, 0, 1, 0)))
         parts += _stages(steps, sentence, min(heads, MOST_HEADS))
-    left_out = _left_out(sentences, heads)
-    return Group(*parts, *([Text(left_out)] if left_out else []))
+    omitted = _omitted(sentences, heads)
+    return Group(*parts, *([Text(omitted)] if omitted else []))
 
 
 def formulas(steps: Steps) -> dict[str, str]:
@@ -88,10 +88,10 @@ def _stages(steps: Steps, sentence: int, heads: int) -> Iterator[Stage]:
             columns = tuple(str(i) for i in range(array.shape[1]))
             if name in BETWEEN_WORDS:
                 columns = labels(steps, array.shape[1], sentence)
-            yield Stage(_beside(steps, name, head, array.shape), Matrix(array, rows, columns))
+            yield Stage(_stage_label(steps, name, head, array.shape), Matrix(array, rows, columns))
 
 
-def _beside(steps: Steps, name: str, head: int, shape: tuple[int, ...]) -> Text:
+def _stage_label(steps: Steps, name: str, head: int, shape: tuple[int, ...]) -> Text:
     """The stage's name, its formula, its shape, and what rows and columns are."""
     of_head = f", head {head}" if has_heads(steps, name) else ""
     text = Text().append(name + of_head, "bold")
@@ -117,7 +117,7 @@ def _root(width: int) -> str:
     return f" (= {root})" if root > 1 and root * root == width else ""
 
 
-def _left_out(sentences: int, heads: int) -> str:
+def _omitted(sentences: int, heads: int) -> str:
     parts = [
         f"{size - most} more {what}"
         for size, most, what in (

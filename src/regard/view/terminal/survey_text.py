@@ -1,4 +1,4 @@
-"""A survey in a terminal: what was read, what stands out, where the rest is."""
+"""Text of a survey: its size, the heads that stand out, and the path of its report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def summary(survey: Survey) -> str:
         "",
         *_roles(report),
         "",
-        *_wrapped(_alike(report)),
+        *_wrapped(_duplicates(report)),
         "",
         f"Look at it: {survey.folder / 'report.html'}",
     ]
@@ -36,32 +36,32 @@ def summary(survey: Survey) -> str:
 
 def _read(report: dict[str, Any]) -> str:
     corpus = report["corpus"]
-    said = (
+    text = (
         f"{count(len(report['heads']), 'head')} over {count(corpus['documents'], 'document')}, "
         f"{count(corpus['tokens'], 'token')}, read by {report['model']['about']}."
     )
     if corpus["cut"]:
-        said += (
+        text += (
             f" {count(corpus['cut'], 'document')} longer than {report['model']['window']} tokens "
             f"cut into windows, {corpus['windows']:,} windows in all."
         )
     if corpus["failed"]:
-        said += f" {corpus['failed']:,} could not be read: failed.parquet says why."
-    return said
+        text += f" {corpus['failed']:,} could not be read: failed.parquet says why."
+    return text
 
 
 def _roles(report: dict[str, Any]) -> Iterator[str]:
-    """For each place the heads that give it most."""
-    yield "Heads that give most of their weight to (beside it: even attention)"
+    """Lines of the heads with the largest share, one for each measure."""
+    yield "Heads that give most of their weight to (beside it: uniform attention)"
     for name, title in TITLES.items():
         heads = report["ranked"][name][:SHOWN]
         if heads:
-            even = _head(report, heads[0])["measures"][name]["baseline"]
+            uniform = _head(report, heads[0])["measures"][name]["baseline"]
             shown = ", ".join(f"{_name(x)} {x['mean']:.0%}" for x in heads)
-            yield from _wrapped(f"{title} ({even:.0%}): {shown}", indent="  ")
+            yield from _wrapped(f"{title} ({uniform:.0%}): {shown}", indent="  ")
 
 
-def _alike(report: dict[str, Any]) -> str:
+def _duplicates(report: dict[str, Any]) -> str:
     pairs = report["alike"]
     if not pairs:
         return "No two heads duplicate each other (cosine of their weights 0.9 or more)."
@@ -75,12 +75,12 @@ def _name(head: dict[str, Any]) -> str:
     return f"{part}{head['layer']}.{head['head']}"
 
 
-def _head(report: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
-    keys = ("part", "layer", "head")
-    found: dict[str, Any] = next(
-        x for x in report["heads"] if all(x[key] == named[key] for key in keys)
+def _head(report: dict[str, Any], key: dict[str, Any]) -> dict[str, Any]:
+    names = ("part", "layer", "head")
+    head: dict[str, Any] = next(
+        x for x in report["heads"] if all(x[name] == key[name] for name in names)
     )
-    return found
+    return head
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

@@ -22,12 +22,12 @@ class Matrix:
     columns: tuple[str, ...]
 
 
-def draw_matrix(matrix: Matrix, width_left: int) -> Table:
-    """As many columns as fit into ``width_left``, from both ends; all rows of a short matrix."""
+def draw_matrix(matrix: Matrix, max_width: int) -> Table:
+    """As many columns as fit into ``max_width``, from both ends; all rows of a short matrix."""
     texts = written(matrix.array)
     rows = _chosen(len(matrix.rows), MOST_ROWS)
     names = [shorten(matrix.rows[i]) if i is not None else ELLIPSIS for i in rows]
-    columns = _columns_that_fit(matrix, texts, rows, width_left - max(map(len, names), default=0))
+    columns = _columns_that_fit(matrix, texts, rows, max_width - max(map(len, names), default=0))
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     for _ in columns:
@@ -56,7 +56,7 @@ def written(array: Float64Array, digits: int = 3) -> list[list[str]]:
 
 
 def _columns_that_fit(
-    matrix: Matrix, texts: list[list[str]], rows: list[int | None], width_left: int
+    matrix: Matrix, texts: list[list[str]], rows: list[int | None], max_width: int
 ) -> list[int | None]:
     """Try ever fewer columns, half of them from each end."""
     shown = [texts[i] for i in rows if i is not None]
@@ -66,7 +66,7 @@ def _columns_that_fit(
     ]
     for most in range(len(width), 1, -1):
         columns = _chosen(len(width), most)
-        if sum(2 if j is None else width[j] for j in columns) <= width_left:
+        if sum(2 if j is None else width[j] for j in columns) <= max_width:
             return columns
     return _chosen(len(width), 2)
 

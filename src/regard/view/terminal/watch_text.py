@@ -1,4 +1,4 @@
-"""What was seen of a model, in a terminal: a summary, and the report as a table."""
+"""Text of a watched model: a summary, and the report of its heads as a table."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def _part(seen: Seen, part: str, style: TerminalStyle) -> list[str]:
     queries, keys = seen.texts(part)
     rows, columns = count(len(queries.tokens), "query", "queries"), count(len(keys.tokens), "key")
     lines = style.wrap(f"{part}: {rows} on {columns}: {_text(keys.words)}", "  ")
-    shown = [place for place in seen.names if place.part == part]
+    shown = [key for key in seen.names if key.part == part]
     lines.append(
-        style.bold("  layer  entropy  of even  first  itself  prev  next  most received token")
+        style.bold("  layer  entropy  of unif  first  itself  prev  next  most received token")
     )
-    lines += [_layer_line(seen[place.part, place.layer], place.layer)
-              for place in shown[:MOST_LAYERS]]  # fmt: skip
+    lines += [_layer_line(seen[key.part, key.layer], key.layer)
+              for key in shown[:MOST_LAYERS]]  # fmt: skip
     if len(shown) > MOST_LAYERS:
         lines.append(f"  ... {count(len(shown) - MOST_LAYERS, 'more layer')}")
     return lines
@@ -85,16 +85,16 @@ def _layer_line(layer: LayerSeen, number: int) -> str:
     if measures is None:
         return f"  {number:>5}"
     entropy = float(measures.entropy.mean_h.mean())
-    even = float(measures.entropy.baseline_h.mean())
-    places = [measures.first, measures.itself, measures.previous, measures.next]
-    shares = [100 * float(x.mean_h.mean()) for x in places]
+    uniform = float(measures.entropy.baseline_h.mean())
+    measured = [measures.first, measures.itself, measures.previous, measures.next]
+    shares = [100 * float(x.mean_h.mean()) for x in measured]
     received_k = np.asarray(layer.received, np.float64).mean(axis=0)
     key = int(received_k.argmax())
     share = received_k[key] / max(received_k.sum(), np.finfo(float).tiny)
     token = layer.keys_side.tokens[key] if layer.keys_side else str(key)
-    of_even = 100 * entropy / even if even > 0 else 0.0
+    of_uniform = 100 * entropy / uniform if uniform > 0 else 0.0
     return (
-        f"  {number:>5} {entropy:>8.2f} {of_even:>7.0f}% {shares[0]:>5.0f}% {shares[1]:>6.0f}% "
+        f"  {number:>5} {entropy:>8.2f} {of_uniform:>7.0f}% {shares[0]:>5.0f}% {shares[1]:>6.0f}% "
         f"{shares[2]:>4.0f}% {shares[3]:>4.0f}%  {printable(token)[:16]} ({100 * share:.0f} %)"
     )
 
