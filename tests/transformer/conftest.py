@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from regard.cli import main
 from regard.text.tokens import SentencePieceTokenizer
 from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
@@ -61,19 +60,3 @@ def folder(model: Transformer, tokens_path: Path, tmp_path_factory: pytest.TempP
     save_model(place, model.config, model.parameters(), {"name": "tiny"})
     (place / "tokens.model").write_bytes(tokens_path.read_bytes())
     return place
-
-
-@pytest.fixture
-def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `regard` with the small model; gives status, output and error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        status = 0
-        try:
-            main([*arguments, "--model", str(folder)])
-        except SystemExit as leaving:
-            status = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call

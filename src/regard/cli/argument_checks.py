@@ -43,11 +43,10 @@ def check_output_folder(option: str, folder: Path) -> None:
     if not existing.is_dir():
         raise FileError(f"{option} needs a folder, but {str(existing)!r} is a file.")
     try:
-        check_writable(existing / folder.name)
+        check_writable(existing / f"regard.{os.getpid()}")  # a name that nothing else has
     except FileError as error:
         reason = str(error).partition(" cannot be written: ")[2]
-        if not (existing / folder.name).is_dir():
-            raise FileError(f"{option} cannot be written: {folder}: {reason}") from None
+        raise FileError(f"{option} cannot be written: {folder}: {reason}") from None
 
 
 def check_bounds(option: str, number: int, least: int, most: int | None = None) -> int:
