@@ -18,7 +18,7 @@ QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-sync")  # fmt: skip
 INSIDE = ("data:", "blob:", "about:")
 TOKEN = "a-token-of-the-tests"  # noqa: S105
-PATIENCE = 30_000  # milliseconds: a slow machine is not a wrong page
+PATIENCE = 180_000  # milliseconds: a slow or busy machine is not a wrong page
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _serving(files: tuple[Path, ...]) -> Iterator[str]:
         thread.start()
         yield f"http://{HOST}:{port}"
         server.should_exit = True
-        thread.join(timeout=10)
+        thread.join(timeout=PATIENCE / 1000)
 
 
 @pytest.fixture
@@ -167,11 +167,14 @@ def page(new_page: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def until() -> Callable[..., None]:
-    """Wait until an expression holds; Playwright's own way is what the page's policy forbids."""
+    """Wait until an expression holds; Playwright's own way is what the page's policy forbids.
 
-    def wait(page: Any, expression: str, argument: Any = None) -> None:
+    A function is called here, any other expression in the page.
+    """
+
+    def wait(page: Any, expression: str | Callable[[], Any], argument: Any = None) -> None:
         end = monotonic() + PATIENCE / 1000
-        while not page.evaluate(expression, argument):
+        while not (expression() if callable(expression) else page.evaluate(expression, argument)):
             assert monotonic() < end, f"it never came true: {expression}"
             page.wait_for_timeout(20)
 

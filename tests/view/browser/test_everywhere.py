@@ -18,6 +18,10 @@ READY = {
     "learn": ".lesson-page h1",
 }
 
+# Over when two frames have been drawn: whatever waited for the next one is there then.
+NEXT_FRAMES = """() => new Promise((done) => {
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
 # What has the focus: its tag, its id, and the name that is read aloud.
 FOCUSED = """() => {
   const e = document.activeElement;
@@ -61,7 +65,7 @@ def shown(page, view: str, fields: str = "") -> None:
     """Open a view and wait until it has drawn what it shows."""
     page.goto(f"/#{view}{fields}")
     page.locator(READY[view]).first.wait_for()
-    page.wait_for_timeout(100)  # the picture is drawn with the next frame
+    page.evaluate(NEXT_FRAMES)  # the picture is drawn with the next frame
 
 
 def sentence(text: str) -> str:
