@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 import regard
-from regard.engine.gpu.call import call
-from regard.engine.gpu.dispatch import observation
-from regard.engine.gpu.torch_path import find_in_chunks
+from regard.engine.gpu.call import device_call
+from regard.engine.gpu.dispatch import build_observation
+from regard.engine.gpu.torch_path import facts_in_chunks
 from regard.engine.tiles.arguments import DEFAULT_OPTIONS
 from regard.engine.tiles.rows import Requested
 
@@ -83,9 +83,9 @@ def together_errors(n: int) -> dict[str, float]:
 
 
 def _reference(query: Any, key: Any, value: Any, arguments: Any, top: int, map: int) -> Any:
-    here = call(query.double(), key.double(), value.double(), DEFAULT_OPTIONS | arguments)
+    here = device_call(query.double(), key.double(), value.double(), DEFAULT_OPTIONS | arguments)
     requested = Requested(True, True, top, map, True, True)
-    return observation(here, requested, find_in_chunks(here, requested), "chunks", None)
+    return build_observation(here, requested, facts_in_chunks(here, requested), "chunks", None)
 
 
 def _compare(seen: Any, exact: Any) -> dict[str, float]:

@@ -9,7 +9,7 @@ from regard.errors import ArgumentError, ShapeError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from regard.engine.gpu import call as device_call  # noqa: E402
+from regard.engine.gpu import call as call_module  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
@@ -108,7 +108,7 @@ def test_a_tile_takes_only_its_rectangle_from_the_device(tensors, monkeypatch):
         moved.append(tuple(thing.shape))
         return whole(thing)
 
-    monkeypatch.setattr(device_call, "as_array", watched)
+    monkeypatch.setattr(call_module, "as_array", watched)
     seen.tile(slice(0, 2), slice(3, 6), head=(0, 1))
     assert moved == [(1, 2, 8), (1, 3, 8)]
 

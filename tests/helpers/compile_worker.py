@@ -15,7 +15,7 @@ from triton.runtime.jit import JITFunction
 from regard.engine.gpu import cuda_driver as cuda
 from regard.engine.gpu import hopper
 from regard.engine.gpu import triton_path as with_kernels
-from regard.engine.gpu.call import call
+from regard.engine.gpu.call import device_call
 from regard.engine.gpu.triton_facts import repeats_on_device
 from regard.engine.tiles.arguments import DEFAULT_OPTIONS
 from regard.engine.tiles.rows import Requested
@@ -40,12 +40,14 @@ class Compiled:
     Products that wait for each other would be many times slower; the compiler says so.
     """
 
-    def __init__(self, name: str, device: int, *defined: tuple[str, object]) -> None:
-        code, said = cuda.compiled(name, dict(defined))
+    def __init__(self, name: str, device: int, *macros: tuple[str, object]) -> None:
+        code, log = cuda.compile_source(name, dict(macros))
         assert b"ELF" in code
-        assert "serialized" not in said, said
+        assert "serialized" not in log, log
 
-    def start(self, name: str, grid: object, threads: int, *given: object, shared: int = 0) -> None:
+    def launch(
+        self, name: str, grid: object, threads: int, *arguments: object, shared: int = 0
+    ) -> None:
         compiled.append(name)
 
 
@@ -61,7 +63,7 @@ def compile_only(kernel, *args, warmup, **kwargs):
 def launch_repeats(shape, dtype, **arguments) -> None:
     """The kernel for tokens that stand more than once."""
     query, key = torch.zeros(shape, dtype=dtype), torch.zeros((1, *shape[1:]), dtype=dtype)
-    here = call(query, key, key, DEFAULT_OPTIONS | arguments)
+    here = device_call(query, key, key, DEFAULT_OPTIONS | arguments)
     repeats_on_device(here, torch.zeros(shape[:2]), np.zeros(shape[1], np.int64))
 
 
@@ -69,9 +71,9 @@ def launch(shape, dtype, top: int, side: int, on_hopper: bool, **arguments) -> N
     """As much of a call as kernels do, with nothing computed."""
     with_kernels.reasons_against_hopper = lambda common: [] if on_hopper else ["not tried"]
     tensors = [torch.zeros(shape, dtype=dtype) for _ in range(3)]
-    here = call(*tensors, DEFAULT_OPTIONS | arguments)
+    here = device_call(*tensors, DEFAULT_OPTIONS | arguments)
     requested = Requested(True, True, top, side, True, True)
-    with_kernels.find_with_kernels(here, requested, None)
+    with_kernels.facts_by_kernels(here, requested, None)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-KERNELS = {"rows_kernel", "columns_kernel", "distances_kernel", "best_kernel", "settle_kernel",
-           "doubt_kernel", "repeats_kernel"}  # fmt: skip
-ON_HOPPER = {"prepare", "columns", "whole", "best", "distances"}
+KERNELS = {"rows_kernel", "columns_kernel", "distances_kernel", "candidates_kernel",
+           "refine_kernel", "recheck_kernel", "repeats_kernel"}  # fmt: skip
+ON_HOPPER = {"prepare", "columns", "reduce", "best", "distances"}
 
 
 @pytest.fixture(scope="module")

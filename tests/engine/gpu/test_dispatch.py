@@ -10,10 +10,10 @@ from tests.helpers.attention_facts import MAP, TOP, Whole, observed, score_size,
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-from regard.engine.gpu.call import call, reasons_against_kernels  # noqa: E402
-from regard.engine.gpu.dispatch import observation  # noqa: E402
-from regard.engine.gpu.torch_path import find_in_chunks  # noqa: E402
-from regard.engine.gpu.triton_path import find_with_kernels  # noqa: E402
+from regard.engine.gpu.call import device_call, reasons_against_kernels  # noqa: E402
+from regard.engine.gpu.dispatch import build_observation  # noqa: E402
+from regard.engine.gpu.torch_path import facts_in_chunks  # noqa: E402
+from regard.engine.gpu.triton_path import facts_by_kernels  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.pairs import sums_by_span  # noqa: E402
 from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
@@ -31,7 +31,7 @@ SLOW = ("one query, many keys", "more tiles than one span", "three batch axes", 
 
 def posed(case: Case, dtype):
     tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in case.arrays(dtype)]
-    return call(*tensors, DEFAULT_OPTIONS | case.arguments)
+    return device_call(*tensors, DEFAULT_OPTIONS | case.arguments)
 
 
 def allowed(case: Case, expected: Whole, dtype) -> float:
@@ -53,7 +53,7 @@ def assert_equal(seen, expected: Whole, case: Case, dtype) -> None:
 def test_chunks_equal_the_specification(case):
     here = posed(case, np.float64)
     expected = whole(*case.arrays(), **case.arguments)
-    seen = observation(here, EVERYTHING, find_in_chunks(here, EVERYTHING), "chunks", None)
+    seen = build_observation(here, EVERYTHING, facts_in_chunks(here, EVERYTHING), "chunks", None)
     assert_equal(seen, expected, case, np.float64)
 
 
@@ -67,12 +67,12 @@ def test_kernels_equal_the_specification(case):
     here = posed(case, np.float32)
     expected = whole(*case.arrays(np.float32), **case.arguments)
     requested = EVERYTHING if case.name in WITH_BEST else replace(EVERYTHING, top=0)
-    found = find_with_kernels(here, requested, None)
-    seen = observation(here, requested, found, "kernels", None)
+    found = facts_by_kernels(here, requested, None)
+    seen = build_observation(here, requested, found, "kernels", None)
     assert_equal(seen, expected, case, np.float32)
 
 
-@pytest.mark.parametrize("find", [find_in_chunks, find_with_kernels])
+@pytest.mark.parametrize("find", [facts_in_chunks, facts_by_kernels])
 def test_a_part_from_the_logsumexp_of_the_whole(find):
     random = np.random.default_rng(0)
     query, key = (random.standard_normal((2, n, 8)).astype(np.float32) for n in (20, 40))
@@ -80,7 +80,7 @@ def test_a_part_from_the_logsumexp_of_the_whole(find):
     total_hq = torch.from_numpy(full.logsumexp())
     requested = Requested(False, True, 0, 0, True, False)
     tensors = [torch.from_numpy(x) for x in (query, key[:, :15].copy())]
-    here = call(tensors[0], tensors[1], tensors[1][..., :0], DEFAULT_OPTIONS)
+    here = device_call(tensors[0], tensors[1], tensors[1][..., :0], DEFAULT_OPTIONS)
     found = find(here, requested, total_hq)
     weights = full.weights[..., :15]
     share = -(weights * np.log(weights)).sum(axis=-1)
@@ -96,8 +96,8 @@ def test_queries_in_doubt_are_looked_at_again():
     near = [0, 1, 8, 9, 16]  # columns 8 j + b: one thread's
     key[0, near] = 2 * query[0, 0] + 0.1 * random.standard_normal((5, 16))
     expected = whole(query, key, key)
-    here = call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = find_with_kernels(here, Requested(False, False, 6, 0, False, False), None)
+    here = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
+    found = facts_by_kernels(here, Requested(False, False, 6, 0, False, False), None)
     best = np.argsort(-expected.weights, axis=-1)[..., :6]
     np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
     assert set(near) <= set(best[0, 0].tolist())
@@ -112,9 +112,11 @@ def test_measures_of_heads_come_from_where_query_and_key_lie(softcap, monkeypatc
     tokens = random.integers(0, 9, 60)
     arguments = {"causal": True, "softcap": softcap}
     expected = head_measures(observe(query, key, key, map=8, **arguments), tokens)
-    here = call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS | arguments)
+    here = device_call(
+        *(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS | arguments
+    )
     requested = Requested(False, True, 0, 8, True, True)
-    seen = observation(here, requested, find_in_chunks(here, requested), "chunks", None)
+    seen = build_observation(here, requested, facts_in_chunks(here, requested), "chunks", None)
     seen.parts[0].on_host = None  # nothing is to come from the host's copy
     found = head_measures(seen, tokens)
     for name in ("duplicate", "induction"):
@@ -132,8 +134,8 @@ def test_a_key_that_gets_no_weight_is_no_best_key():
     """Scores of 400 and 0: weights of 1 and of e^-400, which is 0 in float32."""
     query, key = np.full((1, 2, 16), 10, np.float32), np.zeros((1, 40, 16), np.float32)
     key[0, 7] = 10
-    here = call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = find_with_kernels(here, Requested(False, False, 3, 0, False, False), None)
+    here = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
+    found = facts_by_kernels(here, Requested(False, False, 3, 0, False, False), None)
     np.testing.assert_array_equal(found.weights_hqn.numpy(), [[[1, 0, 0]] * 2])
     np.testing.assert_array_equal(found.keys_hqn.numpy(), [[[7, -1, -1]] * 2])
 
@@ -142,8 +144,8 @@ def test_sixteen_best_keys():
     random = np.random.default_rng(2)
     query, key = (random.standard_normal((1, n, 16)).astype(np.float16) for n in (3, 70))
     expected = whole(query, key, key)
-    here = call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = find_with_kernels(here, Requested(False, False, 16, 0, False, False), None)
+    here = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
+    found = facts_by_kernels(here, Requested(False, False, 16, 0, False, False), None)
     best = np.argsort(-expected.weights, axis=-1)[..., :16]
     np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
 
@@ -158,5 +160,5 @@ def test_sixteen_best_keys():
 )
 def test_what_kernels_cannot_serve_goes_to_chunks(arguments, reason):
     x = torch.ones(1, 3, 16)
-    here = call(x, x, x, DEFAULT_OPTIONS | arguments)
+    here = device_call(x, x, x, DEFAULT_OPTIONS | arguments)
     assert reasons_against_kernels(here, EVERYTHING)[0].startswith(reason)

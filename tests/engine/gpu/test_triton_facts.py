@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-from regard.engine.gpu import triton_facts as device_repeats  # noqa: E402
-from regard.engine.gpu.call import call  # noqa: E402
+from regard.engine.gpu import triton_facts  # noqa: E402
+from regard.engine.gpu.call import device_call  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
@@ -101,7 +101,7 @@ def on_host(case: Case):
 def test_the_kernel_equals_the_host(case):
     expected, total_hq = on_host(case)
     query, key = case.tensors
-    here = call(query, key, key, DEFAULT_OPTIONS | case.arguments)
+    here = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(here, torch.from_numpy(total_hq))
     found = repeats(problem, total_hq, TOKENS[case.tokens], even_attention(problem))
     assert_equal(found, expected)
@@ -113,19 +113,19 @@ def test_rows_are_read_where_they_lie():
     expected, total_hq = on_host(case)
     query, key = (x.transpose(0, 1).contiguous().transpose(0, 1) for x in case.tensors)
     assert not query.is_contiguous()
-    here = call(query, key, key, DEFAULT_OPTIONS | case.arguments)
+    here = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(here, torch.from_numpy(total_hq).float())
     assert_equal(repeats(problem, total_hq, SOME, even_attention(problem)), expected)
 
 
 def test_tokens_are_sorted_and_sent_once_for_all_layers():
-    device_repeats._order.cache_clear()
+    triton_facts._token_order.cache_clear()
     query, key = CASES[0].tensors
-    here = call(query, key, key, DEFAULT_OPTIONS | CAUSAL)
+    here = device_call(query, key, key, DEFAULT_OPTIONS | CAUSAL)
     total_hq = torch.zeros(4, 60)
     for _ in range(3):
-        device_repeats.repeats_on_device(here, total_hq, SOME)
-    assert device_repeats._order.cache_info().misses == 1
+        triton_facts.repeats_on_device(here, total_hq, SOME)
+    assert triton_facts._token_order.cache_info().misses == 1
 
 
 def test_measures_of_an_observation_on_a_device_use_the_kernel(monkeypatch):

@@ -1,10 +1,11 @@
-"""One call of attention on a device: validated arguments, and whether the kernels can serve it."""
+"""One call of attention on a device: validated arguments, and whether kernels can serve it."""
 
 import importlib.util
 import math
 import os
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -40,22 +41,22 @@ class DeviceCall:
 
     @property
     def heads(self) -> int:
-        """How many heads in all, over every leading axis."""
+        """The number of heads over every leading axis."""
         return int(self.query_hqd.shape[0])
 
     @property
     def group(self) -> int:
-        """How many query heads share one key head."""
+        """The number of query heads that share one key head."""
         return self.heads // max(1, int(self.key_gkd.shape[0]))
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors lie."""
+        """The device of the tensors."""
         return self.query_hqd.device
 
     @property
     def compute_dtype(self) -> torch.dtype:
-        """float64 stays; anything else is summed in float32."""
+        """float64 for float64 input; anything else is summed in float32."""
         return torch.float64 if self.query_hqd.dtype == torch.float64 else torch.float32
 
     @property
@@ -72,18 +73,18 @@ class DeviceCall:
         return bare and visibility.left is None and reaches and visibility.keys > 0
 
     def key_heads(self, heads: slice) -> Tensor:
-        """Which key head each of these query heads looks at."""
+        """The key head of each of these query heads."""
         return torch.arange(heads.start, heads.stop, device=self.device) // self.group
 
     def mask_tile(self, heads: slice, rows: slice, columns: slice) -> Tensor:
         """A rectangle (h, q, k) of a mask of values."""
         mask: Any = self.mask
-        places = [np.unravel_index(h, self.leading) for h in range(heads.start, heads.stop)]
-        tiles = [mask[tuple(map(int, place))][rows, columns] for place in places]
+        indices = [np.unravel_index(h, self.leading) for h in range(heads.start, heads.stop)]
+        tiles = [mask[tuple(map(int, index))][rows, columns] for index in indices]
         return torch.stack(tiles)
 
     def problem(self, heads: slice, rows: slice, columns: slice) -> Problem:
-        """A rectangle of it as the CPU's engine reads it; nothing else leaves the device."""
+        """A rectangle of the call as a problem on the host; nothing else is copied."""
         query = as_array(self.query_hqd[heads, rows])[:, None]
         key = as_array(self.key_gkd[self.key_heads(heads)][:, columns])[:, None]
         visibility = self.visibility.part(rows, columns)
@@ -103,41 +104,40 @@ class DeviceCall:
         )
 
     def full_problem(self) -> Problem:
-        """All of query and key on the CPU, in the caller's axes."""
+        """The call with all of query and key copied to the host, in the caller's axes."""
         key = as_array(self.key_gkd.reshape(*self.key_leading, *self.key_gkd.shape[1:]))
         query = as_array(self.query_hqd.reshape(*self.leading, *self.query_hqd.shape[1:]))
         return prepare(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **self.options)
 
     def pairs(self) -> int:
-        """How many (query, key) pairs band and lengths let through, over all heads, about."""
+        """The number of visible (query, key) pairs of all heads, counted from the band alone."""
         visibility = self.visibility
-        whole = (
-            visibility.queries * visibility.keys
-            if visibility.right is None
-            else _below(visibility, visibility.right)
-        )
-        hidden = 0 if visibility.left is None else _below(visibility, -visibility.left - 1)
-        return self.heads * max(0, whole - hidden)
+        pairs = visibility.queries * visibility.keys
+        if visibility.right is not None:
+            pairs = _pairs_up_to(visibility, visibility.right)
+        if visibility.left is not None:
+            pairs -= _pairs_up_to(visibility, -visibility.left - 1)
+        return self.heads * max(0, pairs)
 
 
-def _below(visibility: Visibility, side: int) -> int:
-    """How many pairs have key <= query + offset + side, by two triangles.
+def _pairs_up_to(visibility: Visibility, side: int) -> int:
+    """The number of pairs with key <= query + offset + side, by two triangles.
 
-    >>> _below(Visibility((1,), queries=3, keys=3), 0)
+    >>> _pairs_up_to(Visibility((1,), queries=3, keys=3), 0)
     6
     """
 
-    def summed(last: int) -> int:
+    def triangle(last: int) -> int:
         """The sum of t, clipped to 0 ... keys, over all t up to last."""
         inside = min(max(last, 0), visibility.keys)
         return inside * (inside + 1) // 2 + max(0, last - visibility.keys) * visibility.keys
 
     first = visibility.offset + side
-    return summed(first + visibility.queries) - summed(first)
+    return triangle(first + visibility.queries) - triangle(first)
 
 
-def call(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> DeviceCall:
-    """Check shapes, dtypes and arguments, in the words of the CPU's checks."""
+def device_call(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> DeviceCall:
+    """A validated call; errors read as those of the host."""
     tensors = {"query": query.detach(), "key": key.detach(), "value": value.detach()}
     _check_dtypes(tensors)
     plain = options | {"lengths": tensor_to_array(options["lengths"])}
@@ -189,22 +189,26 @@ def broadcast_mask(mask: Any, visibility: Visibility, device: torch.device) -> T
 
 
 WIDEST = 256
-
-
 MOST_BEST = 16
+OLDEST_TRITON = (3, 3)  # the first to take named tuples
 
 
 @cache
-def has_triton() -> bool:
-    """Whether triton is installed; looking for it takes as long as a short kernel, so once."""
-    return importlib.util.find_spec("triton") is not None
+def triton_version() -> tuple[int, ...] | None:
+    """The version of triton as numbers, None without it; cached, since the search takes long."""
+    if importlib.util.find_spec("triton") is None:
+        return None
+    return tuple(int(part) for part in version("triton").split(".")[:2])
 
 
 def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]:
-    """Why this call goes to chunks in torch instead; empty where kernels serve."""
+    """Reasons why this call goes to chunks in torch instead; empty where kernels serve."""
     reasons = []
-    if not has_triton():
+    installed = triton_version()
+    if installed is None:
         reasons.append("triton is not installed: pip install triton")
+    elif installed < OLDEST_TRITON:
+        reasons.append("triton is older than 3.3: pip install -U triton")
     if call.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         reasons.append(f"kernels need a CUDA device, but the tensors are on {call.device}")
     if call.mask is not None or call.visibility.mask is not None:

@@ -1,11 +1,7 @@
-"""Arguments and results that all kernel launches share.
-
-Contiguous tensors, sizes, limits, partial sums.
-"""
+"""Arguments and results that all kernel launches share."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +9,7 @@ import triton
 from numpy.typing import NDArray
 
 from regard.engine.gpu.call import DeviceCall
+from regard.engine.gpu.kernels.tile import Constants, Inputs, Scalars
 from regard.engine.tensors import Tensor, send
 from regard.engine.tiles.plan import blocks
 from regard.engine.tiles.problem import LOG2_E
@@ -21,8 +18,8 @@ from regard.engine.tiles.rows import Requested
 FAR = 2**30  # farther than any key: no limit on that side
 
 
-class Common:
-    """A call in the form that kernels take it."""
+class CommonArguments:
+    """A device call as kernels take it: contiguous tensors, sizes, factors and band."""
 
     def __init__(self, call: DeviceCall) -> None:
         visibility = call.visibility
@@ -38,45 +35,52 @@ class Common:
 
     @cached_property
     def query_hqd(self) -> Tensor:
-        """As DeviceCall's, contiguous."""
+        """Contiguous queries."""
         return self.call.query_hqd.contiguous()
 
     @cached_property
     def key_gkd(self) -> Tensor:
-        """As DeviceCall's, contiguous."""
+        """Contiguous keys."""
         return self.call.key_gkd.contiguous()
 
     @cached_property
     def value_gkv(self) -> Tensor:
-        """As DeviceCall's, contiguous."""
+        """Contiguous values."""
         return self.call.value_gkv.contiguous()
 
     @property
-    def short(self) -> bool:
+    def is_16_bit(self) -> bool:
         """Whether the numbers have 16 bits."""
         return self.call.query_hqd.dtype in (torch.float16, torch.bfloat16)
 
     @cached_property
     def lengths_h(self) -> Tensor:
-        """How many keys are real, for each head."""
-        lengths: Any = self.call.visibility.lengths_h
-        if lengths is None:
+        """The number of real keys of each head."""
+        lengths_h = self.call.visibility.lengths_h
+        if lengths_h is None:
             return self.empty(dtype=torch.int32).fill_(self.keys)
-        return send(np.asarray(lengths, np.int32), self.call.device)
+        return send(np.asarray(lengths_h, np.int32), self.call.device)
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Room for results, one for each head."""
+        """An uninitialised tensor of results, heads first."""
         return torch.empty((self.heads, *shape), dtype=dtype, device=self.call.device)
 
-    def sizes(self) -> tuple[int, int, int]:
-        """Queries, keys, and how many heads share a key head."""
-        return self.queries, self.keys, self.group
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The tensors that every kernel reads."""
+        return Inputs(self.query_hqd, self.key_gkd, self.lengths_h)
 
-    def limits(self) -> dict[str, Any]:
-        """Where one may look, and what scores are multiplied by."""
-        return {"factor": self.factor, "cap": self.cap, "left": self.left, "right": self.right,
-                "CAPPED": self.call.softcap is not None, "WIDTH": self.width,
-                "D": self.padded}  # fmt: skip
+    @cached_property
+    def scalars(self) -> Scalars:
+        """The numbers that every kernel reads."""
+        return Scalars(
+            self.queries, self.keys, self.group, self.factor, self.cap, self.left, self.right
+        )
+
+    @cached_property
+    def constants(self) -> Constants:
+        """The compile-time constants of every kernel."""
+        return Constants(self.width, self.padded, self.call.softcap is not None)
 
 
 def _limit(side: int | None, offset: int) -> int:
@@ -84,10 +88,10 @@ def _limit(side: int | None, offset: int) -> int:
 
 
 @dataclass
-class Found:
-    """Tensors with one axis of heads; what was not asked for stays None.
+class FactTensors:
+    """Facts on a device with one axis of heads; a fact that was not requested stays None.
 
-    ``total_hq`` is the natural log-sum-exp over the keys given here; map and distances are sums,
+    ``total_hq`` is the natural log-sum-exp over the keys of the call; map and distances are sums,
     distances counted as key - query from the most negative up.
     """
 
@@ -98,20 +102,21 @@ class Found:
     keys_hqn: Tensor | None = None
     received_hk: Tensor | None = None
     map_hrc: Tensor | None = None
-    averaged: bool = False  # whether the map holds means instead of sums
+    map_is_mean: bool = False  # the map holds means instead of sums
     distance_hn: Tensor | None = None
-    held: int = 0  # bytes of working memory at the peak
+    peak_bytes: int = 0  # of working memory
 
-    def hold(self, *tensors: Tensor) -> None:
-        """Note working memory that was held at one time."""
-        self.held = max(self.held, sum(t.numel() * t.element_size() for t in tensors))
+    def note_memory(self, *tensors: Tensor) -> None:
+        """Record working memory that was allocated at one time."""
+        self.peak_bytes = max(self.peak_bytes, sum(t.numel() * t.element_size() for t in tensors))
 
 
-def edges(call: DeviceCall, requested: Requested) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the blocks of the map begin and end: of queries, of keys."""
-    return blocks(call.visibility.queries, requested.map), blocks(
-        call.visibility.keys, requested.map
-    )
+def map_edges(
+    call: DeviceCall, requested: Requested
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The edges of the map's blocks: of queries, of keys."""
+    visibility = call.visibility
+    return blocks(visibility.queries, requested.map), blocks(visibility.keys, requested.map)
 
 
 def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:
@@ -120,9 +125,8 @@ def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:
     widest = int(sizes.max(initial=1))
     at_cn = column_edges[:-1, None] + np.arange(widest)
     inside_cn = np.arange(widest) < sizes[:, None]
-    device: Any = sums_hrk.device
     if not sums_hrk.shape[-1]:
         return sums_hrk.new_zeros((*sums_hrk.shape[:-1], len(sizes)))
-    places = send(np.minimum(at_cn, sums_hrk.shape[-1] - 1), device)
-    kept = send(inside_cn, device)
-    return torch.where(kept, sums_hrk[..., places], 0).sum(dim=-1)
+    index_cn = send(np.minimum(at_cn, sums_hrk.shape[-1] - 1), sums_hrk.device)
+    inside = send(inside_cn, sums_hrk.device)
+    return torch.where(inside, sums_hrk[..., index_cn], 0).sum(dim=-1)

@@ -1,15 +1,14 @@
-"""Every statistic by plain torch operations on chunks of full rows: exact, any mask, any device."""
+"""Facts by plain torch operations on chunks of full rows: exact, any mask, any device."""
 
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
 
 from regard.engine.gpu.call import DeviceCall
-from regard.engine.gpu.launch import Found, edges, sum_blocks
+from regard.engine.gpu.launch import FactTensors, map_edges, sum_blocks
 from regard.engine.pairs import Block
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.columns import cut
@@ -19,79 +18,83 @@ from regard.typing import Array
 
 
 def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Tensor:
-    """As pairs._weights: (h, m, a, b); whether one may look there is not asked."""
+    """The weights of a block of listed queries and keys, (h, m, a, b), hidden pairs included.
 
-    def there(array: Array) -> Any:
+    Equals the host's ``pairs.listed_weights`` before its mask.
+    """
+
+    def send(array: Array) -> Tensor:
         return torch.as_tensor(array, device=call.device)
 
     dtype, group = call.compute_dtype, call.group
     factor = call.scale / call.softcap if call.softcap else call.scale * LOG2_E
-    query_hmad = call.query_hqd[:, there(block.rows_ma)].to(dtype) * factor
-    # A place that is -1 stands for no key; whoever lists it leaves it out of every sum.
-    key_gmbd = call.key_gkd[:, there(block.columns_mb).clamp(min=0)].to(dtype)
+    query_hmad = call.query_hqd[:, send(block.rows_ma)].to(dtype) * factor
+    # Column -1 stands for no key; whoever lists it leaves it out of every sum.
+    key_gmbd = call.key_gkd[:, send(block.columns_mb).clamp(min=0)].to(dtype)
     shared = (len(key_gmbd), group, *query_hmad.shape[1:])
     t_ghmab = query_hmad.reshape(shared) @ key_gmbd[:, None].transpose(-1, -2)
     t_hmab = t_ghmab.reshape(call.heads, *t_ghmab.shape[2:])
     if call.softcap:
         t_hmab = torch.tanh(t_hmab) * (call.softcap * LOG2_E)
-    known_hma = there(logsumexp_hq[:, block.rows_ma]) * LOG2_E
-    known_hma = torch.where(known_hma.isfinite(), known_hma, torch.inf).to(dtype)
-    weights_hmab: Tensor = torch.exp2((t_hmab - known_hma[..., None]).clamp(max=0))
+    total_hma = send(logsumexp_hq[:, block.rows_ma]) * LOG2_E
+    total_hma = torch.where(total_hma.isfinite(), total_hma, torch.inf).to(dtype)
+    weights_hmab: Tensor = torch.exp2((t_hmab - total_hma[..., None]).clamp(max=0))
     return weights_hmab
 
 
-CHUNK = 2**26  # weights held at once: 256 MB in float32
+CHUNK = 2**26  # weights in memory at once: 256 MB in float32
 
 
-def find_in_chunks(call: DeviceCall, requested: Requested, total_hq: Tensor | None = None) -> Found:
-    """Every fact asked for, equal to ``steps``; a log-sum-exp given is that of more keys."""
-    found = _blank(call, requested)
+def facts_in_chunks(
+    call: DeviceCall, requested: Requested, total_hq: Tensor | None = None
+) -> FactTensors:
+    """Every requested fact, equal to ``textbook.attend``; ``total_hq`` may be of more keys."""
+    facts = _allocate(call, requested)
     for heads, rows in _chunks(call):
         scores_hqk = _scores(call, heads, rows)
-        found.hold(scores_hqk, scores_hqk, scores_hqk)  # scores, their logs, weights
+        facts.note_memory(scores_hqk, scores_hqk, scores_hqk)  # scores, their logs, weights
         own_hq = torch.logsumexp(scores_hqk, dim=-1)
-        put(found.total_hq, heads, rows, own_hq)
+        _write(facts.total_hq, heads, rows, own_hq)
         given_hq = own_hq if total_hq is None else total_hq[heads, rows].to(own_hq.dtype)
         safe_hq1 = torch.where(given_hq > -math.inf, given_hq, 0)[..., None]
         log_hqk = scores_hqk - safe_hq1
         weights_hqk = torch.exp(log_hqk)
-        _put_rows(call, found, heads, rows, weights_hqk, log_hqk)
-        _add_columns(call, requested, found, heads, rows, weights_hqk)
-    return found
+        _write_rows(call, facts, heads, rows, weights_hqk, log_hqk)
+        _add_columns(call, requested, facts, heads, rows, weights_hqk)
+    return facts
 
 
-def put(whole: Tensor | None, heads: slice, rows: slice, part: Tensor) -> None:
-    """Write a part to its place, if it was asked for."""
-    if whole is not None:
-        whole[heads, rows] = part.to(whole.dtype)
+def _write(fact: Tensor | None, heads: slice, rows: slice, part: Tensor) -> None:
+    if fact is not None:  # it was requested
+        fact[heads, rows] = part.to(fact.dtype)
 
 
-def _blank(call: DeviceCall, requested: Requested) -> Found:
+def _allocate(call: DeviceCall, requested: Requested) -> FactTensors:
     queries, keys = call.visibility.queries, call.visibility.keys
 
     def zeros(*shape: int, dtype: torch.dtype = call.compute_dtype) -> Tensor:
         return torch.zeros((call.heads, *shape), dtype=dtype, device=call.device)
 
-    found = Found(total_hq=zeros(queries))
+    facts = FactTensors(total_hq=zeros(queries))
     if requested.output:
-        found.output_hqv = zeros(queries, call.value_gkv.shape[-1], dtype=call.value_gkv.dtype)
+        facts.output_hqv = zeros(queries, call.value_gkv.shape[-1], dtype=call.value_gkv.dtype)
     if requested.entropy:
-        found.entropy_hq = zeros(queries)
+        facts.entropy_hq = zeros(queries)
     if requested.top:
-        found.weights_hqn = zeros(queries, requested.top)
-        found.keys_hqn = zeros(queries, requested.top, dtype=torch.int64) - 1
+        facts.weights_hqn = zeros(queries, requested.top)
+        facts.keys_hqn = zeros(queries, requested.top, dtype=torch.int64) - 1
     if requested.received or requested.profile:
-        found.received_hk = zeros(keys, dtype=torch.float64)
+        facts.received_hk = zeros(keys, dtype=torch.float64)
     if requested.map:
-        row_edges, column_edges = edges(call, requested)
-        found.map_hrc = zeros(len(row_edges) - 1, len(column_edges) - 1, dtype=torch.float64)
+        row_edges, column_edges = map_edges(call, requested)
+        facts.map_hrc = zeros(len(row_edges) - 1, len(column_edges) - 1, dtype=torch.float64)
     if requested.profile:
-        found.distance_hn = zeros(max(0, queries + keys - 1), dtype=torch.float64)
-    return found
+        facts.distance_hn = zeros(max(0, queries + keys - 1), dtype=torch.float64)
+    return facts
 
 
 def _chunks(call: DeviceCall) -> Iterator[tuple[slice, slice]]:
-    """Some heads, some queries: as many as fit."""
+    """Slices of heads and of queries, as many as fit into a chunk."""
     queries, keys = call.visibility.queries, max(1, call.visibility.keys)
     rows = max(1, min(queries, CHUNK // keys))
     heads = max(1, min(call.heads, CHUNK // (rows * keys)))
@@ -101,7 +104,7 @@ def _chunks(call: DeviceCall) -> Iterator[tuple[slice, slice]]:
 
 
 def _scores(call: DeviceCall, heads: slice, rows: slice) -> Tensor:
-    """Scores of full rows after scale, softcap and mask; -inf where one may not look."""
+    """Scores of full rows after scale, softcap and mask; -inf where a key is hidden."""
     dtype = call.compute_dtype
     query_hqd = call.query_hqd[heads, rows].to(dtype)
     key_hkd = call.key_gkd[call.key_heads(heads)].to(dtype)
@@ -132,47 +135,52 @@ def _exact_product(left: Tensor, right: Tensor) -> Tensor:
         torch.set_float32_matmul_precision(allowed)
 
 
-def _put_rows(
-    call: DeviceCall, found: Found, heads: slice, rows: slice, weights_hqk: Tensor, log_hqk: Tensor
+def _write_rows(
+    call: DeviceCall,
+    facts: FactTensors,
+    heads: slice,
+    rows: slice,
+    weights_hqk: Tensor,
+    log_hqk: Tensor,
 ) -> None:
-    if found.output_hqv is not None:
+    if facts.output_hqv is not None:
         value_hkv = call.value_gkv[call.key_heads(heads)].to(weights_hqk.dtype)
-        put(found.output_hqv, heads, rows, _exact_product(weights_hqk, value_hkv))
-    if found.entropy_hq is not None:
+        _write(facts.output_hqv, heads, rows, _exact_product(weights_hqk, value_hkv))
+    if facts.entropy_hq is not None:
         parts_hqk = weights_hqk * torch.where(weights_hqk > 0, log_hqk, 0)
-        put(found.entropy_hq, heads, rows, -parts_hqk.sum(dim=-1))
-    if found.weights_hqn is not None and found.keys_hqn is not None:
-        number = min(found.weights_hqn.shape[-1], call.visibility.keys)
+        _write(facts.entropy_hq, heads, rows, -parts_hqk.sum(dim=-1))
+    if facts.weights_hqn is not None and facts.keys_hqn is not None:
+        number = min(facts.weights_hqn.shape[-1], call.visibility.keys)
         best = torch.topk(weights_hqk, number, dim=-1)
-        found.weights_hqn[heads, rows, :number] = best.values
-        found.keys_hqn[heads, rows, :number] = torch.where(best.values > 0, best.indices, -1)
+        facts.weights_hqn[heads, rows, :number] = best.values
+        facts.keys_hqn[heads, rows, :number] = torch.where(best.values > 0, best.indices, -1)
 
 
 def _add_columns(
     call: DeviceCall,
     requested: Requested,
-    found: Found,
+    facts: FactTensors,
     heads: slice,
     rows: slice,
     weights_hqk: Tensor,
 ) -> None:
-    if found.received_hk is not None:
-        found.received_hk[heads] += weights_hqk.sum(dim=1, dtype=torch.float64)
-    if found.map_hrc is not None:
-        row_edges, column_edges = edges(call, requested)
+    if facts.received_hk is not None:
+        facts.received_hk[heads] += weights_hqk.sum(dim=1, dtype=torch.float64)
+    if facts.map_hrc is not None:
+        row_edges, column_edges = map_edges(call, requested)
         inside, touched = cut(row_edges, rows)
         sums = [weights_hqk[:, a:b].sum(dim=1, dtype=torch.float64) for a, b in pairwise(inside)]
-        found.map_hrc[heads, touched] += sum_blocks(torch.stack(sums, dim=1), column_edges)
-    if found.distance_hn is not None:
+        facts.map_hrc[heads, touched] += sum_blocks(torch.stack(sums, dim=1), column_edges)
+    if facts.distance_hn is not None:
         start = call.visibility.queries - rows.stop
         sums_hn = _by_distance(weights_hqk)
-        found.distance_hn[heads, start : start + sums_hn.shape[-1]] += sums_hn
+        facts.distance_hn[heads, start : start + sums_hn.shape[-1]] += sums_hn
 
 
 def _by_distance(weights_hqk: Tensor) -> Tensor:
     """Sums over equal key - query, from the most negative up.
 
-    Rows written one column apart, a matter of reshaping: then columns are distances.
+    Reshaping with rows one element longer moves each row by one column: columns are distances then.
     """
     heads, queries, keys = weights_hqk.shape
     padded = torch.nn.functional.pad(weights_hqk.flip(1), (0, queries))

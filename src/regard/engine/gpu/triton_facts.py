@@ -3,8 +3,8 @@
 Received and map, best keys, sums by distance, repeated tokens.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,123 +12,144 @@ import triton
 from numpy.typing import NDArray
 
 from regard.engine.gpu.call import DeviceCall
-from regard.engine.gpu.kernels.best_keys import KEPT_BITS, best_kernel, doubt_kernel, settle_kernel
-from regard.engine.gpu.kernels.sums import columns_kernel, distances_kernel, repeats_kernel
-from regard.engine.gpu.launch import Common, Found, edges, sum_blocks
+from regard.engine.gpu.kernels.best_keys import (
+    SCORE_BITS,
+    BestKeys,
+    Candidates,
+    Rechecks,
+    candidates_kernel,
+    recheck_kernel,
+    refine_kernel,
+)
+from regard.engine.gpu.kernels.sums import (
+    Strides,
+    TokenOrder,
+    columns_kernel,
+    distances_kernel,
+    repeats_kernel,
+)
+from regard.engine.gpu.kernels.tile import Inputs
+from regard.engine.gpu.launch import CommonArguments, FactTensors, map_edges, sum_blocks
 from regard.engine.tensors import Tensor, send
 from regard.engine.tiles.rows import Requested
 
-FOLDED = 2**28  # sums by block of queries and key held at once: 1 GB
+FOLDED = 2**28  # sums by block of queries and key in memory at once: 1 GB
 
 
-def sum_columns(common: Common, requested: Requested, found: Found, known_hq: Tensor) -> None:
+def sum_columns(
+    common: CommonArguments, requested: Requested, facts: FactTensors, total_hq: Tensor
+) -> None:
     """Attention received, and the map; some heads at a time where the map's rows are long."""
-    row_edges, column_edges = edges(common.call, requested)
-    rows, each = len(row_edges) - 1, max(1, int(row_edges[1]))
+    row_edges, column_edges = map_edges(common.call, requested)
+    rows = len(row_edges) - 1
     width = common.keys if requested.map else 0
-    found.received_hk = common.empty(common.keys)
+    facts.received_hk = common.empty(common.keys)
     if requested.map:
-        found.map_hrc = common.empty(rows, len(column_edges) - 1)
-    together = max(1, min(common.heads, FOLDED // max(1, rows * width)))
-    for first in range(0, common.heads, together):
-        heads = slice(first, min(first + together, common.heads))
-        folded_hrk = _run(common, heads, found.received_hk, known_hq, (rows, each, width))
-        found.hold(folded_hrk)
-        if found.map_hrc is not None:
-            found.map_hrc[heads] = sum_blocks(folded_hrk, column_edges)
+        facts.map_hrc = common.empty(rows, len(column_edges) - 1)
+    heads_at_once = max(1, min(common.heads, FOLDED // max(1, rows * width)))
+    for first in range(0, common.heads, heads_at_once):
+        heads = slice(first, min(first + heads_at_once, common.heads))
+        folded_hrk = torch.zeros((heads.stop - first, rows, width), device=common.call.device)
+        _launch_columns(common, first, max(1, int(row_edges[1])), total_hq, facts, folded_hrk)
+        facts.note_memory(folded_hrk)
+        if facts.map_hrc is not None:
+            facts.map_hrc[heads] = sum_blocks(folded_hrk, column_edges)
 
 
-def _run(
-    common: Common, heads: slice, received_hk: Tensor, known_hq: Tensor, cut: tuple[int, int, int]
-) -> Tensor:
-    number, (rows, each, width) = heads.stop - heads.start, cut
-    folded_hrk = torch.zeros((number, rows, width), device=common.call.device)
+def _launch_columns(
+    common: CommonArguments,
+    first_head: int,
+    rows_per_block: int,
+    total_hq: Tensor,
+    facts: FactTensors,
+    folded_hrk: Tensor,
+) -> None:
+    heads, _, width = folded_hrk.shape
     block = 64 if common.padded <= 128 else 32
-    columns_kernel[(triton.cdiv(common.keys, block), number)](
-        common.query_hqd, common.key_gkd, known_hq, received_hk, folded_hrk, common.lengths_h,
-        *common.sizes(), heads.start, each, MAP=width > 0, BQ=block, BK=block,
-        **common.limits(),
+    columns_kernel[(triton.cdiv(common.keys, block), heads)](
+        common.inputs, total_hq, facts.received_hk, folded_hrk, common.scalars, first_head,
+        rows_per_block, common.constants, MAP=width > 0, BQ=block, BK=block,
     )  # fmt: skip
-    return folded_hrk
 
 
-ROWS = 4  # queries that a program settles
+REFINED_ROWS = 4  # queries of a program that refines candidates
+RECHECK_PROGRAMS = 8192  # that share the rows to recheck
 
 
-PROGRAMS = 8192  # that share the queries in doubt
+@dataclass(frozen=True)
+class CandidateLists:
+    """Lists of candidate pairs of each query, and the sizes they were made with."""
+
+    tensors: Candidates
+    queries: int
+    top: int
+    block: int
+
+    @classmethod
+    def allocate(cls, common: CommonArguments, top: int, block: int) -> "CandidateLists":
+        """Uninitialised lists: 4 of 8 candidates, or of 16 for more than 8 best keys."""
+        queries, count = common.queries, 64 if top > 8 else 32
+        tensors = Candidates(
+            common.empty(queries, count),
+            common.empty(queries, count, dtype=torch.int32),
+            common.empty(queries, 4),
+        )
+        return cls(tensors, queries, top, block)
 
 
-class Candidates:
-    """Room for each query's lists of pairs of keys: ``queries`` may be padded."""
-
-    def __init__(self, common: Common, queries: int, top: int, block: int) -> None:
-        count = 64 if top > 8 else 32
-        self.top, self.block, self.queries = top, block, queries
-        self.lists_hqn = common.empty(queries, count)
-        self.blocks_hqn = common.empty(queries, count, dtype=torch.int32)
-        self.lost_hqn = common.empty(queries, 4)
-
-    @property
-    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Scores with places packed in, blocks of keys, and the best that was left out."""
-        return self.lists_hqn, self.blocks_hqn, self.lost_hqn
-
-
-def find_best(common: Common, found: Found, known_hq: Tensor, top: int) -> None:
+def best_keys(common: CommonArguments, facts: FactTensors, total_hq: Tensor, top: int) -> None:
     """The best ``top`` keys of each query, for any band."""
-    wide = common.padded > 128 or not common.short
+    wide = common.padded > 128 or not common.is_16_bit
     rows, columns = (64, 64) if wide else (128, 128)
-    candidates = Candidates(common, common.queries, top, columns)
-    best_kernel[(triton.cdiv(common.queries, rows), common.heads)](
-        common.query_hqd, common.key_gkd, known_hq, *candidates.tensors, common.lengths_h,
-        *common.sizes(), kept_bits=KEPT_BITS, DEEP=top > 8, BQ=rows, BK=columns, STAGES=2,
-        num_warps=4 if wide else 8, **common.limits(),
+    lists = CandidateLists.allocate(common, top, columns)
+    candidates_kernel[(triton.cdiv(common.queries, rows), common.heads)](
+        common.inputs, total_hq, lists.tensors, common.scalars, SCORE_BITS, common.constants,
+        DEEP=top > 8, BQ=rows, BK=columns, STAGES=2, num_warps=4 if wide else 8,
     )  # fmt: skip
-    settle(common, found, known_hq, candidates)
+    refine_candidates(common, facts, total_hq, lists)
 
 
-def settle(common: Common, found: Found, known_hq: Tensor, candidates: Candidates) -> None:
-    """From lists of candidates to the best keys; queries in doubt are looked at again."""
-    top = candidates.top
-    found.hold(*candidates.tensors)
-    found.weights_hqn = common.empty(common.queries, top)
-    found.keys_hqn = common.empty(common.queries, top, dtype=torch.int64)
-    doubt_hq = common.empty(common.queries, dtype=torch.int64)
-    number = torch.zeros(1, dtype=torch.int32, device=doubt_hq.device)
-    given = common.query_hqd, common.key_gkd, known_hq
-    deep = top > 8
-    settle_kernel[(triton.cdiv(common.queries, ROWS), common.heads)](
-        *candidates.tensors, *given, common.lengths_h, found.weights_hqn, found.keys_hqn, doubt_hq,
-        number, candidates.queries, *common.sizes(), COUNT=64 if deep else 32, TOP=top,
-        PAIRS=16 if deep else 8, BK=candidates.block, ROWS=ROWS,
-        CHUNK=min(32, common.padded), num_warps=1, **common.limits(),
+def refine_candidates(
+    common: CommonArguments, facts: FactTensors, total_hq: Tensor, lists: CandidateLists
+) -> None:
+    """The best keys from lists of candidates; rows whose lists may lack a key are rechecked."""
+    top, deep = lists.top, lists.top > 8
+    facts.note_memory(*lists.tensors)
+    facts.weights_hqn = common.empty(common.queries, top)
+    facts.keys_hqn = common.empty(common.queries, top, dtype=torch.int64)
+    best = BestKeys(facts.weights_hqn, facts.keys_hqn)
+    rows_hq = common.empty(common.queries, dtype=torch.int64)
+    rechecks = Rechecks(rows_hq, torch.zeros(1, dtype=torch.int32, device=rows_hq.device))
+    refine_kernel[(triton.cdiv(common.queries, REFINED_ROWS), common.heads)](
+        common.inputs, total_hq, lists.tensors, best, rechecks, common.scalars, lists.queries,
+        common.constants, COUNT=64 if deep else 32, TOP=top, PAIRS=16 if deep else 8,
+        BK=lists.block, ROWS=REFINED_ROWS, CHUNK=min(32, common.padded), num_warps=1,
     )  # fmt: skip
-    doubt_kernel[(min(PROGRAMS, doubt_hq.numel()),)](
-        *given, found.weights_hqn, found.keys_hqn, doubt_hq, number, common.lengths_h,
-        *common.sizes(), TOP=top, PAIRS=16 if deep else 8, BK=candidates.block,
-        CHUNK=min(64, common.padded), num_warps=1, **common.limits(),
+    recheck_kernel[(min(RECHECK_PROGRAMS, rows_hq.numel()),)](
+        common.inputs, total_hq, best, rechecks, common.scalars, common.constants, TOP=top,
+        PAIRS=16 if deep else 8, BK=lists.block, CHUNK=min(64, common.padded), num_warps=1,
     )  # fmt: skip
 
 
 SEGMENTS = 8  # into which a diagonal is cut
 
 
-def sum_distances(common: Common, known_hq: Tensor) -> Tensor:
+def sum_distances(common: CommonArguments, total_hq: Tensor) -> Tensor:
     """Weights summed by key - query, ascending, (h, queries + keys - 1)."""
-    block = 128 if common.padded <= 128 and common.short else 64
+    block = 128 if common.padded <= 128 and common.is_16_bit else 64
     row_blocks, column_blocks = triton.cdiv(common.queries, block), triton.cdiv(common.keys, block)
     highest, number = row_blocks - 1, row_blocks + column_blocks - 1
     tiles = max(16, triton.cdiv(row_blocks, SEGMENTS))
     segments = triton.cdiv(row_blocks, tiles)
     partial_hsn = common.empty(segments, number, 2 * block)
     distances_kernel[(number, segments, common.heads)](
-        common.query_hqd, common.key_gkd, known_hq, partial_hsn, common.lengths_h,
-        *common.sizes(), highest=highest, tiles=tiles, B=block, num_warps=8, **common.limits(),
+        common.inputs, total_hq, partial_hsn, common.scalars, highest, tiles, common.constants,
+        B=block, num_warps=8,
     )  # fmt: skip
-    return joined(partial_hsn, highest, common.queries, common.keys)
+    return join_distances(partial_hsn, highest, common.queries, common.keys)
 
 
-def joined(partial_hsn: Tensor, highest: int, queries: int, keys: int) -> Tensor:
+def join_distances(partial_hsn: Tensor, highest: int, queries: int, keys: int) -> Tensor:
     """Partial sums (h, segments, diagonals of tiles, 2 B) as one row of distances for each head.
 
     A diagonal of tiles reaches over two spans of B distances: the second of one is the first of the
@@ -136,62 +157,50 @@ def joined(partial_hsn: Tensor, highest: int, queries: int, keys: int) -> Tensor
     """
     block = partial_hsn.shape[-1] // 2
     parts = partial_hsn.sum(dim=1, dtype=torch.float64)
-    whole = torch.nn.functional.pad(parts[..., :block], (0, 0, 0, 1))
-    whole[:, 1:] += parts[..., block:]
+    spans = torch.nn.functional.pad(parts[..., :block], (0, 0, 0, 1))
+    spans[:, 1:] += parts[..., block:]
     skip = block * (highest + 1) - queries
-    return whole.flatten(1)[:, skip : skip + queries + keys - 1]
+    return spans.flatten(1)[:, skip : skip + queries + keys - 1]
 
 
-QUERIES = 16  # of a tile: most tokens stand in few places
-
-
-class Order(NamedTuple):
-    """Queries of tokens that stand more than once, and key places, both in the order of tokens.
-
-    The places of the token of query ``rows_i`` reach from ``begins_i`` to ``ends_i`` in
-    ``places_k``.
-    """
-
-    rows_i: Tensor
-    begins_i: Tensor
-    ends_i: Tensor
-    places_k: Tensor
+REPEAT_QUERIES = 16  # of a tile: most tokens occur few times
 
 
 def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.int64]) -> Tensor:
-    """As ``repeats``, left on the device: weight, even attention's, queries, of each (h, 2, 3)."""
+    """Sums of ``heads.repeats`` on the device: weight, uniform attention's, queries, (h, 2, 3)."""
     visibility = call.visibility
-    order = _order(tokens_k.tobytes(), visibility.queries, visibility.offset, call.device)
+    order = _token_order(tokens_k.tobytes(), visibility.queries, visibility.offset, call.device)
     listed = len(order.rows_i)
     if not listed:
         return torch.zeros((call.heads, 2, 3), dtype=torch.float64, device=call.device)
-    common = Common(call)
-    query_hqd, key_gkd = (_in_rows(tensor) for tensor in (call.query_hqd, call.key_gkd))
-    keys, warps = (32, 4) if common.short else (16, 8)  # such that nothing spills
-    blocks = triton.cdiv(listed, QUERIES)
+    common = CommonArguments(call)
+    query_hqd, key_gkd = (_with_dense_rows(tensor) for tensor in (call.query_hqd, call.key_gkd))
+    strides = Strides(*query_hqd.stride()[:2], *key_gkd.stride()[:2])
+    keys, warps = (32, 4) if common.is_16_bit else (16, 8)  # no registers spill with these
+    blocks = triton.cdiv(listed, REPEAT_QUERIES)
     partial_h23b = common.empty(2, 3, blocks, dtype=torch.float64)
+    inputs = Inputs(query_hqd, key_gkd, common.lengths_h)
     repeats_kernel[(blocks, common.heads, 2)](
-        query_hqd, key_gkd, total_hq.contiguous(), *order, common.lengths_h, partial_h23b,
-        *query_hqd.stride()[:2], *key_gkd.stride()[:2], *common.sizes(), listed, visibility.offset,
-        BQ=QUERIES, BK=keys, num_warps=warps, **common.limits(),
+        inputs, total_hq.contiguous(), order, partial_h23b, strides, common.scalars, listed,
+        visibility.offset, common.constants, BQ=REPEAT_QUERIES, BK=keys, num_warps=warps,
     )  # fmt: skip
     return partial_h23b.sum(dim=-1)
 
 
-def _in_rows(tensor: Tensor) -> Tensor:
-    """As it lies, if the numbers of a row are neighbours: only some rows are read."""
+def _with_dense_rows(tensor: Tensor) -> Tensor:
+    """The tensor, copied only if the numbers of a row are not neighbours: few rows are read."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 @lru_cache(maxsize=4)
-def _order(tokens: bytes, queries: int, offset: int, device: torch.device) -> Order:
-    """The same for all layers of a model, so made and send once."""
+def _token_order(tokens: bytes, queries: int, offset: int, device: torch.device) -> TokenOrder:
+    """The same for all layers of a model, so made and sent once."""
     tokens_k = np.frombuffer(tokens, np.int64)
-    places_k = np.argsort(tokens_k, kind="stable")
-    _, begins_t, sizes_t = np.unique(tokens_k[places_k], return_index=True, return_counts=True)
+    positions_k = np.argsort(tokens_k, kind="stable")
+    _, begins_t, sizes_t = np.unique(tokens_k[positions_k], return_index=True, return_counts=True)
     token_k = np.repeat(np.arange(len(sizes_t)), sizes_t)
-    rows_k = places_k - offset
-    among = (rows_k >= 0) & (rows_k < queries) & (sizes_t[token_k] > 1)
-    begins_i, sizes_i = begins_t[token_k[among]], sizes_t[token_k[among]]
-    arrays = rows_k[among], begins_i, begins_i + sizes_i, places_k
-    return Order(*(send(array.astype(np.int32), device) for array in arrays))
+    rows_k = positions_k - offset
+    listed = (rows_k >= 0) & (rows_k < queries) & (sizes_t[token_k] > 1)
+    begins_i, sizes_i = begins_t[token_k[listed]], sizes_t[token_k[listed]]
+    arrays = rows_k[listed], begins_i, begins_i + sizes_i, positions_k
+    return TokenOrder(*(send(array.astype(np.int32), device) for array in arrays))

@@ -1,4 +1,4 @@
-"""Statistics by Triton kernels: the forward pass, then the passes that the call asks for."""
+"""Facts by kernels: the forward pass, then one pass for each kind of fact that was requested."""
 
 import contextlib
 
@@ -7,23 +7,52 @@ import triton
 
 from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.hopper import (
-    Hopper,
-    find_best_on_hopper,
+    HopperCall,
+    best_keys_on_hopper,
     reasons_against_hopper,
     sum_columns_on_hopper,
     sum_distances_on_hopper,
 )
 from regard.engine.gpu.kernels.sums import rows_kernel
-from regard.engine.gpu.launch import FAR, Common, Found
-from regard.engine.gpu.triton_facts import find_best, sum_columns, sum_distances
+from regard.engine.gpu.launch import FAR, CommonArguments, FactTensors
+from regard.engine.gpu.triton_facts import best_keys, sum_columns, sum_distances
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.rows import Requested
 
 
-def cudnn_serves(common: Common) -> bool:
+def facts_by_kernels(
+    call: DeviceCall, requested: Requested, given_hq: Tensor | None
+) -> FactTensors:
+    """Every requested fact, equal to ``textbook.attend`` on the numbers as they are.
+
+    ``given_hq`` is a log-sum-exp that may belong to more keys than the call's.
+    """
+    on_gpu = call.device.type == "cuda"
+    with torch.cuda.device(call.device) if on_gpu else contextlib.nullcontext():
+        return _facts(CommonArguments(call), requested, given_hq)
+
+
+def _facts(common: CommonArguments, requested: Requested, given_hq: Tensor | None) -> FactTensors:
+    on_hopper = not reasons_against_hopper(common)
+    if cudnn_serves(common) and given_hq is None and (on_hopper or not requested.entropy):
+        facts = forward_by_cudnn(common)
+    else:
+        facts = forward(common, requested, given_hq)
+    total_hq = facts.total_hq if given_hq is None else given_hq
+    assert total_hq is not None
+    if on_hopper:
+        _add_by_hopper(common, requested, facts, total_hq, given_hq is None)
+    _add_missing(common, requested, facts, total_hq)
+    if not requested.entropy:
+        facts.entropy_hq = None
+    return facts
+
+
+def cudnn_serves(common: CommonArguments) -> bool:
     """Whether cuDNN's attention computes this call: 16 bits, all keys or a plain causal mask."""
     call = common.call
-    if call.device.type != "cuda" or not torch.backends.cudnn.is_available() or not common.short:
+    available = call.device.type == "cuda" and torch.backends.cudnn.is_available()
+    if not (available and common.is_16_bit):
         return False
     widths = common.width == common.value_gkv.shape[-1] and common.width in (64, 128)
     plain = call.visibility.lengths_h is None and call.softcap is None and common.left == FAR
@@ -31,101 +60,80 @@ def cudnn_serves(common: Common) -> bool:
     return widths and plain and (square or common.right == FAR) and common.queries > 1
 
 
-def by_cudnn(common: Common) -> Found:
+def forward_by_cudnn(common: CommonArguments) -> FactTensors:
     """Output and natural log-sum-exp in float32, from the fastest kernel that torch has."""
     query, key, value = common.query_hqd, common.key_gkd, common.value_gkv
     if common.group > 1:
         key, value = (t.repeat_interleave(common.group, dim=0) for t in (key, value))
-    made = torch.ops.aten._scaled_dot_product_cudnn_attention(
+    results = torch.ops.aten._scaled_dot_product_cudnn_attention(
         query[None], key[None], value[None], None, True, 0.0, common.right == 0, False,
         scale=common.call.scale,
     )  # fmt: skip
-    return Found(total_hq=made[1].reshape(common.heads, common.queries), output_hqv=made[0][0])
+    total_hq = results[1].reshape(common.heads, common.queries)
+    return FactTensors(total_hq=total_hq, output_hqv=results[0][0])
 
 
-def by_rows(common: Common, requested: Requested, given_hq: Tensor | None) -> Found:
-    """Output, log-sum-exp in float64, and entropy, from our own kernel: any mask that is a band."""
+def forward(common: CommonArguments, requested: Requested, given_hq: Tensor | None) -> FactTensors:
+    """Output, log-sum-exp in float64, and entropy, by rows_kernel: any mask that is a band."""
     width = int(common.value_gkv.shape[-1])
     total_hq = common.empty(common.queries, dtype=torch.float64)
     entropy_hq = common.empty(common.queries)
     output_hqv = common.empty(common.queries, width, dtype=common.value_gkv.dtype)
     block = 64 if common.padded <= 128 else 32
     rows_kernel[(triton.cdiv(common.queries, block), common.heads)](
-        common.query_hqd, common.key_gkd, common.value_gkv, output_hqv, total_hq, entropy_hq,
-        common.lengths_h, *common.sizes(), VALUE_WIDTH=width,
-        V=max(16, triton.next_power_of_2(max(1, width))), OUTPUT=requested.output and width > 0,
-        BQ=block, BK=block, **common.limits(),
+        common.inputs, common.value_gkv, output_hqv, total_hq, entropy_hq, common.scalars,
+        common.constants, VALUE_WIDTH=width, V=max(16, triton.next_power_of_2(max(1, width))),
+        OUTPUT=requested.output and width > 0, BQ=block, BK=block,
     )  # fmt: skip
-    found = Found(total_hq=total_hq, output_hqv=output_hqv if requested.output else None)
+    facts = FactTensors(total_hq=total_hq, output_hqv=output_hqv if requested.output else None)
     if requested.entropy:
-        found.entropy_hq = entropy_hq
+        facts.entropy_hq = entropy_hq
         if given_hq is not None:
-            found.entropy_hq = _share(total_hq, entropy_hq, given_hq)
-    return found
+            facts.entropy_hq = _entropy_share(total_hq, entropy_hq, given_hq)
+    return facts
 
 
-def _share(own_hq: Tensor, entropy_hq: Tensor, given_hq: Tensor) -> Tensor:
+def _entropy_share(own_hq: Tensor, entropy_hq: Tensor, given_hq: Tensor) -> Tensor:
     """This part's share of an entropy over more keys: its own, and how far its sum lies below."""
     live_hq = own_hq > -torch.inf
     below_hq = torch.where(live_hq, given_hq - own_hq, 0).float()
     return torch.where(live_hq, torch.exp(-below_hq) * (entropy_hq + below_hq), 0)
 
 
-def find_with_kernels(call: DeviceCall, requested: Requested, given_hq: Tensor | None) -> Found:
-    """Every fact asked for, equal to ``steps`` on the numbers as they are."""
-    on_gpu = call.device.type == "cuda"
-    with torch.cuda.device(call.device) if on_gpu else contextlib.nullcontext():
-        return _find(Common(call), requested, given_hq)
-
-
-def _find(common: Common, requested: Requested, given_hq: Tensor | None) -> Found:
-    on_hopper = not reasons_against_hopper(common)
-    if cudnn_serves(common) and given_hq is None and (on_hopper or not requested.entropy):
-        found = by_cudnn(common)
-    else:
-        found = by_rows(common, requested, given_hq)
-    total_hq = found.total_hq if given_hq is None else given_hq
-    assert total_hq is not None
-    if on_hopper:
-        _on_hopper(common, requested, found, total_hq, given_hq is None)
-    _elsewhere(common, requested, found, total_hq)
-    if not requested.entropy:
-        found.entropy_hq = None
-    return found
-
-
-def _on_hopper(
-    common: Common, requested: Requested, found: Found, total_hq: Tensor, own: bool
+def _add_by_hopper(
+    common: CommonArguments, requested: Requested, facts: FactTensors, total_hq: Tensor, own: bool
 ) -> None:
-    """What the kernels for Hopper do; what they leave is done elsewhere."""
-    lacks_entropy = requested.entropy and found.entropy_hq is None
+    """The facts that the kernels for Hopper compute; _add_missing does the rest."""
+    lacks_entropy = requested.entropy and facts.entropy_hq is None
     if not (requested.column_facts or requested.top or requested.profile or lacks_entropy):
         return
-    hopper = Hopper(common, live=own and common.call.all_live)
-    groups = sum_columns_on_hopper(hopper, requested, found, total_hq)
+    hopper = HopperCall(common, live=own and common.call.all_live)
+    thresholds = sum_columns_on_hopper(hopper, requested, facts, total_hq)
     if requested.top:
-        find_best_on_hopper(hopper, found, groups)
+        best_keys_on_hopper(hopper, facts, thresholds)
     if requested.profile:
-        found.distance_hn = sum_distances_on_hopper(hopper)
+        facts.distance_hn = sum_distances_on_hopper(hopper)
 
 
-def _elsewhere(common: Common, requested: Requested, found: Found, total_hq: Tensor) -> None:
-    """What is still missing, by kernels for any GPU and any band."""
-    lacks_columns = requested.column_facts and found.received_hk is None
-    lacks_columns |= bool(requested.map) and found.map_hrc is None
-    lacks_best = bool(requested.top) and found.weights_hqn is None
-    lacks_distances = requested.profile and found.distance_hn is None
+def _add_missing(
+    common: CommonArguments, requested: Requested, facts: FactTensors, total_hq: Tensor
+) -> None:
+    """Requested facts that are still missing, by kernels for any GPU and any band."""
+    lacks_columns = requested.column_facts and facts.received_hk is None
+    lacks_columns |= bool(requested.map) and facts.map_hrc is None
+    lacks_best = bool(requested.top) and facts.weights_hqn is None
+    lacks_distances = requested.profile and facts.distance_hn is None
     if not (lacks_columns or lacks_best or lacks_distances):
         return
-    known_hq = _known(total_hq)
+    finite_hq = _finite(total_hq)
     if lacks_columns:
-        sum_columns(common, requested, found, known_hq)
+        sum_columns(common, requested, facts, finite_hq)
     if lacks_best:
-        find_best(common, found, known_hq, requested.top)
+        best_keys(common, facts, finite_hq, requested.top)
     if lacks_distances:
-        found.distance_hn = sum_distances(common, known_hq)
+        facts.distance_hn = sum_distances(common, finite_hq)
 
 
-def _known(total_hq: Tensor) -> Tensor:
-    """The log-sum-exp in float64; where nothing is seen any number will do, all is hidden."""
+def _finite(total_hq: Tensor) -> Tensor:
+    """The log-sum-exp in float64, 0 for queries that see nothing: all their keys are hidden."""
     return torch.where(total_hq > -torch.inf, total_hq, 0).double().contiguous()

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.dispatch import find
-from regard.engine.gpu.launch import Found, sum_blocks
+from regard.engine.gpu.dispatch import compute_facts
+from regard.engine.gpu.launch import FactTensors, sum_blocks
 from regard.engine.ring.passes import RankColumns
 from regard.engine.ring.shares import DeviceShare
 from regard.engine.ring.token_layout import Chunk
@@ -33,7 +33,7 @@ def device_row_pass(share: DeviceShare, requested: Requested, post: Post) -> dic
         key_gkd, value_gkv = (tensor.to(call.device) for tensor in tensors)
         for chunk, columns in share.meetings(share.rank, visitor):
             part = share.part(chunk, columns, call.query_hqd, key_gkd, value_gkv)
-            rows[chunk.here.start].take(find(part, asked, None)[0], columns.there.start)
+            rows[chunk.here.start].take(compute_facts(part, asked, None)[0], columns.there.start)
 
     around(share, post, [call.key_gkd, call.value_gkv], share.keys, work)
     return _joined(call, asked, list(rows.values()))
@@ -52,7 +52,7 @@ class DeviceRows:
         self.weights_hqn = blank.new_zeros((*shape, requested.top))
         self.keys_hqn = torch.full_like(self.weights_hqn, -1, dtype=torch.int64)
 
-    def take(self, found: Found, first: int) -> None:
+    def take(self, found: FactTensors, first: int) -> None:
         """Merge a part over further keys, of which the first stands at this position."""
         part_hq: Any = found.total_hq
         total_hq = torch.logaddexp(self.total_hq, part_hq.double())
@@ -143,7 +143,7 @@ def _take(
     ):
         some = Chunk(*(slice(x.start + start, x.start + stop) for x in (rows.here, rows.there)))
         part = share.part(some, held, query_hqd, call.key_gkd, share.without_value())
-        found, _ = find(part, asked, total_hq[:, some.here])
+        found, _ = compute_facts(part, asked, total_hq[:, some.here])
         received_hk: Any = found.received_hk
         columns.received_hk[:, held.here] += as_array(received_hk).astype(np.float64)
         if columns.map_hrc is not None:

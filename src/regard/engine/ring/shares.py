@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import DeviceCall, broadcast_mask, call
+from regard.engine.gpu.call import DeviceCall, broadcast_mask, device_call
 from regard.engine.ring.token_layout import Chunk, Layout
 from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.arguments import (
@@ -164,7 +164,7 @@ class DeviceShare(Share):
 
 def device_extent_of(tensors: dict[str, Any]) -> Extent:
     """Check this rank's tensors alone."""
-    here = call(tensors["query"], tensors["key"], tensors["value"], DEFAULT_OPTIONS)
+    here = device_call(tensors["query"], tensors["key"], tensors["value"], DEFAULT_OPTIONS)
     for name, tensor in tensors.items():
         bad = ~tensor.isfinite()
         if bool(bad.any()):
@@ -188,7 +188,7 @@ def whole_call(tensors: dict[str, Any], whole: Extent, options: AttentionOptions
     )
     mask = options["mask"]
     values = mask is not None and not callable(mask)
-    checked = call(query, key, value, options | {"mask": None} if values else options)
+    checked = device_call(query, key, value, options | {"mask": None} if values else options)
     flat = [t.detach().reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for t in tensors.values()]
     return replace(
         checked,

@@ -1,7 +1,7 @@
-// What every kernel for Hopper shares: tiles brought in by the copy engine, products of tiles by the
-// tensor cores, and gates between the warps that bring and the warps that compute.
+// Shared by the kernels for Hopper: tiles loaded by the copy engine, products of tiles by the tensor
+// cores, and barriers between the warps that load and the warps that compute.
 //
-// WIDTH (64 or 128) is the width of a head; SHORT is bf16 or f16.
+// WIDTH (64 or 128) is the width of a head; DTYPE is bf16 or f16.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -9,71 +9,71 @@ typedef unsigned long long u64;
 struct alignas(64) Tensor { u64 opaque[16]; };  // CUtensorMap
 
 constexpr int CHUNKS = WIDTH / 64;       // a row of a tile is cut into chunks of 128 bytes
-constexpr int TILE = 128;                // rows of what the copy engine brings in at once
+constexpr int TILE = 128;                // rows that one copy brings in
 constexpr int CHUNK_BYTES = TILE * 128;
 constexpr int TILE_BYTES = CHUNKS * CHUNK_BYTES;
-constexpr float UNSEEN = -1e30f;         // a product that no factor brings above one that is seen
+constexpr float HIDDEN = -1e30f;         // a product that no factor brings above a visible one
 
 __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 
-// Gates: a place is full when its bytes have come, empty when every warp is done with it.
+// Barriers: a stage is full when its bytes have arrived, empty when every warp has read it.
 
-__device__ __forceinline__ void gate_init(u64* gate, int count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(gate)), "r"(count));
+__device__ __forceinline__ void barrier_init(u64* barrier, int count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count));
 }
 
-__device__ __forceinline__ void gate_expect(u64* gate, int bytes) {
+__device__ __forceinline__ void barrier_expect(u64* barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-                 ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+                 ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
-__device__ __forceinline__ void gates_are_there() {
+__device__ __forceinline__ void barrier_fence() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// One lane of a warp speaks for it; by a predicate, since a branch would divide what is around it.
-__device__ __forceinline__ void gate_arrive(u64* gate, int lane) {
+// One lane of a warp arrives for it; by a predicate, since a branch would split the code around it.
+__device__ __forceinline__ void barrier_arrive(u64* barrier, int lane) {
     asm volatile(
         "{\n.reg .pred first;\nsetp.eq.s32 first, %1, 0;\n"
         "@first mbarrier.arrive.shared::cta.b64 _, [%0];\n}"
-        ::"r"(shared_address(gate)), "r"(lane) : "memory");
+        ::"r"(shared_address(barrier)), "r"(lane) : "memory");
 }
 
-__device__ __forceinline__ void gate_wait(u64* gate, int phase) {
+__device__ __forceinline__ void barrier_wait(u64* barrier, int phase) {
     asm volatile(
         "{\n.reg .pred done;\n"
         "again:\n"
         "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
         "@!done bra again;\n}"
-        ::"r"(shared_address(gate)), "r"(phase) : "memory");
+        ::"r"(shared_address(barrier)), "r"(phase) : "memory");
 }
 
-__device__ __forceinline__ void fetch(const Tensor* tensor, void* to, u64* gate, int row, int head) {
+__device__ __forceinline__ void fetch(const Tensor* tensor, void* to, u64* barrier, int row, int head) {
     // A tile of TILE rows, chunk by chunk; rows past the end of the head are zeros.
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; chunk++)
         asm volatile(
             "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
             " [%0], [%1, {%3, %4, %5}], [%2];"
-            ::"r"(shared_address(to) + chunk * CHUNK_BYTES), "l"(tensor), "r"(shared_address(gate)),
+            ::"r"(shared_address(to) + chunk * CHUNK_BYTES), "l"(tensor), "r"(shared_address(barrier)),
             "r"(chunk * 64), "r"(row), "r"(head) : "memory");
 }
 
 // A row of TILE numbers.
-__device__ __forceinline__ void fetch_row(const float* from, void* to, u64* gate) {
+__device__ __forceinline__ void fetch_row(const float* from, void* to, u64* barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-        ::"r"(shared_address(to)), "l"(from), "n"(TILE * 4), "r"(shared_address(gate)) : "memory");
+        ::"r"(shared_address(to)), "l"(from), "n"(TILE * 4), "r"(shared_address(barrier)) : "memory");
 }
 
 // Products of 64 rows of one tile with the 128 rows of another, both K-major, swizzled by 128 bytes.
-// A tile is described by its address in units of 16 bytes and by how far 8 rows are apart.
+// A descriptor holds a tile's address in units of 16 bytes and the distance between 8 rows.
 
 constexpr u32 ROW_UNITS = 128 / 16;
 constexpr u32 TILE_UNITS = TILE_BYTES / 16;
 
-__device__ __forceinline__ u32 described(const void* tile) {
+__device__ __forceinline__ u32 encoded_address(const void* tile) {
     return (shared_address(tile) & 0x3FFFF) >> 4 | 1u << 16;
 }
 
@@ -101,7 +101,7 @@ __device__ __forceinline__ void mma_wait(float (&s)[64]) {
 __device__ __forceinline__ void mma_step(float (&s)[64], u64 a, u64 b, int add) {
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32." SHORT "." SHORT " " ALL_64
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32." DTYPE "." DTYPE " " ALL_64
         ", %64, %65, p, 1, 1, 0, 0;\n}"
         : R64 : "l"(a), "l"(b), "r"(add));
 }
@@ -117,8 +117,8 @@ __device__ __forceinline__ void multiply(float (&s)[64], u32 rows, u32 columns) 
     mma_commit();
 }
 
-// The same with the 64 rows in registers, four for every 16 columns, as `load_rows` leaves them: shared
-// memory, which the tensor cores read the other tile from, is what holds them back.
+// The same with the 64 rows in registers, four for every 16 columns, as `load_rows` leaves them: reading
+// both tiles from shared memory would limit the tensor cores.
 constexpr int STEPS = WIDTH / 16;
 
 __device__ __forceinline__ void load_rows(u32 (&rows)[STEPS][4], const void* tile, int first, int lane) {
@@ -140,7 +140,7 @@ __device__ __forceinline__ void multiply(float (&s)[64], const u32 (&rows)[STEPS
         u32 at = (k / 4 * CHUNK_BYTES + k % 4 * 32) / 16;
         asm volatile(
             "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32." SHORT "." SHORT " " ALL_64
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32." DTYPE "." DTYPE " " ALL_64
             ", {%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
             : R64 : "r"(rows[k][0]), "r"(rows[k][1]), "r"(rows[k][2]), "r"(rows[k][3]),
               "l"(descriptor(columns + at)), "r"((int)(k > 0)));
@@ -161,13 +161,13 @@ __device__ __forceinline__ float exp2_(float x) {
     return y;
 }
 
-__device__ __forceinline__ float other_lane(float x, int bit) { return __shfl_xor_sync(~0u, x, bit); }
+__device__ __forceinline__ float shuffle_xor(float x, int bit) { return __shfl_xor_sync(~0u, x, bit); }
 
-// The number of this warp, known to be the same for all its lanes.
+// The index of this warp, in a form that the compiler knows to be uniform over its lanes.
 __device__ __forceinline__ int this_warp() { return __shfl_sync(~0u, threadIdx.x / 32, 0); }
 
-// The next kernel may be brought to its start; it waits there for all that came before to be done.
-__device__ __forceinline__ void after_others() {
+// Programmatic dependent launch: the next kernel may start, and waits here for the ones before it.
+__device__ __forceinline__ void wait_for_previous_kernels() {
     asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
 }
 
