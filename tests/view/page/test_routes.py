@@ -201,29 +201,3 @@ def test_a_mask_of_any_kind_travels():
     assert (header["causal"], header["queries"]) == (False, ["0", "1", "2"])
     npt.assert_allclose(given["mask"] + steps.scaled, steps.masked, rtol=1e-14)
     npt.assert_array_equal(given["query"], query)
-
-
-def test_the_least_used_readings_are_forgotten(monkeypatch):
-    monkeypatch.setattr("regard.view.page.readings.MOST_NUMBERS", 250)
-    readings = Readings(MODEL)
-    for sentence in ("A dog", "the food", "it was"):
-        readings.of(sentence, lambda: None, quick=True)
-    assert list(readings._cache)[-1] == ("it was", True)
-    assert len(readings._cache) < 3
-    assert readings.of("it was", lambda: None, quick=True) is readings._cache["it was", True]
-
-
-def test_a_reading_can_be_interrupted():
-    class GoneError(Exception):
-        pass
-
-    steps = []
-
-    def ask() -> None:
-        steps.append(1)
-        if len(steps) == 4:
-            raise GoneError
-
-    with pytest.raises(GoneError):
-        Readings(MODEL).of(SENTENCE, ask)
-    assert len(steps) == 4

@@ -1,25 +1,33 @@
-"""SENTENCE -> READING for the page: the model kept loaded, the latest readings kept."""
+"""Readings of sentences for the page: the model loaded once, recent readings cached by size."""
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
 
 from regard.transformer.model import Transformer
 from regard.transformer.reader import read, reading_of, shipped_model
 from regard.transformer.reading import Reading
 from regard.transformer.translation import Translation, source_tokens
 
-MOST_NUMBERS = 60_000_000  # weights kept in all, 8 bytes each
+MOST_BYTES = 480_000_000  # of all cached readings
+Key = tuple[str, bool]
 
 
 class Readings:
-    """Readings of the shipped model, or of the one given; the least used are forgotten first."""
+    """Cached readings of the shipped model, or of another; the least recently used go first."""
 
     def __init__(self, model: Transformer | None = None) -> None:
         self._model, self._lock = model, Lock()
-        self._cache: OrderedDict[tuple[str, bool], Reading] = OrderedDict()
+        self._cache: OrderedDict[Key, Reading] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
+        self._in_use: set[Key] = set()
 
     @property
     def is_shipped(self) -> bool:
@@ -28,45 +36,92 @@ class Readings:
 
     @property
     def model(self) -> Transformer:
-        """The model, loaded when first asked for and then kept."""
+        """The model, loaded on first use."""
         with self._lock:
             return shipped_model() if self._model is None else self._model
 
-    def of(self, sentence: str, ask: Callable[[], None], *, quick: bool = False) -> Reading:
+    @property
+    def bytes(self) -> int:
+        """The size of all cached readings as last measured, the model not counted."""
+        return sum(self._sizes.values())
+
+    def of(self, sentence: str, on_step: Callable[[], None], *, quick: bool = False) -> Reading:
         """The reading of a sentence; ``quick`` is the English side alone, without translation.
 
-        ``ask`` is called before every step and may raise to end it.
+        ``on_step`` is called before every step of the search and may raise to end it.
         """
         key = (sentence, quick)
         with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        model = self.model
-        reading = glance(model, sentence) if quick else read(sentence, model=model, on_step=ask)
+            reading = self._cache.get(key)
+        if reading is None:
+            model = self.model
+            reading = (
+                glance(model, sentence) if quick else read(sentence, model=model, on_step=on_step)
+            )
         with self._lock:
             self._cache[key] = reading
-            while len(self._cache) > 1 and sum(map(_numbers, self._cache.values())) > MOST_NUMBERS:
-                self._cache.popitem(last=False)
+            self._cache.move_to_end(key)
+            self._in_use.add(key)
+            self._trim(reading.model)
         return reading
+
+    def _trim(self, model: Transformer) -> None:
+        # A reading grows while it is used, by what it computes on demand: so it is measured again.
+        for key in self._in_use & self._cache.keys():
+            self._sizes[key] = reachable_bytes(self._cache[key], shared=[model])
+        self._in_use = {next(reversed(self._cache))}
+        while len(self._cache) > 1 and self.bytes > MOST_BYTES:
+            key, _ = self._cache.popitem(last=False)
+            self._sizes.pop(key, None)
 
 
 def glance(model: Transformer, sentence: str) -> Reading:
-    """What the encoders see, before any word of the translation is said.
+    """The reading of the English side alone.
 
-    The encoders do not know of the translation, so these are the same numbers as in the reading.
+    The encoders do not depend on the translation, so these are the numbers of the full reading.
     """
     source = tuple(source_tokens(model, sentence))
     return reading_of(model, Translation(sentence, "", source, (), 0.0, True))
 
 
 def without_position(reading: Reading) -> Reading:
-    """The same sentence and translation through a model that is not told where words stand."""
+    """The same sentence and translation, without positions in the model's vectors."""
     return reading_of(reading.model, reading.translated, positions=False)
 
 
-def _numbers(reading: Reading) -> int:
-    """How many weights a reading holds, by tokens and by words."""
-    source, target = len(reading.tokens), len(reading.target.tokens)
-    sizes = reading.model.config
-    return 2 * sizes.layers * sizes.heads * (source**2 + target**2 + source * target)
+def reachable_bytes(thing: Any, shared: Iterable[Any] = ()) -> int:
+    """Bytes of all arrays and objects that a thing refers to, without those that it shares.
+
+    >>> array = np.zeros(1000)
+    >>> reachable_bytes([array, array[10:]]) - reachable_bytes([])  > 8000
+    True
+    >>> reachable_bytes([array], shared=[array]) < 200
+    True
+    """
+    counted: set[int] = set()
+    for other in shared:
+        _count(other, counted)
+    return _count(thing, counted)
+
+
+def _count(thing: Any, counted: set[int]) -> int:
+    size, pending = 0, [thing]
+    while pending:
+        one = pending.pop()
+        if id(one) in counted or isinstance(one, type | ModuleType | FunctionType):
+            continue
+        counted.add(id(one))
+        size += sys.getsizeof(one)
+        pending += _referred(one)
+    return size
+
+
+def _referred(thing: Any) -> list[Any]:
+    if isinstance(thing, np.ndarray):
+        return [thing.base]  # a view keeps the array that owns its numbers
+    if isinstance(thing, Mapping):
+        return [*thing.keys(), *thing.values()]
+    if isinstance(thing, tuple | list | set | frozenset):
+        return list(thing)
+    slots = [getattr(thing, name, None) for name in getattr(type(thing), "__slots__", ())]
+    return [*slots, *getattr(thing, "__dict__", {}).values()]

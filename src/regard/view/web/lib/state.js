@@ -5,7 +5,8 @@
 // state.set({ layer: 3 })       changes the address in place; null takes a name out
 // state.set({...}, true)        as a step that going back undoes
 // state.go("steps", { layer: 3 })   another view (a step); what is not named is kept
-// state.follow(f)               f(state) after every change within the view; forgotten when the view changes
+// state.follow(f)               f(changed) after every change within the view: the names of the
+//                               fields that changed, as a Set; forgotten when the view changes
 //
 // Values that equal their default need not be in the address: set them to null.
 
@@ -35,23 +36,24 @@ export function createState(onView) {
   };
 
   function change(view, changes, step) {
-    const before = state.address();
+    const before = new Map(fields);
     const isNew = view !== state.view;
     for (const [name, value] of Object.entries(changes)) {
       if (value === null || value === undefined || value === "") fields.delete(name);
       else fields.set(name, String(value));
     }
     state.view = view;
-    if (state.address() === before) return;
+    const changed = changedNames(before, fields);
+    if (!isNew && !changed.size) return;
     remember(state.address(), step);
-    notify(isNew);
+    notify(isNew, changed);
   }
 
-  function notify(isNew) {
+  function notify(isNew, changed) {
     if (isNew) {
       followers = [];
       onView(state);
-    } else for (const follower of followers) follower(state);
+    } else for (const follower of followers) follower(changed);
   }
 
   state.start = () => {
@@ -59,9 +61,10 @@ export function createState(onView) {
       const parsed = readAddress(location.hash);
       if (written(parsed.view, parsed.fields) === state.address()) return;
       const isNew = parsed.view !== state.view;
+      const changed = changedNames(fields, parsed.fields);
       state.view = parsed.view;
       fields = parsed.fields;
-      notify(isNew);
+      notify(isNew, changed);
     };
     window.addEventListener("popstate", moved);
     window.addEventListener("hashchange", moved);
@@ -71,6 +74,16 @@ export function createState(onView) {
     onView(state);
   };
   return state;
+}
+
+function changedNames(before, after) {
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return new Set([...names].filter((name) => before.get(name) !== after.get(name)));
+}
+
+// Whether any of these fields is among those that changed.
+export function touches(changed, names) {
+  return names.some((name) => changed.has(name));
 }
 
 export function readAddress(hash) {

@@ -9,10 +9,12 @@ import { arrangeMap, paintMap, patchOf } from "./map_canvas.js";
 import { outward, readWindow, writeWindow, zoomed, fullWindow } from "./map_window.js";
 import { describeExport } from "../lib/export.js";
 import { mapFigure } from "../lib/figures.js";
+import { touches } from "../lib/state.js";
 import { mapTable } from "./map_table.js";
 import { listenToMap } from "./map_input.js";
 import { rowPanel, shareWritten, textAround } from "./map_row.js";
 
+const MAP_FIELDS = ["file", "layer", "head", "sentence", "part"];
 const MOST_CELLS = 400;
 const HINT =
   "Point at the map to see which query looks at which key; drag to move, turn the wheel to enlarge.";
@@ -90,9 +92,9 @@ export async function showMap(root, state, source) {
     point: (at) => point(view, at),
   });
   describeExport(() => mapFigure(view, source));
-  state.follow(() => {
-    if (view.state.address() !== view.written)
-      openMap(view).catch((error) => root.append(problem(error)));
+  state.follow((changed) => {
+    if (touches(changed, MAP_FIELDS)) openMap(view).catch((error) => root.append(problem(error)));
+    else followWindow(view, changed);
   });
   await openMap(view);
   return () => {
@@ -126,8 +128,27 @@ async function openMap(view) {
     about.notes.map((note) => element("p", null, note)),
   );
   await refresh(view);
+  const row = pinnedRow(view);
+  if (row !== null) await pin(view, row);
+}
+
+// Going back: another window, another row. Where the view set them itself, both are as they should.
+function followWindow(view, changed) {
+  if (!view.window) return;
+  const inView = writeWindow(view.window, view.layer);
+  const moved = ["rows", "columns"].some((name) => view.state.get(name) !== (inView[name] || ""));
+  if (touches(changed, ["rows", "columns"]) && moved) {
+    view.window = readWindow(view.state, view.layer);
+    view.paint();
+    refresh(view);
+  }
+  const row = pinnedRow(view);
+  if (changed.has("row") && row !== view.pinned) pin(view, row);
+}
+
+function pinnedRow({ state, layer }) {
   const row = state.number("row", -1);
-  if (Number.isInteger(row) && row >= 0 && row < view.layer.queries) await pin(view, row);
+  return Number.isInteger(row) && row >= 0 && row < layer.queries ? row : null;
 }
 
 function drawMapControls(view) {
@@ -187,9 +208,7 @@ function drawMapControls(view) {
 // Look at another part: what is known is drawn at once, what is not is asked for.
 function moveTo(view, window) {
   view.window = window;
-  const written = writeWindow(window, view.layer);
-  view.state.set(written);
-  view.written = view.state.address();
+  view.state.set(writeWindow(window, view.layer));
   view.paint();
   refresh(view);
 }
@@ -379,19 +398,18 @@ function cellOf(position, [from, to], span, count) {
 async function pin(view, query) {
   view.pinned = query;
   view.state.set({ row: query });
-  view.written = view.state.address();
   view.paint();
   if (query === null) {
     view.row.clear();
     return;
   }
   try {
-    const region = await view.map.row(view.choice, query);
+    const best = await view.map.row(view.choice, query);
     if (view.pinned !== query) return;
-    await view.row.show(view, region, names);
-    if (region.keys.length)
+    await view.row.show(view, best, names);
+    if (best.keys.length)
       announce(
-        `Query ${query} looks most at key ${region.keys[0]}, ${shareWritten(region.weights[0])}.`,
+        `Query ${query} looks most at key ${best.keys[0]}, ${shareWritten(best.weights[0])}.`,
       );
   } catch (error) {
     view.row.fail(error);

@@ -6,7 +6,7 @@
 import { element, problem, replace, announce } from "../lib/dom.js";
 import { FIRST_SENTENCE, headline } from "./headline.js";
 import { choiceOf, handlersFor, isHighlight, pinnedOf } from "./read_choice.js";
-import { drawControls } from "./read_controls.js";
+import { drawControls, drawNotes } from "./read_controls.js";
 import { gridOf } from "./weights.js";
 import { sentenceOf } from "./sentences.js";
 import { linesPicture } from "./lines.js";
@@ -15,7 +15,10 @@ import { headsGrid } from "./heads_grid.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
 import { readFigure } from "../lib/figures.js";
+import { touches } from "../lib/state.js";
 
+const TABLE_FIELDS = ["sentence", "part", "layer", "head", "show", "as", "by", "marks", "least"];
+const PINNED_FIELDS = ["q", "k"];
 const LINGER = { come: 60, go: 120 }; // milliseconds over a small picture before the large one follows
 
 export async function showRead(root, state, source) {
@@ -35,7 +38,7 @@ export async function showRead(root, state, source) {
     redraw(view);
   };
   window.addEventListener("colours", recolour);
-  state.follow(() => follow(view));
+  state.follow((changed) => follow(view, changed));
   describeExport(() => readFigure(view));
   await readSentence(view, state.get("sentence", FIRST_SENTENCE));
   return () => {
@@ -117,10 +120,15 @@ async function present(view, turn, reading) {
   await chooseTable(view);
 }
 
-function follow(view) {
+// Words that are pinned change the picture and what is said about it; all else may change the table.
+function follow(view, changed) {
   const sentence = view.state.get("sentence", FIRST_SENTENCE);
   if (sentence !== view.sentence) readSentence(view, sentence);
-  else if (view.reading) chooseTable(view);
+  else if (touches(changed, TABLE_FIELDS) && view.reading) chooseTable(view);
+  else if (touches(changed, PINNED_FIELDS) && view.grid) {
+    drawNotes(view);
+    redraw(view);
+  }
 }
 
 // The weights that are asked for; the latest wish wins.
@@ -179,7 +187,10 @@ function redraw(view) {
     titles,
     statement,
   });
-  if (view.table.open) replace(view.table.lastChild, weightsTable(grid));
+  if (view.table.open && view.tabled !== grid) {
+    replace(view.table.lastChild, weightsTable(grid));
+    view.tabled = grid;
+  }
 }
 
 // Pointing at a French word shows where the English words it came from stand in the picture.

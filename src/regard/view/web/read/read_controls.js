@@ -124,7 +124,7 @@ function switchesFor({ state, part, choice: shown }, hidden) {
   ];
 }
 
-function drawNotes(view) {
+export function drawNotes(view) {
   const { grid, reading, notes, choice: shown } = view;
   const rest = grid.rest && percent(grid.rest.reduce((a, b) => a + b, 0) / grid.rows);
   const sentences = [

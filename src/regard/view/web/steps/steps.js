@@ -15,12 +15,15 @@ import { markOf, markCells, pickCell } from "./steps_cell.js";
 import { claimsOf, formulaOf, meaningOf } from "./steps_sentences.js";
 import { describeExport } from "../lib/export.js";
 import { stepsFigure } from "../lib/figures.js";
+import { touches } from "../lib/state.js";
 
+const INPUT_FIELDS = ["from", "sentence", "part", "layer", "head", "own"];
+const SWITCH_FIELDS = ["divide", "causal", "position", "heat"];
 const CHANGED = "changed; the small number: as it was";
 const SIDE_BY_SIDE = ["memory", "key", "value"];
 
 export async function showSteps(root, state, source) {
-  const view = { state, source, wide: new Set(), turn: 0 };
+  const view = { state, source, wide: new Set(), turn: 0, stale: new Set() };
   const part = (tag, name) => element(tag, { class: name });
   view.origin = part("div", "origin");
   view.switches = part("div", "controls switches");
@@ -42,7 +45,10 @@ export async function showSteps(root, state, source) {
     }
   };
   window.addEventListener("colours", recolour);
-  state.follow(() => compute(view));
+  state.follow((changed) => {
+    if (touches(changed, [...INPUT_FIELDS, ...SWITCH_FIELDS])) compute(view, changed);
+    else if (changed.has("cell") && view.now) pickCell(view);
+  });
   describeExport(() =>
     stepsFigure(
       view,
@@ -50,31 +56,33 @@ export async function showSteps(root, state, source) {
       state.get("sentence", FIRST_SENTENCE),
     ),
   );
-  await compute(view);
+  await compute(view, new Set(INPUT_FIELDS));
   return () => window.removeEventListener("colours", recolour);
 }
 
-// Worked out twice: as it is, and as the switches have it.
-async function compute(view) {
+// `before` is the computation as it is, `now` as the switches have it; without any they are one.
+async function compute(view, changed) {
   const { state } = view;
   const turn = ++view.turn;
+  for (const name of changed) view.stale.add(name); // an overtaken call leaves its part to the next
   try {
-    const inputs = await inputsFor(view);
+    const isNew = touches(view.stale, INPUT_FIELDS);
+    const inputs = isNew ? await inputsFor(view) : view.inputs;
     const unplaced = state.get("position") === "no" && inputs.position;
     const given = unplaced ? await inputsFor(view, { position: false }) : inputs;
     if (turn !== view.turn) return;
-    const causal = state.get("causal") ? state.get("causal") === "yes" : null;
-    const switchKey = JSON.stringify(switchesOf(state));
-    const same = view.inputs === inputs && view.switchKey === switchKey;
-    Object.assign(view, { inputs, switchKey, before: attendSteps(inputs) });
-    view.now = attendSteps(given, {
-      divide: state.get("divide") !== "no",
-      temperature: temperatureOf(state),
-      causal,
-    });
-    drawOrigin(view);
+    view.stale.clear();
+    if (isNew) Object.assign(view, { inputs, before: attendSteps(inputs) });
+    view.now = switchesOf(state).some(Boolean)
+      ? attendSteps(given, {
+          divide: state.get("divide") !== "no",
+          temperature: temperatureOf(state),
+          causal: state.get("causal") ? state.get("causal") === "yes" : null,
+        })
+      : view.before;
+    if (isNew) drawOrigin(view);
     drawSwitches(view);
-    if (!same) drawFlow(view);
+    drawFlow(view);
     pickCell(view);
   } catch (error) {
     if (turn === view.turn) replace(view.flow, problem(error));

@@ -22,14 +22,6 @@ export function temperatureOf(state) {
 export function drawOrigin({ state, source, origin, inputs }) {
   const from = state.get("from");
   const own = from === "own";
-  const request = JSON.stringify([
-    from,
-    state.get("sentence"),
-    inputs.title,
-    own && state.get("own"),
-  ]);
-  if (origin.dataset.request === request) return;
-  origin.dataset.request = request;
   const documents = DOCUMENTS.map((one) => [...one, "A document's example"]);
   const origins = [["", "A head of the model"], ...documents, ["own", "Your own numbers"]];
   const go = (value) => state.set({ from: value || null, cell: null, ...AS_GIVEN }, true);
