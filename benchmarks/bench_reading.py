@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from contrast import contrasts
 from machine import write
 
 SENTENCE = "A dog ate the food because it was hungry"
@@ -100,6 +99,8 @@ PEERS = {"regard": time_regard, "torch": time_torch}
 
 
 def _many() -> list[str]:
+    from regard.transformer.contrast import contrasts
+
     return [item.sentence for pair in contrasts(MANY // 2) for item in pair.items]
 
 

@@ -176,8 +176,8 @@ def test_tokens_of_another_model_are_refused(folder, tmp_path):
     with pytest.raises(FileError) as error:
         load_model(tmp_path)
     assert str(error.value) == (
-        f"{path} needs at most 340 pieces, but it has 12000: check that the tokens and the parameters "
-        "belong together."
+        f"{path} needs at most 340 pieces, but it has 12000: check that the tokens and the "
+        "parameters belong together."
     )
 
 

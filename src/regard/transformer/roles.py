@@ -119,13 +119,14 @@ def load_roles(folder: Path) -> HeadRoles:
         return roles_from(measured)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
-            f"{path} needs what benchmarks/heads.py writes, but it cannot be read as that "
+            f"{path} needs what `python -m regard.transformer.measure_heads` writes, but it "
+            "cannot be read as that "
             f"({error!r}): measure the heads again."
         ) from None
 
 
 def roles_from(measured: Mapping[str, Any]) -> HeadRoles:
-    """HeadRoles from what benchmarks/heads.py measured."""
+    """Roles from the content of heads.json."""
     tables = {part: _roles(measured["heads"][part]) for part in ("encoder", "decoder", "cross")}
     pronouns, alignment = measured["pronouns"], measured["alignment"]
     return HeadRoles(

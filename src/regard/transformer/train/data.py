@@ -6,14 +6,16 @@ import gzip
 import hashlib
 import lzma
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import sentencepiece
 
+from regard.atomic_write import replacing
 from regard.errors import FileError
 from regard.text.tokens import normalise
 from regard.transformer.config import END
@@ -24,34 +26,46 @@ Pair = tuple[str, str]
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
-def open_text(path: Path, mode: str = "rt") -> IO[str]:
-    """Open a file as UTF-8 text, through gzip or xz when its name ends so."""
-    if "r" in mode and not path.is_file():
-        raise FileError(f"training needs the file {path}, but it is not there: check its name.")
-    opener = _OPENERS.get(path.suffix, open)
-    file: IO[str] = opener(path, mode, encoding="utf-8")
-    return file
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, through gzip or xz when its name ends so; no BOM."""
+    if not path.is_file():
+        problem = "is a folder: name its files" if path.is_dir() else "is not there: check its name"
+        raise FileError(f"training needs the file {path}, but it {problem}.")
+    try:
+        with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig") as file:
+            yield from file
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path} needs to be UTF-8 text, but a byte of it is not ({error.reason}): convert the "
+            "file, or give it the suffix .gz or .xz if it is compressed."
+        ) from None
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        form = {".gz": "gzip", ".xz": "xz"}.get(path.suffix, "text")
+        raise FileError(
+            f"{path} needs to be a complete {form} file, but it cannot be read as one "
+            f"({str(error).rstrip('.')}): make it again."
+        ) from None
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read `source<TAB>target` lines; columns after the second are ignored."""
-    with open_text(path) as file:
-        return [_pair(path, number, line) for number, line in enumerate(file, 1) if line.strip()]
+    """Pairs of `source<TAB>target` lines; columns after the second are ignored."""
+    lines = enumerate(read_lines(path), 1)
+    return [_pair(path, number, line) for number, line in lines if line.strip()]
 
 
 def read_sentences(path: Path) -> list[str]:
-    """Read one sentence a line, empty lines left out."""
-    with open_text(path) as file:
-        return [sentence for line in file if (sentence := normalise(line))]
+    """Sentences, one a line, empty lines left out."""
+    return [sentence for line in read_lines(path) if (sentence := normalise(line))]
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write what `read_pairs` reads; the file appears when it is whole."""
+    """Write what `read_pairs` reads, through gzip or xz when the name ends so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"fresh-{path.name}")
-    with open_text(fresh, "wt") as file:
+    with (
+        replacing(path) as draft,
+        _OPENERS.get(path.suffix, open)(draft, "wt", encoding="utf-8") as file,
+    ):
         file.writelines(f"{source}\t{target}\n" for source, target in pairs)
-    fresh.replace(path)
 
 
 def fingerprint(path: Path) -> dict[str, str]:

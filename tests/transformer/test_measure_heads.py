@@ -1,0 +1,67 @@
+"""Heads measured and written beside the model, so that its readings know their roles."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from regard.transformer import load_model, read
+from regard.transformer.measure_heads import main, usual_shares
+from regard.transformer.roles import HEADS
+
+
+def test_usual_shares_are_those_of_the_relative_positions():
+    weights = np.zeros((1, 1, 4, 4))
+    weights[0, 0, [1, 2, 3], [0, 1, 2]] = 1
+    weights[0, 0, 0, 0] = 1
+    reading = SimpleNamespace(weights=lambda part: weights)
+    measured = usual_shares([reading], "encoder")
+    shares = {name: round(float(share[0, 0]), 3) for name, share in measured.items()}
+    assert shares == {
+        "first": 0.667, "end": 0.0, "same": 0.333, "previous": 1.0, "next": 0.0, "entropy": 0.0,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def own_folder(folder, tmp_path):
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def test_the_command_writes_what_a_model_is_loaded_with(own_folder, capsys):
+    valid = own_folder / "valid.tsv"
+    valid.write_text("the dog ate the food because it was\tle chien\n" * 2, encoding="utf-8")
+    assert main([str(own_folder), "--valid", str(valid), "--pairs", "4"]) == 0
+    assert capsys.readouterr().out.endswith(f"written to {own_folder / HEADS}\n")
+    measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
+    assert (measured["sentences"], measured["pronouns"]["pairs"]) == (1, 4)
+    roles = load_model(own_folder).roles
+    assert len(roles.encoder) == len(roles.cross) == 12
+    assert read("the dog ate", model=load_model(own_folder)).links("dog").links[0].role
+
+
+def test_pairs_of_the_training_text_are_left_out(own_folder, capsys):
+    from regard.transformer.contrast import contrasts
+
+    training = own_folder / "training.tsv"
+    sentence = contrasts(3)[1].of_first.sentence
+    training.write_text(f"{sentence}\tune phrase\n", encoding="utf-8")
+    assert main([str(own_folder), "--pairs", "3", "--training", str(training)]) == 0
+    measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
+    assert measured["pronouns"]["pairs"] == 2
+    assert measured["text"] == "the contrast sentences"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{}/nothing"], "error: {}/nothing/heads.json cannot be written: its folder does not"),
+        (["{}", "--valid", "{}/none.tsv"], "error: training needs the file {}/none.tsv, but it is"),
+    ],
+    ids=["no model", "no file"],
+)
+def test_what_is_missing_is_named(own_folder, capsys, arguments, message):
+    assert main([x.format(own_folder) for x in arguments]) == 1
+    assert capsys.readouterr().err.startswith(message.format(own_folder))
