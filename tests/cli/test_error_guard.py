@@ -71,6 +71,11 @@ def test_debugging_shows_the_traceback():
             "this needs more memory than there is (80 GB): try a shorter text or smaller numbers.",
         ),
         (
+            "raise RuntimeError('CUDA out of memory')",
+            "this needs more memory than there is (CUDA out of memory): try a shorter text or "
+            "smaller numbers.",
+        ),
+        (
             "(f := lambda: f())()",
             "the input is nested too deeply to be read: make it flatter.",
         ),

@@ -141,6 +141,13 @@ def test_errors_in_one_line(folders, capsys, arguments, words):
     assert (status, err) == (2, f"error: {words.format(folders)}\n")
 
 
+@pytest.mark.filterwarnings("ignore:watch will hold about")
+def test_more_keys_than_memory_holds_are_one_line(folders, capsys):
+    status, _, err = run(capsys, folders / "bert", TEXT, "--top", 10**12)
+    assert status == 2, err
+    assert err.count("\n") == 1
+
+
 def test_a_missing_extra(folders, capsys, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.output import show, show_json
+from regard.cli.output import show, show_json, show_text
 from regard.errors import ArgumentError
 
 SUITES = ("", "operator")
@@ -81,5 +81,5 @@ def _operator(target: str, seconds: float, memory: float, json: bool) -> int:
     if json:
         show_json(result)
     else:
-        print(Suite.from_dict(result).markdown())
+        show_text(Suite.from_dict(result).markdown())
     return int(result["status"])

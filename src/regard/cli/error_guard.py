@@ -67,7 +67,7 @@ def _status_and_sentence(error: Exception) -> tuple[int, str]:
         return USER_ERROR, f"error: {_one_line(error)}"
     if isinstance(error, USAGE_ERROR):
         return USER_ERROR, _usage(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or "out of memory" in str(error):  # torch: a RuntimeError
         detail = f" ({_one_line(error)})" if str(error) else ""
         return USER_ERROR, (
             f"error: this needs more memory than there is{detail}: try a shorter text or smaller "

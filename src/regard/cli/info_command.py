@@ -65,7 +65,7 @@ def extras() -> dict[str, list[str]]:
 def _sections(facts: dict[str, Any]) -> dict[str, dict[str, str]]:
     cores = facts["cores"]
     sections = {
-        "here": {
+        "machine": {
             "regard": facts["regard"],
             "python": facts["python"],
             "system": facts["system"],

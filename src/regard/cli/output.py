@@ -33,11 +33,11 @@ def write_standard_output(text: str) -> None:
         sys.stdout.write(text)
 
 
-def show_line(text: str) -> None:
-    """Print one line of text, its control characters escaped."""
+def show_text(text: str) -> None:
+    """Print lines of text, their control characters escaped."""
     from regard.view.terminal.style import printable
 
-    print(printable(text))
+    print("\n".join(map(printable, text.split("\n"))))
 
 
 def notice(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.argument_checks import text_argument
-from regard.cli.output import notice, show_json, show_line
+from regard.cli.output import notice, show_json, show_text
 from regard.errors import ArgumentError
 
 
@@ -46,7 +46,7 @@ def read_sentence(
     if save is not None:
         picture = reading.picture(layer, head, word=word, by=by, kind=kind)
         picture.save(save)
-        report = notice if json else show_line
+        report = notice if json else show_text
         report(f"{picture.title}. {picture.caption} Saved as {save}.")
     if json:
         show_json(reading.to_dict(by))

@@ -51,6 +51,7 @@ def survey(
     where it stopped. The page to look at is report.html in the --out folder.
     """
     from regard.cli.argument_checks import check_output_folder
+    from regard.cli.output import show_text
     from regard.corpus.survey import survey as run
 
     if not out.is_file():  # the survey itself says that
@@ -61,7 +62,7 @@ def survey(
             address=address, window=window, limit=limit, sample=sample, seed=seed, batch=batch,
             gpus=gpus, restart=restart, progress=bar,
         )  # fmt: skip
-    print(result)
+    show_text(str(result))
 
 
 class _Bar:
