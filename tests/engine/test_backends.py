@@ -36,8 +36,8 @@ def test_what_is_not_installed_is_a_reason(monkeypatch):
 
 
 def test_info_prints_every_reason():
-    from regard.cli.info_command import _say_backend
+    from regard.cli.info_command import _describe_backend
 
     absent = Backend("triton", "on a GPU", lambda: ["no GPU was found", "triton is not installed"])
-    said = _say_backend({"about": absent.about, "against": absent.reasons_against()})
+    said = _describe_backend({"about": absent.about, "against": absent.reasons_against()})
     assert said == "cannot serve: no GPU was found; triton is not installed"
