@@ -1,4 +1,4 @@
-"""The documents' examples: what is claimed, what is true, where they part."""
+"""The documents' examples: what is claimed, what is true, where they differ."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_shown_in_80_columns(example):
     assert max(map(len, text.splitlines())) <= 80
     assert example.title in text
     for claim in example.claims:
-        assert f"{claim.about}: {'agrees' if claim.agrees else 'THEY PART'}" in text
+        assert f"{claim.about}: {'agrees' if claim.agrees else 'DIFFERS'}" in text
 
 
 def test_every_parting_is_explained(example):

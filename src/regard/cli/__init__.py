@@ -80,7 +80,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Show the ver
 
 
 def _stub() -> None:
-    """Stands for a command that is only listed."""
+    """Placeholder of a command that is only listed."""
 
 
 __all__ = ["Command", "app_for", "main", "with_command"]

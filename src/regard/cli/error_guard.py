@@ -92,7 +92,7 @@ def _system_error(error: OSError) -> str:
 
 
 def _usage(error: Any) -> str:
-    """What typer says of a wrong option, with the usage line in front."""
+    """Message of a wrong option, with the usage line in front."""
     lines = [f"error: {error.format_message()}"]
     if error.ctx is not None:
         lines = [error.ctx.get_usage(), f"Try '{error.ctx.command_path} --help'.", "", *lines]

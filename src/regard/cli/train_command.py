@@ -75,7 +75,7 @@ def _need_torch() -> None:
 
 
 def _follow(job: Job) -> None:
-    """Train, with a progress bar, and say what came of it."""
+    """Train with a progress bar, then print the scores."""
     from regard.transformer.train.progress import watched_training
 
     description = watched_training(job)

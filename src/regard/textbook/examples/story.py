@@ -1,4 +1,4 @@
-"""How an example is told: what a document claims, what is true, and where they part."""
+"""How an example is told: what a document claims, what is true, and where they differ."""
 
 from dataclasses import dataclass, field
 from typing import Any

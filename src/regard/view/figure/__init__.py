@@ -1,1 +1,1 @@
-"""Weights on paper: lines between words or a heatmap, as SVG, PNG and PDF, with provenance."""
+"""Figures: lines between words or a heatmap, as SVG, PNG and PDF, with provenance."""

@@ -73,7 +73,7 @@ class Picture:
 
     @cached_property
     def colour_limits(self) -> tuple[float, float]:
-        """The numbers at the ends of the bar of shades; white is 0, also where it lies between."""
+        """The numbers at the ends of the colour bar; 0 is white."""
         finite = self.weights[np.isfinite(self.weights)]
         high = max(float(finite.max(initial=0.0)), -float(finite.min(initial=0.0))) or 1.0
         if self.root_scale and (finite > 0).sum() > 500:
@@ -92,7 +92,7 @@ class Picture:
         return f"{tidy(100 * value):.0f}" if self.what == "weights" else f"{tidy(value):.2f}"
 
     def label(self, value: float) -> str:
-        """A number at the bar of shades."""
+        """A number at the colour bar."""
         return f"{tidy(100 * value):.3g} %" if self.what == "weights" else f"{tidy(value):.3g}"
 
     def svg(self, mm: float | None = None) -> str:

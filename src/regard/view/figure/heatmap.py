@@ -1,4 +1,4 @@
-"""A matrix of shaded cells: rows are queries, columns are keys, a bar says what the shades mean."""
+"""Heatmap figure: rows are queries, columns are keys, a bar says what the shades mean."""
 
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""Layout of a figure.
-
-Colours, text widths, the shapes of a drawing, title, caption and provenance.
-"""
+"""Layout of a figure: shapes, colours, text widths, title, caption and provenance."""
 
 import unicodedata
 from collections.abc import Iterator

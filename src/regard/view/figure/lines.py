@@ -1,4 +1,4 @@
-"""Words on two sides, joined by lines as thick as the weights."""
+"""Line figure: queries and keys joined by lines as thick as the weights."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ def draw_lines(picture: "Picture") -> Drawing:
 
 
 def _column(names: tuple[str, ...], axis: str) -> float:
-    """Room for the longest name, and for a percentage behind it."""
+    """Width of a column: its longest name and a percentage behind it."""
     widest = max((width_of(name, TEXT) for name in names), default=0)
     return max(min(widest, LONGEST) + 28, width_of(axis, TEXT))
 

@@ -28,7 +28,7 @@ def to_svg(drawing: Drawing, mm: float | None = None) -> str:
 
 
 def clean(text: str) -> str:
-    """Label for XML, which has no control characters at all.
+    """Text for XML, which has no control characters at all.
 
     >>> clean('</script><img onerror="x">')
     '&lt;/script&gt;&lt;img onerror="x"&gt;'
@@ -99,7 +99,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def _n(number: float) -> str:
-    """Hundredths of a point are enough for any printer."""
+    """A coordinate in hundredths of a point, enough for any printer."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 

@@ -13,7 +13,7 @@ from regard.view.terminal.steps_text import draw_steps
 
 
 def draw_example(example: Example) -> Group:
-    """What the document computes, every step done anew, its claims, where they part."""
+    """The document's computation, every step computed anew, and its claims beside the truth."""
     wrong = sum(not claim.agrees for claim in example.claims)
     return Group(
         Rule(Text(f"{example.name}: {example.sentence}", "bold"), characters="═"),
@@ -22,7 +22,7 @@ def draw_example(example: Example) -> Group:
         *_section("What the document computes", _paragraph(example.computes)),
         *_section("The steps, computed here from its inputs", draw_steps(example.steps)),
         *_section(
-            "What the document prints, what is true, where they part",
+            "What the document prints, what is true, where they differ",
             *(_draw_claim(claim) for claim in example.claims),
         ),
         *_section("What it means", *(_paragraph(remark) for remark in example.remarks)),
@@ -40,7 +40,7 @@ def _section(title: str, *parts: ConsoleRenderable) -> list[ConsoleRenderable]:
 
 def _draw_claim(claim: Claim) -> Padding:
     """The numbers under each other, so that the eye can compare them."""
-    verdict = Text("agrees", "green") if claim.agrees else Text("THEY PART", "bold red")
+    verdict = Text("agrees", "green") if claim.agrees else Text("DIFFERS", "bold red")
     lines = [("the document prints", claim.printed), ("true", claim.true)]
     if claim.follows is not None:
         lines.insert(1, claim.follows)

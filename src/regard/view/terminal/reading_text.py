@@ -81,7 +81,7 @@ def _title(link: Link) -> str:
 
 
 def _more_links(reading: Reading, word: str, style: TerminalStyle) -> list[str]:
-    """Where else the word looks, when it was asked for."""
+    """The strongest links of a word that was asked for, over all heads."""
     of_word = reading.links(word)
     lines = [
         x for link in of_word.links[:4] for x in style.wrap(f"  {printable(str(link))}", "    ")

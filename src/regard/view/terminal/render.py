@@ -64,7 +64,7 @@ def as_text(thing: Any, width: int = 80, colour: bool = False) -> str:
 
 
 def _printable_segments(console: Console, drawn: ConsoleRenderable) -> list[Segment]:
-    """What is drawn, with no control character but the ends of lines: words come from files."""
+    """Segments with no control character but the ends of lines: words come from files."""
     return [
         Segment("\n".join(map(printable, segment.text.split("\n"))), segment.style)
         for segment in console.render(drawn)

@@ -26,7 +26,7 @@ MOST_SENTENCES = 4
 
 
 class Stage:
-    """A formula on the left, its matrix on the right in whatever room the terminal leaves."""
+    """A formula on the left, its matrix on the right in the width that is left."""
 
     def __init__(self, label: Text, numbers: Matrix) -> None:
         self.label, self.numbers = label, numbers
@@ -54,7 +54,7 @@ def draw_steps(steps: Steps) -> Group:
 
 
 def formulas(steps: Steps) -> dict[str, str]:
-    """How each stage was made, in names.
+    """Formula of each stage, in the names of the others.
 
     >>> import numpy as np
     >>> from regard.textbook.steps import attend
@@ -112,7 +112,7 @@ def _opening(steps: Steps) -> str:
 
 
 def _root(width: int) -> str:
-    """Say a root that is a whole number."""
+    """The root in brackets where it is a whole number."""
     root = math.isqrt(width)
     return f" (= {root})" if root > 1 and root * root == width else ""
 

@@ -62,7 +62,7 @@ def terminal_width() -> int:
 
 
 def has_colour() -> bool:
-    """Whether the standard output is a terminal that has not declined colour.
+    """True where the standard output is a terminal that has not declined colour.
 
     As no-color.org asks, NO_COLOR declines it when it is set and not empty.
     """

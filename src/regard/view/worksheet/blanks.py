@@ -45,7 +45,7 @@ def find_blanks(printed: PrintedNumbers, rows: Iterable[int]) -> tuple[Blank, ..
 
 
 def hidden(printed: PrintedNumbers, stage: str, row: int, column: int) -> bool:
-    """Whether a mask leaves this cell without a number of its own."""
+    """True where a mask leaves this cell without a number."""
     if printed.steps.masked is None or stage not in ("exponentials", "weights"):
         return False
     return bool(printed.steps.masked[row, column] == -np.inf)
@@ -65,7 +65,7 @@ def _name(printed: PrintedNumbers, stage: str, row: int, column: int) -> str:
 
 
 def expression(printed: PrintedNumbers, stage: str, row: int, column: int) -> str:
-    """What to work out, in the numbers that are printed.
+    """The expression to work out, in the numbers that are printed.
 
     The operands are those of ``Steps.why``, asked of the rounded stages.
     """

@@ -73,7 +73,7 @@ def _matrix(width: int, random: np.random.Generator) -> Float64Array:
 
 
 def _faults(steps: Steps) -> int:
-    """How many scores are huge, and how many rows tell nothing."""
+    """Number of scores that are huge and of rows that are too flat or too sharp."""
     largest_q = steps.weights.max(axis=1)
     dull = (largest_q < CLEAR[0]) | (largest_q > CLEAR[1])
     return int((np.abs(steps.scaled) > LARGEST).sum() + dull.sum())
@@ -81,7 +81,7 @@ def _faults(steps: Steps) -> int:
 
 @dataclass(frozen=True)
 class Question:
-    """Something to think about once the numbers are there."""
+    """A question about the numbers, and its answer."""
 
     asks: str
     answer: str

@@ -38,7 +38,7 @@ def _head(sheet: Worksheet) -> str:
 
 
 def _rounding(sheet: Worksheet) -> str:
-    """Which digits to keep; only what is not a whole number needs the rule."""
+    """The rule of rounding, in a sentence."""
     digits, finer = sheet.printed.digits, sheet.printed.highest_q is not None
     rest = f", but powers of e to {digits + 1}" if finer else ""
     return (
@@ -141,7 +141,7 @@ def _questions(sheet: Worksheet) -> str:
 
 
 def _key(sheet: Worksheet) -> str:
-    """Every blank with the expression that makes it, and how far rounding led astray."""
+    """Every blank with the expression that makes it, and the error of rounding."""
     lines = "".join(
         f'<li value="{b.number}"><span dir="auto">{escape(b.cell)}</span> = '
         f"{escape(b.expression)} = <b>{escape(b.answer)}</b></li>"
