@@ -88,18 +88,18 @@ def _scale(local: dict[str, Any], cores: dict[str, Any]) -> dict[str, float]:
 
 def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
     """What one driver spends on a document, whoever does the work: seconds of each part."""
-    from regard.corpus.batching import Choice
-    from regard.corpus.models import ModelPlace
+    from regard.corpus.batching import Sampling
+    from regard.corpus.models import ModelSpec
     from regard.corpus.readers import documents
     from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shard, Shards
     from regard.corpus.sources import find_sources
     from regard.corpus.totals import Totals, total
-    from regard.corpus.windows import bands_within
+    from regard.engine.distances import bands_within
 
     held, times = Shards(out), {}
     parts = sorted(held.finished())
     before = time.perf_counter()
-    every = Choice().batches(documents(find_sources([corpus])))
+    every = Sampling().batches(documents(find_sources([corpus])))
     number = sum(len(batch.documents) for batch in every)
     times["read"] = (time.perf_counter() - before) / number
     kinds = (SUMS, DOCUMENTS, HEADS)
@@ -113,9 +113,9 @@ def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
             again.write(shard)
         times["write"] = (time.perf_counter() - before) / surveyed
     size = sum(len(content) for shard in shards for content in shard.files.values())
-    observer, before = ModelPlace().observer(), time.perf_counter()
-    bands = bands_within(observer.room)
-    total(held, parts, Totals(len(observer.heads), bands.stop - bands.start, observer.room))
+    observer, before = ModelSpec().observer(), time.perf_counter()
+    bands = bands_within(observer.window)
+    total(held, parts, Totals(len(observer.heads), bands.stop - bands.start, observer.window))
     times["merge"] = (time.perf_counter() - before) / surveyed
     return {**times, "bytes": size / surveyed, "text_bytes": corpus.stat().st_size / number}
 
@@ -156,33 +156,33 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     import torch
     from survey_peer import eager_statistics, pegasus
 
-    from regard.corpus.batch_job import Work
-    from regard.corpus.batching import Choice
-    from regard.corpus.models import EncoderObserver, ModelPlace
+    from regard.corpus.batch_job import BatchJob
+    from regard.corpus.batching import Sampling
+    from regard.corpus.models import EncoderObserver, ModelSpec
     from regard.corpus.readers import documents
-    from regard.corpus.shards import packed
+    from regard.corpus.shards import pack
     from regard.corpus.sources import find_sources
-    from regard.corpus.windows import bands_within
+    from regard.engine.distances import bands_within
 
     torch.set_num_threads(1)
-    place = ModelPlace()
-    observer = place.observer()
+    spec = ModelSpec()
+    observer = spec.observer()
     assert isinstance(observer, EncoderObserver)
-    chosen = Choice(limit=options.documents, batch=256)
+    chosen = Sampling(limit=options.documents, batch=256)
     batches = list(chosen.batches(documents(find_sources([options.corpus]))))
-    encoder, bands, work = pegasus(observer.model), bands_within(observer.room), Work(place)
+    encoder, bands, work = pegasus(observer.model), bands_within(observer.window), BatchJob(spec)
 
     def texts() -> list[tuple[int, ...]]:
         """Cutting texts into tokens belongs to the work of all."""
         every = (x for batch in batches for x in batch.documents)
         return [window.tokens for x in every for window in observer.windows(x.text)]
 
-    facts = observer.observe([w for x in batches[0].documents for w in observer.windows(x.text)])
+    sums = observer.observe([w for x in batches[0].documents for w in observer.windows(x.text)])
     same = eager_statistics(encoder, texts()[: len(batches[0].documents)], 32, bands)
-    apart = np.abs(np.moveaxis(facts.sums_mwh, 0, -1) - same["sums"]).max()
+    apart = np.abs(np.moveaxis(sums.sums_mwh, 0, -1) - same["sums"]).max()
     calls: dict[str, Callable[[], object]] = {
         "survey": lambda: [work(batch) for batch in batches],
-        "worker": lambda: [packed(work(batch)) for batch in batches],  # with its Parquet files
+        "worker": lambda: [pack(work(batch)) for batch in batches],  # with its Parquet files
         "eager, batches of 32": lambda: eager_statistics(encoder, texts(), 32, bands),
         "eager, sorted, batches of 32": lambda: eager_statistics(
             encoder, sorted(texts(), key=len), 32, bands

@@ -17,8 +17,8 @@ from torch.nn import functional
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from regard.corpus.windows import COMPARED, MOST, NAMES
-from regard.heads.measures import BANDS
+from regard.corpus.window_sums import COMPARED, MOST, NAMES
+from regard.engine.distances import BANDS
 from regard.transformer.model import Transformer
 
 
@@ -62,7 +62,7 @@ def _state(model: Transformer) -> Iterator[tuple[str, torch.Tensor]]:
 def eager_statistics(
     encoder: Any, texts: Sequence[Sequence[int]], batch: int, bands: slice
 ) -> dict[str, np.ndarray]:
-    """Sums over queries for every text and head, as in a survey's Facts."""
+    """Sums over queries for every text and head, as in a survey's WindowSums."""
     found: dict[str, list[torch.Tensor]] = {}
     alike = torch.zeros(1, dtype=torch.float64)
     with torch.inference_mode():

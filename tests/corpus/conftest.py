@@ -37,8 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small untrained model with real sub-words, as `regard train` would write it."""
     import sentencepiece
 
-    place = tmp_path_factory.mktemp("model")
-    with (place / "tokens.model").open("wb") as file:
+    folder = tmp_path_factory.mktemp("model")
+    with (folder / "tokens.model").open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences(60) * 4), model_writer=file, vocab_size=320,
             hard_vocab_limit=False, byte_fallback=True, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
@@ -46,10 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )  # fmt: skip
     model = Transformer.random(
         layers=2, heads=4, width=32, feed_forward_width=48, seed=5,
-        tokenizer=SentencePieceTokenizer(place / "tokens.model"), vocabulary=320,
+        tokenizer=SentencePieceTokenizer(folder / "tokens.model"), vocabulary=320,
     )  # fmt: skip
-    save_model(place, model.config, model.parameters(), {"name": "tiny"})
-    return place
+    save_model(folder, model.config, model.parameters(), {"name": "tiny"})
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -70,9 +70,9 @@ def surveyed(
     """A survey of the corpus by the small model into a new folder."""
 
     def run(out: Path | None = None, **options: Any) -> Any:
-        place = tmp_path_factory.mktemp("survey") / "out" if out is None else out
+        target = tmp_path_factory.mktemp("survey") / "out" if out is None else out
         given = {"model": folder, "workers": 1, "batch": 8, **options}
-        return regard.survey(given.pop("corpus", corpus), out=place, **given)
+        return regard.survey(given.pop("corpus", corpus), out=target, **given)
 
     return run
 

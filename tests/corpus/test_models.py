@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from regard.corpus import models as watched
-from regard.corpus.models import ModelPlace, WatchedObserver
-from regard.corpus.windows import NAMES
+from regard.corpus.models import ModelSpec, WatchedObserver
+from regard.corpus.window_sums import NAMES
 from regard.errors import ArgumentError, BackendError, FileError
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
@@ -17,25 +17,25 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "the", "a", "dog", "
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     """A tiny random BERT with a vocabulary of its own, as save_pretrained writes it."""
-    place = tmp_path_factory.mktemp("bert")
-    (place / "vocab.txt").write_text("\n".join(WORDS))
-    tokenizer = transformers.BertTokenizerFast(str(place / "vocab.txt"), model_max_length=32)
-    tokenizer.save_pretrained(place)
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=32)
+    tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
              "intermediate_size": 48, "max_position_embeddings": 32}  # fmt: skip
     config = transformers.BertConfig(vocab_size=len(WORDS), initializer_range=0.3, **sizes)
-    transformers.BertModel(config).save_pretrained(place)
-    return place
+    transformers.BertModel(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def observer(bert):
-    return ModelPlace(str(bert)).observer()
+    return ModelSpec(str(bert)).observer()
 
 
 def test_windows_have_special_tokens_around(observer):
-    assert observer.room == 32
+    assert observer.window == 32
     windows = observer.windows("the dog saw the cat . " * 10)
     assert [len(window.tokens) for window in windows] == [32, 32]
     assert all((x.tokens[0], x.tokens[-1]) == (2, 3) for x in windows)
@@ -65,7 +65,7 @@ def test_measures_are_those_of_the_eager_weights(observer):
     np.testing.assert_allclose(facts.distance_whb[0].sum(axis=-1), length, rtol=1e-6)
     size_h = np.sqrt((weights_hqk**2).sum(axis=(1, 2)))
     cosine_hh = np.einsum("aqk,bqk->ab", weights_hqk, weights_hqk) / np.outer(size_h, size_h)
-    np.testing.assert_allclose(facts.alike_hh, cosine_hh, atol=1e-5)
+    np.testing.assert_allclose(facts.cosine_hh, cosine_hh, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -83,24 +83,24 @@ def gpt(bert, observer):
 @pytest.fixture(scope="module")
 def albert_folder(bert, tmp_path_factory):
     """Layers that share their parameters: one module in two groups runs four times."""
-    place = tmp_path_factory.mktemp("albert")
-    transformers.AutoTokenizer.from_pretrained(bert).save_pretrained(place)
+    folder = tmp_path_factory.mktemp("albert")
+    transformers.AutoTokenizer.from_pretrained(bert).save_pretrained(folder)
     sizes = {"embedding_size": 16, "hidden_size": 32, "num_hidden_layers": 4,
              "num_hidden_groups": 2, "num_attention_heads": 4, "intermediate_size": 48,
              "max_position_embeddings": 32}  # fmt: skip
     torch.manual_seed(2)
     config = transformers.AlbertConfig(vocab_size=len(WORDS), initializer_range=0.3, **sizes)
-    transformers.AlbertModel(config).save_pretrained(place)
-    return place
+    transformers.AlbertModel(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def albert(albert_folder):
-    return ModelPlace(str(albert_folder)).observer()
+    return ModelSpec(str(albert_folder)).observer()
 
 
 def test_calls_of_a_shared_module_are_layers(albert_folder, albert, surveyed, tmp_path):
-    assert albert.layers == [4, 4, 4, 4]
+    assert albert.heads_of_layers == [4, 4, 4, 4]
     path = tmp_path / "corpus.txt"
     path.write_text("the dog saw the cat .\na cat and a dog .\n")
     report = surveyed(corpus=path, model=albert_folder).report
@@ -110,14 +110,14 @@ def test_calls_of_a_shared_module_are_layers(albert_folder, albert, surveyed, tm
 
 def test_weights_of_other_layers_than_were_watched(observer, monkeypatch):
     """A model that gives out the weights of some layers only would shift all the others."""
-    run = WatchedObserver._run
+    run = WatchedObserver._forward
 
     def less(self, tokens, **options):
         output = run(self, tokens, **options)
         output.attentions = output.attentions[:1] if options else None
         return output
 
-    monkeypatch.setattr(WatchedObserver, "_run", less)
+    monkeypatch.setattr(WatchedObserver, "_forward", less)
     with pytest.raises(BackendError) as error:
         observer.observe(observer.windows("the dog"))
     assert str(error.value) == (
@@ -136,8 +136,8 @@ def test_both_ways_say_the_same(kind, request, monkeypatch):
     monkeypatch.setattr(watched, "SHORT", 0)
     long = model.observe(windows)
     # float32 in the model on both sides, at most 32 queries, scores of a few units: 1e-4.
-    for name in ("sums_mwh", "even_mwh", "queries_mwh", "distance_whb", "most_whn", "by_place_2hp",
-                 "places_p", "alike_hh"):  # fmt: skip
+    for name in ("sums_mwh", "uniform_mwh", "queries_mwh", "distance_whb", "most_whn",
+                 "by_position_2hp", "positions_p", "cosine_hh"):  # fmt: skip
         np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
 
 
@@ -173,10 +173,10 @@ def test_a_survey_from_start_to_end(bert, surveyed, tmp_path):
 
 def test_a_window_that_the_model_cannot_take(bert):
     with pytest.raises(ArgumentError, match="window needs a whole number from 8 to 32"):
-        ModelPlace(str(bert), window=64).observer()
+        ModelSpec(str(bert), window=64).observer()
 
 
 def test_a_folder_without_parameters(bert, tmp_path):
     (tmp_path / "config.json").write_bytes((bert / "config.json").read_bytes())
     with pytest.raises(FileError, match=r"needs a folder with a model and its tokenizer, but"):
-        ModelPlace(str(tmp_path)).observer()
+        ModelSpec(str(tmp_path)).observer()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from tests.helpers.stumbling import Stumbling
 
-from regard.corpus.batch_job import Work
-from regard.corpus.batching import Choice
-from regard.corpus.models import ModelPlace
+from regard.corpus.batch_job import BatchJob
+from regard.corpus.batching import Sampling
+from regard.corpus.models import ModelSpec
 from regard.corpus.shards import HEADS, Shards
 from regard.corpus.sources import find_sources
-from regard.corpus.survey import Job
+from regard.corpus.survey import SurveyJob
 from regard.errors import BackendError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, about itself and open sockets
@@ -55,11 +55,13 @@ def test_the_same_report_as_the_plain_loop(cluster, surveyed, undisturbed):
 
 def test_a_round_that_runs_where_the_cluster_is(cluster, corpus, folder, undisturbed):
     """What goes through Ray's client; here without one, which would need another package."""
-    from regard.corpus.ray_engine import _far_round, _unpacked
+    from regard.corpus.ray_engine import _client_round, _unpickled
 
-    job = Job(find_sources([corpus]), ModelPlace(str(folder)), Choice(batch=8), undisturbed.folder)
-    ahead = partial(job.ahead, frozenset(range(4, 15)))
-    shards = [_unpacked(x) for x in _far_round(Work(job.place), ahead, 1, 0.0)]
+    job = SurveyJob(
+        find_sources([corpus]), ModelSpec(str(folder)), Sampling(batch=8), undisturbed.folder
+    )
+    batches = partial(job.batches, frozenset(range(4, 15)))
+    shards = [_unpickled(x) for x in _client_round(BatchJob(job.model), batches, 1, 0.0)]
     assert sorted(shard.number for shard in shards) == [0, 1, 2, 3]
     for shard in shards:
         path = Shards(undisturbed.folder).path(HEADS, shard.number)
@@ -72,9 +74,11 @@ def test_killed_actors_cost_their_batches_not_the_run(
     from regard.corpus.ray_engine import on_ray
 
     (tmp_path / "marks").mkdir()
-    job = Job(find_sources([corpus]), ModelPlace(str(folder)), Choice(batch=8), tmp_path / "out")
+    job = SurveyJob(
+        find_sources([corpus]), ModelSpec(str(folder)), Sampling(batch=8), tmp_path / "out"
+    )
     job.run(
-        lambda work, ahead: on_ray(Stumbling(work, tmp_path / "marks", (2, 9)), ahead, 2, None),
+        lambda work, batches: on_ray(Stumbling(work, tmp_path / "marks", (2, 9)), batches, 2, None),
         restart=False,
     )
     assert len(list((tmp_path / "marks").iterdir())) == 2
@@ -87,11 +91,13 @@ def test_what_cannot_be_read_over_there_is_said(cluster, folder, corpus, tmp_pat
 
     path = tmp_path / "corpus.txt"
     path.write_bytes(corpus.read_bytes())
-    job = Job(find_sources([path]), ModelPlace(str(folder)), Choice(batch=8), tmp_path / "out")
-    ahead = partial(job.ahead, frozenset())
+    job = SurveyJob(
+        find_sources([path]), ModelSpec(str(folder)), Sampling(batch=8), tmp_path / "out"
+    )
+    batches = partial(job.batches, frozenset())
     path.unlink()
     with pytest.raises(BackendError) as error:
-        list(on_ray(Work(job.place), ahead, 2, None))
+        list(on_ray(BatchJob(job.model), batches, 2, None))
     assert str(error.value) == (
         "the work failed on Ray: the corpus cannot be read there: the corpus needs files that can "
         f"be read, but {str(path)!r} cannot be: No such file or directory."

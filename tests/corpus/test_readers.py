@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from regard.corpus.batching import Choice, mixed
+from regard.corpus.batching import Sampling, mixed
 from regard.corpus.readers import LARGEST, count_documents, documents
 from regard.corpus.sources import find_sources, fingerprint
 from regard.errors import ArgumentError, FileError
@@ -57,7 +57,7 @@ def test_numbers_run_on_over_sorted_files(every_kind):
     found = read(str(every_kind / "lines*"))
     assert [x.number for x in found] == list(range(8))
     assert [x.source.rsplit("/", 1)[1] for x in found[3:5]] == ["lines.txt", "lines.txt.gz"]
-    assert [x.place for x in found[3:5]] == [4, 1]
+    assert [x.entry for x in found[3:5]] == [4, 1]
 
 
 def test_another_field(tmp_path):
@@ -74,7 +74,7 @@ def test_another_field(tmp_path):
     [
         (b"", "it is empty"),
         (b" \t ", "it is empty"),
-        (b"ab\xffcd", "byte 0xff at place 2 is not UTF-8"),
+        (b"ab\xffcd", "byte 0xff at position 2 is not UTF-8"),
         (b"x" * (LARGEST + 1), "it is larger than 1,048,576 bytes"),
         (b"x" * (3 * LARGEST), "it is larger than 1,048,576 bytes"),
     ],
@@ -114,7 +114,7 @@ def test_parquet_that_is_not_text(tmp_path):
     pq.write_table(pa.table({"text": raw, "n": [1, 2, 3]}), tmp_path / "x.parquet")
     assert [(x.text, x.fault) for x in read(tmp_path / "x.parquet")] == [
         ("good", ""),
-        ("", "byte 0xff at place 0 is not UTF-8"),
+        ("", "byte 0xff at position 0 is not UTF-8"),
         ("", "it needs to be text, but it is NoneType"),
     ]
     assert [x.fault for x in read(tmp_path / "x.parquet", field="n")] == [
@@ -169,10 +169,10 @@ def test_the_fingerprint_is_of_the_contents(every_kind):
 def test_batches_cover_every_document_once(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("\n".join(str(i) for i in range(25)))
-    batches = list(Choice(batch=10).batches(read(path)))
+    batches = list(Sampling(batch=10).batches(read(path)))
     assert [x.number for x in batches] == [0, 1, 2]
     assert [d.number for x in batches for d in x.documents] == list(range(25))
-    assert [d.number for x in Choice(limit=7).batches(read(path)) for d in x.documents] == [
+    assert [d.number for x in Sampling(limit=7).batches(read(path)) for d in x.documents] == [
         *range(7)
     ]
 
@@ -181,8 +181,8 @@ def test_a_sample_is_fair_and_always_the_same():
     share = sum(mixed(number) < 0.3 * 2**64 for number in range(20_000)) / 20_000
     # Four standard deviations of a share of 0.3 among 20,000.
     assert abs(share - 0.3) < 4 * (0.3 * 0.7 / 20_000) ** 0.5
-    assert Choice(sample=0.5).expected(101) == 50
-    assert Choice(sample=0.5, limit=20).expected(101) == 20
+    assert Sampling(sample=0.5).expected(101) == 50
+    assert Sampling(sample=0.5, limit=20).expected(101) == 20
 
 
 @pytest.mark.parametrize(
@@ -196,5 +196,5 @@ def test_a_sample_is_fair_and_always_the_same():
 )  # fmt: skip
 def test_choices_that_make_no_sense(options, message):
     with pytest.raises(ArgumentError) as error:
-        Choice(**options)
+        Sampling(**options)
     assert str(error.value) == message

@@ -7,9 +7,11 @@ import sys
 import numpy as np
 import pytest
 
+from regard.corpus.document_measures import batch_measures
 from regard.corpus.readers import Document
 from regard.corpus.totals import BINS
-from regard.corpus.windows import NAMES, Facts, Head, Window, measured
+from regard.corpus.window_sums import NAMES, HeadKey, WindowSums
+from regard.corpus.windows import Window
 from regard.errors import ArgumentError, FileError
 
 HEADS = 8
@@ -52,9 +54,9 @@ def test_documents_are_counted_once(undisturbed, corpus):
     assert told["windows"] == sum(row["windows"] or 0 for row in table)
     assert table[77]["windows"] == -(-(table[77]["tokens"] - table[77]["windows"]) // 255)
     failed = pq.read_table(undisturbed.folder / "failed.parquet").to_pylist()
-    assert [(row["document"], row["place"]) for row in failed] == [(17, 18), (40, 41), (99, 100)]
+    assert [(row["document"], row["entry"]) for row in failed] == [(17, 18), (40, 41), (99, 100)]
     assert failed[0]["reason"] == "it is empty"
-    assert failed[1]["reason"] == "byte 0xff at place 0 is not UTF-8"
+    assert failed[1]["reason"] == "byte 0xff at position 0 is not UTF-8"
     assert failed[2]["reason"].startswith("a sentence needs at least one word")
     assert all(row["source"] == str(corpus) for row in failed)
 
@@ -240,7 +242,7 @@ def test_a_broken_part_is_named(surveyed, tmp_path):
 
 
 def test_windows_add_up_to_documents():
-    facts = Facts.empty(windows=3, heads=1, bands=5)
+    facts = WindowSums.empty(windows=3, heads=1, bands=slice(0, 5))
     facts.sums_mwh[:, :, 0] = [2.0, 6.0, 1.0]
     facts.queries_mwh[:, :, 0] = [4.0, 8.0, 2.0]
     facts.sums_mwh[NAMES.index("induction")] = facts.queries_mwh[NAMES.index("induction")] = 0
@@ -248,10 +250,10 @@ def test_windows_add_up_to_documents():
     facts.most_whn[:, 0] = [[3.0, 0.5, 0.4], [5.0, 0.6, 0.0], [1.0, 0.9, 0.0]]
     first = [Window(0, (10, 11, 12, 13)), Window(4, (14, 15, 16))]
     read = [(Document(0, "a", 1, "x"), first), (Document(1, "a", 2, "y"), [Window(0, (17, 18))])]
-    found = measured(0, (Head("encoder", 1, 1),), read, [], facts, str)
+    found = batch_measures(0, (HeadKey("encoder", 1, 1),), read, [], facts, str)
     assert found.means_mnh[0, :, 0].tolist() == [np.float32(8 / 12), 0.5]
     assert np.isnan(found.means_mnh[NAMES.index("induction")]).all()
-    assert found.most_place_nhx[:, 0].tolist() == [[6, 3, 5], [0, 1, -1]]
+    assert found.most_position_nhx[:, 0].tolist() == [[6, 3, 5], [0, 1, -1]]
     named = [[found.pieces[t] if t >= 0 else None for t in row[0]] for row in found.most_token_nhx]
     assert named == [["16", "13", "15"], ["17", "18", None]]
     assert found.sums["windows"] == 3

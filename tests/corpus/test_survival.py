@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from tests.helpers.stumbling import Stumbling
 
-from regard.corpus.batch_job import Work
-from regard.corpus.batching import Choice
+from regard.corpus.batch_job import BatchJob
+from regard.corpus.batching import Sampling
 from regard.corpus.engines import in_processes
-from regard.corpus.models import ModelPlace
+from regard.corpus.models import ModelSpec
 from regard.corpus.readers import documents
 from regard.corpus.shards import Shards
 from regard.corpus.sources import find_sources
-from regard.corpus.survey import Job
+from regard.corpus.survey import SurveyJob
 from regard.errors import BackendError
 
 SAME = ("heads", "documents", "sums", "report.json", "report.html", "failed.parquet")
@@ -33,7 +33,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def job(corpus, folder, tmp_path):
-    return Job(find_sources([corpus]), ModelPlace(str(folder)), Choice(batch=8), tmp_path / "out")
+    return SurveyJob(
+        find_sources([corpus]), ModelSpec(str(folder)), Sampling(batch=8), tmp_path / "out"
+    )
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def marks(tmp_path):
 
 def in_a_pool(marks, batches, always=False):
     """The pool with work that kills its worker on these batches."""
-    return lambda work, ahead: in_processes(Stumbling(work, marks, batches, always), ahead(), 2)
+    return lambda work, stream: in_processes(Stumbling(work, marks, batches, always), stream(), 2)
 
 
 def test_a_killed_worker_costs_its_batch_not_the_run(job, marks, undisturbed):
@@ -90,8 +92,8 @@ def test_a_document_that_breaks_the_work_is_left_out(corpus, folder, monkeypatch
 
     whole = module._observe
     monkeypatch.setattr(module, "_observe", fragile)
-    batch = next(Choice(batch=8).batches(documents(find_sources([corpus]))))
-    found = Work(ModelPlace(str(folder)))(batch)
+    batch = next(Sampling(batch=8).batches(documents(find_sources([corpus]))))
+    found = BatchJob(ModelSpec(str(folder)))(batch)
     robots = [x.number for x in batch.documents if "robot" in x.text]
     assert [x.number for x in found.failed] == robots
     assert {x.fault for x in found.failed} == {"MemoryError: too much"}

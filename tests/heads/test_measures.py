@@ -9,7 +9,7 @@ import pytest
 from regard.engine.observe import observe
 from regard.engine.pairs import Block, listed_weights, sums_by_span
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.measures import BANDS, head_measures
+from regard.heads.measures import BANDS, entropy, head_measures
 
 KEYS = 23
 RANDOM = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_repeats(case, blocks):
                     share = len(keys) / seeing[head, query].sum()
                     expected[:, head] += weights[head, query, keys].sum(), share, 1
         found = getattr(measures, name)
-        sums = found.sum_h, found.even_h, found.queries_h
+        sums = found.sum_h, found.uniform_h, found.queries_h
         # Sums of at most 23 x 23 weights in float64.
         np.testing.assert_allclose(sums, expected, rtol=0, atol=1e-12)
 
@@ -84,13 +84,13 @@ def test_places_and_what_even_attention_gives(case):
     for name, there in at.items():
         found = getattr(measures, name)
         np.testing.assert_allclose(found.sum_h, (weights * there).sum(axis=(1, 2)), atol=1e-12)
-        np.testing.assert_allclose(found.even_h, (even * there).sum(axis=(1, 2)), atol=1e-12)
+        np.testing.assert_allclose(found.uniform_h, (even * there).sum(axis=(1, 2)), atol=1e-12)
     logs = np.log(np.maximum(seeing.sum(axis=-1), 1)).sum(axis=-1)
-    np.testing.assert_allclose(measures.entropy.even_h, logs, atol=1e-12)
+    np.testing.assert_allclose(measures.entropy.uniform_h, logs, atol=1e-12)
     for band, (near, far) in enumerate(BANDS):
         there = (back >= min(near, far)) & (back <= max(near, far))
         sums = (weights * there).sum(axis=(1, 2)), (even * there).sum(axis=(1, 2))
-        found = measures.distance.sum_h[:, band], measures.distance.even_h[:, band]
+        found = measures.distance.sum_h[:, band], measures.distance.uniform_h[:, band]
         np.testing.assert_allclose(found, sums, atol=1e-12)
 
 
@@ -160,3 +160,8 @@ def test_errors():
         "head_measures needs query and key, and this observation does not hold them: measure "
         "when it is made, or keep them."
     )
+
+
+def test_entropy_of_certain_and_even_weights():
+    weights = np.array([[[[1.0, 0.0], [0.5, 0.5]]]], np.float32)
+    np.testing.assert_allclose(entropy(weights)[0, 0], [0, np.log(2)], atol=1e-7)

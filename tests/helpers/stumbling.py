@@ -1,30 +1,30 @@
-"""Work whose worker is killed on its way, as the system or a person would: without a word."""
+"""A batch job whose worker is killed in the middle, as the system or a person would do it."""
 
 import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.corpus.batch_job import Work
-from regard.corpus.batching import Batch
-from regard.corpus.windows import Measured
+from regard.corpus.batch_job import BatchJob
+from regard.corpus.batching import DocumentBatch
+from regard.corpus.document_measures import BatchMeasures
 
 
 @dataclass(frozen=True)
 class Stumbling:
     """Kills its own process on these batches: the first time, or ``always``."""
 
-    work: Work
+    work: BatchJob
     marks: Path
     batches: tuple[int, ...]
     always: bool = False
 
-    def __call__(self, batch: Batch) -> Measured:
+    def __call__(self, batch: DocumentBatch) -> BatchMeasures:
         mark = self.marks / str(batch.number)
         if batch.number in self.batches and (self.always or not mark.exists()):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return self.work(batch)
 
-    def lost(self, batch: Batch, reason: str) -> Measured:
-        return self.work.lost(batch, reason)
+    def failed(self, batch: DocumentBatch, reason: str) -> BatchMeasures:
+        return self.work.failed(batch, reason)

@@ -1,4 +1,4 @@
-"""The work: a batch of documents in, arrays out. Every engine runs this and nothing else."""
+"""The job on one batch: documents in, measures out. Every engine runs this and nothing else."""
 
 from __future__ import annotations
 
@@ -7,45 +7,47 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.corpus.batching import Batch
-from regard.corpus.models import ModelPlace, Observer
+from regard.corpus.batching import DocumentBatch
+from regard.corpus.document_measures import BatchMeasures, batch_measures
+from regard.corpus.models import ModelSpec, Observer
 from regard.corpus.readers import Document
-from regard.corpus.windows import Facts, Measured, Window, measured
+from regard.corpus.window_sums import WindowSums
+from regard.corpus.windows import Window
 from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.threads import using_threads
 from regard.errors import RegardError
 
-Read = tuple[Document, list[Window]]
+Tokenized = tuple[Document, list[Window]]
 
 
 @dataclass(frozen=True)
-class Work:
-    """Measure every head of a model in every document of a batch.
+class BatchJob:
+    """Measures every head of a model in every document of a batch.
 
-    It can be pickled, and holds no model: that is loaded in the process that works.
+    It can be pickled, and holds no model: the process that runs it loads one.
     """
 
-    place: ModelPlace
+    model: ModelSpec
 
-    def __call__(self, batch: Batch) -> Measured:
+    def __call__(self, batch: DocumentBatch) -> BatchMeasures:
         """The same bits for the same batch, in any process: BLAS has one thread."""
-        observer = self.place.observer()
+        observer = self.model.observer()
         with using_threads(1), one_blas_thread():
-            read, failed = _tokens(observer, batch)
-            facts, read, broken = _observed(observer, read)
-        return measured(
-            batch.number, observer.heads, read, [*failed, *broken], facts, observer.piece
+            read, unreadable = _tokenize(observer, batch)
+            sums, read, failed = _observe_each(observer, read)
+        return batch_measures(
+            batch.number, observer.heads, read, [*unreadable, *failed], sums, observer.piece
         )
 
-    def lost(self, batch: Batch, reason: str) -> Measured:
+    def failed(self, batch: DocumentBatch, reason: str) -> BatchMeasures:
         """Every document of a batch recorded as failed."""
-        observer = self.place.observer()
+        observer = self.model.observer()
         failed = [x if x.fault else x._replace(fault=reason) for x in batch.documents]
-        nothing = observer.observe([])
-        return measured(batch.number, observer.heads, [], failed, nothing, observer.piece)
+        no_sums = observer.observe([])
+        return batch_measures(batch.number, observer.heads, [], failed, no_sums, observer.piece)
 
 
-def _tokens(observer: Observer, batch: Batch) -> tuple[list[Read], list[Document]]:
+def _tokenize(observer: Observer, batch: DocumentBatch) -> tuple[list[Tokenized], list[Document]]:
     read, failed = [], [document for document in batch.documents if document.fault]
     for document in batch.documents:
         if document.fault:
@@ -57,23 +59,25 @@ def _tokens(observer: Observer, batch: Batch) -> tuple[list[Read], list[Document
     return read, failed
 
 
-def _observed(observer: Observer, read: list[Read]) -> tuple[Facts, list[Read], list[Document]]:
-    """All together; if that breaks, one by one, so that only what breaks is left out."""
+def _observe_each(
+    observer: Observer, read: list[Tokenized]
+) -> tuple[WindowSums, list[Tokenized], list[Document]]:
+    """All documents at once; if that fails, one by one, so that only the bad ones are left out."""
     try:
         return _observe(observer, read), read, []
     except Exception:
-        whole, broken = [], []
+        good, failed = [], []
         for document, windows in read:
             try:
                 _observe(observer, [(document, windows)])
-                whole.append((document, windows))
+                good.append((document, windows))
             except Exception as error:
-                broken.append(document._replace(fault=f"{type(error).__name__}: {error}"))
-        return _observe(observer, whole), whole, broken
+                failed.append(document._replace(fault=f"{type(error).__name__}: {error}"))
+        return _observe(observer, good), good, failed
 
 
-def _observe(observer: Observer, read: Sequence[Read]) -> Facts:
-    facts = observer.observe([window for _, windows in read for window in windows])
-    if not np.isfinite(facts.sums_mwh).all():
+def _observe(observer: Observer, read: Sequence[Tokenized]) -> WindowSums:
+    sums = observer.observe([window for _, windows in read for window in windows])
+    if not np.isfinite(sums.sums_mwh).all():
         raise ArithmeticError("the model's weights are not numbers here")
-    return facts
+    return sums

@@ -1,8 +1,8 @@
-"""Batches of documents: which are surveyed, and windows of like length together."""
+"""Batches of documents: the subsample that is surveyed, so many documents at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from regard.errors import ArgumentError
 _SPAN = 2**64
 
 
-class Batch(NamedTuple):
-    """Documents that are worked on together and written together."""
+class DocumentBatch(NamedTuple):
+    """Documents that are measured together and written as one shard."""
 
     number: int
     documents: tuple[Document, ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class Sampling:
     """All documents, or a ``sample`` (a share, from 0 to 1) of them; of these at most ``limit``.
 
     Whether a document belongs to the sample depends on its number and the seed alone.
@@ -50,14 +50,14 @@ class Choice:
 
     def chosen(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents that are surveyed, in order."""
-        kept = (document for document in documents if self._sampled(document.number))
-        return islice(kept, self.limit)
+        sampled = (document for document in documents if self._sampled(document.number))
+        return islice(sampled, self.limit)
 
-    def batches(self, documents: Iterable[Document]) -> Iterator[Batch]:
+    def batches(self, documents: Iterable[Document]) -> Iterator[DocumentBatch]:
         """The chosen documents, so many at a time; the last batch may be smaller."""
         chosen, number = self.chosen(documents), 0
-        while held := tuple(islice(chosen, self.batch)):
-            yield Batch(number, held)
+        while batch := tuple(islice(chosen, self.batch)):
+            yield DocumentBatch(number, batch)
             number += 1
 
     def _sampled(self, number: int) -> bool:
@@ -76,51 +76,3 @@ def mixed(number: int) -> int:
     mix = ((mix ^ (mix >> 30)) * 0xBF58476D1CE4E5B9) % _SPAN
     mix = ((mix ^ (mix >> 27)) * 0x94D049BB133111EB) % _SPAN
     return mix ^ (mix >> 31)
-
-
-WEIGHTS = 2**18  # weights of a layer held at once: a megabyte stays in the cache
-
-
-@dataclass(frozen=True)
-class Alike:
-    """Windows of one length: which they are, and the rows of their tokens."""
-
-    windows: slice
-    rows: slice
-    length: int
-
-
-def together(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Runs of windows, the shortest first, of about so many tokens each.
-
-    >>> list(together([5, 2, 5, 9], tokens=8))
-    [[1, 0], [2], [3]]
-    """
-    chosen: list[int] = []
-    held = 0
-    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        if chosen and held + lengths[i] > tokens:
-            yield chosen
-            chosen, held = [], 0
-        chosen.append(i)
-        held += lengths[i]
-    if chosen:
-        yield chosen
-
-
-def alike(lengths: Sequence[int], heads: int) -> Iterator[Alike]:
-    """Windows of equal length, given in order of length, as many as keep weights in the cache.
-
-    >>> [(group.windows, group.length) for group in alike([2, 5, 5], heads=8)]
-    [(slice(0, 1, None), 2), (slice(1, 3, None), 5)]
-    """
-    start = row = 0
-    while start < len(lengths):
-        length = lengths[start]
-        most = max(1, WEIGHTS // (heads * length * length))
-        stop = start + 1
-        while stop < len(lengths) and lengths[stop] == length and stop - start < most:
-            stop += 1
-        rows = (stop - start) * length
-        yield Alike(slice(start, stop), slice(row, row + rows), length)
-        start, row = stop, row + rows

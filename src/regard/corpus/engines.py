@@ -1,4 +1,4 @@
-"""Who does the work: this process, other processes, or Ray Data. All give the same shards."""
+"""Engines on this machine: a loop in this process, or a pool of processes; both give shards."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
 from typing import Protocol
 
-from regard.corpus.batching import Batch
-from regard.corpus.shards import Shard, packed
-from regard.corpus.windows import Measured
+from regard.corpus.batching import DocumentBatch
+from regard.corpus.document_measures import BatchMeasures
+from regard.corpus.shards import Shard, pack
 from regard.errors import BackendError
 
 TRIES = 3
@@ -27,56 +27,56 @@ NOTHING_BEGAN = (
 
 
 class Task(Protocol):
-    """What is done to a batch, and what stands for a batch that cannot be done."""
+    """A job on a batch, such as BatchJob."""
 
-    def __call__(self, batch: Batch) -> Measured:
-        """Batch in, arrays out."""
+    def __call__(self, batch: DocumentBatch) -> BatchMeasures:
+        """The measures of a batch."""
 
-    def lost(self, batch: Batch, reason: str) -> Measured:
-        """The same for a batch of which nothing came back."""
+    def failed(self, batch: DocumentBatch, reason: str) -> BatchMeasures:
+        """Measures of a batch whose documents all failed."""
 
 
-def in_this_process(task: Task, batches: Iterable[Batch]) -> Iterator[Shard]:
+def in_this_process(task: Task, batches: Iterable[DocumentBatch]) -> Iterator[Shard]:
     """A plain loop."""
-    return (packed(task(batch)) for batch in batches)
+    return (pack(task(batch)) for batch in batches)
 
 
-def in_processes(task: Task, batches: Iterable[Batch], workers: int) -> Iterator[Shard]:
+def in_processes(task: Task, batches: Iterable[DocumentBatch], workers: int) -> Iterator[Shard]:
     """A pool of processes; one that dies is replaced and its batch done again.
 
     Every worker is a pool of its own, so that it is known whose batch was lost.
     """
-    waiting = iter(batches)
+    pending = iter(batches)
     pool = _Pool(task, workers)
     try:
         for worker in range(workers):
-            pool.give(worker, next(waiting, None))
+            pool.submit(worker, next(pending, None))
         while pool.running:
             for worker, shard in pool.finished():
-                pool.give(worker, next(waiting, None))
+                pool.submit(worker, next(pending, None))
                 yield shard
     finally:
         pool.close()
 
 
 class _Pool:
-    """Workers and what each of them is doing."""
+    """Worker processes and the batch that each of them runs."""
 
     def __init__(self, task: Task, workers: int) -> None:
         self.task = task
         self.executors = [_worker() for _ in range(workers)]
-        self.running: dict[Future[Shard], tuple[int, Batch, int]] = {}
-        self.began = False
+        self.running: dict[Future[Shard], tuple[int, DocumentBatch, int]] = {}
+        self.any_finished = False
 
-    def give(self, worker: int, batch: Batch | None, tried: int = 0) -> None:
-        """Let a worker do a batch, if there is one."""
+    def submit(self, worker: int, batch: DocumentBatch | None, tried: int = 0) -> None:
+        """Submit a batch to a worker, if there is one."""
         if batch is not None:
-            with _left_alone():
-                future = self.executors[worker].submit(_do, self.task, batch)
+            with _sigint_blocked():
+                future = self.executors[worker].submit(_run, self.task, batch)
             self.running[future] = (worker, batch, tried + 1)
 
     def finished(self) -> Iterator[tuple[int, Shard]]:
-        """Wait for some; what died with its worker starts anew."""
+        """Shards as they come; the batch of a worker that died is submitted again."""
         for future in wait(self.running, return_when=FIRST_COMPLETED).done:
             worker, batch, tried = self.running.pop(future)
             try:
@@ -84,24 +84,24 @@ class _Pool:
             except BrokenProcessPool:
                 self._replace(worker)
                 if tried < TRIES:
-                    self.give(worker, batch, tried)
+                    self.submit(worker, batch, tried)
                     continue
-                shard = self._lost(batch)
-            self.began = True
+                shard = self._give_up(batch)
+            self.any_finished = True
             yield worker, shard
 
     def _replace(self, worker: int) -> None:
         self.executors[worker].shutdown(wait=False)
         self.executors[worker] = _worker()
 
-    def _lost(self, batch: Batch) -> Shard:
-        """A batch that ends every worker: its documents are recorded, and the run goes on."""
-        if not self.began:
+    def _give_up(self, batch: DocumentBatch) -> Shard:
+        """A batch that ends every worker: its documents are recorded as failed."""
+        if not self.any_finished:
             raise BackendError(NOTHING_BEGAN)
-        return packed(self.task.lost(batch, f"the worker ended {TRIES} times on its batch"))
+        return pack(self.task.failed(batch, f"the worker ended {TRIES} times on its batch"))
 
     def close(self) -> None:
-        """End every worker, at work or not: a batch that is not finished does not count."""
+        """Terminate every worker; a batch that is not finished does not count."""
         for executor in self.executors:
             for process in list((executor._processes or {}).values()):
                 process.terminate()
@@ -110,12 +110,12 @@ class _Pool:
 
 def _worker() -> ProcessPoolExecutor:
     # A fresh interpreter: a fork would inherit locks that BLAS threads hold.
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_settle)
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_start_worker)
 
 
 @contextlib.contextmanager
-def _left_alone() -> Iterator[None]:
-    """Ctrl-C waits; a process that starts meanwhile never hears it, and leaves it to its parent."""
+def _sigint_blocked() -> Iterator[None]:
+    """SIGINT blocked: a process started meanwhile inherits that and leaves Ctrl-C to its parent."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -126,19 +126,19 @@ def _left_alone() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _settle() -> None:
-    """In the worker: leave Ctrl-C to the parent, and go when the parent goes."""
+def _start_worker() -> None:
+    """In the worker: ignore Ctrl-C, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
 
 
-def _follow(sentinel: int) -> None:
+def _exit_after(sentinel: int) -> None:
     with contextlib.suppress(OSError):
         wait_for([sentinel])
     os._exit(1)
 
 
-def _do(task: Task, batch: Batch) -> Shard:
-    return packed(task(batch))
+def _run(task: Task, batch: DocumentBatch) -> Shard:
+    return pack(task(batch))

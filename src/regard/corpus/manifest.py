@@ -1,7 +1,12 @@
-"""What a survey is of, written before it starts, so that the same command can go on with it."""
+"""The output folder of a survey: its lock, and the manifest by which the same survey goes on.
+
+The manifest is written before the first batch: fingerprints of corpus and model, and every
+argument that numbers depend on.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -12,16 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regard.corpus.batching import Choice
-from regard.corpus.models import ModelPlace
-from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shards, write_whole
-from regard.corpus.sources import Source, fingerprint
+from regard.atomic_write import write_bytes
+from regard.corpus.batching import Sampling
+from regard.corpus.models import ModelSpec
+from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shards
+from regard.corpus.sources import CorpusFile, fingerprint
 from regard.errors import ArgumentError, FileError
 
 MANIFEST, REPORT, PAGE, FAILED = "manifest.json", "report.json", "report.html", "failed.parquet"
 LOCK = ".lock"
 FORMAT = "regard survey 1"
-_SAID = {
+_CHANGES = {
     "corpus": "the corpus has changed",
     "model": "the model has changed",
     "arguments": "limit, sample, seed, batch or window has changed",
@@ -39,29 +45,29 @@ class Manifest:
     format: str = FORMAT
 
     @classmethod
-    def of(cls, sources: list[Source], place: ModelPlace, choice: Choice) -> Manifest:
+    def of(cls, sources: list[CorpusFile], model: ModelSpec, sampling: Sampling) -> Manifest:
         """Read all files once."""
-        arguments = {**asdict(choice), "window": place.window}
-        return cls(fingerprint(sources), model_fingerprint(place.files()), arguments)
+        arguments = {**asdict(sampling), "window": model.window}
+        return cls(fingerprint(sources), model_fingerprint(model.files()), arguments)
 
 
 def model_fingerprint(folder: Path) -> str:
-    """A digest of all that a model's folder holds, names included."""
-    whole = hashlib.blake2b(digest_size=16)
+    """A digest of all files of a model's folder, names included."""
+    digests = hashlib.blake2b(digest_size=16)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16))
-        whole.update(f"{path.relative_to(folder)}\n{digest.hexdigest()}\n".encode())
-    return whole.hexdigest()
+        digests.update(f"{path.relative_to(folder)}\n{digest.hexdigest()}\n".encode())
+    return digests.hexdigest()
 
 
 def begin(folder: Path, manifest: Manifest, restart: bool) -> set[int]:
-    """Make ready to write; the batches that an earlier run of the same survey has finished."""
+    """Write the manifest, or check the one of an earlier run; the batches that run finished."""
     path, shards = folder / MANIFEST, Shards(folder)
     if restart and path.is_file():
         _clear(folder)
     if not path.is_file():
-        write_whole(path, json.dumps(asdict(manifest), indent=1).encode())
+        write_bytes(path, json.dumps(asdict(manifest), indent=1).encode())
         return set()
     _check_same(folder, manifest, load_manifest(path))
     for draft in shards.drafts():
@@ -70,51 +76,94 @@ def begin(folder: Path, manifest: Manifest, restart: bool) -> set[int]:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder as long as a survey writes there; the system lets go of it at any end."""
-    if folder.exists() and not folder.is_dir():
-        raise ArgumentError(f"out needs a folder, but {str(folder)!r} is a file.")
-    _check_free(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if importlib.util.find_spec("fcntl") is None:
-        yield
-        return
-    import fcntl
+def locked(folder: Path) -> Iterator[None]:
+    """Make the output folder and lock it for one survey; the system drops the lock at any end.
 
-    with (folder / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ArgumentError(
-                f"another survey is writing to {str(folder)!r}: wait for it, or give another --out."
-            ) from None
-        yield
+    A folder made for a survey that never began is removed.
+    """
+    made = _make_folder(folder)
+    try:
+        with _lock(folder):
+            yield
+    except BaseException:
+        if made:
+            _remove_unused(folder)
+        raise
 
 
 def load_manifest(path: Path) -> dict[str, Any]:
-    """Read a manifest as it stands."""
+    """The content of a manifest, as it is."""
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(f"{str(path)!r} cannot be read as a survey's manifest: {error}.") from None
-    return held if isinstance(held, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _check_same(folder: Path, manifest: Manifest, held: dict[str, Any]) -> None:
-    now = asdict(manifest)
-    changed = [said for name, said in _SAID.items() if held.get(name) != now[name]]
-    if changed:
+def _make_folder(folder: Path) -> bool:
+    """Whether it is new; an error where it cannot be one of a survey."""
+    with _path_errors(folder):
+        if folder.exists():
+            if not folder.is_dir():
+                raise ArgumentError(f"out needs a folder, but {str(folder)!r} is a file.")
+            _check_free(folder)
+            return False
+        folder.mkdir(parents=True)
+    return True
+
+
+@contextmanager
+def _path_errors(folder: Path) -> Iterator[None]:
+    """An error of the system about the folder as one sentence."""
+    try:
+        yield
+    except OSError as error:
         raise ArgumentError(
-            f"{str(folder)!r} holds a survey of something else: {' and '.join(changed)}. Give "
+            f"out needs a folder that can be written to, but {str(folder)!r} cannot be: "
+            f"{error.strerror or error}. Give another --out."
+        ) from None
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    with _path_errors(folder):
+        file = (folder / LOCK).open("w")
+    with file:
+        if importlib.util.find_spec("fcntl") is not None:
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ArgumentError(
+                    f"another survey is writing to {str(folder)!r}: wait for it, or give another "
+                    "--out."
+                ) from None
+        yield
+
+
+def _remove_unused(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        if [path.name for path in folder.iterdir()] == [LOCK]:
+            (folder / LOCK).unlink()
+        folder.rmdir()
+
+
+def _check_same(folder: Path, manifest: Manifest, earlier: dict[str, Any]) -> None:
+    now = asdict(manifest)
+    changes = [change for name, change in _CHANGES.items() if earlier.get(name) != now[name]]
+    if changes:
+        raise ArgumentError(
+            f"{str(folder)!r} holds a survey of something else: {' and '.join(changes)}. Give "
             "another --out, or --restart to throw away what is there."
         )
 
 
 def _check_free(folder: Path) -> None:
-    if not folder.exists() or (folder / MANIFEST).is_file():
+    if (folder / MANIFEST).is_file():
         return
-    own = {HEADS, DOCUMENTS, SUMS, LOCK}
-    others = [path.name for path in folder.iterdir() if path.name not in own]
+    survey_files = {HEADS, DOCUMENTS, SUMS, LOCK}
+    others = [path.name for path in folder.iterdir() if path.name not in survey_files]
     if others:
         raise ArgumentError(
             f"out needs a new or empty folder, or one of an earlier survey, but {str(folder)!r} "
@@ -123,7 +172,7 @@ def _check_free(folder: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Take away what a survey wrote, and nothing else; the manifest goes last."""
+    """Remove the files of a survey, and nothing else; the manifest last."""
     for path in Shards(folder).every_file():
         path.unlink()
     for name in (REPORT, PAGE, FAILED, MANIFEST):

@@ -11,53 +11,46 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.corpus.batching import alike
 from regard.corpus.unpadded import observe_windows
-from regard.corpus.weight_measures import Measuring
-from regard.corpus.windows import (
-    COMPARED,
-    NAMES,
-    PLACES,
-    Facts,
-    Head,
-    Window,
-    bands_within,
-    cosines,
-    cut,
-    most_received,
-    place_bands,
-)
+from regard.corpus.window_sums import HeadKey, MeasuredRun, WindowSums
+from regard.corpus.windows import Window, cut, groups_of_length
+from regard.engine.distances import bands_within
 from regard.errors import ArgumentError, BackendError, FileError
 from regard.transformer.config import END
 from regard.transformer.model import Transformer
 from regard.typing import Array
+from regard.watcher.model_folder import load_folder
+from regard.watcher.seen import Seen
 from regard.watcher.watch import need_extra, watch
 
-SHORTEST = 8  # tokens of a window; in less there is nothing to see
+SHORTEST = 8  # tokens of a window; less tells nothing about a head
+UNBOUNDED = 512  # tokens of a window where a model does not say what it can take
+SHORT = 512  # tokens of a window up to which eager attention is faster than watching
+ROUGH = 1e-3  # how far from 1 a row of weights in half precision may sum
 
 
 class Observer(Protocol):
     """A model that can be surveyed."""
 
-    heads: tuple[Head, ...]
-    room: int
+    heads: tuple[HeadKey, ...]
+    window: int
     about: str
 
     def windows(self, text: str) -> list[Window]:
-        """A text as tokens, cut to what the model can take."""
+        """The tokens of a text, cut to what the model can take."""
 
     def piece(self, token: int) -> str:
-        """How a token is written."""
+        """The text of a token."""
 
-    def observe(self, windows: Sequence[Window]) -> Facts:
-        """What every head does in every window."""
+    def observe(self, windows: Sequence[Window]) -> WindowSums:
+        """The sums of every head in every window."""
 
 
 @dataclass(frozen=True)
-class ModelPlace:
-    """Which model: the shipped one, or the one in a folder; how much it is given at once.
+class ModelSpec:
+    """A model to load (the shipped one, or a folder), its window and its device.
 
-    Small and picklable: the model itself is loaded where it is needed.
+    Small and picklable: each process loads the model itself.
     """
 
     folder: str | None = None
@@ -66,7 +59,7 @@ class ModelPlace:
 
     def observer(self) -> Observer:
         """The model, loaded once in each process."""
-        return _loaded(self)
+        return _load(self)
 
     def files(self) -> Path:
         """The folder that holds the model."""
@@ -76,20 +69,20 @@ class ModelPlace:
 
 
 @lru_cache(maxsize=1)
-def _loaded(place: ModelPlace) -> Observer:
+def _load(spec: ModelSpec) -> Observer:
     from regard.transformer.checkpoint import DESCRIPTION, load_model
 
-    folder = place.files()
+    folder = spec.files()
     if not folder.is_dir():
         raise FileError(
             f"model needs a folder that exists, but there is no {str(folder)!r}: nothing is "
             "downloaded, so give the path of a local folder."
         )
-    if place.folder is None or (folder / DESCRIPTION).is_file():
-        model = load_model(place.folder)
-        return EncoderObserver(model, checked_window(place.window, model.config.max_length))
+    if spec.folder is None or (folder / DESCRIPTION).is_file():
+        model = load_model(spec.folder)
+        return EncoderObserver(model, checked_window(spec.window, model.config.max_length))
     if (folder / "config.json").is_file():
-        return WatchedObserver.load(folder, place.window, place.device)
+        return WatchedObserver.load(folder, spec.window, spec.device)
     raise FileError(
         f"model needs a folder with {DESCRIPTION} (written by `regard train`) or config.json (a "
         f"Hugging Face model), but {str(folder)!r} has neither."
@@ -97,7 +90,7 @@ def _loaded(place: ModelPlace) -> Observer:
 
 
 def checked_window(window: int | None, most: int) -> int:
-    """How many tokens the model is given at once."""
+    """The number of tokens of a window: what the model can take unless given."""
     if window is None:
         return most
     if not SHORTEST <= window <= most:
@@ -109,14 +102,14 @@ def checked_window(window: int | None, most: int) -> int:
 
 
 class EncoderObserver:
-    """The encoder of our own transformer; nothing is translated."""
+    """The encoder of regard's own transformer; nothing is translated."""
 
-    def __init__(self, model: Transformer, room: int) -> None:
-        self.model, self.room = model, room
+    def __init__(self, model: Transformer, window: int) -> None:
+        self.model, self.window = model, window
         self.about = f"the encoder of {model!r}"
         sizes = model.config
         self.heads = tuple(
-            Head("encoder", layer, head)
+            HeadKey("encoder", layer, head)
             for layer in range(sizes.layers)
             for head in range(sizes.heads)
         )
@@ -125,99 +118,48 @@ class EncoderObserver:
         """The tokens of the text; each window ends with END, as every source does."""
         from regard.transformer.translation import readable
 
-        return cut(self.model.tokenizer.encode(readable(text)), self.room, last=[END])
+        return cut(self.model.tokenizer.encode(readable(text)), self.window, last=[END])
 
     def piece(self, token: int) -> str:
-        """How a token is written."""
+        """The text of a token."""
         return "(end)" if token == END else self.model.tokenizer.piece(token)
 
-    def observe(self, windows: Sequence[Window]) -> Facts:
-        """What every head does in every window."""
-        return observe_windows(self.model, windows, bands_within(self.room))
-
-
-def put_seen(facts: Facts, number: int, seen: Any, bands: slice) -> None:
-    """All layers of a Seen whose query and key were kept."""
-    start, compared = 0, []
-    for place in seen.names:
-        layer = seen[place]
-        heads = slice(start, start + layer.leading[-1])
-        _put_measures(facts, number, heads, layer.measures, bands)
-        _put_received(facts, number, heads, layer)
-        few = slice(0, min(COMPARED, layer.keys))
-        compared.append(layer.tile(few, few).reshape(layer.leading[-1], -1))
-        start = heads.stop
-    facts.places_p[...] += np.bincount(place_bands(layer.keys), minlength=PLACES)
-    facts.alike_hh[...] += cosines(np.concatenate(compared).astype(np.float32)[None])
-
-
-def _put_measures(facts: Facts, number: int, heads: slice, measures: Any, bands: slice) -> None:
-    for row, name in enumerate(NAMES):
-        measure = getattr(measures, name)
-        facts.sums_mwh[row, number, heads] = measure.sum_h
-        facts.even_mwh[row, number, heads] = measure.even_h
-        facts.queries_mwh[row, number, heads] = measure.queries_h
-    facts.distance_whb[number, heads] = measures.distance.sum_h[:, bands]
-
-
-def _put_received(facts: Facts, number: int, heads: slice, layer: Any) -> None:
-    received_hk = np.asarray(layer.received, np.float64)
-    keys, most = most_received(received_hk)
-    facts.most_keys_whn[number, heads, : keys.shape[-1]] = keys
-    facts.most_whn[number, heads, : most.shape[-1]] = most
-    facts.by_place_2hp[0, heads] += _banded(np.asarray(layer.entropy, np.float64))
-    facts.by_place_2hp[1, heads] += _banded(received_hk)
-
-
-def _banded(values_ht: Array) -> Array:
-    return np.array([np.bincount(place_bands(len(x)), x, minlength=PLACES) for x in values_ht])
-
-
-UNBOUNDED = 512  # tokens at once where a model does not say what it can take
-
-
-SHORT = 512  # up to here the plain matrix way is the faster one
-
-
-ROUGH = 1e-3  # how far from 1 a row of weights in half precision may sum
+    def observe(self, windows: Sequence[Window]) -> WindowSums:
+        """The sums of every head in every window."""
+        return observe_windows(self.model, windows, bands_within(self.window))
 
 
 class WatchedObserver:
-    """A model of transformers with its tokenizer; of two sides only the encoder reads."""
+    """A model of transformers with its tokenizer; of an encoder-decoder only the encoder runs."""
 
     def __init__(self, model: Any, tokenizer: Any, window: int | None, device: str) -> None:
         self.model, self.tokenizer, self.device = model, tokenizer, device
-        self.room = checked_window(window, _limit(model, tokenizer))
-        self.bands = bands_within(self.room)
+        self.window = checked_window(window, _limit(model, tokenizer))
         self.about = type(model).__name__
-        self.first, self.last = _around(tokenizer)
-        seen = self._seen(self.windows("a")[0])
-        self.layers = [seen[place].leading[-1] for place in seen.names]
+        self.first, self.last = _special_tokens(tokenizer)
+        seen = self._try("a")
+        self.heads_of_layers = [seen[key].leading[-1] for key in seen.names]
         self.heads = tuple(
-            Head(place.part, place.layer, head)
-            for place, heads in zip(seen.names, self.layers, strict=True)
+            HeadKey(key.part, key.layer, head)
+            for key, heads in zip(seen.names, self.heads_of_layers, strict=True)
             for head in range(heads)
         )
 
     @classmethod
     def load(cls, folder: Path, window: int | None, device: str) -> WatchedObserver:
-        """From a local folder; nothing is downloaded."""
+        """The model of a local folder; nothing is downloaded, and no code of the folder runs."""
         need_extra("a survey of a Hugging Face model")
         import torch
-        from transformers import AutoModel, AutoTokenizer
-        from transformers.utils.logging import disable_progress_bar
 
         torch.set_num_threads(1)
-        disable_progress_bar()
         try:
-            tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-            model = AutoModel.from_pretrained(str(folder), local_files_only=True)
-        except (OSError, ValueError) as error:
+            loaded = load_folder(folder)
+        except FileError as error:
             raise FileError(
-                f"model needs a folder with a model and its tokenizer, but {str(folder)!r} cannot "
-                f"be loaded: {str(error).splitlines()[0]}"
+                f"model needs a folder with a model and its tokenizer, but {error}"
             ) from None
-        observer = cls(model.eval().to(device), tokenizer, window, device)
+        model = loaded.model.base_model  # without the layer that writes words
+        observer = cls(model.eval().to(device), loaded.tokenizer, window, device)
         observer.about = f"{type(model).__name__} of the folder {folder.resolve().name}"
         return observer
 
@@ -226,57 +168,69 @@ class WatchedObserver:
         tokens = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         if not tokens:
             raise ArgumentError("it has no token that this model knows")
-        return cut(tokens, self.room, self.first, self.last)
+        return cut(tokens, self.window, self.first, self.last)
 
     def piece(self, token: int) -> str:
-        """How a token is written."""
+        """The text of a token."""
         return str(self.tokenizer.convert_ids_to_tokens(token))
 
-    def observe(self, windows: Sequence[Window]) -> Facts:
-        """What every head does in every window."""
-        facts = Facts.empty(len(windows), len(self.heads), self.bands.stop - self.bands.start)
+    def observe(self, windows: Sequence[Window]) -> WindowSums:
+        """The sums of every head in every window."""
+        sums = WindowSums.empty(len(windows), len(self.heads), bands_within(self.window))
         lengths = [len(window.tokens) for window in windows]
         order = sorted(range(len(windows)), key=lambda i: lengths[i])
         short = [i for i in order if lengths[i] <= SHORT]
         if short:
-            self._observe_short(facts, windows, short)
+            self._observe_short(sums, windows, short)
         for number in (i for i in range(len(windows)) if lengths[i] > SHORT):
-            put_seen(facts, number, self._seen(windows[number]), self.bands)
-        return facts
+            sums.set_seen(number, self._watch(windows[number]))
+        return sums
 
-    def _observe_short(self, facts: Facts, windows: Sequence[Window], short: list[int]) -> None:
-        groups = list(alike([len(windows[i].tokens) for i in short], max(self.layers)))
+    def _observe_short(self, sums: WindowSums, windows: Sequence[Window], short: list[int]) -> None:
+        lengths = [len(windows[i].tokens) for i in short]
         before = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")
         try:
-            for group in groups:
+            for group in groups_of_length(lengths, max(self.heads_of_layers)):
                 chosen = short[group.windows]
                 tokens_bt = np.array([windows[i].tokens for i in chosen])
-                measuring = Measuring(facts, chosen, self.bands, [tokens_bt])
-                self._measure(tokens_bt, measuring)
-                measuring.end()
+                run = MeasuredRun(sums, chosen, [tokens_bt])
+                self._measure(tokens_bt, run)
+                run.compare_heads()
         finally:
             self.model.set_attn_implementation(before)
 
-    def _measure(self, tokens_bt: NDArray[np.int64], measuring: Measuring) -> None:
+    def _measure(self, tokens_bt: NDArray[np.int64], run: MeasuredRun) -> None:
         start = 0
-        attentions = self._run(tokens_bt, output_attentions=True).attentions
-        _check_layers([weights.shape[1] for weights in attentions], self.layers, self.about)
+        attentions = self._forward(tokens_bt, output_attentions=True).attentions
+        heads_of_layers = [weights.shape[1] for weights in attentions]
+        _check_layers(heads_of_layers, self.heads_of_layers, self.about)
         for weights in attentions:
             weights_bhqk = weights.float().cpu().numpy()
             _check_rows(weights_bhqk, self.about)
             heads = slice(start, start + weights_bhqk.shape[1])
-            # Without padding all texts and heads of a layer see alike; a weight that is 0 in every
-            # one of them is hidden, a weight too small for float32 is not so everywhere.
-            measuring.add(0, heads, weights_bhqk, (weights_bhqk > 0).any(axis=(0, 1)))
+            # Without padding all texts and heads of a layer share their visibility; a weight that
+            # is 0 in all of them is hidden, one too small for float32 is not 0 in all of them.
+            run.add(0, heads, weights_bhqk, (weights_bhqk > 0).any(axis=(0, 1)))
             start = heads.stop
 
-    def _seen(self, window: Window) -> Any:
+    def _try(self, text: str) -> Seen:
+        """Watch one short text, to learn the layers, or to refuse the model."""
+        try:
+            return self._watch(self.windows(text)[0])
+        except (AttributeError, TypeError, ValueError, IndexError, RuntimeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise BackendError(
+                f"a survey needs a model that reads the tokens of a text, but {self.about} does "
+                f"not run on them: {reason}. Give --model the folder of a text model."
+            ) from None
+
+    def _watch(self, window: Window) -> Seen:
         with watch(self.model, top=0, map=0, keep="all") as seen:
-            self._run(np.array([window.tokens]))
+            self._forward(np.array([window.tokens]))
         return seen
 
-    def _run(self, tokens_bt: NDArray[np.int64], **options: Any) -> Any:
+    def _forward(self, tokens_bt: NDArray[np.int64], **options: Any) -> Any:
         import torch
 
         ids = torch.tensor(tokens_bt, device=self.device)
@@ -298,25 +252,25 @@ def _check_layers(given: list[int], watched: list[int], about: str) -> None:
 
 
 def _check_rows(weights_bhqk: Array, about: str) -> None:
-    apart = float(np.abs(weights_bhqk.sum(axis=-1) - 1).max())
-    if apart > ROUGH:
+    error = float(np.abs(weights_bhqk.sum(axis=-1) - 1).max())
+    if error > ROUGH:
         raise BackendError(
-            f"{about} hands over weights whose rows sum to 1 only within {apart:.2g}: they are no "
+            f"{about} hands over weights whose rows sum to 1 only within {error:.2g}: they are no "
             "plain attention weights, and a survey would say something else than it seems."
         )
 
 
 def _limit(model: Any, tokenizer: Any) -> int:
-    """How many tokens the model can take: what its tokenizer or its configuration says."""
-    said = [getattr(model.config, x, None) for x in ("max_position_embeddings", "n_positions")]
-    said.append(getattr(tokenizer, "model_max_length", None))
-    known = [int(x) for x in said if isinstance(x, int | float) and 0 < x < 2**31]
-    return min(known, default=UNBOUNDED)
+    """The number of tokens that the model can take, by its tokenizer or its configuration."""
+    limits = [getattr(model.config, x, None) for x in ("max_position_embeddings", "n_positions")]
+    limits.append(getattr(tokenizer, "model_max_length", None))
+    stated = [int(x) for x in limits if isinstance(x, int | float) and 0 < x < 2**31]
+    return min(stated, default=UNBOUNDED)
 
 
-def _around(tokenizer: Any) -> tuple[list[int], list[int]]:
+def _special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
     """The special tokens that a tokenizer puts before and after a text."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
-    whole = tokenizer("a")["input_ids"]
-    start = next(i for i in range(len(whole)) if whole[i : i + len(bare)] == bare)
-    return whole[:start], whole[start + len(bare) :]
+    full = tokenizer("a")["input_ids"]
+    start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+    return full[:start], full[start + len(bare) :]

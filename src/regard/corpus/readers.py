@@ -9,30 +9,19 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple, cast
 
-from regard.corpus.sources import JSONL, LINES, PARQUET, WHOLE, Source, named_errors
+from regard.corpus.sources import JSONL, LINES, PARQUET, TEXT, CorpusFile, named_errors
 from regard.errors import FileError
 
 LARGEST = 2**20  # bytes of one document; a longer one is most likely no text
-
-
 BLOCK = 2**20
-
-
 TOO_LARGE = f"it is larger than {LARGEST:,} bytes"
-
-
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+Entry = tuple[str, str]  # a text and "", or "" and the reason why it cannot be read
 
 
-Read = tuple[str, str]
-
-
-"""A text and nothing, or nothing and why there is none."""
-
-
-def count(source: Source) -> int:
-    """How many documents a file holds, without looking at them."""
-    if source.kind == WHOLE:
+def count(source: CorpusFile) -> int:
+    """The number of documents in a file, without decoding them."""
+    if source.kind == TEXT:
         return 1
     if source.kind == PARQUET:
         from regard.corpus.shards import open_parquet
@@ -41,12 +30,12 @@ def count(source: Source) -> int:
     return _count_lines(source)
 
 
-def read(source: Source) -> Iterator[Read]:
+def read(source: CorpusFile) -> Iterator[Entry]:
     """The documents of a file, one after the other."""
     return READERS[source.kind](source)
 
 
-def _count_lines(source: Source) -> int:
+def _count_lines(source: CorpusFile) -> int:
     lines, last = 0, b"\n"
     with _opened(source) as file:
         try:
@@ -57,18 +46,18 @@ def _count_lines(source: Source) -> int:
     return lines + (last != b"\n")
 
 
-def _opened(source: Source) -> IO[bytes]:
+def _opened(source: CorpusFile) -> IO[bytes]:
     if source.path.endswith(".gz"):
         return cast(IO[bytes], gzip.open(source.path))
     return open(source.path, "rb")
 
 
-def _read_lines(source: Source) -> Iterator[Read]:
+def _read_lines(source: CorpusFile) -> Iterator[Entry]:
     return map(_decoded, _raw_lines(source))
 
 
-def _raw_lines(source: Source) -> Iterator[bytes | str]:
-    """Each line's bytes, or why there are none; a line is never held beyond the limit."""
+def _raw_lines(source: CorpusFile) -> Iterator[bytes | str]:
+    """Each line's bytes, or the reason why it cannot be read; never more than the limit."""
     with _opened(source) as file:
         try:
             while line := file.readline(LARGEST + 1):
@@ -86,7 +75,7 @@ def _skip_line(file: IO[bytes], line: bytes) -> None:
         line = file.readline(BLOCK)
 
 
-def _read_whole(source: Source) -> Iterator[Read]:
+def _read_file(source: CorpusFile) -> Iterator[Entry]:
     with _opened(source) as file:
         try:
             text = file.read(LARGEST + 1)
@@ -96,22 +85,22 @@ def _read_whole(source: Source) -> Iterator[Read]:
     yield _decoded(TOO_LARGE if len(text) > LARGEST else text)
 
 
-def _read_jsonl(source: Source) -> Iterator[Read]:
+def _read_jsonl(source: CorpusFile) -> Iterator[Entry]:
     for text, fault in _read_lines(source):
         yield ("", fault) if fault else _field(text, source.field)
 
 
-def _field(line: str, field: str) -> Read:
+def _field(line: str, field: str) -> Entry:
     try:
-        entry = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError) as error:
         return "", f"it is not JSON ({error})"
-    if not isinstance(entry, dict) or field not in entry:
+    if not isinstance(record, dict) or field not in record:
         return "", f"it has no field {field!r}"
-    return _checked(entry[field])
+    return _checked(record[field])
 
 
-def _read_parquet(source: Source) -> Iterator[Read]:
+def _read_parquet(source: CorpusFile) -> Iterator[Entry]:
     from regard.corpus.shards import column_bytes, open_parquet
 
     names = open_parquet(source.path).schema_arrow.names
@@ -124,17 +113,17 @@ def _read_parquet(source: Source) -> Iterator[Read]:
         yield _decoded(entry) if isinstance(entry, bytes) else _checked(entry)
 
 
-def _decoded(line: bytes | str) -> Read:
-    """The text of a line's bytes; what is text already says why there are none."""
+def _decoded(line: bytes | str) -> Entry:
+    """The text of a line's bytes; a str is the reason why there are none."""
     if isinstance(line, str):
         return "", line
     try:
         return _checked(line.decode("utf-8").removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
-        return "", f"byte {line[error.start]:#04x} at place {error.start} is not UTF-8"
+        return "", f"byte {line[error.start]:#04x} at position {error.start} is not UTF-8"
 
 
-def _checked(text: Any) -> Read:
+def _checked(text: Any) -> Entry:
     if not isinstance(text, str):
         return "", f"it needs to be text, but it is {type(text).__name__}"
     if len(text) > LARGEST:
@@ -152,23 +141,23 @@ def _has_half_characters(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= x <= "\udfff" for x in text)
 
 
-READERS: dict[str, Callable[[Source], Iterator[Read]]] = {
-    LINES: _read_lines, JSONL: _read_jsonl, PARQUET: _read_parquet, WHOLE: _read_whole,
+READERS: dict[str, Callable[[CorpusFile], Iterator[Entry]]] = {
+    LINES: _read_lines, JSONL: _read_jsonl, PARQUET: _read_parquet, TEXT: _read_file,
 }  # fmt: skip
 
 
 class Document(NamedTuple):
-    """One document: its number in the corpus, where it stands, its text, or why it has none."""
+    """One document: number in the corpus, file, entry of the file from 1, text or its fault."""
 
     number: int
     source: str
-    place: int
+    entry: int
     text: str
     fault: str = ""
 
 
-def count_documents(sources: Iterable[Source]) -> int:
-    """How many documents there are, without looking at them."""
+def count_documents(sources: Iterable[CorpusFile]) -> int:
+    """The number of documents, without decoding them."""
     total = 0
     for source in sources:
         with named_errors(source):
@@ -176,11 +165,11 @@ def count_documents(sources: Iterable[Source]) -> int:
     return total
 
 
-def documents(sources: Iterable[Source]) -> Iterator[Document]:
+def documents(sources: Iterable[CorpusFile]) -> Iterator[Document]:
     """Every document of every file, numbered from 0."""
     number = 0
     for source in sources:
         with named_errors(source):
-            for place, (text, fault) in enumerate(read(source), 1):
-                yield Document(number, source.path, place, text, fault)
+            for entry, (text, fault) in enumerate(read(source), 1):
+                yield Document(number, source.path, entry, text, fault)
                 number += 1

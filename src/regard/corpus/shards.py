@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regard.corpus.windows import NAMES, SHOWN, Measured
+from regard.atomic_write import write_bytes
+from regard.corpus.document_measures import SHOWN, BatchMeasures
+from regard.corpus.window_sums import NAMES
 from regard.errors import BackendError, FileError
 from regard.typing import Array
 
@@ -21,13 +21,13 @@ EXTRA = "pip install 'regard[survey]'"
 
 
 def need(package: str) -> None:
-    """Say how to get a package that is not installed."""
+    """Raise a BackendError that says how to install a missing package."""
     if importlib.util.find_spec(package) is None:
         raise BackendError(f"this survey needs {package}, which is not installed: {EXTRA}.")
 
 
 def open_parquet(path: str | Path) -> Any:
-    """A Parquet file, opened; says so where it is none."""
+    """An open Parquet file; a FileError where it is not one."""
     need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -51,42 +51,42 @@ def column_bytes(path: str, column: str) -> Iterator[Any]:
         yield from entries.to_pylist()
 
 
-def heads_table(found: Measured) -> Any:
+def heads_table(batch: BatchMeasures) -> Any:
     """One row for each document and head."""
     import pyarrow as pa
 
-    documents, heads = found.means_mnh.shape[1:]
-    numbers = np.array([document.number for document in found.documents], np.int64)
+    documents, heads = batch.means_mnh.shape[1:]
+    numbers = np.array([document.number for document in batch.documents], np.int64)
     columns = {
         "document": np.repeat(numbers, heads),
-        "part": pa.DictionaryArray.from_arrays(*_parts(found, documents)),
-        "layer": np.tile(np.array([x.layer for x in found.heads], np.int16), documents),
-        "head": np.tile(np.array([x.head for x in found.heads], np.int16), documents),
+        "part": pa.DictionaryArray.from_arrays(*_parts(batch, documents)),
+        "layer": np.tile(np.array([x.layer for x in batch.heads], np.int16), documents),
+        "head": np.tile(np.array([x.head for x in batch.heads], np.int16), documents),
     }
-    for name, means_nh in zip(NAMES, found.means_mnh, strict=True):
+    for name, means_nh in zip(NAMES, batch.means_mnh, strict=True):
         columns[name] = pa.array(means_nh.reshape(-1), from_pandas=True)  # nan becomes null
-    columns["distance"] = _lists(found.distance_nhb)
-    pieces = pa.array(found.pieces, pa.string())
-    tokens = found.most_token_nhx.reshape(-1).astype(np.int32)
-    named = pieces.take(pa.array(tokens, mask=tokens < 0))
-    columns["most_received"] = _list_array(named, found.most_token_nhx.shape[-1])
-    columns["most_received_place"] = _lists(found.most_place_nhx)
-    columns["most_received_share"] = _lists(found.most_share_nhx)
+    columns["distance"] = _lists(batch.distance_nhb)
+    pieces = pa.array(batch.pieces, pa.string())
+    tokens = batch.most_token_nhx.reshape(-1).astype(np.int32)
+    texts = pieces.take(pa.array(tokens, mask=tokens < 0))
+    columns["most_received"] = _list_array(texts, batch.most_token_nhx.shape[-1])
+    columns["most_received_position"] = _lists(batch.most_position_nhx)
+    columns["most_received_share"] = _lists(batch.most_share_nhx)
     return pa.table(columns)
 
 
-def documents_table(found: Measured) -> Any:
+def documents_table(batch: BatchMeasures) -> Any:
     """One row for each document; ``failed`` says why one could not be read."""
     import pyarrow as pa
 
-    tokens = dict(zip((x.number for x in found.documents), found.tokens_n.tolist(), strict=True))
-    windows = dict(zip(tokens, found.windows_n.tolist(), strict=True))
-    every = sorted((*found.documents, *found.failed), key=lambda x: x.number)
+    tokens = dict(zip((x.number for x in batch.documents), batch.tokens_n.tolist(), strict=True))
+    windows = dict(zip(tokens, batch.windows_n.tolist(), strict=True))
+    every = sorted((*batch.documents, *batch.failed), key=lambda x: x.number)
     return pa.table(
         {
             "document": pa.array([x.number for x in every], pa.int64()),
             "source": pa.array([_writable(x.source) for x in every]).dictionary_encode(),
-            "place": pa.array([x.place for x in every], pa.int64()),
+            "entry": pa.array([x.entry for x in every], pa.int64()),
             "tokens": pa.array([tokens.get(x.number) for x in every], pa.int32()),
             "windows": pa.array([windows.get(x.number) for x in every], pa.int32()),
             "text": pa.array([x.text[:SHOWN] for x in every], pa.string()),
@@ -96,11 +96,11 @@ def documents_table(found: Measured) -> Any:
 
 
 def write_failed(path: Path, parts: Iterable[dict[str, Any]]) -> None:
-    """failed.parquet, part by part: number, place and reason of every document left out."""
+    """failed.parquet, part by part: number, file, entry and reason of every document left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([("document", pa.int64()), ("source", pa.string()), ("place", pa.int64()),
+    schema = pa.schema([("document", pa.int64()), ("source", pa.string()), ("entry", pa.int64()),
                         ("reason", pa.string())])  # fmt: skip
     with pq.ParquetWriter(path, schema) as file:
         for columns in parts:
@@ -125,19 +125,19 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Any]:
 def _column(column: Any) -> Any:
     import pyarrow as pa
 
-    whole = column.combine_chunks()
-    if pa.types.is_fixed_size_list(whole.type):
-        flat = whole.flatten().to_numpy(zero_copy_only=False)
-        return flat.reshape(-1, whole.type.list_size)
-    if pa.types.is_integer(whole.type) or pa.types.is_floating(whole.type):
-        return whole.to_numpy(zero_copy_only=False)
-    return whole.to_pylist()
+    array = column.combine_chunks()
+    if pa.types.is_fixed_size_list(array.type):
+        flat = array.flatten().to_numpy(zero_copy_only=False)
+        return flat.reshape(-1, array.type.list_size)
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return array.to_numpy(zero_copy_only=False)
+    return array.to_pylist()
 
 
-def _parts(found: Measured, documents: int) -> tuple[Array, list[str]]:
-    names = list(dict.fromkeys(head.part for head in found.heads))
-    own = np.array([names.index(head.part) for head in found.heads], np.int32)
-    return np.tile(own, documents), names
+def _parts(batch: BatchMeasures, documents: int) -> tuple[Array, list[str]]:
+    names = list(dict.fromkeys(head.part for head in batch.heads))
+    index = np.array([names.index(head.part) for head in batch.heads], np.int32)
+    return np.tile(index, documents), names
 
 
 def _lists(values_nhx: Array) -> Any:
@@ -157,15 +157,14 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-HEADS, DOCUMENTS, SUMS = "heads", "documents", "sums"  # heads last: it says that all is there
-
-
+# Written in this order reversed: the file of heads is the last, and marks its batch as finished.
+HEADS, DOCUMENTS, SUMS = "heads", "documents", "sums"
 SUFFIX = {HEADS: "parquet", DOCUMENTS: "parquet", SUMS: "npz"}
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One batch, ready to be written: its number, its documents, and the bytes of its files."""
+    """The files of one batch, not yet written: bytes by kind, and how many documents they have."""
 
     number: int
     documents: int
@@ -173,18 +172,18 @@ class Shard:
     files: dict[str, bytes]
 
 
-def packed(found: Measured) -> Shard:
-    """What a worker sends home."""
+def pack(batch: BatchMeasures) -> Shard:
+    """The files of a batch in memory, as a worker sends them to the process that writes."""
     sums = io.BytesIO()
-    np.savez_compressed(sums, allow_pickle=False, **found.sums)
+    np.savez_compressed(sums, allow_pickle=False, **batch.sums)
     return Shard(
-        found.number,
-        len(found.documents) + len(found.failed),
-        len(found.failed),
+        batch.number,
+        len(batch.documents) + len(batch.failed),
+        len(batch.failed),
         {
             SUMS: sums.getvalue(),
-            DOCUMENTS: as_bytes(documents_table(found)),
-            HEADS: as_bytes(heads_table(found)),
+            DOCUMENTS: as_bytes(documents_table(batch)),
+            HEADS: as_bytes(heads_table(batch)),
         },
     )
 
@@ -196,29 +195,31 @@ class Shards:
         self.folder = folder
 
     def path(self, kind: str, number: int) -> Path:
-        """Where a batch's file of one kind is."""
+        """The path of a batch's file of one kind."""
         return self.folder / kind / f"part-{number:07d}.{SUFFIX[kind]}"
 
     def finished(self) -> set[int]:
-        """The batches that are there, whole."""
+        """The batches that are completely written."""
         names = (self.folder / HEADS).glob(f"part-*.{SUFFIX[HEADS]}")
         return {int(path.stem.removeprefix("part-")) for path in names}
 
     def write(self, shard: Shard) -> None:
         """Write a batch; until its last file has its name it does not count."""
         for kind in (SUMS, DOCUMENTS, HEADS):
-            write_whole(self.path(kind, shard.number), shard.files[kind])
+            path = self.path(kind, shard.number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, shard.files[kind])
 
     def columns(self, kind: str, number: int, names: list[str]) -> dict[str, Any]:
         """Some columns of one batch."""
         return read_columns(self.path(kind, number), names)
 
     def sums(self, number: int) -> dict[str, Any]:
-        """What a batch added up."""
+        """The sums of a batch over its documents."""
         path = self.path(SUMS, number)
         try:
-            with np.load(path, allow_pickle=False) as held:
-                return {name: held[name] for name in held.files}
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError) as error:
             raise FileError(
                 f"{str(path)!r} needs to be what a survey wrote, but it cannot be read ({error}): "
@@ -226,29 +227,12 @@ class Shards:
             ) from None
 
     def every_file(self) -> Iterator[Path]:
-        """Whatever the shards consist of."""
+        """Every file of every shard, drafts included."""
         for kind, suffix in SUFFIX.items():
             yield from (self.folder / kind).glob(f"part-*.{suffix}")
         yield from self.drafts()
 
     def drafts(self) -> Iterator[Path]:
-        """What a run left behind that was killed while it wrote."""
+        """Unfinished files of a run that was killed while it wrote."""
         for kind in SUFFIX:
             yield from (self.folder / kind).glob(".part-*.draft")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is never there in part."""
-    with whole_file(path) as draft:
-        draft.write_bytes(content)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file; it gets its name once it is written and on the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")  # readers skip dotted names
-    yield draft
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
-    draft.replace(path)

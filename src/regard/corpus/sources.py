@@ -1,4 +1,4 @@
-"""PATHS -> FILES of a corpus, and how each is read."""
+"""Files of a corpus: paths, folders and patterns resolved, each with its format."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pathlib import Path
 
 from regard.errors import ArgumentError, FileError
 
-LINES, JSONL, PARQUET, WHOLE = "lines", "jsonl", "parquet", "whole"
+LINES, JSONL, PARQUET, TEXT = "lines", "jsonl", "parquet", "text"
 
 
 @dataclass(frozen=True)
-class Source:
-    """One file and how it is read; ``field`` names the text in JSONL and Parquet."""
+class CorpusFile:
+    """One file of a corpus and its format; ``field`` names the text in JSONL and Parquet."""
 
     path: str
     kind: str
     field: str = "text"
 
 
-def find_sources(corpus: Sequence[str | os.PathLike[str]], field: str = "text") -> list[Source]:
+def find_sources(corpus: Sequence[str | os.PathLike[str]], field: str = "text") -> list[CorpusFile]:
     """The files of a corpus, in the order given; globs and folders are sorted by name.
 
     A file holds one document a line (.jsonl and .parquet: one an entry), a folder one document a
@@ -40,20 +40,20 @@ def find_sources(corpus: Sequence[str | os.PathLike[str]], field: str = "text") 
     return sources
 
 
-def fingerprint(sources: Iterable[Source]) -> str:
+def fingerprint(sources: Iterable[CorpusFile]) -> str:
     """A digest of what the files hold and of how they are read, whatever they are called."""
-    whole = hashlib.blake2b(digest_size=16)
+    digests = hashlib.blake2b(digest_size=16)
     for source in sources:
         with named_errors(source), open(source.path, "rb") as file:
             digest = hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16))
         field = source.field if source.kind in (JSONL, PARQUET) else ""
-        whole.update(f"{source.kind}\n{field}\n{digest.hexdigest()}\n".encode())
-    return whole.hexdigest()
+        digests.update(f"{source.kind}\n{field}\n{digest.hexdigest()}\n".encode())
+    return digests.hexdigest()
 
 
 @contextmanager
-def named_errors(source: Source) -> Iterator[None]:
-    """Turn what the system says about a file into an error that names it."""
+def named_errors(source: CorpusFile) -> Iterator[None]:
+    """An OSError of the block as a FileError that names the file."""
     try:
         yield
     except OSError as error:
@@ -63,7 +63,7 @@ def named_errors(source: Source) -> Iterator[None]:
         ) from None
 
 
-def _sources(entry: str, field: str) -> Iterator[Source]:
+def _sources(entry: str, field: str) -> Iterator[CorpusFile]:
     paths = [entry] if os.path.exists(entry) else sorted(glob.glob(entry, recursive=True))
     if not paths:
         raise FileError(
@@ -74,19 +74,19 @@ def _sources(entry: str, field: str) -> Iterator[Source]:
         if os.path.isdir(path):
             yield from _folder(Path(path), field)
         else:
-            yield Source(path, _kind(path) or LINES, field)
+            yield CorpusFile(path, _kind(path) or LINES, field)
 
 
-def _folder(folder: Path, field: str) -> Iterator[Source]:
+def _folder(folder: Path, field: str) -> Iterator[CorpusFile]:
     """Every file is a document, but for .jsonl and .parquet; hidden ones are left out."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    seen = [x for x in files if not any(y.startswith(".") for y in x.relative_to(folder).parts)]
-    if not seen:
+    visible = [x for x in files if not any(y.startswith(".") for y in x.relative_to(folder).parts)]
+    if not visible:
         raise FileError(
             f"the corpus needs a folder with files in it, but {str(folder)!r} has none."
         )
-    for path in seen:
-        yield Source(str(path), _kind(path.name) or WHOLE, field)
+    for path in visible:
+        yield CorpusFile(str(path), _kind(path.name) or TEXT, field)
 
 
 def _kind(path: str) -> str:

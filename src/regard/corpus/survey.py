@@ -1,4 +1,4 @@
-"""regard.survey: a corpus in, a folder of rows and a report out."""
+"""regard.survey: every head of a model measured over a corpus, as rows and a report in a folder."""
 
 from __future__ import annotations
 
@@ -10,37 +10,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regard.corpus.batch_job import Work
-from regard.corpus.batching import Batch, Choice
+from regard.atomic_write import replacing, write_text
+from regard.corpus.batch_job import BatchJob
+from regard.corpus.batching import DocumentBatch, Sampling
 from regard.corpus.engines import in_processes, in_this_process
-from regard.corpus.manifest import FAILED, PAGE, REPORT, Manifest, alone, begin
-from regard.corpus.models import ModelPlace
+from regard.corpus.manifest import FAILED, PAGE, REPORT, Manifest, begin, locked
+from regard.corpus.models import ModelSpec
 from regard.corpus.readers import count_documents, documents
-from regard.corpus.shards import (
-    DOCUMENTS,
-    Shard,
-    Shards,
-    need,
-    whole_file,
-    write_failed,
-    write_whole,
-)
-from regard.corpus.sources import Source, find_sources
+from regard.corpus.shards import DOCUMENTS, Shard, Shards, need, write_failed
+from regard.corpus.sources import CorpusFile, find_sources
 from regard.corpus.survey_report import make_report
 from regard.corpus.totals import Totals, total
-from regard.corpus.windows import bands_within
 from regard.display import TextDisplay
+from regard.engine.distances import bands_within
 from regard.errors import ArgumentError
 
 ENGINES = ("local", "ray")
-Ahead = Callable[[], Iterable[Batch]]
-Engine = Callable[[Work, Ahead], Iterator[Shard]]
+BatchStream = Callable[[], Iterable[DocumentBatch]]
+Engine = Callable[[BatchJob, BatchStream], Iterator[Shard]]
 Corpus = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a survey is: documents done, of about how many, and how many were done before."""
+    """Documents done, about how many there are, how many were done before, how many failed."""
 
     done: int
     expected: int
@@ -48,16 +41,16 @@ class Progress:
     failed: int
 
 
-Told = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
 
-def _nobody(now: Progress) -> None:
-    """Nobody wants to know."""
+def _ignore_progress(now: Progress) -> None:
+    pass
 
 
 @dataclass(frozen=True, repr=False)
 class Survey(TextDisplay):
-    """A finished survey: its folder, and the report that lies there as report.json."""
+    """A finished survey: its folder, and the content of its report.json."""
 
     folder: Path
     report: dict[str, Any]
@@ -84,16 +77,45 @@ def survey(
     batch: int = 256,
     gpus: float = 0.0,
     restart: bool = False,
-    progress: Told = _nobody,
+    progress: ProgressCallback = _ignore_progress,
 ) -> Survey:
     """Describe every head of a model over a whole corpus.
 
-    ``corpus`` is a file with one document a line, a folder of files, .jsonl or .parquet (``field``
-    names the text), a pattern, or several of these; .gz is read too. ``model`` is a folder that
-    ``regard train`` wrote or one of Hugging Face; the shipped model unless given. Documents longer
-    than ``window`` (what the model can take, unless given) are cut. The same call goes on where an
-    earlier one stopped; ``restart`` throws that away. ``progress`` is told after every batch. With
-    ``gpus`` (how many each worker has) a Hugging Face model runs there.
+    The same call goes on where an earlier one stopped.
+
+    Parameters
+    ----------
+    corpus : path or sequence of paths
+        A file with one document a line, a folder of files, .jsonl or .parquet, a pattern, or
+        several of these; .gz is read too.
+    out : path
+        Folder for rows and report: a new one, an empty one, or one of an earlier survey.
+    model : path, optional
+        A folder that ``regard train`` wrote, or one of Hugging Face; the shipped model unless
+        given.
+    field : str
+        The text in .jsonl and .parquet.
+    engine : {"local", "ray"}
+        Processes on this machine, or Ray Data; ``address`` names a cluster.
+    workers : int, optional
+        How many processes; every core unless given.
+    window : int, optional
+        Longer documents are cut into windows of so many tokens; what the model can take unless
+        given.
+    limit, sample, seed
+        At most so many documents; a share of them, drawn by the seed.
+    batch : int
+        Documents that are measured and written together.
+    gpus : float
+        GPUs of each worker; a Hugging Face model runs there.
+    restart : bool
+        Throw away what an earlier survey wrote to ``out``.
+    progress : callable
+        Called with a Progress after every batch.
+
+    Returns
+    -------
+    Survey
     """
     need("pyarrow")
     if engine not in ENGINES:
@@ -101,81 +123,83 @@ def survey(
     entries = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
     sources = find_sources(entries, field)
     device = "cuda" if gpus else "cpu"
-    place = ModelPlace(None if model is None else os.fspath(model), window, device)
-    job = Job(sources, place, Choice(limit, sample, seed, batch), Path(out))
+    spec = ModelSpec(None if model is None else os.fspath(model), window, device)
+    job = SurveyJob(sources, spec, Sampling(limit, sample, seed, batch), Path(out))
     return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
 
 
 def _engine(name: str, workers: int, address: str | None, gpus: float) -> Engine:
-    """Work and a way to get at the batches in, shards out."""
+    """A function of a job and a stream of batches that gives shards."""
     if name == "ray":
         need("ray")
         from regard.corpus.ray_engine import on_ray
 
-        return lambda work, ahead: on_ray(work, ahead, workers, address, gpus)
+        return lambda job, batches: on_ray(job, batches, workers, address, gpus)
     if workers == 1:
-        return lambda work, ahead: in_this_process(work, ahead())
-    return lambda work, ahead: in_processes(work, ahead(), workers)
+        return lambda job, batches: in_this_process(job, batches())
+    return lambda job, batches: in_processes(job, batches(), workers)
 
 
 @dataclass(frozen=True)
-class Job:
-    """One survey: what is read, by which model, which documents of it, and where it goes."""
+class SurveyJob:
+    """One survey: the files of its corpus, its model, its subsample and its output folder."""
 
-    sources: list[Source]
-    place: ModelPlace
-    choice: Choice
+    sources: list[CorpusFile]
+    model: ModelSpec
+    sampling: Sampling
     folder: Path
 
-    def ahead(self, done: frozenset[int]) -> Iterator[Batch]:
-        """The batches that are not done yet."""
-        every = self.choice.batches(documents(self.sources))
-        return (batch for batch in every if batch.number not in done)
+    def batches(self, finished: frozenset[int]) -> Iterator[DocumentBatch]:
+        """The batches that are not finished yet."""
+        every = self.sampling.batches(documents(self.sources))
+        return (batch for batch in every if batch.number not in finished)
 
-    def run(self, engine: Engine, restart: bool, progress: Told = _nobody) -> Survey:
-        """Do what is left to do, then report on all of it."""
-        observer = replace(self.place, device="cpu").observer()  # the GPUs may be elsewhere
-        with alone(self.folder):
-            manifest = Manifest.of(self.sources, self.place, self.choice)
-            self._work(engine, begin(self.folder, manifest, restart), progress)
-            shards, bands = Shards(self.folder), bands_within(observer.room)
-            totals = Totals(len(observer.heads), bands.stop - bands.start, observer.room)
+    def run(
+        self, engine: Engine, restart: bool, progress: ProgressCallback = _ignore_progress
+    ) -> Survey:
+        """Run the unfinished batches, then report on all of them."""
+        with locked(self.folder):
+            observer = replace(self.model, device="cpu").observer()  # GPUs may be elsewhere
+            manifest = Manifest.of(self.sources, self.model, self.sampling)
+            self._run_batches(engine, begin(self.folder, manifest, restart), progress)
+            shards, bands = Shards(self.folder), bands_within(observer.window)
+            totals = Totals(len(observer.heads), bands.stop - bands.start, observer.window)
             parts = sorted(shards.finished())
             report = make_report(manifest, observer, total(shards, parts, totals), shards)
-            return self._finish(report, parts)
+            return self._write_report(report, parts)
 
-    def _work(self, engine: Engine, finished: set[int], progress: Told) -> None:
-        """Write every batch that is not there yet."""
+    def _run_batches(self, engine: Engine, finished: set[int], progress: ProgressCallback) -> None:
+        """Write every batch that is not finished yet."""
         shards = Shards(self.folder)
-        expected = self.choice.expected(count_documents(self.sources))
-        earlier = min(expected, len(finished) * self.choice.batch)
+        expected = self.sampling.expected(count_documents(self.sources))
+        earlier = min(expected, len(finished) * self.sampling.batch)
         done, failed = earlier, 0
         progress(Progress(done, expected, earlier, failed))
-        for shard in engine(Work(self.place), partial(self.ahead, frozenset(finished))):
+        for shard in engine(BatchJob(self.model), partial(self.batches, frozenset(finished))):
             shards.write(shard)
             done, failed = done + shard.documents, failed + shard.failed
             progress(Progress(done, max(done, expected), earlier, failed))
 
-    def _finish(self, report: dict[str, Any], parts: list[int]) -> Survey:
+    def _write_report(self, report: dict[str, Any], parts: list[int]) -> Survey:
         from regard.view.page.survey_page import page
 
-        with whole_file(self.folder / FAILED) as draft:
+        with replacing(self.folder / FAILED) as draft:
             write_failed(draft, _failed(Shards(self.folder), parts))
+        write_text(self.folder / PAGE, page(report))
         text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1)
-        write_whole(self.folder / PAGE, page(report).encode())
-        write_whole(self.folder / REPORT, text.encode())
+        write_text(self.folder / REPORT, text)
         return Survey(self.folder, report)
 
 
 def _failed(shards: Shards, parts: Iterable[int]) -> Iterator[dict[str, list[Any]]]:
     """The documents that were left out, part by part."""
-    names = ["document", "source", "place", "failed"]
+    names = ["document", "source", "entry", "failed"]
     for part in parts:
         columns = shards.columns(DOCUMENTS, part, names)
-        left = [i for i, reason in enumerate(columns["failed"]) if reason is not None]
-        if left:
+        rows = [i for i, reason in enumerate(columns["failed"]) if reason is not None]
+        if rows:
             columns["reason"] = columns.pop("failed")
-            yield {name: [column[i] for i in left] for name, column in columns.items()}
+            yield {name: [column[i] for i in rows] for name, column in columns.items()}
 
 
 def _workers(workers: int | None) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 from regard.corpus.manifest import Manifest
 from regard.corpus.models import Observer
 from regard.corpus.shards import DOCUMENTS, Shards
-from regard.corpus.totals import BINS, TOLD, Example, Totals
-from regard.corpus.windows import COMPARED, NAMES, Head, bands_within
-from regard.heads.measures import BANDS
+from regard.corpus.totals import BINS, LONG_ENOUGH, ExampleDocument, Totals
+from regard.corpus.window_sums import COMPARED, NAMES, HeadKey
+from regard.engine.distances import BANDS, bands_within
 from regard.typing import Array
 
 FORMAT = "regard survey report 1"
@@ -37,8 +37,8 @@ HOW = {
     "alike": f"mean over windows of the cosine between two heads' weights among the first "
     f"{COMPARED} tokens",
     "role": "the measure that exceeds its baseline most",
-    "examples": f"documents of {TOLD} tokens or more come first",
-    "received_by_place": "what a token at this position receives from all queries together",
+    "examples": f"documents of {LONG_ENOUGH} tokens or more come first",
+    "received_by_position": "what a token at this position receives from all queries together",
     "order": "documents are added up in their order, in float64",
 }
 
@@ -48,7 +48,7 @@ def make_report(
 ) -> dict[str, Any]:
     """Everything that report.json holds; nothing in it depends on who did the work."""
     heads = _heads(observer, totals, shards)
-    bands = BANDS[bands_within(observer.room)]
+    bands = BANDS[bands_within(observer.window)]
     return {
         "format": FORMAT,
         "corpus": {
@@ -56,7 +56,7 @@ def make_report(
             "tokens": totals.tokens, "cut": totals.cut, "windows": totals.windows,
         },
         "model": {
-            "fingerprint": manifest.model, "about": observer.about, "window": observer.room,
+            "fingerprint": manifest.model, "about": observer.about, "window": observer.window,
             "layers and heads count": "from 0",
         },
         "arguments": manifest.arguments,
@@ -66,7 +66,7 @@ def make_report(
         },
         "how": HOW,
         "bands": [list(band) for band in bands],
-        "places": _place_names(totals),
+        "positions": _position_bands(totals),
         "heads": heads,
         "ranked": _ranked(observer.heads, totals),
         "alike": _alike_pairs(observer.heads, totals),
@@ -75,14 +75,14 @@ def make_report(
 
 def _heads(observer: Observer, totals: Totals, shards: Shards) -> list[dict[str, Any]]:
     quantiles_smh = totals.quantiles(SHARES)
-    places = int((totals.places_p > 0).sum())
+    bands = int((totals.positions_p > 0).sum())
     with np.errstate(invalid="ignore", divide="ignore"):
-        by_place_2hp = (totals.by_place_2hp / totals.places_p)[..., :places]
-    baseline_mh = totals.even_mh / np.maximum(totals.moments.count_mh, 1)
-    found = []
+        by_position_2hp = (totals.by_position_2hp / totals.positions_p)[..., :bands]
+    baseline_mh = totals.uniform_mh / np.maximum(totals.moments.count_mh, 1)
+    rows = []
     for h, head in enumerate(observer.heads):
         role = _role(totals, baseline_mh, h)
-        found.append(
+        rows.append(
             {
                 **head._asdict(),
                 "role": role,
@@ -91,13 +91,13 @@ def _heads(observer: Observer, totals: Totals, shards: Shards) -> list[dict[str,
                     for m, name in enumerate(NAMES)
                 },
                 "distance": _numbers(totals.distance_hb[h] / max(1, totals.documents)),
-                "entropy_by_place": _numbers(by_place_2hp[0, h]),
-                "received_by_place": _numbers(by_place_2hp[1, h]),
+                "entropy_by_position": _numbers(by_position_2hp[0, h]),
+                "received_by_position": _numbers(by_position_2hp[1, h]),
                 "alike": _closest(observer.heads, totals, h),
                 "examples": _examples(totals, role, h, shards),
             }
         )
-    return found
+    return rows
 
 
 def _measure(
@@ -145,17 +145,17 @@ def _examples(totals: Totals, role: dict[str, Any], h: int, shards: Shards) -> d
     }
 
 
-def _shown(example: Example, shards: Shards) -> dict[str, Any]:
-    names = ["document", "source", "place", "text"]
+def _shown(example: ExampleDocument, shards: Shards) -> dict[str, Any]:
+    names = ["document", "source", "entry", "text"]
     columns = shards.columns(DOCUMENTS, example.part, names)
     row = columns["document"].tolist().index(example.document)
     return {
         "document": example.document, "source": columns["source"][row],
-        "place": int(columns["place"][row]), "value": example.value, "text": columns["text"][row],
+        "entry": int(columns["entry"][row]), "value": example.value, "text": columns["text"][row],
     }  # fmt: skip
 
 
-def _ranked(heads: tuple[Head, ...], totals: Totals) -> dict[str, list[dict[str, Any]]]:
+def _ranked(heads: tuple[HeadKey, ...], totals: Totals) -> dict[str, list[dict[str, Any]]]:
     """All heads by each measure, the most of it first; entropy sharpest first."""
     ranked = {}
     for m, name in enumerate(NAMES):
@@ -169,16 +169,16 @@ def _ranked(heads: tuple[Head, ...], totals: Totals) -> dict[str, list[dict[str,
     return ranked
 
 
-def _closest(heads: tuple[Head, ...], totals: Totals, h: int) -> list[dict[str, Any]]:
+def _closest(heads: tuple[HeadKey, ...], totals: Totals, h: int) -> list[dict[str, Any]]:
     """The three heads that look most like this one."""
-    cosine_h = totals.alike_hh[h] / max(1, totals.windows)
+    cosine_h = totals.cosine_hh[h] / max(1, totals.windows)
     order = [x for x in np.argsort(-cosine_h, kind="stable") if x != h][:3]
     return [{**heads[x]._asdict(), "cosine": float(cosine_h[x])} for x in order]
 
 
-def _alike_pairs(heads: tuple[Head, ...], totals: Totals) -> list[dict[str, Any]]:
+def _alike_pairs(heads: tuple[HeadKey, ...], totals: Totals) -> list[dict[str, Any]]:
     """Pairs of heads that duplicate each other, the closest first."""
-    cosine_hh = totals.alike_hh / max(1, totals.windows)
+    cosine_hh = totals.cosine_hh / max(1, totals.windows)
     pairs = [(a, b) for a, b in np.argwhere(np.triu(cosine_hh, 1) >= ALIKE).tolist()]
     pairs.sort(key=lambda pair: (-cosine_hh[pair], pair))
     return [
@@ -187,9 +187,9 @@ def _alike_pairs(heads: tuple[Head, ...], totals: Totals) -> list[dict[str, Any]
     ]
 
 
-def _place_names(totals: Totals) -> list[list[int]]:
+def _position_bands(totals: Totals) -> list[list[int]]:
     """Positions of each band, first and last, counted from 0."""
-    count = int((totals.places_p > 0).sum())
+    count = int((totals.positions_p > 0).sum())
     return [[2 ** (p - 1) if p else 0, 2**p - 1 if p else 0] for p in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""SHARDS -> TOTALS: all documents, in their order, in memory that does not grow with them."""
+"""Totals of a survey: shards merged in the order of their documents, in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.corpus.shards import DOCUMENTS, HEADS, Shards
-from regard.corpus.windows import NAMES, PLACES
+from regard.corpus.window_sums import NAMES, POSITIONS
 from regard.typing import Array
 
 BINS = 1024
 EXAMPLES = 3
-TOLD = 8  # a document needs so many tokens to be an example, while there are such
-LATER = 1e6  # added to the rank of a shorter one: more than any value
+LONG_ENOUGH = 8  # tokens of an example, while there are such documents
+SHORT_PENALTY = 1e6  # added to the rank of a shorter one: more than any value
 
 
-class Example(NamedTuple):
-    """A document with a head's number in it; sorts by whether it is long enough, then by rank."""
+class ExampleDocument(NamedTuple):
+    """A document and a head's measure in it; sorts by whether it is long enough, then by rank."""
 
     short: bool
     rank: float
@@ -30,7 +30,7 @@ class Example(NamedTuple):
 
 @dataclass
 class Moments:
-    """Mean and deviation of each head's numbers (m, h), one shard after the other."""
+    """Mean and deviation of each measure of each head (m, h), merged shard by shard."""
 
     count_mh: Array
     mean_mh: Array
@@ -38,20 +38,20 @@ class Moments:
 
     @classmethod
     def of(cls, values_mnh: Array) -> Moments:
-        """Of the documents that have the number at all."""
-        there = ~np.isnan(values_mnh)
-        count_mh = there.sum(axis=1)
-        mean_mh = np.where(there, values_mnh, 0).sum(axis=1) / np.maximum(count_mh, 1)
-        apart = np.where(there, values_mnh - mean_mh[:, None], 0)
-        return cls(count_mh, mean_mh, (apart * apart).sum(axis=1))
+        """Moments over the documents that have the measure at all."""
+        present = ~np.isnan(values_mnh)
+        count_mh = present.sum(axis=1)
+        mean_mh = np.where(present, values_mnh, 0).sum(axis=1) / np.maximum(count_mh, 1)
+        difference = np.where(present, values_mnh - mean_mh[:, None], 0)
+        return cls(count_mh, mean_mh, (difference * difference).sum(axis=1))
 
     def add(self, other: Moments) -> None:
-        """Take in another shard: exact, whatever the means are (Chan and others, 1979)."""
+        """Merge another shard: stable whatever the means are (Chan and others, 1979)."""
         count_mh = self.count_mh + other.count_mh
         share_mh = other.count_mh / np.maximum(count_mh, 1)
-        apart_mh = other.mean_mh - self.mean_mh
-        self.squares_mh += other.squares_mh + apart_mh**2 * self.count_mh * share_mh
-        self.mean_mh += apart_mh * share_mh
+        difference_mh = other.mean_mh - self.mean_mh
+        self.squares_mh += other.squares_mh + difference_mh**2 * self.count_mh * share_mh
+        self.mean_mh += difference_mh * share_mh
         self.count_mh = count_mh
 
     @property
@@ -62,7 +62,7 @@ class Moments:
 
 @dataclass
 class Totals:
-    """Everything that a report is made of; h heads, m measures, b bands, p places."""
+    """Sums over all documents of a survey; h heads, m measures, b bands, p position bands."""
 
     heads: int
     bands: int
@@ -75,39 +75,39 @@ class Totals:
     moments: Moments = field(init=False)
     histogram_mhx: Array = field(init=False)
     distance_hb: Array = field(init=False)
-    even_mh: Array = field(init=False)
-    by_place_2hp: Array = field(init=False)
-    places_p: Array = field(init=False)
-    alike_hh: Array = field(init=False)
-    most: list[list[list[Example]]] = field(init=False)
-    least: list[list[list[Example]]] = field(init=False)
+    uniform_mh: Array = field(init=False)
+    by_position_2hp: Array = field(init=False)
+    positions_p: Array = field(init=False)
+    cosine_hh: Array = field(init=False)
+    most: list[list[list[ExampleDocument]]] = field(init=False)
+    least: list[list[list[ExampleDocument]]] = field(init=False)
 
     def __post_init__(self) -> None:
         shape = (len(NAMES), self.heads)
         self.moments = Moments(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
         self.histogram_mhx = np.zeros((*shape, BINS), np.int64)
         self.distance_hb = np.zeros((self.heads, self.bands))
-        self.even_mh = np.zeros(shape)
-        self.by_place_2hp = np.zeros((2, self.heads, PLACES))
-        self.places_p = np.zeros(PLACES)
-        self.alike_hh = np.zeros((self.heads, self.heads))
+        self.uniform_mh = np.zeros(shape)
+        self.by_position_2hp = np.zeros((2, self.heads, POSITIONS))
+        self.positions_p = np.zeros(POSITIONS)
+        self.cosine_hh = np.zeros((self.heads, self.heads))
         self.most = [[[] for _ in range(self.heads)] for _ in NAMES]
         self.least = [[[] for _ in range(self.heads)] for _ in NAMES]
 
     @property
     def largest_m(self) -> Array:
-        """The largest value that each measure can have: shares 1, entropy that of even weights."""
+        """The largest value of each measure: 1 for shares, the log of the window for entropy."""
         return np.array([np.log(self.longest) if name == "entropy" else 1.0 for name in NAMES])
 
     def quantiles(self, shares: Iterable[float]) -> Array:
         """(s, m, h), right to within largest / BINS: from counts in bins of that width."""
         upto_mhx = np.cumsum(self.histogram_mhx, axis=-1)
         total_mh1 = upto_mhx[..., -1:]
-        found = []
+        quantiles = []
         for share in shares:
             bin_mh = (upto_mhx < share * total_mh1).sum(axis=-1)
-            found.append((np.minimum(bin_mh, BINS - 1) + 0.5) / BINS * self.largest_m[:, None])
-        return np.array(found)
+            quantiles.append((np.minimum(bin_mh, BINS - 1) + 0.5) / BINS * self.largest_m[:, None])
+        return np.array(quantiles)
 
 
 def total(shards: Shards, parts: Iterable[int], totals: Totals) -> Totals:
@@ -132,7 +132,7 @@ def _add_documents(totals: Totals, columns: dict[str, Any]) -> None:
 
 def _add_sums(totals: Totals, sums: dict[str, Array]) -> None:
     totals.windows += int(sums["windows"])
-    for name in ("even_mh", "by_place_2hp", "places_p", "alike_hh"):
+    for name in ("uniform_mh", "by_position_2hp", "positions_p", "cosine_hh"):
         getattr(totals, name)[...] += sums[name]
 
 
@@ -144,7 +144,7 @@ def _add_heads(totals: Totals, columns: dict[str, Any], part: int, tokens: dict[
     totals.moments.add(Moments.of(values_mnh))
     _count(totals, values_mnh)
     lengths = dict(zip(tokens["document"].tolist(), tokens["tokens"].tolist(), strict=True))
-    short_n = np.array([lengths[number] < TOLD for number in documents.tolist()])
+    short_n = np.array([lengths[number] < LONG_ENOUGH for number in documents.tolist()])
     _pick_examples(totals, values_mnh, documents, short_n, part)
 
 
@@ -152,8 +152,8 @@ def _count(totals: Totals, values_mnh: Array) -> None:
     scaled = values_mnh / totals.largest_m[:, None, None] * BINS
     bins = np.clip(np.nan_to_num(scaled), 0, BINS - 1).astype(np.int64)
     offsets_mh = np.arange(len(NAMES) * totals.heads).reshape(len(NAMES), 1, totals.heads) * BINS
-    there = ~np.isnan(values_mnh)
-    counts = np.bincount((bins + offsets_mh)[there], minlength=totals.histogram_mhx.size)
+    present = ~np.isnan(values_mnh)
+    counts = np.bincount((bins + offsets_mh)[present], minlength=totals.histogram_mhx.size)
     totals.histogram_mhx += counts.reshape(totals.histogram_mhx.shape)
 
 
@@ -161,20 +161,30 @@ def _pick_examples(
     totals: Totals, values_mnh: Array, documents: Array, short_n: Array, part: int
 ) -> None:
     """Keep the EXAMPLES documents with the largest and the smallest value, the first of equals."""
-    for kept, sign in ((totals.most, -1), (totals.least, 1)):
+    for examples, sign in ((totals.most, -1), (totals.least, 1)):
         ranks_mnh = np.where(np.isnan(values_mnh), np.inf, sign * values_mnh)
-        keys_mnh = ranks_mnh + LATER * short_n[:, None]
-        last_mh = [[_last(row) for row in rows] for rows in kept]
+        keys_mnh = ranks_mnh + SHORT_PENALTY * short_n[:, None]
+        last_mh = [[_last(row) for row in rows] for rows in examples]
         for m, h in np.argwhere(keys_mnh.min(axis=1) < last_mh):
             best = np.argsort(keys_mnh[m, :, h], kind="stable")[:EXAMPLES]
             new = [
-                Example(bool(short_n[n]), float(ranks_mnh[m, n, h]), int(documents[n]), part,
-                        float(values_mnh[m, n, h]))
-                for n in best if np.isfinite(ranks_mnh[m, n, h])
-            ]  # fmt: skip
-            kept[m][h] = sorted([*kept[m][h], *new])[:EXAMPLES]
+                ExampleDocument(
+                    short=bool(short_n[n]),
+                    rank=float(ranks_mnh[m, n, h]),
+                    document=int(documents[n]),
+                    part=part,
+                    value=float(values_mnh[m, n, h]),
+                )
+                for n in best
+                if np.isfinite(ranks_mnh[m, n, h])
+            ]
+            examples[m][h] = sorted([*examples[m][h], *new])[:EXAMPLES]
 
 
-def _last(kept: list[Example]) -> float:
-    """What a document must stay below to be an example."""
-    return kept[-1].rank + LATER * kept[-1].short if len(kept) == EXAMPLES else np.inf
+def _last(examples: list[ExampleDocument]) -> float:
+    """The rank that a document must stay below to be an example."""
+    return (
+        examples[-1].rank + SHORT_PENALTY * examples[-1].short
+        if len(examples) == EXAMPLES
+        else np.inf
+    )

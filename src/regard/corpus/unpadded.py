@@ -1,9 +1,9 @@
-"""The encoder of our transformer on many windows at once, without padding, in NumPy.
+"""The encoder of the shipped transformer over many windows at once, without padding.
 
-Tokens of all windows lie below each other, and every product has ROWS rows. The same windows give
-the same bits each time. Among other windows those of a document move to other rows of a product,
-where some kernels of BLAS (OpenBLAS for AVX2, the one of most processors) add a sum up in another
-order: its numbers then agree to float32's rounding, a millionth.
+The tokens of all windows are the rows of one array, and every product has ROWS rows. The same
+windows give the same bits each time. Among other windows those of a document move to other rows of
+a product, where some kernels of BLAS (OpenBLAS for AVX2, the one of most processors) add a sum up
+in another order: its numbers then agree to float32's rounding, a millionth.
 """
 
 from __future__ import annotations
@@ -13,34 +13,33 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.corpus.batching import Alike, alike, together
-from regard.corpus.weight_measures import Measuring
-from regard.corpus.windows import Facts, Window
+from regard.corpus.window_sums import MeasuredRun, WindowSums
+from regard.corpus.windows import LengthGroup, Window, groups_of_length, runs_of_windows
 from regard.engine.dense import dense_attention
 from regard.transformer.layers import EncoderLayer, join_heads, split_heads
 from regard.transformer.model import Transformer
 from regard.typing import Array
 
 ROWS = 128  # rows of one product: enough for nine tenths of BLAS's best speed
-TOGETHER = 2048  # tokens that go through the layers together
+RUN = 2048  # tokens that go through the layers together
 
 
-def observe_windows(model: Transformer, windows: Sequence[Window], bands: slice) -> Facts:
-    """What every head of the encoder does in every window."""
+def observe_windows(model: Transformer, windows: Sequence[Window], bands: slice) -> WindowSums:
+    """Sums of every head of the encoder in every window."""
     heads = model.config.layers * model.config.heads
-    facts = Facts.empty(len(windows), heads, bands.stop - bands.start)
-    for chosen in together([len(window.tokens) for window in windows], TOGETHER):
+    sums = WindowSums.empty(len(windows), heads, bands)
+    for chosen in runs_of_windows([len(window.tokens) for window in windows], RUN):
         texts = [windows[i].tokens for i in chosen]
-        groups = list(alike([len(text) for text in texts], model.config.heads))
+        groups = list(groups_of_length([len(text) for text in texts], model.config.heads))
         tokens = [np.array(texts[group.windows]) for group in groups]
-        _observe(model, groups, Measuring(facts, chosen, bands, tokens))
-    return facts
+        _observe(model, groups, MeasuredRun(sums, chosen, tokens))
+    return sums
 
 
-def _observe(model: Transformer, groups: list[Alike], measuring: Measuring) -> None:
+def _observe(model: Transformer, groups: list[LengthGroup], run: MeasuredRun) -> None:
     """Run the encoder over texts sorted by length."""
     own = model.config.heads
-    x_te = _vectors(model, groups, measuring.tokens)
+    x_te = _vectors(model, groups, run.tokens)
     qkv_te = np.empty((len(x_te), 3 * model.config.width), np.float32)
     sums_te = np.zeros_like(x_te)
     for number, layer in enumerate(model.encoders):
@@ -51,17 +50,15 @@ def _observe(model: Transformer, groups: list[Alike], measuring: Measuring) -> N
             query, key, value = _three(qkv_te[group.rows].reshape(shape), own)
             output_bhqd, weights_bhqk = dense_attention(query, key, value)
             sums_te[group.rows] = join_heads(output_bhqd).reshape(-1, x_te.shape[1])
-            measuring.add(index, heads, weights_bhqk, _everything(group.length))
-        if layer is not model.encoders[-1]:  # nobody looks at what the last one makes of it
+            run.add(index, heads, weights_bhqk)
+        if layer is not model.encoders[-1]:  # the last layer's output is not needed
             _rest_of_layer(layer, x_te, sums_te)
-    measuring.end()
+    run.compare_heads()
 
 
-def _everything(length: int) -> NDArray[np.bool_]:
-    return np.ones((length, length), bool)
-
-
-def _vectors(model: Transformer, groups: list[Alike], tokens: Sequence[NDArray[np.int64]]) -> Array:
+def _vectors(
+    model: Transformer, groups: list[LengthGroup], tokens: Sequence[NDArray[np.int64]]
+) -> Array:
     """The vectors of all tokens, below each other, and rows of zeros up to a full product."""
     rows = -(-groups[-1].rows.stop // ROWS) * ROWS
     x_te = np.zeros((rows, model.config.width), np.float32)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.distances import bands_between
 from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
 from regard.typing import Array
@@ -93,19 +94,7 @@ class Profile:
         if not self.back.size:
             return []
         found = []
-        for near, far in bands(int(self.back[0]), int(self.back[-1])):
+        for near, far in bands_between(int(self.back[0]), int(self.back[-1])):
             inside = (self.back >= min(near, far)) & (self.back <= max(near, far))
             found.append((near, far, self.weight[..., inside].sum(axis=-1)))
         return found
-
-
-def bands(lowest: int, highest: int) -> list[tuple[int, int]]:
-    """Doubling distances (nearest, farthest) that touch a range of them, far back first.
-
-    >>> bands(-2, 4)
-    [(4, 7), (2, 3), (1, 1), (0, 0), (-1, -1), (-2, -3)]
-    """
-    reach = max(abs(lowest), abs(highest))
-    steps = [(2**i, 2 ** (i + 1) - 1) for i in range(reach.bit_length())]
-    every = [*reversed(steps), (0, 0), *[(-a, -b) for a, b in steps]]
-    return [x for x in every if min(x) <= highest and max(x) >= lowest]

@@ -1,112 +1,101 @@
-"""The uniform baseline: what a head would measure that weights every visible key equally."""
+"""Uniform baseline: the sums of HeadMeasures for a head that weights every visible key equally."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.distances import at_distance, sum_by_band, sum_by_distance
 from regard.engine.interfaces import ProblemLike
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-FARTHEST = 21  # doubling distances up to 2^21 - 1 positions
-
-
-_STEPS = tuple((2**i, 2 ** (i + 1) - 1) for i in range(FARTHEST))
-
-
-BANDS = (*reversed(_STEPS), (0, 0), *((-near, -far) for near, far in _STEPS))
-
-
-"""Distances as (nearest, farthest), how far back; far back first, negative ones lie ahead."""
-
-
-_LOWEST = np.array([min(band) for band in reversed(BANDS)])
-
-
-def by_band(back: Array, weight_hn: Array) -> Array:
-    """Add up by doubling distance; ``back`` is a range, ascending.
-
-    >>> by_band(np.arange(-1, 3), np.array([[0.1, 0.2, 0.3, 0.4]]))[0, 19:23]
-    array([0.4, 0.3, 0.2, 0.1])
-    """
-    sums_hb = np.zeros((weight_hn.shape[0], len(BANDS)))
-    if back.size:
-        starts = np.clip(_LOWEST - int(back[0]), 0, back.size)
-        full = np.diff(starts, append=back.size) > 0
-        sums_hb[:, full] = np.add.reduceat(weight_hn, starts[full], axis=1)
-    return sums_hb[:, ::-1]
-
 
 @dataclass(frozen=True)
-class Even:
+class UniformBaseline:
     """Sums over queries, as in Measure: ``choices_hq`` keys are visible to each query.
 
-    ``distance_hb`` has one entry for each of BANDS.
+    ``positions`` has first, itself, previous and next; ``distance_hb`` one entry for each of BANDS.
     """
 
     choices_hq: NDArray[np.int64]
     entropy_h: Array
-    places: Mapping[str, Array]
+    positions: Mapping[str, Array]
     distance_hb: Array
 
+    @property
+    def live_h(self) -> NDArray[np.int64]:
+        """The queries that see any key."""
+        return np.asarray((self.choices_hq > 0).sum(axis=1))
 
-def even_attention(problem: ProblemLike) -> Even:
-    """From the ranges of keys that queries see; where there is a mask, from a head of zeros."""
+    def for_heads(self, heads: int) -> UniformBaseline:
+        """The same for so many heads, where one row stands for all of them."""
+        every = np.broadcast_to
+        return UniformBaseline(
+            every(self.choices_hq, (heads, self.choices_hq.shape[1])),
+            every(self.entropy_h, heads),
+            {name: every(sums_h, heads) for name, sums_h in self.positions.items()},
+            every(self.distance_hb, (heads, self.distance_hb.shape[1])),
+        )
+
+
+def uniform_baseline(problem: ProblemLike) -> UniformBaseline:
+    """The baseline of a problem: from ranges of visible keys, or with a mask from scores of 0."""
     visibility, heads = problem.visibility, problem.heads
-    if visibility.mask is None and visibility.lengths_h is None:
-        alike = replace(visibility, leading=())
-        return _for_all(_in_band(alike.queries, alike.keys, alike.offset, alike.left, alike.right),
-                        heads)  # fmt: skip
-    if visibility.mask is None:
-        return _for_all(_even(visibility, *_within(visibility)), heads)
-    return _for_all(_even(visibility, *_counted(problem)), heads)
+    if visibility.mask is not None:
+        return _baseline(visibility.keys, visibility.offset, *_counted(problem)).for_heads(heads)
+    if visibility.lengths_h is not None:
+        return _baseline(visibility.keys, visibility.offset, *_in_ranges(visibility)).for_heads(
+            heads
+        )
+    band = uniform_in_band(
+        visibility.queries, visibility.keys, visibility.offset, visibility.left, visibility.right
+    )
+    return band.for_heads(heads)
 
 
 @lru_cache(maxsize=8)
-def _in_band(queries: int, keys: int, offset: int, left: int | None, right: int | None) -> Even:
-    """All layers of a model see alike, so one answer serves them."""
+def uniform_in_band(
+    queries: int, keys: int, offset: int = 0, left: int | None = None, right: int | None = None
+) -> UniformBaseline:
+    """The baseline, in one row, where all queries see the same band; layers of a model share it."""
     visibility = Visibility((), queries, keys, offset, left, right)
-    return _even(visibility, *_within(visibility))
+    return _baseline(keys, offset, *_in_ranges(visibility))
 
 
-def _within(visibility: Visibility) -> tuple[NDArray[np.int64], Array, Array]:
+def uniform_where(visible_tt: NDArray[np.bool_]) -> UniformBaseline:
+    """The baseline, in one row, of t queries on the same t tokens, from every pair.
+
+    >>> uniform_where(np.tri(2, dtype=bool)).positions["itself"]
+    array([1.5])
+    """
+    length = len(visible_tt)
+    choices_1q = visible_tt.sum(axis=1)[None]
+    share_1tt = (visible_tt * _inverse(choices_1q)[0, :, None])[None]
+    first_1 = share_1tt[:, :, 0].sum(axis=1)
+    return _baseline(length, 0, choices_1q, sum_by_distance(share_1tt), first_1)
+
+
+def _in_ranges(visibility: Visibility) -> tuple[NDArray[np.int64], Array, Array]:
     low_hq, high_hq = _ranges(visibility)
     choices_hq = np.maximum(high_hq - low_hq, 0)
     first_h = _inverse(choices_hq * (low_hq <= 0)).sum(axis=1)
-    return choices_hq, _spread(visibility, low_hq, high_hq), first_h
+    return choices_hq, _by_distance(visibility, low_hq, high_hq), first_h
 
 
-def _even(
-    visibility: Visibility, choices_hq: NDArray[np.int64], distance_hn: Array, first_h: Array
-) -> Even:
-    zero = visibility.keys - 1 - visibility.offset  # where distance 0 stands in a profile
-    places = {"first": first_h} | {
-        name: _column(distance_hn, zero + back)
-        for name, back in (("itself", 0), ("previous", 1), ("next", -1))
-    }
+def _baseline(
+    keys: int, offset: int, choices_hq: NDArray[np.int64], distance_hn: Array, first_h: Array
+) -> UniformBaseline:
+    zero = keys - 1 - offset  # the index of distance 0, as in Profile
+    near = {"itself": 0, "previous": 1, "next": -1}
+    positions = {name: at_distance(distance_hn, zero + back) for name, back in near.items()}
     entropy_h = np.log(np.maximum(choices_hq, 1)).sum(axis=1)
-    back = np.arange(distance_hn.shape[1]) - zero
-    return Even(choices_hq, entropy_h, places, by_band(back, distance_hn))
-
-
-def _for_all(even: Even, heads: int) -> Even:
-    """One row stands for every head where they are alike."""
-    every = np.broadcast_to
-    return Even(
-        every(even.choices_hq, (heads, even.choices_hq.shape[1])),
-        every(even.entropy_h, heads),
-        {name: every(sums_h, heads) for name, sums_h in even.places.items()},
-        every(even.distance_hb, (heads, even.distance_hb.shape[1])),
-    )
+    bands_hb = sum_by_band(-zero, distance_hn)
+    return UniformBaseline(choices_hq, entropy_h, {"first": first_h} | positions, bands_hb)
 
 
 def _ranges(visibility: Visibility) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -126,7 +115,9 @@ def _ranges(visibility: Visibility) -> tuple[NDArray[np.int64], NDArray[np.int64
     return np.broadcast_to(low_1q, high_hq.shape), high_hq
 
 
-def _spread(visibility: Visibility, low_hq: NDArray[np.int64], high_hq: NDArray[np.int64]) -> Array:
+def _by_distance(
+    visibility: Visibility, low_hq: NDArray[np.int64], high_hq: NDArray[np.int64]
+) -> Array:
     """Each query puts 1 / choices on every distance in its range: differences, then a sum."""
     share_hq = _inverse(np.maximum(high_hq - low_hq, 0))
     at_q = np.arange(visibility.queries) + visibility.keys - 1  # + offset - (offset - (keys - 1))
@@ -139,18 +130,18 @@ def _spread(visibility: Visibility, low_hq: NDArray[np.int64], high_hq: NDArray[
 
 
 def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
-    """Attention with every score 0 is even; for one head where all share a mask."""
+    """Attention with every score 0 is uniform; for one head where all share a mask."""
     from regard.engine.observe import observe_problem
     from regard.engine.tiles.rows import Requested
 
     problem = part.on_host()
     visibility = problem.visibility
-    alike = callable(visibility.mask) or visibility.mask is None or _alike(visibility)
-    heads = 1 if alike else problem.heads
+    shared = callable(visibility.mask) or visibility.mask is None or _is_shared(visibility)
+    heads = 1 if shared else problem.heads
     mask = visibility.mask
     if not callable(mask) and mask is not None:
-        whole = mask if mask.dtype == bool else mask != -np.inf
-        mask = whole.reshape(-1, *whole.shape[-2:])[:heads]
+        visible = mask if mask.dtype == bool else mask != -np.inf
+        mask = visible.reshape(-1, *visible.shape[-2:])[:heads]
     lengths_h = None if visibility.lengths_h is None else visibility.lengths_h[:heads]
     shape = (heads, visibility.queries, 1)
     blank = replace(
@@ -169,7 +160,7 @@ def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     return choices_hq, seen.profile.weight * live_h[:, None], seen.received[:, :1].sum(axis=1)
 
 
-def _alike(visibility: Visibility) -> bool:
+def _is_shared(visibility: Visibility) -> bool:
     """Whether all heads share one bool mask: a broadcast axis has no stride."""
     mask = visibility.mask
     if mask is None or callable(mask) or mask.dtype != bool:
@@ -184,10 +175,3 @@ def _alike(visibility: Visibility) -> bool:
 def _inverse(choices_hq: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 / choices, 0 where there are none."""
     return np.where(choices_hq > 0, 1 / np.maximum(choices_hq, 1), 0)
-
-
-def _column(distance_hn: Array, index: int) -> Array:
-    if not 0 <= index < distance_hn.shape[1]:
-        return np.zeros(distance_hn.shape[0])
-    column: Array = distance_hn[:, index]
-    return column

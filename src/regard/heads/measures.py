@@ -1,10 +1,17 @@
-"""What a head does, in seven numbers and a histogram, each beside what even attention would give.
+"""Head measures: seven numbers and a histogram of distance for each head, with baselines.
 
-Everything here is a sum over queries, so measures of parts of a text, or of many texts, add up.
+Two entrances: ``head_measures`` from an Observation, of any length, and ``WeightStatistics`` from
+the weights themselves, many short texts at once. Everything is a sum over queries, so measures of
+segments of a text, or of many texts, add up.
+
+Both follow the same definitions; they differ in rounding alone. An observation's sums are made in
+float64; from weights, entropy, received attention and distances are summed in the weights' own
+dtype (float32 for most models), which is right to about queries x 2^-22.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -12,11 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.engine.distances import BANDS, at_distance, sum_by_band, sum_by_distance
 from regard.engine.interfaces import ProblemLike
 from regard.engine.observation import Observation, in_map
 from regard.errors import ArgumentError, NotAskedError, count
-from regard.heads.baseline import BANDS, Even, by_band, even_attention
-from regard.heads.repeats import Sums, repeats, repeats_in
+from regard.heads.baseline import UniformBaseline, uniform_baseline
+from regard.heads.repeats import (
+    RepeatPairs,
+    Sums,
+    pair_sums,
+    repeat_sums,
+    repeat_sums_from_weights,
+)
 from regard.typing import Array
 
 
@@ -24,39 +38,38 @@ from regard.typing import Array
 class Measure:
     """One number of each head, summed over the queries it is defined for.
 
-    ``even_h`` is the same sum for a head that looks evenly at every key it may see. For the
-    distances all three have one more axis, one entry for each of BANDS.
+    ``uniform_h`` is the same sum for a head that weights every visible key equally. For the
+    distances all three have one more axis, one entry for each of BANDS; from many texts at once
+    they have the texts as a leading axis.
     """
 
     sum_h: Array
-    even_h: Array
+    uniform_h: Array
     queries_h: Array
 
     @cached_property
     def mean_h(self) -> NDArray[np.float64]:
-        """The mean over the queries; 0 where there is none."""
+        """The mean over the queries; 0 without queries."""
         return np.asarray(self.sum_h / np.maximum(self.queries_h, 1))
 
     @cached_property
     def baseline_h(self) -> NDArray[np.float64]:
-        """What even attention over the visible keys would give."""
-        return np.asarray(self.even_h / np.maximum(self.queries_h, 1))
+        """The mean that uniform attention over the visible keys would give."""
+        return np.asarray(self.uniform_h / np.maximum(self.queries_h, 1))
 
     def __add__(self, other: Measure) -> Measure:
         return Measure(
-            self.sum_h + other.sum_h, self.even_h + other.even_h, self.queries_h + other.queries_h
+            self.sum_h + other.sum_h,
+            self.uniform_h + other.uniform_h,
+            self.queries_h + other.queries_h,
         )
 
 
 @dataclass(frozen=True)
 class HeadMeasures:
-    """What each head of one attention does; every field is a Measure with one entry a head.
+    """Measures of each head of one attention; ``heads.names`` has their names and definitions.
 
-    entropy: how spread out, in nats
-    first: weight on the first key (the usual sink); itself, previous, next: on those places
-    duplicate: weight on other places of the same token, over queries that see one
-    induction: weight on what followed the same token elsewhere, over queries that see one
-    distance: weight at each of BANDS, (h, n)
+    ``distance`` has the weight at each of BANDS, (h, n); the others have one number a head.
     """
 
     entropy: Measure
@@ -85,10 +98,16 @@ def head_measures(seen: Observation, tokens: ArrayLike | None = None) -> HeadMea
 
     Parameters
     ----------
-    seen : observed with entropy and profile, holding its query and key.
-        Leading axes are flattened, so a batch needs to be of one text.
-    tokens : the token of each key, numbers or texts; the queries are those from ``offset`` on.
-        None where queries are not among the keys (cross attention): no repeats are counted then.
+    seen : Observation
+        Observed with entropy and profile, holding its query and key. Leading axes are flattened,
+        so a batch needs to be of one text.
+    tokens : array_like, optional
+        The token of each key, numbers or texts; the queries are those from ``offset`` on. None
+        where queries are not among the keys (cross attention): no repeats are counted then.
+
+    Returns
+    -------
+    HeadMeasures
 
     Examples
     --------
@@ -104,34 +123,101 @@ def head_measures(seen: Observation, tokens: ArrayLike | None = None) -> HeadMea
             "when it is made, or keep them."
         )
     problem = seen.parts[0]
-    even = even_attention(problem)
+    baseline = uniform_baseline(problem)
     live_h = np.isfinite(seen.logsumexp).reshape(problem.heads, -1).sum(axis=1)
     profile = seen.profile
-    places = {"first": profile.first, "itself": profile.itself, "previous": profile.previous,
-              "next": profile.next}  # fmt: skip
-    measures = {
-        name: Measure(_flat(share) * live_h, even.places[name], live_h)
-        for name, share in places.items()
-    }
-    entropy_hq = np.asarray(seen.entropy, np.float64).reshape(problem.heads, -1)
-    measures["entropy"] = Measure(entropy_hq.sum(axis=1), even.entropy_h, live_h)
-    weight_hn = np.asarray(profile.weight, np.float64).reshape(problem.heads, -1) * live_h[:, None]
-    measures["distance"] = Measure(
-        by_band(profile.back, weight_hn), even.distance_hb, live_h[:, None]
-    )
-    for name, found in _repeats(seen, problem, _checked(tokens, seen), even).items():
-        measures[name] = Measure(*found)
-    return HeadMeasures(**measures)
+    means = {"first": profile.first, "itself": profile.itself, "previous": profile.previous,
+             "next": profile.next}  # fmt: skip
+    sums = {name: _float64(mean_h).reshape(-1) * live_h for name, mean_h in means.items()}
+    sums["entropy"] = _float64(seen.entropy).reshape(problem.heads, -1).sum(axis=1)
+    weight_hn = _float64(profile.weight).reshape(problem.heads, -1) * live_h[:, None]
+    lowest = int(profile.back[0]) if profile.back.size else 0
+    repeats = _repeats(seen, problem, _checked(tokens, seen), baseline)
+    return _measures(sums, sum_by_band(lowest, weight_hn), live_h, baseline, repeats)
+
+
+@dataclass(frozen=True)
+class WeightStatistics:
+    """Entropy, received attention and weight by distance of b texts of t tokens.
+
+    Axes: entropy_bhq, received_bhk, distance_bhn (distance 1 - t first). The same facts as an
+    Observation's, in the dtype of the weights.
+    """
+
+    weights_bhqk: Array
+    entropy_bhq: Array
+    received_bhk: Array
+    distance_bhn: Array
+
+    @classmethod
+    def of(cls, weights_bhqk: Array) -> WeightStatistics:
+        """Computed from weights of queries and keys of the same tokens."""
+        return cls(
+            weights_bhqk, entropy(weights_bhqk), weights_bhqk.sum(axis=-2),
+            sum_by_distance(weights_bhqk),
+        )  # fmt: skip
+
+    def measures(
+        self,
+        pairs: Mapping[str, RepeatPairs],
+        baseline: UniformBaseline,
+        visible_qk: NDArray[np.bool_] | None = None,
+    ) -> HeadMeasures:
+        """Measures of every text and head, (b, h); ``baseline`` has one row, for all of them.
+
+        ``visible_qk`` is True where queries may look, None: everywhere.
+        """
+        length = self.weights_bhqk.shape[-1]
+        sums = {
+            "entropy": self.entropy_bhq.sum(axis=-1),
+            "first": self.received_bhk[..., 0],
+            "itself": self.distance_bhn[..., length - 1],
+            "previous": at_distance(self.distance_bhn, length),
+            "next": at_distance(self.distance_bhn, length - 2),
+        }
+        bands_bhn = sum_by_band(1 - length, self.distance_bhn)
+        repeats = {name: pair_sums(self.weights_bhqk, pairs[name], visible_qk) for name in pairs}
+        return _measures(sums, bands_bhn, baseline.live_h, baseline, repeats)
+
+
+def entropy(weights_bhqk: Array) -> Array:
+    """Entropy of each row of weights, in nats.
+
+    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3) + 0.0
+    array([0.   , 0.693])
+    """
+    logs = np.maximum(weights_bhqk, np.finfo(weights_bhqk.dtype).tiny)
+    np.log(logs, out=logs)
+    logs *= weights_bhqk
+    entropy_bhq: Array = -logs.sum(axis=-1)
+    return entropy_bhq
+
+
+def _measures(
+    sums: Mapping[str, Array],
+    distance_hb: Array,
+    live_h: Array,
+    baseline: UniformBaseline,
+    repeats: Mapping[str, Sums],
+) -> HeadMeasures:
+    """Sums from either entrance, each beside its baseline and its queries."""
+    uniform = {"entropy": baseline.entropy_h, **baseline.positions}
+    each = {name: Measure(sum_h, uniform[name], live_h) for name, sum_h in sums.items()}
+    each["distance"] = Measure(distance_hb, baseline.distance_hb, live_h[:, None])
+    return HeadMeasures(**each, **{name: Measure(*repeats[name]) for name in repeats})
 
 
 def _repeats(
-    seen: Observation, problem: ProblemLike, tokens_k: NDArray[np.int64] | None, even: Even
+    seen: Observation,
+    problem: ProblemLike,
+    tokens_k: NDArray[np.int64] | None,
+    baseline: UniformBaseline,
 ) -> dict[str, Sums]:
     """From the map where it holds every weight, else from query and key."""
     if tokens_k is not None and in_map(seen, problem.visibility):
         weights_hqk = seen.map.reshape(problem.heads, seen.queries, seen.keys)
-        return repeats_in(weights_hqk, problem, tokens_k)
-    return repeats(problem, seen.logsumexp.reshape(problem.heads, -1), tokens_k, even)
+        return repeat_sums_from_weights(weights_hqk, problem, tokens_k)
+    return repeat_sums(problem, seen.logsumexp.reshape(problem.heads, -1), tokens_k, baseline)
 
 
 def _checked(tokens: ArrayLike | None, seen: Observation) -> NDArray[np.int64] | None:
@@ -149,8 +235,8 @@ def _checked(tokens: ArrayLike | None, seen: Observation) -> NDArray[np.int64] |
     return np.unique(array, return_inverse=True)[1].astype(np.int64)
 
 
-def _flat(share: Any) -> NDArray[np.float64]:
-    return np.asarray(share, np.float64).reshape(-1)
+def _float64(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values, np.float64)
 
 
-__all__ = ["BANDS", "HeadMeasures", "Measure", "head_measures"]
+__all__ = ["BANDS", "HeadMeasures", "Measure", "WeightStatistics", "entropy", "head_measures"]

@@ -1,4 +1,8 @@
-"""How much weight goes to the same token elsewhere, and to what followed it there."""
+"""Repeated tokens: weight on the same token elsewhere (duplicate), and on what follows it there.
+
+Two entrances with one definition: from query and key, token by token, for texts of any length, and
+from the weights themselves for short texts, many at once.
+"""
 
 from __future__ import annotations
 
@@ -13,102 +17,131 @@ from regard.engine.pairs import Block, Listed, listed_weights
 from regard.engine.tensors import as_array, is_tensor, move_like, sum_float64
 from regard.engine.tiles.rows import Scratch
 from regard.engine.tiles.threads import run_in_order
-from regard.heads.baseline import Even
+from regard.heads.baseline import UniformBaseline
 from regard.typing import Array
 
-AFTER = {"duplicate": 0, "induction": 1}  # how far behind the same token one looks
-Sums = tuple[Array, Array, Array]
-Places = tuple[NDArray[np.intp], NDArray[np.intp]]  # queries (m, a) and keys (m, b) of a token each
+SHIFTS = {"duplicate": 0, "induction": 1}  # from the same token to the key that counts
+Sums = tuple[Array, Array, Array]  # weight, uniform baseline, queries: as in Measure
+Occurrences = tuple[NDArray[np.intp], NDArray[np.intp]]  # queries (m, a), keys (m, b) of m tokens
 
 
-class Pairs(NamedTuple):
-    """Queries and keys of every such pair in a short text; the sums that need no weights."""
+class RepeatPairs(NamedTuple):
+    """Query and key of every repeat in short texts of one length, in the order of the texts."""
 
-    rows_p: NDArray[np.intp]
-    columns_p: NDArray[np.intp]
-    even: float
-    queries: int
+    text_p: NDArray[np.intp]
+    query_p: NDArray[np.intp]
+    key_p: NDArray[np.intp]
 
 
-def repeats_in(
+def repeat_pairs(
+    tokens_bk: NDArray[np.int64], queries: int, offset: int = 0
+) -> dict[str, RepeatPairs]:
+    """Pairs for each of SHIFTS, visible or not; query q stands at position q + offset.
+
+    A query's own position does not count, nor what follows it.
+
+    >>> {name: (x.query_p, x.key_p) for name, x in repeat_pairs(np.array([[7, 8, 7]]), 3).items()}
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'duplicate': (array([0, 2]), array([2, 0])),
+     'induction': (array([2]), array([1]))}
+    """
+    keys = tokens_bk.shape[1]
+    at_q1, at_k = np.arange(queries)[:, None] + offset, np.arange(keys)
+    inside_q1 = (at_q1 >= 0) & (at_q1 < keys)
+    own_bq1 = tokens_bk[:, np.clip(at_q1, 0, keys - 1)] if keys else tokens_bk[:, :0, None]
+    same_bqk = (own_bq1 == tokens_bk[:, None, :]) & inside_q1 & (at_k != at_q1)
+    pairs = {}
+    for name, shift in SHIFTS.items():
+        text_p, query_p, key_p = np.nonzero(same_bqk[..., : keys - shift])
+        counts_p = key_p + shift != query_p + offset
+        pairs[name] = RepeatPairs(text_p[counts_p], query_p[counts_p], key_p[counts_p] + shift)
+    return pairs
+
+
+def pair_sums(
+    weights_bhqk: Array, pairs: RepeatPairs, visible_qk: NDArray[np.bool_] | None
+) -> Sums:
+    """Weight (b, h), uniform baseline and queries (b, 1) of the pairs, from every weight.
+
+    A text's sums are the same bits whatever other texts stand beside it. Weights of pairs that
+    are not visible are 0.
+    """
+    texts, heads, queries, keys = weights_bhqk.shape
+    sums_bh = np.zeros((texts, heads))
+    if pairs.text_p.size:
+        weights_ph = weights_bhqk[pairs.text_p, :, pairs.query_p, pairs.key_p].astype(np.float64)
+        starts = np.flatnonzero(np.diff(pairs.text_p, prepend=-1))
+        sums_bh[pairs.text_p[starts]] = np.add.reduceat(weights_ph, starts, axis=0)
+    if visible_qk is None:
+        visible_qk = np.ones((queries, keys), bool)
+    visible_p = visible_qk[pairs.query_p, pairs.key_p]
+    row_p = (pairs.text_p * queries + pairs.query_p)[visible_p]
+    number_bq = np.bincount(row_p, minlength=texts * queries).reshape(texts, queries)
+    choices_q = np.maximum(visible_qk.sum(axis=1), 1)
+    uniform_b1 = (number_bq / choices_q).sum(axis=1, keepdims=True)
+    return sums_bh, uniform_b1, (number_bq > 0).sum(axis=1, keepdims=True)
+
+
+def repeat_sums_from_weights(
     weights_hqk: Array, problem: ProblemLike, tokens_k: NDArray[np.int64]
 ) -> dict[str, Sums]:
-    """As ``repeats`` where every weight is at hand and there is no mask."""
+    """As ``repeat_sums`` where every weight is at hand and there is no mask."""
     visibility, heads = problem.visibility, problem.heads
-    band = (
-        visibility.queries,
-        visibility.keys,
-        visibility.offset,
-        visibility.left,
-        visibility.right,
-    )
-    found = {}
-    for name, after in AFTER.items():
-        pairs = _pairs(tokens_k.tobytes(), after, *band)
-        sums_h = weights_hqk[:, pairs.rows_p, pairs.columns_p].sum(axis=1, dtype=np.float64)
-        found[name] = sums_h, np.full(heads, pairs.even), np.full(heads, float(pairs.queries))
-    return found
+    every = slice(0, visibility.queries), slice(0, visibility.keys)
+    visible_qk = visibility.visible(slice(0, 1), *every)
+    pairs = _pairs_of_text(tokens_k.tobytes(), visibility.queries, visibility.offset)
+    sums = {}
+    for name in SHIFTS:
+        each = pair_sums(weights_hqk[None], pairs[name], visible_qk)
+        weight_h, uniform_h, queries_h = (np.broadcast_to(x[0], heads) for x in each)
+        sums[name] = weight_h, uniform_h, queries_h.astype(np.float64)
+    return sums
 
 
 @lru_cache(maxsize=16)
-def _pairs(
-    tokens: bytes, after: int, queries: int, keys: int, offset: int, left: int | None,
-    right: int | None,
-) -> Pairs:  # fmt: skip
+def _pairs_of_text(tokens: bytes, queries: int, offset: int) -> dict[str, RepeatPairs]:
     """The same for all layers of a model, so made once."""
-    tokens_k = np.frombuffer(tokens, np.int64)
-    at_q1, at_k = np.arange(queries)[:, None] + offset, np.arange(keys)
-    inside = (at_q1 >= 0) & (at_q1 < keys)
-    own_q1 = tokens_k[np.clip(at_q1, 0, keys - 1)]
-    same_qk = np.zeros((queries, keys), bool)
-    same_qk[:, after:] = (own_q1 == tokens_k[: keys - after]) & inside
-    visible_qk = np.ones((queries, keys), bool)
-    if left is not None:
-        visible_qk &= at_k >= at_q1 - left
-    if right is not None:
-        visible_qk &= at_k <= at_q1 + right
-    listed_qk = same_qk & visible_qk & (at_k != at_q1) & (at_k - after != at_q1)
-    number_q, choices_q = listed_qk.sum(axis=1), np.maximum(visible_qk.sum(axis=1), 1)
-    rows_p, columns_p = np.nonzero(listed_qk)
-    return Pairs(rows_p, columns_p, float((number_q / choices_q).sum()), int((number_q > 0).sum()))
+    return repeat_pairs(np.frombuffer(tokens, np.int64)[None], queries, offset)
 
 
-def repeats(
-    problem: ProblemLike, logsumexp_hq: Array, tokens_k: NDArray[np.int64] | None, even: Even
+def repeat_sums(
+    problem: ProblemLike,
+    logsumexp_hq: Array,
+    tokens_k: NDArray[np.int64] | None,
+    baseline: UniformBaseline,
 ) -> dict[str, Sums]:
-    """Sums over the queries that see such a key: weight, what even attention gives, queries.
+    """Sums over the queries that see such a key: weight, uniform baseline, queries, (h,) each.
 
-    Tokens with equally many places are computed together, so there are few calls.
+    Tokens that occur equally often are computed together, so there are few calls.
     """
     sums_hn3 = None if tokens_k is None else problem.device_repeats(tokens_k)
     if sums_hn3 is not None:
-        return dict(zip(AFTER, _by_name(as_array(sums_hn3)), strict=True))
-    sums = {name: np.zeros((3, problem.heads)) for name in AFTER}
+        return dict(zip(SHIFTS, _by_name(as_array(sums_hn3)), strict=True))
+    totals = {name: np.zeros((3, problem.heads)) for name in SHIFTS}
     visibility = problem.visibility
-    classes = (
+    units = (
         []
         if tokens_k is None
-        else _classes(tokens_k.tobytes(), visibility.queries, visibility.offset)
+        else _occurrences(tokens_k.tobytes(), visibility.queries, visibility.offset)
     )
 
-    def work(unit: Places, scratch: Scratch) -> dict[str, Array]:
-        rows_ma, places_mb = unit
-        columns_mb = np.concatenate([places_mb + after for after in AFTER.values()], axis=1)
+    def work(unit: Occurrences, scratch: Scratch) -> dict[str, Array]:
+        rows_ma, keys_mb = unit
+        columns_mb = np.concatenate([keys_mb + shift for shift in SHIFTS.values()], axis=1)
         block = Block(rows_ma, np.where(columns_mb < visibility.keys, columns_mb, -1))
-        found = {name: np.zeros((3, problem.heads)) for name in AFTER}
+        sums = {name: np.zeros((3, problem.heads)) for name in SHIFTS}
         for listed in listed_weights(problem, logsumexp_hq, block):
-            for part, (name, after) in zip(listed.split(len(AFTER)), AFTER.items(), strict=True):
-                found[name] += _counted(
-                    part, _others(part, visibility.offset, after), even.choices_hq
-                )
-        return found
+            for part, (name, shift) in zip(listed.split(len(SHIFTS)), SHIFTS.items(), strict=True):
+                others_mab = _others(part, visibility.offset, shift)
+                sums[name] += _listed_sums(part, others_mab, baseline.choices_hq)
+        return sums
 
-    def commit(unit: Places, found: dict[str, Array]) -> None:
-        for name in AFTER:
-            sums[name] += found[name]
+    def commit(unit: Occurrences, sums: dict[str, Array]) -> None:
+        for name in SHIFTS:
+            totals[name] += sums[name]
 
-    run_in_order(classes, work, commit)
-    return {name: (a, b, c) for name, (a, b, c) in sums.items()}
+    run_in_order(units, work, commit)
+    return {name: (a, b, c) for name, (a, b, c) in totals.items()}
 
 
 def _by_name(sums_hn3: Array) -> list[Sums]:
@@ -116,42 +149,44 @@ def _by_name(sums_hn3: Array) -> list[Sums]:
 
 
 @lru_cache(maxsize=16)
-def _classes(tokens: bytes, queries: int, offset: int) -> list[Places]:
-    """Queries and places of each token that stands more than once, stacked by their numbers."""
+def _occurrences(tokens: bytes, queries: int, offset: int) -> list[Occurrences]:
+    """Queries and keys of each token that occurs more than once, stacked by how often it does."""
     tokens_k = np.frombuffer(tokens, np.int64)
     order_k = np.argsort(tokens_k, kind="stable")
     starts = np.flatnonzero(np.diff(tokens_k[order_k], prepend=tokens_k.min(initial=0) - 1))
-    stacks: dict[tuple[int, int], list[Places]] = {}
-    for places_b in np.split(order_k, starts[1:]):
-        rows_a = places_b - offset
+    stacks: dict[tuple[int, int], list[Occurrences]] = {}
+    for keys_b in np.split(order_k, starts[1:]):
+        rows_a = keys_b - offset
         rows_a = rows_a[(rows_a >= 0) & (rows_a < queries)]
-        if len(places_b) > 1 and len(rows_a):
-            stacks.setdefault((len(rows_a), len(places_b)), []).append((rows_a, places_b))
+        if len(keys_b) > 1 and len(rows_a):
+            stacks.setdefault((len(rows_a), len(keys_b)), []).append((rows_a, keys_b))
     return [
-        (np.stack([rows for rows, _ in pairs]), np.stack([places for _, places in pairs]))
-        for pairs in stacks.values()
+        (np.stack([rows_a for rows_a, _ in stack]), np.stack([keys_b for _, keys_b in stack]))
+        for stack in stacks.values()
     ]
 
 
-def _others(listed: Listed, offset: int, after: int) -> NDArray[np.bool_]:
-    """A query's own place does not count, nor what follows it, nor what would follow the last."""
+def _others(listed: Listed, offset: int, shift: int) -> NDArray[np.bool_]:
+    """All but a query's own position, what follows it, and what would follow the last token."""
     own_ma1 = listed.block.rows_ma[..., None] + offset
     columns_m1b = listed.block.columns_mb[:, None, :]
-    other_mab = (columns_m1b != own_ma1) & (columns_m1b - after != own_ma1)
+    other_mab = (columns_m1b != own_ma1) & (columns_m1b - shift != own_ma1)
     return np.asarray(other_mab & (columns_m1b >= 0))
 
 
-def _counted(listed: Listed, other_mab: NDArray[np.bool_], choices_hq: NDArray[np.int64]) -> Array:
-    """Weight, what even attention gives, and queries, each a sum for each head, (3, h)."""
+def _listed_sums(
+    listed: Listed, other_mab: NDArray[np.bool_], choices_hq: NDArray[np.int64]
+) -> Array:
+    """Weight, uniform baseline and queries, each a sum for each head, (3, h)."""
     visible_hmab, heads = listed.visible_hmab, len(choices_hq)
-    if visible_hmab.strides[0] == 0:  # all heads see alike
+    if visible_hmab.strides[0] == 0:  # the same for all heads
         visible_hmab, choices_hq = visible_hmab[:1], choices_hq[:1]
     number_hma = (visible_hmab & other_mab).sum(axis=-1)
     choices_hma = np.maximum(choices_hq[:, listed.block.rows_ma], 1)
-    even_h = (number_hma / choices_hma).sum(axis=(1, 2))
+    uniform_h = (number_hma / choices_hma).sum(axis=(1, 2))
     seeing_h = (number_hma > 0).sum(axis=(1, 2))
     weights_h = _summed_where(listed.weights_hmab, other_mab)
-    return np.stack([weights_h, *(np.broadcast_to(x, heads) for x in (even_h, seeing_h))])
+    return np.stack([weights_h, *(np.broadcast_to(x, heads) for x in (uniform_h, seeing_h))])
 
 
 def _summed_where(weights_hmab: Any, other_mab: NDArray[np.bool_]) -> Array:

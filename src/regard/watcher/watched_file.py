@@ -170,7 +170,7 @@ def _layer_arrays(layer: LayerSeen) -> dict[str, Array]:
     if layer.measures is not None:
         for part in fields(HeadMeasures):
             measure = getattr(layer.measures, part.name)
-            sums = np.broadcast_arrays(measure.sum_h, measure.even_h, measure.queries_h)
+            sums = np.broadcast_arrays(measure.sum_h, measure.uniform_h, measure.queries_h)
             arrays[f"measures.{part.name}"] = np.stack(sums).astype(np.float64)
     return arrays
 

@@ -122,7 +122,7 @@ def test_measures_of_heads_come_from_where_query_and_key_lie(softcap, monkeypatc
     for name in ("duplicate", "induction"):
         one, other = getattr(found, name), getattr(expected, name)
         np.testing.assert_allclose(one.sum_h, other.sum_h, rtol=1e-5)
-        np.testing.assert_array_equal(one.even_h, other.even_h)
+        np.testing.assert_array_equal(one.uniform_h, other.uniform_h)
     edges = np.array([0, 7, 31, 60])
     total_hq = seen.logsumexp.reshape(4, -1)
     sums = sums_by_span(seen.parts[0], total_hq, edges, edges)

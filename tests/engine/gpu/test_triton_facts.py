@@ -17,9 +17,9 @@ from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
 from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
-from regard.heads.baseline import even_attention  # noqa: E402
+from regard.heads.baseline import uniform_baseline  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
-from regard.heads.repeats import repeats  # noqa: E402
+from regard.heads.repeats import repeat_sums  # noqa: E402
 
 RANDOM = np.random.default_rng(7)
 SOME = RANDOM.integers(0, 9, 60)
@@ -94,7 +94,7 @@ def on_host(case: Case):
     seen = observe(query, key, key, top=0, map=0, **case.arguments)
     problem = seen.parts[0]
     total_hq = seen.logsumexp.reshape(problem.heads, -1)
-    return repeats(problem, total_hq, TOKENS[case.tokens], even_attention(problem)), total_hq
+    return repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem)), total_hq
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -103,7 +103,7 @@ def test_the_kernel_equals_the_host(case):
     query, key = case.tensors
     here = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(here, torch.from_numpy(total_hq))
-    found = repeats(problem, total_hq, TOKENS[case.tokens], even_attention(problem))
+    found = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem))
     assert_equal(found, expected)
 
 
@@ -115,7 +115,7 @@ def test_rows_are_read_where_they_lie():
     assert not query.is_contiguous()
     here = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(here, torch.from_numpy(total_hq).float())
-    assert_equal(repeats(problem, total_hq, SOME, even_attention(problem)), expected)
+    assert_equal(repeat_sums(problem, total_hq, SOME, uniform_baseline(problem)), expected)
 
 
 def test_tokens_are_sorted_and_sent_once_for_all_layers():

@@ -9,7 +9,7 @@ from tests.helpers.attention_cases import CASES
 from tests.helpers.attention_facts import MAP
 from tests.helpers.ring_cases import RINGS, cases_of, taken
 
-from regard.engine.profile import bands
+from regard.engine.distances import bands_between
 from regard.engine.ring.token_layout import laid_out
 from regard.engine.tiles.plan import blocks
 
@@ -51,7 +51,7 @@ def test_bytes_sent_are_those_of_the_formulas(answers, ranks, name, case, slices
     edges = [i * max(0, asked + held - 1) // ranks for i in range(ranks + 1)]
     rows, columns = (len(blocks(n, MAP)) - 1 for n in (asked, held))
     offset = case.arguments.get("offset") or 0
-    histogram = len(bands(offset - held + 1, offset + asked - 1)) if asked + held > 1 else 0
+    histogram = len(bands_between(offset - held + 1, offset + asked - 1)) if asked + held > 1 else 0
     numbers = heads * (rows * (columns + 1) + 1 + 4 + histogram)
     for me in range(ranks):
         if slices.gathered:

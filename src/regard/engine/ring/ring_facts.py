@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
+from regard.engine.distances import bands_between
 from regard.engine.interfaces import ArrayFacts
-from regard.engine.profile import bands
 from regard.engine.ring.gpu_passes import device_column_pass, device_row_pass
 from regard.engine.ring.passes import RankColumns, column_pass, fits, gathered_pass, row_pass
 from regard.engine.ring.rank_observation import RankObservation, RankProfile, Traffic
@@ -84,7 +84,7 @@ def _bands(share: Share) -> list[tuple[str, int, int]]:
     """Ranges of distance whose weight every rank is to know: the near ones and the doubling."""
     low, high = reach(share)
     near = [(f"near {back}", back, back) for back in NEAR]
-    doubling = [(f"band {i}", min(x), max(x)) for i, x in enumerate(bands(low, high))]
+    doubling = [(f"band {i}", min(x), max(x)) for i, x in enumerate(bands_between(low, high))]
     return near + (doubling if high >= low else [])
 
 
@@ -106,7 +106,7 @@ def _profile(columns: RankColumns, whole: dict[str, Array]) -> RankProfile | Non
         return np.asarray(means.astype(share.dtype).reshape(shape))
 
     low, high = reach(share)
-    doubling = bands(low, high) if high >= low else []
+    doubling = bands_between(low, high) if high >= low else []
     return RankProfile(
         mean(whole["first"]),
         columns.distances.back,

@@ -20,12 +20,12 @@ export function showHead(report, head, choose) {
     bars(
       "Entropy by position",
       "Of the token that asks, in nats.",
-      byPosition(report, head.entropy_by_place, 2),
+      byPosition(report, head.entropy_by_position, 2),
     ),
     bars(
       "Received by position",
       "By a token at that position, from all queries together.",
-      byPosition(report, head.received_by_place, 2),
+      byPosition(report, head.received_by_position, 2),
     ),
     closest(head, choose),
     head.examples.most ? examples(head, "most", "Documents where it does so most") : null,
@@ -118,7 +118,7 @@ function spread(one, largest, name) {
 
 function byPosition(report, values, digits) {
   return values.map((value, index) => [
-    positionRange(...report.places[index]),
+    positionRange(...report.positions[index]),
     value ?? 0,
     value === null ? "–" : value.toFixed(digits),
   ]);
@@ -196,7 +196,7 @@ function examples(head, kind, title) {
           element(
             "p",
             { class: "quiet small" },
-            `${shown(measure, one.value)}${measure === ENTROPY ? " nats" : ""} · ${one.source}, ${one.place}`,
+            `${shown(measure, one.value)}${measure === ENTROPY ? " nats" : ""} · ${one.source}, ${one.entry}`,
           ),
         ),
       ),
