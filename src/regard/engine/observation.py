@@ -16,7 +16,6 @@ from regard.engine.profile import Profile
 from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.typing import Array
 
@@ -147,6 +146,11 @@ class Observation(NotebookDisplay):
         save(self, Path(path), query_and_key)
 
     @property
+    def map_is_weights(self) -> bool:
+        """Whether each block of the map is one query and one key: then the map is the weights."""
+        return "map" in self.facts and self.shape_of("map")[-2:] == (self.queries, self.keys)
+
+    @property
     def leading(self) -> tuple[int, ...]:
         """The caller's leading axes, heads last."""
         return self.shape_of("logsumexp")[:-1]
@@ -194,17 +198,15 @@ class Observation(NotebookDisplay):
         return slice(index, index + 1)
 
 
-def _weights(part: Problem, heads: slice, rows: slice, columns: slice, known_hq: Array) -> Array:
+def _weights(
+    part: Problem, heads: slice, rows: slice, columns: slice, log2_total_hq: Array
+) -> Array:
     shape = (heads.stop - heads.start, rows.stop - rows.start, columns.stop - columns.start)
     tile_hqk = np.empty(shape, part.dtype)
     with one_blas_thread(), np.errstate(all="ignore"):
-        seen = part.scores(part.scaled_query(heads, rows), heads, rows, columns, out=tile_hqk)
-        known_hq = np.where(np.isfinite(known_hq), known_hq, np.inf)
-        rounded_hq = known_hq.astype(part.dtype)
-        tile_hqk -= rounded_hq[..., None]
-        part.exponential(tile_hqk, seen, out=tile_hqk)
-        lost_hq = np.where(np.isfinite(known_hq), known_hq - rounded_hq, 0)
-        tile_hqk *= np.exp2(-lost_hq)[..., None].astype(part.dtype)
+        query_hqd = part.scaled_query(heads, rows)
+        visible = part.scores(query_hqd, heads, rows, columns, out=tile_hqk)
+        part.weights(tile_hqk, visible, log2_total_hq)
     return tile_hqk
 
 
@@ -331,9 +333,3 @@ def _band_name(near: int, far: int) -> str:
 
 def _percent(share: float | Array) -> str:
     return f"{100 * float(share):.1f} %"
-
-
-def in_map(seen: Observation, visibility: Visibility) -> bool:
-    """Whether the map can serve: the map holds every weight, and there is no mask."""
-    bare = visibility.mask is None and visibility.lengths_h is None
-    return bare and "map" in seen.facts and seen.shape_of("map")[-2:] == (seen.queries, seen.keys)

@@ -1,7 +1,6 @@
 """Exact weights at listed queries and keys, wherever they stand; only a chunk is ever held."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +10,10 @@ from regard.engine.interfaces import ProblemLike
 from regard.engine.tensors import move_like, sum_float64
 from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 CHUNK = 2**21  # weights held at once, 8 MB in float32
 CHUNK_ON_DEVICE = 2**26
-LOWEST = {"f": -126, "d": -1022}  # 2 to this power is the smallest number with all its digits
 Places = NDArray[np.intp]
 
 
@@ -52,16 +49,16 @@ def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> I
     The cost is m * a * b * d, whatever n is. Equals ``tile`` where rows and columns are ranges.
     """
     device_weights = problem.device_weights
-    weights_of = device_weights or partial(_weights, problem.on_host())
     for chunk in _chunks(block, problem.heads, CHUNK_ON_DEVICE if device_weights else CHUNK):
-        visible_hmab = _visible(
-            problem.visibility, problem.heads, chunk
-        )  # a view where all see alike
-        with one_blas_thread():  # many small products: threads would wait for each other
-            weights_hmab = weights_of(logsumexp_hq, chunk)
-        alike_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
-        if not alike_hmab.all():
-            weights_hmab *= move_like(alike_hmab, weights_hmab)
+        visible_hmab = problem.visibility.visible_at(slice(0, problem.heads), *chunk)
+        shared_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
+        if device_weights is None:
+            with one_blas_thread():  # many small products: threads would wait for each other
+                weights_hmab = _weights(problem.on_host(), logsumexp_hq, chunk, shared_hmab)
+        else:
+            weights_hmab = device_weights(logsumexp_hq, chunk)
+            if not shared_hmab.all():
+                weights_hmab *= move_like(shared_hmab, weights_hmab)
         yield Listed(chunk, weights_hmab, visible_hmab)
 
 
@@ -98,61 +95,21 @@ def _chunks(block: Block, heads: int, size: int) -> Iterator[Block]:
             yield Block(block.rows_ma[m : m + many, a : a + few], block.columns_mb[m : m + many])
 
 
-def _weights(problem: Problem, logsumexp_hq: Array, block: Block) -> Array:
-    """As for a tile, but gathered; whether one may look there is not asked."""
+def _weights(
+    problem: Problem, logsumexp_hq: Array, block: Block, visible_hmab: NDArray[np.bool_]
+) -> Array:
+    """As a tile of ``Observation.tile``, but of gathered queries and keys."""
     factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
     query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(factor)
     key_g1mbd = problem.key_gkd[:, None, block.columns_mb]
-    shared = (len(key_g1mbd), problem.group, *query_hmad.shape[1:])
-    t_ghmab = query_hmad.reshape(shared) @ key_g1mbd.swapaxes(-1, -2)
+    grouped = (len(key_g1mbd), problem.group, *query_hmad.shape[1:])
+    t_ghmab = query_hmad.reshape(grouped) @ key_g1mbd.swapaxes(-1, -2)
     t_hmab: Array = t_ghmab.reshape(problem.heads, *t_ghmab.shape[2:])
-    if problem.softcap:
-        t_hmab = np.tanh(t_hmab) * problem.dtype.type(problem.softcap * LOG2_E)
-    bias_hmab = _bias(problem.visibility, problem.heads, block)
-    if bias_hmab is not None:
-        t_hmab = t_hmab + np.clip(bias_hmab * LOG2_E, problem.floor / 2, -problem.floor / 2)
-    known_hma = logsumexp_hq[:, block.rows_ma] * LOG2_E
-    known_hma = np.where(np.isfinite(known_hma), known_hma, np.inf)
-    rounded_hma = known_hma.astype(t_hmab.dtype)
-    t_hmab -= rounded_hma[..., None]
-    # No weight exceeds 1; a hidden score may, and counts as 0 afterwards. Far below, exp2 is slow.
-    np.exp2(np.clip(t_hmab, LOWEST[t_hmab.dtype.char], 0, out=t_hmab), out=t_hmab)
-    lost_hma = np.where(np.isfinite(known_hma), known_hma - rounded_hma, np.inf)
-    t_hmab *= np.exp2(-lost_hma)[..., None].astype(t_hmab.dtype)
+    every = slice(0, problem.heads)
+    visible = None if visible_hmab.all() else visible_hmab
+    with np.errstate(all="ignore"):
+        problem.cap_and_bias(t_hmab, problem.visibility.bias_at(every, *block))
+        if visible is not None and not problem.bounded:
+            problem.hide(t_hmab, visible)
+        problem.weights(t_hmab, visible, logsumexp_hq[:, block.rows_ma] * LOG2_E)
     return t_hmab
-
-
-def _visible(visibility: Visibility, heads: int, block: Block) -> NDArray[np.bool_]:
-    at_ma1 = block.rows_ma[..., None] + visibility.offset
-    at_m1b = block.columns_mb[:, None, :]
-    visible_mab = np.ones(np.broadcast_shapes(at_ma1.shape, at_m1b.shape), bool)
-    if visibility.left is not None:
-        visible_mab &= at_m1b >= at_ma1 - visibility.left
-    if visibility.right is not None:
-        visible_mab &= at_m1b <= at_ma1 + visibility.right
-    if callable(visibility.mask):
-        for m, (rows_a, columns_b) in enumerate(zip(*block, strict=True)):
-            visible_mab[m] &= np.asarray(visibility.mask(rows_a[:, None], columns_b[None, :]))
-    visible_hmab = np.broadcast_to(visible_mab, (heads, *visible_mab.shape))
-    if visibility.lengths_h is not None:
-        visible_hmab = visible_hmab & (at_m1b < visibility.lengths_h[:, None, None, None])
-    masked = _masked(visibility, heads, block)
-    if masked is not None:
-        visible_hmab = visible_hmab & (masked if masked.dtype == bool else masked != -np.inf)
-    return visible_hmab
-
-
-def _bias(visibility: Visibility, heads: int, block: Block) -> Array | None:
-    masked = _masked(visibility, heads, block)
-    if masked is None or masked.dtype == bool:
-        return None
-    return np.where(masked == -np.inf, 0, masked)
-
-
-def _masked(visibility: Visibility, heads: int, block: Block) -> Array | None:
-    if visibility.mask is None or callable(visibility.mask):
-        return None
-    mask: Any = visibility.mask
-    places = [np.unravel_index(h, visibility.leading) for h in range(heads)]
-    rows_ma1, columns_m1b = block.rows_ma[..., None], block.columns_mb[:, None, :]
-    return np.stack([mask[place][rows_ma1, columns_m1b] for place in places])

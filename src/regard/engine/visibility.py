@@ -1,9 +1,13 @@
-"""Which keys each query may look at: masks, causal order, windows and lengths, tile by tile."""
+"""Visibility of keys to queries: band (causal, window), lengths and masks.
+
+Every other part of the engine asks this module; nothing of size q x k is made beyond the tile or
+the pairs that are asked for.
+"""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +21,7 @@ Mask = NDArray[Any] | MaskRule | None
 
 @dataclass(frozen=True)
 class Visibility:
-    """What the queries of one call may look at; nothing of size q x k is ever made here.
+    """Visibility of every key to every query of one call.
 
     Key j is in the band of query i when ``i + offset - left <= j <= i + offset + right``.
     ``mask`` is a broadcast view of axes (..., h, q, k), or a rule, or None.
@@ -32,15 +36,20 @@ class Visibility:
     mask: Mask = None
     lengths_h: NDArray[np.int64] | None = None
 
+    @property
+    def is_band(self) -> bool:
+        """Whether the band alone decides: neither mask nor lengths, and all heads are alike."""
+        return self.mask is None and self.lengths_h is None
+
     def part(self, rows: slice, columns: slice) -> "Visibility":
-        """What some of the queries see of some of the keys, both counted from 0 again.
+        """Visibility among a range of queries and a range of keys, both counted from 0 again.
 
         >>> Visibility((1,), queries=8, keys=8, right=0).part(slice(4, 8), slice(2, 6)).offset
         2
         """
         mask = self.mask
         if mask is not None:
-            mask = _moved(mask, rows, columns) if callable(mask) else mask[..., rows, columns]
+            mask = _shifted(mask, rows, columns) if callable(mask) else mask[..., rows, columns]
         keys, lengths_h = columns.stop - columns.start, self.lengths_h
         return replace(
             self,
@@ -50,6 +59,43 @@ class Visibility:
             mask=mask,
             lengths_h=None if lengths_h is None else np.clip(lengths_h - columns.start, 0, keys),
         )
+
+    def subsample(self, head: int, rows: NDArray[np.intp]) -> "Visibility":
+        """Visibility of one head for some of its queries, counted from 0 again, as a mask function.
+
+        >>> causal = Visibility((1,), queries=4, keys=4, right=0)
+        >>> some = causal.subsample(0, np.array([1, 3]))
+        >>> some.visible(slice(0, 1), slice(0, 2), slice(0, 4)).astype(int)
+        array([[1, 1, 0, 0],
+               [1, 1, 1, 1]])
+        """
+
+        def rule(at_q1: NDArray[np.intp], at_1k: NDArray[np.intp]) -> NDArray[np.bool_]:
+            one = slice(head, head + 1)
+            tile_qk: NDArray[np.bool_] = self.visible_at(one, rows[at_q1[:, 0]][None], at_1k)[0, 0]
+            return tile_qk
+
+        return Visibility((1,), len(rows), self.keys, mask=rule)
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First key in band and lengths of each query, and one past the last; masks do not count.
+
+        Both (h, q), or (1, q) where all heads agree. The range is empty where the second is not
+        above the first.
+
+        >>> Visibility((1,), queries=3, keys=3, left=1, right=0).ranges()
+        (array([[0, 0, 1]]), array([[1, 2, 3]]))
+        """
+        at_1q = np.arange(self.queries)[None] + self.offset
+        lengths_h1 = np.array([[self.keys]])
+        if self.lengths_h is not None:
+            shared = bool((self.lengths_h == self.lengths_h[:1]).all()) and self.lengths_h.size
+            lengths_h1 = self.lengths_h[:1, None] if shared else self.lengths_h[:, None]
+        first_1q = np.zeros_like(at_1q) if self.left is None else np.maximum(at_1q - self.left, 0)
+        stop_hq = np.broadcast_to(lengths_h1, (len(lengths_h1), self.queries))
+        if self.right is not None:
+            stop_hq = np.minimum(stop_hq, at_1q + self.right + 1)
+        return np.broadcast_to(first_1q, stop_hq.shape), stop_hq
 
     def reach(self, heads: slice, rows: slice) -> slice:
         """The range of keys outside which none of these queries sees anything.
@@ -65,7 +111,9 @@ class Visibility:
         return slice(min(low, high), high)
 
     def visible(self, heads: slice, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
-        """Where these queries may look, to broadcast over (h, q, k); None: everywhere.
+        """True where a query of a tile may look at a key, to broadcast over (h, q, k).
+
+        None where all of them may look at all.
 
         >>> Visibility((1,), queries=3, keys=3, right=0).visible(
         ...     slice(0, 1), slice(0, 3), slice(0, 3)).astype(int)
@@ -77,20 +125,38 @@ class Visibility:
         if callable(self.mask):
             parts.append(ruled(self.mask, rows, columns))
         elif self.mask is not None:
-            tile_hqk = self._mask_tile(heads, rows, columns)
-            parts.append(tile_hqk if tile_hqk.dtype == bool else tile_hqk != -np.inf)
-        found = [part for part in parts if part is not None]
-        if not found:
-            return None
-        result = found[0]
-        for part in found[1:]:
-            result = result & part
-        return result
+            parts.append(_allowed(self._mask_tile(heads, rows, columns)))
+        limits = [part for part in parts if part is not None]
+        return reduce(np.logical_and, limits) if limits else None
+
+    def visible_at(
+        self, heads: slice, rows_ma: NDArray[np.intp], columns_mb: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """As ``visible`` for m lists of queries, each with its list of keys, (h, m, a, b).
+
+        A view whose first axis has no stride where all heads are alike.
+
+        >>> causal = Visibility((2,), queries=8, keys=8, right=0)
+        >>> causal.visible_at(slice(0, 2), np.array([[3, 7]]), np.array([[0, 5]]))[0, 0].astype(int)
+        array([[1, 0],
+               [1, 1]])
+        """
+        at_ma1, at_m1b = rows_ma[..., None] + self.offset, columns_mb[:, None, :]
+        visible_mab = _in_band(at_ma1, at_m1b, self.left, self.right)
+        if callable(self.mask):
+            for m, (rows_a, columns_b) in enumerate(zip(rows_ma, columns_mb, strict=True)):
+                visible_mab[m] &= _rule_tile(self.mask, rows_a[:, None], columns_b[None, :])
+        shape = (heads.stop - heads.start, *visible_mab.shape)
+        visible_hmab: NDArray[np.bool_] = np.broadcast_to(visible_mab, shape)
+        if self.lengths_h is not None:
+            visible_hmab = visible_hmab & (at_m1b < self.lengths_h[heads, None, None, None])
+        masked_hmab = self._mask_at(heads, rows_ma, columns_mb)
+        return visible_hmab if masked_hmab is None else visible_hmab & _allowed(masked_hmab)
 
     def visible_as(
         self, heads: slice, rows: slice, columns: slice, dtype: Any
     ) -> NDArray[Any] | None:
-        """As visible, but 1.0 and 0.0, to multiply with; an ordinary causal tile is made once."""
+        """As ``visible`` with 1.0 and 0.0, to multiply with; a tile of the band alone is cached."""
         if self.mask is None and self._real(heads, columns) is None:
             if not self._cuts(rows, columns):
                 return None
@@ -101,33 +167,37 @@ class Visibility:
         return None if visible is None else visible.astype(dtype)
 
     def bias(self, heads: slice, rows: slice, columns: slice) -> NDArray[Any] | None:
-        """What a float mask adds to these scores; what it forbids (-inf) counts as 0 here."""
+        """The summand of a float mask for a tile of scores, 0 where it forbids (-inf)."""
         if self.mask is None or callable(self.mask) or self.mask.dtype == bool:
             return None
-        tile_hqk = self._mask_tile(heads, rows, columns)
-        return np.where(tile_hqk == -np.inf, 0, tile_hqk)
+        return _finite(self._mask_tile(heads, rows, columns))
+
+    def bias_at(
+        self, heads: slice, rows_ma: NDArray[np.intp], columns_mb: NDArray[np.intp]
+    ) -> NDArray[Any] | None:
+        """As ``bias`` for m lists of queries, each with its list of keys, (h, m, a, b)."""
+        masked_hmab = self._mask_at(heads, rows_ma, columns_mb)
+        return None if masked_hmab is None or masked_hmab.dtype == bool else _finite(masked_hmab)
 
     def audience(self, heads: int) -> NDArray[np.int64]:
-        """How many queries may look at each key, (h, k).
+        """The number of queries that may look at each key, (h, k).
 
         >>> Visibility((1,), queries=3, keys=3, right=0).audience(1)
         array([[3, 2, 1]])
         """
         if self.mask is not None:
-            return self._counted(heads)
+            return self._masked_audience(heads)
         at_k = np.arange(self.keys)
         first = 0 if self.right is None else at_k - self.right - self.offset
         last = self.queries - 1 if self.left is None else at_k + self.left - self.offset
-        seen_k = np.minimum(last, self.queries - 1) - np.maximum(first, 0) + 1
-        audience_hk = np.broadcast_to(np.maximum(seen_k, 0), (heads, self.keys))
-        return (
-            audience_hk
-            if self.lengths_h is None
-            else audience_hk * (at_k < self.lengths_h[:, None])
-        )
+        queries_k = np.minimum(last, self.queries - 1) - np.maximum(first, 0) + 1
+        audience_hk = np.broadcast_to(np.maximum(queries_k, 0), (heads, self.keys))
+        if self.lengths_h is None:
+            return audience_hk
+        return audience_hk * (at_k < self.lengths_h[:, None])
 
-    def _counted(self, heads: int) -> NDArray[np.int64]:
-        """Count block by block what a mask lets through."""
+    def _masked_audience(self, heads: int) -> NDArray[np.int64]:
+        """The audience under a mask, counted block by block."""
         audience_hk = np.zeros((heads, self.keys), np.int64)
         step = max(1, 2**20 // max(1, self.keys))
         for head in range(heads):
@@ -161,14 +231,26 @@ class Visibility:
         return np.asarray(at_k < self.lengths_h[heads][:, None, None])
 
     def _mask_tile(self, heads: slice, rows: slice, columns: slice) -> NDArray[Any]:
-        mask: Any = self.mask
-        places = [np.unravel_index(h, self.leading) for h in range(heads.start, heads.stop)]
-        tiles = [mask[place][rows, columns] for place in places]
+        tiles = [mask_qk[rows, columns] for mask_qk in self._head_masks(heads)]
         return tiles[0][None] if len(tiles) == 1 else np.stack(tiles)
+
+    def _mask_at(
+        self, heads: slice, rows_ma: NDArray[np.intp], columns_mb: NDArray[np.intp]
+    ) -> NDArray[Any] | None:
+        if self.mask is None or callable(self.mask):
+            return None
+        at_ma1, at_m1b = rows_ma[..., None], columns_mb[:, None, :]
+        return np.stack([mask_qk[at_ma1, at_m1b] for mask_qk in self._head_masks(heads)])
+
+    def _head_masks(self, heads: slice) -> Iterator[NDArray[Any]]:
+        """The mask (q, k) of each head: a view, where a flat axis of heads might need a copy."""
+        mask: Any = self.mask
+        for head in range(heads.start, heads.stop):
+            yield mask[np.unravel_index(head, self.leading)]
 
 
 def ruled(rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
-    """What a mask function says of a tile; positions go in as a column and a row.
+    """The tile of a mask function; positions go in as a column and a row.
 
     >>> ruled(lambda q, k: k < q, slice(0, 2), slice(0, 2)).astype(int)
     array([[0, 0],
@@ -176,6 +258,12 @@ def ruled(rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
     """
     at_q1 = np.arange(rows.start, rows.stop)[:, None]
     at_1k = np.arange(columns.start, columns.stop)[None, :]
+    return _rule_tile(rule, at_q1, at_1k)
+
+
+def _rule_tile(
+    rule: MaskRule, at_q1: NDArray[np.intp], at_1k: NDArray[np.intp]
+) -> NDArray[np.bool_]:
     tile_qk = np.asarray(rule(at_q1, at_1k))
     shape = (at_q1.size, at_1k.size)
     # A float tile would be read the wrong way round: 0.0, which hides nothing, counts as False.
@@ -188,23 +276,37 @@ def ruled(rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
     )
 
 
-def _moved(rule: MaskRule, rows: slice, columns: slice) -> MaskRule:
-    """The same rule for a part of the sequence, which counts its own positions from 0."""
+def _shifted(rule: MaskRule, rows: slice, columns: slice) -> MaskRule:
+    """The same mask function for a part of the sequence, whose positions count from 0."""
     return lambda at_q, at_k: rule(at_q + rows.start, at_k + columns.start)
+
+
+def _allowed(mask: NDArray[Any]) -> NDArray[np.bool_]:
+    return mask if mask.dtype == bool else mask != -np.inf
+
+
+def _finite(mask: NDArray[Any]) -> NDArray[Any]:
+    return np.where(mask == -np.inf, 0, mask)
+
+
+def _in_band(
+    at_q: NDArray[np.intp], at_k: NDArray[np.intp], left: int | None, right: int | None
+) -> NDArray[np.bool_]:
+    """True where key position k is in the band of query position q, the offset included."""
+    visible = np.ones(np.broadcast_shapes(at_q.shape, at_k.shape), bool)
+    if left is not None:
+        visible &= at_k >= at_q - left
+    if right is not None:
+        visible &= at_k <= at_q + right
+    return visible
 
 
 def _band_tile(
     first: int, shape: tuple[int, int], left: int | None, right: int | None
 ) -> NDArray[np.bool_]:
-    """Where column j of a tile is in the band of its row i, which stands at column first + i."""
+    """The band in a tile whose row i stands at column first + i."""
     at_q1 = np.arange(first, first + shape[0])[:, None]
-    at_k = np.arange(shape[1])
-    visible_qk = np.ones(shape, bool)
-    if left is not None:
-        visible_qk &= at_k >= at_q1 - left
-    if right is not None:
-        visible_qk &= at_k <= at_q1 + right
-    return visible_qk
+    return _in_band(at_q1, np.arange(shape[1]), left, right)
 
 
 @lru_cache(maxsize=8)

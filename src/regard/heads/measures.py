@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.engine.distances import BANDS, at_distance, sum_by_band, sum_by_distance
 from regard.engine.interfaces import ProblemLike
-from regard.engine.observation import Observation, in_map
+from regard.engine.observation import Observation
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.baseline import UniformBaseline, uniform_baseline
 from regard.heads.repeats import (
@@ -214,7 +214,7 @@ def _repeats(
     baseline: UniformBaseline,
 ) -> dict[str, Sums]:
     """From the map where it holds every weight, else from query and key."""
-    if tokens_k is not None and in_map(seen, problem.visibility):
+    if tokens_k is not None and seen.map_is_weights and problem.visibility.is_band:
         weights_hqk = seen.map.reshape(problem.heads, seen.queries, seen.keys)
         return repeat_sums_from_weights(weights_hqk, problem, tokens_k)
     return repeat_sums(problem, seen.logsumexp.reshape(problem.heads, -1), tokens_k, baseline)

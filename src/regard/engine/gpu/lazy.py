@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.engine.gpu.call import DeviceCall, reasons_against_kernels
 from regard.engine.gpu.device_checks import DeviceCheck
 from regard.engine.interfaces import FactsLike, ListedWeights
-from regard.engine.observation import Observation, in_map
+from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, as_array, is_tensor
 from regard.engine.tiles.problem import Problem
@@ -215,7 +215,7 @@ def release(
     if not part.has_repeats_kernel:
         return None
     sums_h23 = None
-    if tokens_k is not None and not in_map(seen, part.visibility):
+    if tokens_k is not None and not (seen.map_is_weights and part.visibility.is_band):
         sums_h23 = part.device_repeats(tokens_k)
     facts.check.release()
     released = ReleasedProblem(part.visibility, part.heads, part.leading, part.width, sums_h23)

@@ -69,14 +69,14 @@ def panel_rows(
         e_hqk = panel.e_hqk[..., columns.start - reach.start : columns.stop - reach.start]
         t_hqk = buffer(scratch, "scores", e_hqk.shape, problem.dtype)
         if problem.bounded:
-            seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+            visible = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
         else:
-            seen = problem.visibility.visible_as(unit.heads, unit.rows, columns, problem.dtype)
+            visible = problem.visibility.visible_as(unit.heads, unit.rows, columns, problem.dtype)
             np.subtract(e_hqk, rows.shift_hq[..., None], out=t_hqk)
-        problem.exponential(t_hqk, seen, out=e_hqk)
+        problem.exponential(t_hqk, visible, out=e_hqk)
         if groups is not None:
-            if seen is not None:
-                problem.hide(t_hqk, seen)
+            if visible is not None:
+                problem.hide(t_hqk, visible)
             groups.take(t_hqk, index)
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
         rows.take(

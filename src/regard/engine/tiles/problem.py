@@ -104,37 +104,53 @@ class Problem:
         """Write base-2 scores of a tile, after scale, softcap and float mask.
 
         Equals ``log2(e) * (softcap * tanh(scale * query @ key.T / softcap) + mask)``.
-        Returns where one may look as 1.0 and 0.0, or None for everywhere. Hidden scores are left
+        Returns visibility as 1.0 and 0.0, or None where all is visible. Hidden scores are left
         as they are where bounded (``exponential`` is slow far out), else put at the floor.
         """
         key_hkd = self.shared(self.key_gkd, heads, columns)
         np.matmul(query_hqd, key_hkd.swapaxes(-1, -2), out=out)
+        self.cap_and_bias(out, self.visibility.bias(heads, rows, columns))
+        visible = self.visibility.visible_as(heads, rows, columns, self.dtype)
+        if visible is not None and not self.bounded:
+            self.hide(out, visible)
+        return visible
+
+    def cap_and_bias(self, t: Array, bias: Array | None) -> None:
+        """Apply softcap and float mask, in place, to products of scaled queries and keys."""
         if self.softcap:
-            np.tanh(out, out=out)
-            out *= self.dtype.type(self.softcap * LOG2_E)
-        bias_hqk = self.visibility.bias(heads, rows, columns)
-        if bias_hqk is not None:
+            np.tanh(t, out=t)
+            t *= self.dtype.type(self.softcap * LOG2_E)
+        if bias is not None:
             # In the wider of the two types, and short of the floor: finfo.min is a usual mask.
-            wide_hqk = np.multiply(bias_hqk, LOG2_E, dtype=np.result_type(bias_hqk, self.dtype))
-            out += np.clip(wide_hqk, self.floor / 2, -self.floor / 2).astype(self.dtype)
-        seen = self.visibility.visible_as(heads, rows, columns, self.dtype)
-        if seen is not None and not self.bounded:
-            self.hide(out, seen)
-        return seen
+            wide = np.multiply(bias, LOG2_E, dtype=np.result_type(bias, self.dtype))
+            t += np.clip(wide, self.floor / 2, -self.floor / 2).astype(self.dtype)
 
-    def hide(self, t_hqk: Array, seen: Array) -> None:
+    def hide(self, t: Array, visible: Array) -> None:
         """Put the scores of hidden keys at the floor."""
-        np.copyto(t_hqk, self.floor, where=seen == 0)
+        np.copyto(t, self.floor, where=visible == 0)
 
-    def exponential(self, t_hqk: Array, seen: Array | None, out: Array) -> None:
+    def weights(self, t: Array, visible: Array | None, log2_total: Array) -> None:
+        """Turn base-2 scores into weights 2^(t - log2 total), in place; 0 where hidden.
+
+        ``log2_total`` is in float64 and has the axes of ``t`` without the last.
+        """
+        live = np.isfinite(log2_total)
+        shift = np.where(live, log2_total, np.inf).astype(self.dtype)
+        t -= shift[..., None]
+        self.exponential(t, visible, out=t)
+        # A float32 shift of 1e6 is off by whole percents of every weight: mend what was rounded.
+        lost = np.where(live, log2_total - shift, 0)
+        t *= np.exp2(-lost)[..., None].astype(self.dtype)
+
+    def exponential(self, t: Array, visible: Array | None, out: Array) -> None:
         """2^t, and 0 where hidden.
 
         exp2 is the faster, but a hundred times slower where its result is subnormal; exp is not.
         """
         if self.bounded:
-            np.exp2(t_hqk, out=out)
+            np.exp2(t, out=out)
         else:
-            np.multiply(t_hqk, self.dtype.type(math.log(2)), out=out)
+            np.multiply(t, self.dtype.type(math.log(2)), out=out)
             np.exp(out, out=out)
-        if seen is not None:
-            out *= seen
+        if visible is not None:
+            out *= visible

@@ -14,7 +14,6 @@ from regard.engine.files import check_header, mapped_arrays, observation_of, unr
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.tiles.problem import Problem
-from regard.engine.visibility import MaskRule, Visibility, ruled
 from regard.errors import ArgumentError
 from regard.typing import Array
 from regard.watcher.seen import Seen
@@ -43,51 +42,14 @@ def subsampled(seen: Observation, index: HeadIndex, rows: Array) -> Observation:
 
 def _subsampled_part(part: Problem, heads: slice, rows: Array) -> Problem:
     shared = slice(heads.start // part.group, heads.start // part.group + 1)
-    visibility = Visibility(
-        (1,), len(rows), part.visibility.keys, mask=_rule(part.visibility, heads, rows)
-    )
     return replace(
         part,
         query_hqd=part.query_hqd[heads, rows],
         key_gkd=part.key_gkd[shared],
         value_gkv=part.value_gkv[shared],
         leading=(1,),
-        visibility=visibility,
+        visibility=part.visibility.subsample(heads.start, rows),
     )
-
-
-def _rule(visibility: Visibility, heads: slice, rows: Array) -> MaskRule:
-    """A mask of the subsampled queries, by their original positions."""
-
-    def rule(queries_q1: Array, keys_1k: Array) -> Array:
-        at_q1 = rows[queries_q1] + visibility.offset
-        may = np.ones(np.broadcast_shapes(at_q1.shape, keys_1k.shape), bool)
-        if visibility.left is not None:
-            may &= at_q1 - visibility.left <= keys_1k
-        if visibility.right is not None:
-            may &= keys_1k <= at_q1 + visibility.right
-        if visibility.lengths_h is not None:
-            may &= keys_1k < int(visibility.lengths_h[heads.start])
-        return (
-            may
-            if visibility.mask is None
-            else may & _masked(visibility, heads, rows, queries_q1, keys_1k)
-        )
-
-    return rule
-
-
-def _masked(
-    visibility: Visibility, heads: slice, rows: Array, queries_q1: Array, keys_1k: Array
-) -> Array:
-    columns = slice(int(keys_1k.min()), int(keys_1k.max()) + 1)
-    rows_k = []
-    for row in rows[queries_q1[:, 0]].tolist():
-        if callable(visibility.mask):
-            rows_k.append(ruled(visibility.mask, slice(row, row + 1), columns)[0])
-        else:
-            rows_k.append(visibility._mask_tile(heads, slice(row, row + 1), columns)[0, 0])
-    return np.stack(rows_k)
 
 
 MOST_TEXT = 4096  # tokens in one answer
