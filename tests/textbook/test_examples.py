@@ -21,7 +21,7 @@ def example(request) -> Example:
 
 
 def test_json_holds_everything(example):
-    plain = json.loads(json.dumps(example.as_dict(), allow_nan=False))
+    plain = json.loads(json.dumps(example.to_dict(), allow_nan=False))
     assert plain["name"] == example.name
     assert len(plain["claims"]) == len(example.claims)
     np.testing.assert_array_equal(plain["steps"]["stages"]["weights"], example.steps.weights)

@@ -63,7 +63,7 @@ def test_read_of_an_unknown_word():
 
 def test_as_dict_is_json_and_unrounded():
     steps = robots(causal=True)
-    plain = json.loads(json.dumps(steps.as_dict(), allow_nan=False))
+    plain = json.loads(json.dumps(steps.to_dict(), allow_nan=False))
     assert plain["words"] == WORDS
     assert plain["stages"]["masked"][0][1] == "-inf"
     assert plain["shapes"]["weights"] == [5, 5]
@@ -73,7 +73,7 @@ def test_as_dict_is_json_and_unrounded():
 
 def test_as_dict_of_a_batch_keeps_the_words_of_each_sentence():
     steps = regard.self_attention(np.ones((2, 1, 1)), *[[[1.0]]] * 3, words=[["a"], ["b"]])
-    assert steps.as_dict()["words"] == [["a"], ["b"]]
+    assert steps.to_dict()["words"] == [["a"], ["b"]]
 
 
 def test_str_shows_every_stage():

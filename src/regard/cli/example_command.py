@@ -22,7 +22,7 @@ def example(
     names = list(EXAMPLES) if name == "all" else [name]
     examples = [run_example(each) for each in names]
     if json:
-        plain = [each.as_dict() for each in examples]
+        plain = [each.to_dict() for each in examples]
         show_json(plain if name == "all" else plain[0])
         return
     show(examples)

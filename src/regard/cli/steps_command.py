@@ -54,7 +54,7 @@ def steps(
         computed = _at_random(sentence, width, seed, heads or 1, causal)
         note = MEANS_NOTHING.format(seed=seed)
     if json:
-        show_json({**computed.as_dict(), "note": note})
+        show_json({**computed.to_dict(), "note": note})
         return
     show([computed, *_one_row(computed), *([note] if note else [])])
 

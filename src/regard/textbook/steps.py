@@ -73,7 +73,7 @@ def named(words: Any, x_te: Float64Array) -> Any:
 PARAMETERS = ("w_query", "w_key", "w_value", "w_output", "scale", "softcap")
 
 
-def as_dict(steps: "Steps") -> dict[str, Any]:
+def to_dict(steps: "Steps") -> dict[str, Any]:
     """Words, parameters, and every stage with its shape; -inf is the string "-inf".
 
     JSON has no infinities, so a reader of any language can take this as it is.
@@ -81,7 +81,7 @@ def as_dict(steps: "Steps") -> dict[str, Any]:
     Examples
     --------
     >>> from regard.textbook.steps import attend
-    >>> plain = as_dict(attend(np.eye(2), np.eye(2), np.eye(2), causal=True))
+    >>> plain = to_dict(attend(np.eye(2), np.eye(2), np.eye(2), causal=True))
     >>> plain["stages"]["masked"]
     [[0.7071067811865475, '-inf'], [0.0, 0.7071067811865475]]
     """
@@ -160,9 +160,9 @@ class Steps(StepsDisplay):
         """What one word's row means, in words."""
         return read_row(self, row, head=head, sentence=sentence)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Words, parameters and every stage as plain lists, unrounded; -inf as "-inf"."""
-        return as_dict(self)
+        return to_dict(self)
 
 
 @one_blas_thread()

@@ -76,7 +76,7 @@ def test_batches_show_each_sentence_and_say_what_is_left_out():
     assert "sentence 4" not in text
     assert "weights, head 3" in text
     assert " ".join(text.split()).endswith(
-        "Not shown: 2 more sentences and 4 more heads; --json or as_dict() has everything."
+        "Not shown: 2 more sentences and 4 more heads; --json or to_dict() has everything."
     )
 
 

@@ -39,17 +39,17 @@ class Example:
     remarks: tuple[str, ...] = ()
     data: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything, unrounded, ready for JSON."""
         return {
             "name": self.name,
             "title": self.title,
             "sentence": self.sentence,
             "computes": self.computes,
-            "claims": [_claim_as_dict(claim) for claim in self.claims],
+            "claims": [_claim_to_dict(claim) for claim in self.claims],
             "remarks": list(self.remarks),
             "data": {k: lists(v) if isinstance(v, np.ndarray) else v for k, v in self.data.items()},
-            "steps": self.steps.as_dict(),
+            "steps": self.steps.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ def compare(about: str, printed: str, true: Any, because: str = "") -> Claim:
     return Claim(about, numbers(printed), found, agrees, "" if agrees else because)
 
 
-def _claim_as_dict(claim: Claim) -> dict[str, Any]:
+def _claim_to_dict(claim: Claim) -> dict[str, Any]:
     return {
         "about": claim.about,
         "document": claim.printed,

@@ -32,7 +32,7 @@ def picture_of_reading(
     role = reading.model.roles.of(part).get((layer, head))
     name = f"Layer {layer}, head {head}" + (f": {role.name}" if role else "")
     kind = options.pop("kind", None) or usual_kind(weights)
-    # The words of the page's address (static/read.js); what is as usual is left out.
+    # The words of the page's address (web/read/read.js); what is as usual is left out.
     state = {"part": part, "layer": layer, "head": head, "by": by if by == "tokens" else None,
              "as": "map" if kind == "heatmap" else None,
              "q": ".".join(map(str, chosen)) or None}  # fmt: skip

@@ -122,7 +122,7 @@ def data_of_example(name: str) -> StepsData:
 
 def example_summary(example: Example) -> dict[str, Any]:
     """What a document's example says and what is true, without the numbers in between."""
-    plain = example.as_dict()
+    plain = example.to_dict()
     return {x: plain[x] for x in ("name", "title", "sentence", "computes", "claims", "remarks")}
 
 

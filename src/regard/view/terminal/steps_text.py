@@ -126,4 +126,4 @@ def _omitted(sentences: int, heads: int) -> str:
         )
         if size > most
     ]
-    return f"Not shown: {' and '.join(parts)}; --json or as_dict() has everything." if parts else ""
+    return f"Not shown: {' and '.join(parts)}; --json or to_dict() has everything." if parts else ""
