@@ -128,15 +128,15 @@ class Rank:
 
     def around(self) -> dict[str, Any]:
         """The map of a sequence by way of the ring even where it would fit, on one core or two."""
-        from regard.engine.ring import passes as gathered
+        from regard.engine.ring import passes
 
-        before, gathered.GATHERED_BYTES = gathered.GATHERED_BYTES, -1
+        before, passes.GATHERED_BYTES = passes.GATHERED_BYTES, -1
         alone, both = self.dist.new_group([0]), self.dist.group.WORLD
         sizes = self.tokens // 2, self.tokens, round(self.tokens * WEAK)
         runs = [(alone, sizes[0]), (alone, sizes[1]), *((both, tokens) for tokens in sizes)]
         points = [self.point(MAP, *run) for run in runs]
         first, tiny = self.point(FIRST, alone, self.tokens), self.point(FIRST, both, 4)
-        gathered.GATHERED_BYTES = before
+        passes.GATHERED_BYTES = before
         pairs = HEADS * self.tokens * (self.tokens + 1) / 2
         spent = [point["processor_seconds"] for point in (first, points[1])]
         costs = {
@@ -165,12 +165,12 @@ class Rank:
         """A large array to the other rank, and its like back."""
         import numpy as np
 
-        from regard.engine.ring.agreement import watch_of
-        from regard.engine.ring.transport import Post
+        from regard.engine.ring.agreement import monitor_of
+        from regard.engine.ring.transport import Transport
 
-        post = Post(self.dist.group.WORLD, watch_of(self.dist.group.WORLD, 60))
+        transport = Transport(self.dist.group.WORLD, monitor_of(self.dist.group.WORLD, 60))
         other, array = 1 - self.rank, np.zeros(SENT, np.float32)
-        post.arrived(post.exchange([(other, array)], [(other, np.empty_like(array))]))
+        transport.wait(transport.exchange([(other, array)], [(other, np.empty_like(array))]))
 
     def in_turns(self, one: Callable[[], Any], two: Callable[[], Any]) -> "tuple[Best, Best]":
         """The best of each; they take turns, so that a noisy moment hits both alike."""

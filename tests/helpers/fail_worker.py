@@ -17,8 +17,7 @@ import numpy as np
 import torch.distributed as dist
 
 from regard import distributed
-from regard.engine.ring import failures as watch
-from regard.engine.ring import passes as gathered
+from regard.engine.ring import failures, passes
 from regard.errors import RegardError
 
 TIMEOUT = 2.0
@@ -107,7 +106,7 @@ def keeper_stops(rank: int, group: Any) -> None:
 
 def main(rank: int, ranks: int, port: int, folder: Path, what: list[str]) -> None:
     """Each in a group of its own: after a failure a group cannot be used again."""
-    watch.PATIENCE = TIMEOUT
+    failures.STORE_SECONDS = TIMEOUT
     dist.init_process_group(
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks,
         timeout=timedelta(seconds=60),
@@ -115,7 +114,7 @@ def main(rank: int, ranks: int, port: int, folder: Path, what: list[str]) -> Non
     groups = [dist.new_group(list(range(ranks))) for _ in what]
     told = {}
     for name, group in zip(what, groups, strict=True):
-        gathered.GATHERED_BYTES = 2**28 if name.startswith("keeper") else -1
+        passes.GATHERED_BYTES = 2**28 if name.startswith("keeper") else -1
         dist.barrier()
         begin = time.monotonic()
         try:

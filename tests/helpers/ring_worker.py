@@ -17,8 +17,7 @@ from tests.helpers.attention_facts import MAP, TOP
 from tests.helpers.ring_cases import RINGS, SLICE, Slices, cases_of, taken
 
 from regard import distributed
-from regard.engine.ring import passes as gathered
-from regard.engine.ring import ring_observe as observe
+from regard.engine.ring import passes, ring_observe
 from regard.engine.tiles import plan
 from regard.engine.tiles.threads import using_threads
 from regard.errors import RegardError
@@ -46,9 +45,9 @@ def facts(seen: distributed.RankObservation) -> dict[str, Any]:
 def observed(case: Case, slices: Slices, ranks: int, group: Any) -> dict[str, Any] | str:
     """The facts of one case, or the error it raised."""
     rank = dist.get_rank(group)
-    gathered.GATHERED_BYTES = 2**28 if slices.gathered else -1
+    passes.GATHERED_BYTES = 2**28 if slices.gathered else -1
     query, key, value = case.arrays()
-    observe.on_device = lambda **_: slices.device
+    ring_observe.on_device = lambda **_: slices.device
     if slices.device:
         arrays = (np.ascontiguousarray(x) for x in (query, key, value))
         query, key, value = (torch.from_numpy(x).to(DEVICE) for x in arrays)
@@ -69,8 +68,8 @@ def peak_bytes(tokens: int, group: Any) -> int:
 
     The least of three runs: the first also fills what is kept from call to call.
     """
-    gathered.GATHERED_BYTES = -1
-    observe.on_device = lambda **_: False
+    passes.GATHERED_BYTES = -1
+    ring_observe.on_device = lambda **_: False
     x = np.random.default_rng(dist.get_rank()).standard_normal((1, tokens, 2))
     peaks = []
     with pytest.MonkeyPatch.context() as patch:

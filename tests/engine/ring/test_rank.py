@@ -8,7 +8,7 @@ from torch.distributed import distributed_c10d
 
 import regard
 from regard import distributed
-from regard.engine.ring.failures import Watch
+from regard.engine.ring.failures import FailureMonitor
 from regard.engine.ring.rank_observation import RankProfile
 from regard.errors import ArgumentError, BackendError, NotAskedError, RankError
 
@@ -101,9 +101,9 @@ def test_a_group_that_cannot_send_from_the_cpu(group, monkeypatch):
 
 
 def test_ranks_of_a_group_are_named_as_the_program_counts_them():
-    watch = Watch(dist.HashStore(), rank=0, names=[4, 7], timeout=0.1, place="here")
+    monitor = FailureMonitor(dist.HashStore(), rank=0, names=[4, 7], timeout=0.1, prefix="call")
     with pytest.raises(RankError) as error:
-        watch.meet("header", b"")
+        monitor.all_gather("header", b"")
     assert message(error) == (
         "rank 7 did not call regard.distributed.observe within 0.1 s of rank 4. Every rank of the "
         "group must; look at what it does instead, or give a longer timeout."

@@ -10,7 +10,7 @@ from tests.helpers.attention_facts import MAP
 from tests.helpers.ring_cases import RINGS, cases_of, taken
 
 from regard.engine.distances import bands_between
-from regard.engine.ring.token_layout import laid_out
+from regard.engine.ring.token_layout import layout_of
 from regard.engine.tiles.plan import blocks
 
 RUNS = [(size, *run) for size in RINGS for run in cases_of(size)]
@@ -19,8 +19,8 @@ RUNS = [(size, *run) for size in RINGS for run in cases_of(size)]
 def chunks(slices, tokens, ranks):
     """Each rank's runs of positions, as (start, stop)."""
     counts = [len(taken(slices, tokens, rank, ranks)) for rank in range(ranks)]
-    layout = laid_out(slices.layout, counts, "tokens")
-    return [[(x.there.start, x.there.stop) for x in held] for held in layout.ranks]
+    layout = layout_of(slices.layout, counts, "tokens")
+    return [[(x.sequence.start, x.sequence.stop) for x in chunks] for chunks in layout.ranks]
 
 
 def visibility(case):

@@ -1,7 +1,7 @@
-"""What ranks tell each other beside the ring: that they came, how far they are, and who failed.
+"""Failure monitor of a ring: which ranks arrived, which wait, and which failed.
 
-It goes through the store of the process group, so it still works when a connection of the ring
-does not. Nothing here waits without an end.
+Its messages go through the store of the process group, so it still works when a connection of the
+ring does not. Every wait has a timeout.
 """
 
 import pickle
@@ -16,163 +16,169 @@ from regard.errors import RankError
 
 Result = TypeVar("Result")
 
-GLANCE = 0.5  # seconds between two looks at whether another rank has failed
-PATIENCE = 10.0  # seconds that the store may take to answer, and others to hear of a failure
+POLL_SECONDS = 0.5  # between two checks whether another rank has failed
+STORE_SECONDS = 10.0  # timeout of the store's answers, and of the acknowledgement of a failure
 
 
 @dataclass
-class Watch:
-    """One rank's view of a call: ``place`` names the call, the same on every rank."""
+class FailureMonitor:
+    """Failure monitor of one rank in one call; ``prefix`` names the call, equal on every rank."""
 
     store: Any
     rank: int  # in the group
-    names: list[int]  # what each rank of the group is called among all
+    names: list[int]  # the global rank of each rank of the group
     timeout: float
-    place: str
-    at: int = 0  # steps of the ring so far
-    told: set[str] = field(default_factory=set)  # what this rank left in the store
+    prefix: str
+    step: int = 0  # of the ring
+    written: set[str] = field(default_factory=set)  # keys of this rank in the store
 
     @property
     def ranks(self) -> int:
-        """How many there are in the group."""
+        """The number of ranks in the group."""
         return len(self.names)
 
-    def named(self, *ranks: int) -> str:
-        """'rank 2' or 'ranks 0, 1', as the whole program counts them."""
+    def rank_names(self, *ranks: int) -> str:
+        """'rank 2' or 'ranks 0, 1', by their global ranks."""
         names = ", ".join(str(self.names[rank]) for rank in ranks)
         return f"rank{'s' * (len(ranks) > 1)} {names}"
 
-    def meet(self, what: str, words: bytes) -> list[bytes]:
-        """Leave some words, and take those of every rank once all have left theirs.
+    def all_gather(self, what: str, message: bytes) -> list[bytes]:
+        """The messages of all ranks: ``dist.all_gather_object`` with a monitored wait.
 
-        Rank 0 collects them, so that the store is asked as often as there are ranks, not as often
-        as there are pairs of them.
+        The wait ends with an error that names a rank which failed or did not arrive. Rank 0
+        collects the messages, so that the number of requests to the store grows with the number of
+        ranks and not with its square.
         """
-        self._tell(f"{what}/{self.rank}", words)
+        self._write(f"{what}/{self.rank}", message)
         every = [f"{what}/{rank}" for rank in range(self.ranks)]
         if self.rank == 0:
             self._await(every, every)
-            together = self._hear(*every)
-            self._tell(f"{what}/all", zlib.compress(pickle.dumps(together)))
-            return together
+            collected = self._read(*every)
+            self._write(f"{what}/all", zlib.compress(pickle.dumps(collected)))
+            return collected
         self._await([f"{what}/all"], every)
-        packed = zlib.decompress(self._hear(f"{what}/all")[0])
-        found: list[bytes] = pickle.loads(packed)  # noqa: S301 (from our own ranks)
-        return found
+        packed = zlib.decompress(self._read(f"{what}/all")[0])
+        gathered: list[bytes] = pickle.loads(packed)  # noqa: S301 (from our own ranks)
+        return gathered
 
     def _await(self, names: list[str], every: list[str]) -> None:
-        """Wait until these were told; who is missing in the end is named."""
+        """Wait until these keys are written; at the timeout raise the error of the absent ranks."""
         end, pause = time.monotonic() + self.timeout, 0.001
         while True:
-            # In this order: a rank may fail by what it read there, and then all are to read it.
-            failing = self._told("failed")
-            if self._told(*names):
+            # In this order: a rank may fail by what it read, and then all ranks must read it too.
+            failing = self._is_written("failed")
+            if self._is_written(*names):
                 return
             if failing:
-                raise self._heard(*self._hear("failed"))
+                raise self._acknowledged(*self._read("failed"))
             if time.monotonic() > end:
-                raise RankError(self._absent(every))
+                raise RankError(self._absent_message(every))
             time.sleep(pause)
-            pause = min(2 * pause, GLANCE / 10)
+            pause = min(2 * pause, POLL_SECONDS / 10)
 
-    def _absent(self, every: list[str]) -> str:
-        missing = [rank for rank, name in enumerate(every) if not self._told(name)] or [0]
+    def _absent_message(self, every: list[str]) -> str:
+        missing = [rank for rank, name in enumerate(every) if not self._is_written(name)] or [0]
+        absent, own = self.rank_names(*missing), self.rank_names(self.rank)
         return (
-            f"{self.named(*missing)} did not call regard.distributed.observe within "
-            f"{self.timeout:g} s of {self.named(self.rank)}. Every rank of the group must; look at "
-            "what it does instead, or give a longer timeout."
+            f"{absent} did not call regard.distributed.observe within {self.timeout:g} s of {own}. "
+            "Every rank of the group must; look at what it does instead, or give a longer timeout."
         )
 
-    def forget(self) -> None:
-        """Remove what this rank left, once all have come to a later call."""
-        in_time(lambda: [self.store.delete_key(f"{self.place}/{name}") for name in self.told])
+    def delete_keys(self) -> None:
+        """Delete this rank's keys, once every rank has arrived at a later call."""
+        keys = [f"{self.prefix}/{name}" for name in self.written]
+        within_store_timeout(lambda: [self.store.delete_key(key) for key in keys])
 
-    def waiting(self, peer: int) -> None:
-        """Say that this rank has been waiting for another for a while."""
-        self._tell(f"waits/{self.rank}", str(peer).encode())
+    def note_waiting(self, peer: int) -> None:
+        """Publish that this rank waits for a peer."""
+        self._write(f"waits/{self.rank}", str(peer).encode())
 
-    def going_on(self) -> None:
-        """Say that it no longer waits."""
-        self._tell(f"waits/{self.rank}", str(self.rank).encode())
+    def note_running(self) -> None:
+        """Publish that this rank no longer waits."""
+        self._write(f"waits/{self.rank}", str(self.rank).encode())
 
-    def glance(self) -> None:
-        """Raise what another rank found wrong, if one did."""
-        if self._told("failed"):
-            raise self._heard(*self._hear("failed"))
+    def raise_if_failed(self) -> None:
+        """Raise the failure that another rank reported, if one did."""
+        if self._is_written("failed"):
+            raise self._acknowledged(*self._read("failed"))
 
-    def failed(self, culprit: int, reason: str) -> RankError:
-        """Tell all ranks why the call cannot go on; who comes second hears what the first said."""
-        words = f"{culprit} {reason}"
+    def report_failure(self, culprit: int, reason: str) -> RankError:
+        """Publish why the call cannot go on; the error of the first report is every rank's."""
+        message = f"{culprit} {reason}"
         try:
-            told = in_time(lambda: self.store.compare_set(f"{self.place}/failed", "", words))
-            return self._heard(bytes(told))
-        except RankError as gone:
-            return gone
+            key = f"{self.prefix}/failed"
+            first = within_store_timeout(lambda: self.store.compare_set(key, "", message))
+            return self._acknowledged(bytes(first))
+        except RankError as store_error:
+            return store_error
 
-    def lost(self, peer: int) -> RankError:
-        """A connection broke: what the peer said before it went, else that it is gone."""
-        return self.failed(
+    def connection_lost(self, peer: int) -> RankError:
+        """The error of a broken connection: what the peer reported before, else that it is gone."""
+        name, own = self.rank_names(peer), self.rank_names(self.rank)
+        return self.report_failure(
             peer,
-            f"{self.named(peer)} is gone: its connection to {self.named(self.rank)} broke at step "
-            f"{self.at} of the ring. See its own output for the reason, then start all ranks "
-            "again.",
+            f"{name} is gone: its connection to {own} broke at step {self.step} of the ring. See "
+            "its own output for the reason, then start all ranks again.",
         )
 
-    def late(self, peer: int) -> RankError:
-        """Nothing came in time. Who is waited for may be waiting too: name who keeps them all."""
-        behind, seen = peer, {self.rank}
-        while behind not in seen and self._told(f"waits/{behind}"):
-            seen.add(behind)
-            behind = int(self._hear(f"waits/{behind}")[0])
-        return self.failed(
+    def timed_out(self, peer: int) -> RankError:
+        """The error of a timeout, which names the last rank of the chain of waiting ranks."""
+        behind, visited = peer, {self.rank}
+        while behind not in visited and self._is_written(f"waits/{behind}"):
+            visited.add(behind)
+            behind = int(self._read(f"waits/{behind}")[0])
+        name, own = self.rank_names(behind), self.rank_names(self.rank)
+        return self.report_failure(
             behind,
-            f"{self.named(behind)} is late: {self.named(self.rank)} waited for {self.timeout:g} s "
-            f"at step {self.at} of the ring, and {self.named(behind)} is what it waited for in the "
-            "end. Look at what it does, or give a longer timeout; then start all ranks again.",
+            f"{name} is late: {own} waited for {self.timeout:g} s at step {self.step} of the ring, "
+            f"and {name} is what it waited for in the end. Look at what it does, or give a longer "
+            "timeout; then start all ranks again.",
         )
 
-    def _heard(self, words: bytes) -> RankError:
-        """The error to raise; rank 0 waits until the others know, for it may keep the store."""
-        culprit, reason = words.decode().split(" ", 1)
-        self._tell(f"heard/{self.rank}", b"yes")
-        others = [f"heard/{rank}" for rank in range(self.ranks) if rank != int(culprit)]
-        end = time.monotonic() + PATIENCE
-        while self.rank == 0 and not self._told(*others) and time.monotonic() < end:
-            time.sleep(GLANCE / 10)
+    def _acknowledged(self, message: bytes) -> RankError:
+        """The error to raise; rank 0, which may host the store, waits until all acknowledged it."""
+        culprit, reason = message.decode().split(" ", 1)
+        self._write(f"acknowledged/{self.rank}", b"yes")
+        others = [f"acknowledged/{rank}" for rank in range(self.ranks) if rank != int(culprit)]
+        end = time.monotonic() + STORE_SECONDS
+        while self.rank == 0 and not self._is_written(*others) and time.monotonic() < end:
+            time.sleep(POLL_SECONDS / 10)
         return RankError(reason)
 
-    def _tell(self, name: str, words: bytes) -> None:
-        self.told.add(name)
-        in_time(lambda: self.store.set(f"{self.place}/{name}", words))
+    def _write(self, name: str, message: bytes) -> None:
+        self.written.add(name)
+        within_store_timeout(lambda: self.store.set(f"{self.prefix}/{name}", message))
 
-    def _told(self, *names: str) -> bool:
-        return in_time(lambda: bool(self.store.check([f"{self.place}/{name}" for name in names])))
+    def _is_written(self, *names: str) -> bool:
+        keys = [f"{self.prefix}/{name}" for name in names]
+        return within_store_timeout(lambda: bool(self.store.check(keys)))
 
-    def _hear(self, *names: str) -> list[bytes]:
-        return in_time(lambda: [bytes(self.store.get(f"{self.place}/{name}")) for name in names])
+    def _read(self, *names: str) -> list[bytes]:
+        keys = [f"{self.prefix}/{name}" for name in names]
+        return within_store_timeout(lambda: [bytes(self.store.get(key)) for key in keys])
 
 
-def in_time(ask: Callable[[], Result]) -> Result:
-    """Ask the store; a store that breaks or does not answer is said to be gone.
+def within_store_timeout(request: Callable[[], Result]) -> Result:
+    """The result of a request to the store, or an error if it breaks or does not answer in time.
 
-    The asking is left to a thread of its own, because the store itself may wait for ever when the
-    process that keeps it is stopped.
+    The request runs on a thread of its own, because the store itself may wait for ever when the
+    process that hosts it is stopped.
     """
-    answers: list[Result] = []
+    results: list[Result] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            answers.append(ask())
+            results.append(request())
         except BaseException as error:
             errors.append(error)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(PATIENCE)
-    if answers:
-        return answers[0]
-    why = f"it failed ({errors[0]})" if errors else f"it did not answer within {PATIENCE:g} s"
+    thread.join(STORE_SECONDS)
+    if results:
+        return results[0]
+    why = f"it failed ({errors[0]})" if errors else f"it did not answer within {STORE_SECONDS:g} s"
     raise RankError(
         f"rank 0 is gone or stopped, or torchrun is: one of them keeps the store of the process "
         f"group, and {why}. Start all ranks again."

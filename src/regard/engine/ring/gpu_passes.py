@@ -1,7 +1,7 @@
-"""Both passes where the tensors lie on a GPU: the same moves, by the device's own attention.
+"""Passes of a ring on a GPU, by the device's own attention.
 
-What a visitor's keys add to a row is merged from finished parts, (log-sum-exp, output, entropy,
-best keys), as ``regard.merge`` does it; only sums that belong to columns leave the device.
+The facts of a row over each rank's keys (log-sum-exp, output, entropy, best keys) are merged as
+``regard.merge`` does it; only sums over columns are copied to the host at every step.
 """
 
 from itertools import pairwise
@@ -13,9 +13,9 @@ import torch
 from regard.engine.gpu.dispatch import compute_facts
 from regard.engine.gpu.launch import FactTensors, sum_blocks
 from regard.engine.ring.passes import RankColumns
-from regard.engine.ring.shares import DeviceShare
+from regard.engine.ring.rank_slice import DeviceRankSlice
 from regard.engine.ring.token_layout import Chunk
-from regard.engine.ring.transport import Post, around
+from regard.engine.ring.transport import Transport, ring_pass
 from regard.engine.tensors import Tensor, as_array
 from regard.engine.tiles.columns import cut
 from regard.engine.tiles.problem import LOG2_E
@@ -23,27 +23,30 @@ from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 
-def device_row_pass(share: DeviceShare, requested: Requested, post: Post) -> dict[str, Array]:
-    """As row_pass; the facts are moved to the CPU once, at the end."""
-    call: Any = share.problem
-    asked = Requested(requested.output, requested.entropy, requested.top)
-    rows = {x.here.start: DeviceRows(call, x, asked) for x in share.chunks}
+def device_row_pass(
+    rank_slice: DeviceRankSlice, requested: Requested, transport: Transport
+) -> dict[str, Array]:
+    """As row_pass; the facts are copied to the host once, at the end."""
+    call: Any = rank_slice.problem
+    step_request = Requested(requested.output, requested.entropy, requested.top)
+    rows = {x.local.start: DeviceRows(call, x, step_request) for x in rank_slice.chunks}
 
-    def work(visitor: int, tensors: list[Any]) -> None:
+    def visit(source: int, tensors: list[Any]) -> None:
         key_gkd, value_gkv = (tensor.to(call.device) for tensor in tensors)
-        for chunk, columns in share.meetings(share.rank, visitor):
-            part = share.part(chunk, columns, call.query_hqd, key_gkd, value_gkv)
-            rows[chunk.here.start].take(compute_facts(part, asked, None)[0], columns.there.start)
+        for chunk, columns in rank_slice.visible_chunks(rank_slice.rank, source):
+            part = rank_slice.part(chunk, columns, call.query_hqd, key_gkd, value_gkv)
+            facts, _ = compute_facts(part, step_request, None)
+            rows[chunk.local.start].merge(facts, columns.sequence.start)
 
-    around(share, post, [call.key_gkd, call.value_gkv], share.keys, work)
-    return _joined(call, asked, list(rows.values()))
+    ring_pass(rank_slice, transport, [call.key_gkd, call.value_gkv], rank_slice.keys, visit)
+    return _join_rows(call, step_request, list(rows.values()))
 
 
 class DeviceRows:
-    """What is known of one chunk of queries so far, on the device."""
+    """Facts of one chunk of queries over the keys of the ranks so far, on the device."""
 
     def __init__(self, call: Any, chunk: Chunk, requested: Requested) -> None:
-        shape = (call.heads, chunk.here.stop - chunk.here.start)
+        shape = (call.heads, chunk.local.stop - chunk.local.start)
         blank = torch.zeros(shape, dtype=call.compute_dtype, device=call.device)
         self.requested = requested
         self.total_hq = torch.full_like(blank, -torch.inf, dtype=torch.float64)
@@ -52,49 +55,51 @@ class DeviceRows:
         self.weights_hqn = blank.new_zeros((*shape, requested.top))
         self.keys_hqn = torch.full_like(self.weights_hqn, -1, dtype=torch.int64)
 
-    def take(self, found: FactTensors, first: int) -> None:
-        """Merge a part over further keys, of which the first stands at this position."""
-        part_hq: Any = found.total_hq
+    def merge(self, part: FactTensors, first: int) -> None:
+        """Merge the facts over further keys; ``first`` is the position of the first of them."""
+        part_hq: Any = part.total_hq
         total_hq = torch.logaddexp(self.total_hq, part_hq.double())
-        old_hq, new_hq = (_share(x, total_hq) for x in (self.total_hq, part_hq.double()))
+        old_hq, new_hq = (_weight_share(x, total_hq) for x in (self.total_hq, part_hq.double()))
         self.total_hq = total_hq
         old, new = (x.to(self.entropy_hq.dtype) for x in (old_hq, new_hq))
-        if found.output_hqv is not None:
-            self.output_hqv = old[..., None] * self.output_hqv + new[..., None] * found.output_hqv
-        if found.entropy_hq is not None:
-            self.entropy_hq = _mixed(old, self.entropy_hq) + _mixed(new, found.entropy_hq)
-        if found.weights_hqn is not None and found.keys_hqn is not None:
-            keys_hqn = torch.where(found.keys_hqn >= 0, found.keys_hqn + first, -1)
-            weights = old[..., None] * self.weights_hqn, new[..., None] * found.weights_hqn
+        if part.output_hqv is not None:
+            self.output_hqv = old[..., None] * self.output_hqv + new[..., None] * part.output_hqv
+        if part.entropy_hq is not None:
+            self.entropy_hq = _entropy_part(old, self.entropy_hq) + _entropy_part(
+                new, part.entropy_hq
+            )
+        if part.weights_hqn is not None and part.keys_hqn is not None:
+            keys_hqn = torch.where(part.keys_hqn >= 0, part.keys_hqn + first, -1)
+            weights = old[..., None] * self.weights_hqn, new[..., None] * part.weights_hqn
             best = torch.cat(weights, dim=-1).topk(self.requested.top, dim=-1)
             keys = torch.cat((self.keys_hqn, keys_hqn), dim=-1).gather(-1, best.indices)
             self.weights_hqn, self.keys_hqn = best.values, torch.where(best.values > 0, keys, -1)
 
 
-def _share(part_hq: Tensor, total_hq: Tensor) -> Tensor:
-    """How much of each row's weight lies in a part; 0 where nothing was seen at all."""
-    seen = part_hq > -torch.inf
-    return torch.where(seen, torch.exp(part_hq - torch.where(seen, total_hq, 0)), 0)
+def _weight_share(part_hq: Tensor, total_hq: Tensor) -> Tensor:
+    """The share of each row's weight in a part; 0 where nothing is visible."""
+    live = part_hq > -torch.inf
+    return torch.where(live, torch.exp(part_hq - torch.where(live, total_hq, 0)), 0)
 
 
-def _mixed(share_hq: Tensor, entropy_hq: Tensor) -> Tensor:
-    """A part's entropy, and what choosing that part adds."""
+def _entropy_part(share_hq: Tensor, entropy_hq: Tensor) -> Tensor:
+    """A part's contribution to the entropy: its own, and that of choosing the part."""
     return share_hq * (entropy_hq - torch.log(torch.where(share_hq > 0, share_hq, 1)))
 
 
-def _joined(call: Any, requested: Requested, rows: list[DeviceRows]) -> dict[str, Array]:
-    def whole(name: str) -> Any:
+def _join_rows(call: Any, requested: Requested, rows: list[DeviceRows]) -> dict[str, Array]:
+    def joined(name: str) -> Any:
         parts = [getattr(row, name) for row in rows]
         return torch.cat(parts, dim=1) if parts else getattr(_no_rows(call, requested), name)
 
-    facts = {"log2_total": as_array(whole("total_hq")) * LOG2_E}
+    facts = {"log2_total": as_array(joined("total_hq")) * LOG2_E}
     if requested.output:
-        facts["output"] = whole("output_hqv").to(call.value_gkv.dtype)
+        facts["output"] = joined("output_hqv").to(call.value_gkv.dtype)
     if requested.entropy:
-        facts["entropy"] = as_array(whole("entropy_hq")).clip(0)
+        facts["entropy"] = as_array(joined("entropy_hq")).clip(0)
     if requested.top:
-        facts["top_weights"] = as_array(whole("weights_hqn"))
-        facts["top_keys"] = as_array(whole("keys_hqn"))
+        facts["top_weights"] = as_array(joined("weights_hqn"))
+        facts["top_keys"] = as_array(joined("keys_hqn"))
     return facts
 
 
@@ -103,54 +108,55 @@ def _no_rows(call: Any, requested: Requested) -> DeviceRows:
 
 
 def device_column_pass(
-    share: DeviceShare, requested: Requested, log2_total_hq: Array, post: Post
+    rank_slice: DeviceRankSlice, requested: Requested, log2_total_hq: Array, transport: Transport
 ) -> RankColumns:
-    """As column_pass."""
-    call: Any = share.problem
-    columns = RankColumns(share, requested)
+    """As column_pass; sums are copied to the host at every step."""
+    call: Any = rank_slice.problem
+    columns = RankColumns(rank_slice, requested)
     total_hq = torch.as_tensor(log2_total_hq / LOG2_E, device=call.device)
 
-    def work(visitor: int, tensors: list[Any]) -> None:
-        query_hqd, known_hq = (tensor.to(call.device) for tensor in tensors)
-        found = [
-            _take(columns, *chunks, query_hqd, known_hq)
-            for chunks in share.meetings(visitor, share.rank)
+    def visit(source: int, tensors: list[Any]) -> None:
+        query_hqd, visiting_hq = (tensor.to(call.device) for tensor in tensors)
+        sums = [
+            _add_chunk(columns, *chunks, query_hqd, visiting_hq)
+            for chunks in rank_slice.visible_chunks(source, rank_slice.rank)
         ]
         if columns.distances is not None:
-            columns.distances.hand_out(post, visitor, found)
+            columns.distances.exchange(transport, source, sums)
 
-    around(share, post, [call.query_hqd, total_hq], share.queries, work)
+    ring_pass(rank_slice, transport, [call.query_hqd, total_hq], rank_slice.queries, visit)
     if columns.distances is not None:
-        columns.distances.all_here(post)
+        columns.distances.finish(transport)
     return columns
 
 
-def _take(
-    columns: RankColumns, rows: Chunk, held: Chunk, query_hqd: Tensor, total_hq: Tensor
+def _add_chunk(
+    columns: RankColumns, rows: Chunk, key_chunk: Chunk, query_hqd: Tensor, total_hq: Tensor
 ) -> Array | None:
-    """Add one chunk of queries, cut where the blocks of the map end."""
-    share: Any = columns.share
-    call, requested = share.problem, columns.requested
-    row_edges, blocks = cut(columns.edges[0], rows.there)
-    column_edges, places = cut(columns.edges[1], held.there)
+    """Add one chunk of queries for one chunk of keys, cut at the edges of the map's blocks."""
+    rank_slice: Any = columns.rank_slice
+    call, requested = rank_slice.problem, columns.requested
+    row_edges, blocks = cut(columns.edges[0], rows.sequence)
+    column_edges, column_blocks = cut(columns.edges[1], key_chunk.sequence)
     if columns.map_hrc is None:
-        row_edges, blocks = np.array([0, rows.here.stop - rows.here.start]), slice(0, 1)
-    asked = Requested(output=False, received=True, profile=requested.profile)
-    span = rows.here.stop - rows.here.start + held.here.stop - held.here.start - 1
+        row_edges, blocks = np.array([0, rows.local.stop - rows.local.start]), slice(0, 1)
+    step_request = Requested(output=False, received=True, profile=requested.profile)
+    queries = rows.local.stop - rows.local.start
+    span = queries + key_chunk.local.stop - key_chunk.local.start - 1
     distance_hn = np.zeros((call.heads, span)) if requested.profile else None
     for block, (start, stop) in zip(
         range(blocks.start, blocks.stop), pairwise(row_edges), strict=True
     ):
-        some = Chunk(*(slice(x.start + start, x.start + stop) for x in (rows.here, rows.there)))
-        part = share.part(some, held, query_hqd, call.key_gkd, share.without_value())
-        found, _ = compute_facts(part, asked, total_hq[:, some.here])
-        received_hk: Any = found.received_hk
-        columns.received_hk[:, held.here] += as_array(received_hk).astype(np.float64)
+        some = Chunk(*(slice(x.start + start, x.start + stop) for x in (rows.local, rows.sequence)))
+        part = rank_slice.part(some, key_chunk, query_hqd, call.key_gkd, rank_slice.empty_value())
+        facts, _ = compute_facts(part, step_request, total_hq[:, some.local])
+        received_hk: Any = facts.received_hk
+        columns.received_hk[:, key_chunk.local] += as_array(received_hk).astype(np.float64)
         if columns.map_hrc is not None:
             row_hc = sum_blocks(received_hk[:, None].double(), column_edges)[:, 0]
-            columns.map_hrc[:, block, places] += as_array(row_hc)
+            columns.map_hrc[:, block, column_blocks] += as_array(row_hc)
         if distance_hn is not None:
-            weight_hn = as_array(found.distance_hn).astype(np.float64)
-            first = rows.here.stop - rows.here.start - int(stop)
+            weight_hn = as_array(facts.distance_hn).astype(np.float64)
+            first = queries - int(stop)
             distance_hn[:, first : first + weight_hn.shape[1]] += weight_hn
     return distance_hn

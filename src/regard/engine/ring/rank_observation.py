@@ -1,4 +1,4 @@
-"""What one rank knows at the end: facts of its queries and keys, and the sums all ranks share."""
+"""Observation of one rank: facts of its queries and keys, and sums that all ranks share."""
 
 from dataclasses import dataclass, field
 from html import escape
@@ -21,29 +21,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the ring cost a rank: bytes it sent, seconds it waited for others, seconds in all."""
+    """Communication of one rank: bytes sent, seconds of waiting, seconds in all."""
 
     sent_bytes: int
     waited_seconds: float
     seconds: float
 
     def __str__(self) -> str:
-        share = self.waited_seconds / max(self.seconds, 1e-9)
-        return f"{self.sent_bytes / 1e6:,.3g} MB sent, {share:.0%} of {self.seconds:.3g} s waiting"
+        waiting = self.waited_seconds / max(self.seconds, 1e-9)
+        return (
+            f"{self.sent_bytes / 1e6:,.3g} MB sent, {waiting:.0%} of {self.seconds:.3g} s waiting"
+        )
 
 
 @dataclass(frozen=True)
 class RankProfile(Profile):
     """As Profile, but ``back`` and ``weight`` are this rank's slice of the distances.
 
-    What is small is the same on every rank: first, itself, previous, next and the histogram.
+    First, itself, previous, next and the histogram are the same on every rank.
     """
 
     near: dict[int, Array] = field(default_factory=dict)
     bands: list[tuple[int, int, Array]] = field(default_factory=list)
 
     def at(self, back: int) -> NDArray[Any]:
-        """As Profile.at; what another rank holds is not known here."""
+        """As Profile.at, for the distances of this rank."""
         if back in self.near:
             return self.near[back]
         if not self.back.size or not self.back[0] <= back <= self.back[-1]:
@@ -59,17 +61,16 @@ class RankProfile(Profile):
 class RankObservation(Observation):
     """One rank's slice of an observation.
 
-    What belongs to rows (output, logsumexp, entropy, top) is of this rank's queries, what belongs
-    to columns (received) of its keys; ``query_positions`` and ``key_positions`` say which. The keys
-    in ``top`` are positions in the whole. The map is the whole map, on every rank.
+    Facts of rows (output, logsumexp, entropy, top) are of this rank's queries, facts of columns
+    (received) of its keys; ``query_positions`` and ``key_positions`` are their positions. The keys
+    in ``top`` are positions in the sequence. The map is that of the sequence, on every rank.
     """
 
     query_positions: NDArray[np.int64] = field(default_factory=lambda: np.arange(0), repr=False)
     key_positions: NDArray[np.int64] = field(default_factory=lambda: np.arange(0), repr=False)
-    visibilities: tuple[Visibility, ...] = field(
-        default=(), repr=False
-    )  # all queries, each chunk of keys
-    in_all: tuple[int, int] = (0, 0)  # queries and keys of the whole sequence
+    # Of each chunk of this rank's keys to all queries.
+    visibilities: tuple[Visibility, ...] = field(default=(), repr=False)
+    sequence_sizes: tuple[int, int] = (0, 0)  # queries and keys of the whole sequence
     traffic: Traffic = Traffic(0, 0.0, 0.0)
 
     @property
@@ -91,7 +92,7 @@ class RankObservation(Observation):
 
     def picture(self, head: Head = None, **options: Any) -> "Picture":
         """The map of the whole sequence, one head of it, the first unless given."""
-        queries, keys = self.in_all
+        queries, keys = self.sequence_sizes
         logsumexp = np.broadcast_to(0.0, (*self.leading, queries))
         facts = ArrayFacts(logsumexp=logsumexp, map=self.map)
         return Observation(facts, None, (), keys, self.cost).picture(head, **options)

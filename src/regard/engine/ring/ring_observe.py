@@ -1,4 +1,4 @@
-"""regard.distributed.observe: exact facts about all the weights of a sequence no rank holds."""
+"""regard.distributed.observe: exact facts about a sequence that is split over ranks."""
 
 import time
 from dataclasses import dataclass, replace
@@ -9,20 +9,20 @@ from numpy.typing import ArrayLike
 from regard.engine.observe import from_zero
 from regard.engine.ring.agreement import (
     Header,
-    agree_on_rule,
-    agreed,
-    all_have_come,
-    fair_threads,
+    agree,
+    agree_on_mask,
+    argument_summary,
     group_or_world,
-    in_words,
-    watch_of,
+    monitor_of,
+    retire_previous_call,
+    threads_per_rank,
 )
-from regard.engine.ring.failures import Watch
+from regard.engine.ring.failures import FailureMonitor
 from regard.engine.ring.rank_observation import RankObservation
-from regard.engine.ring.ring_facts import observation
-from regard.engine.ring.shares import ON_CPU, ON_DEVICE, Arrays, Kind, Share
-from regard.engine.ring.token_layout import check_layout, laid_out
-from regard.engine.ring.transport import Post
+from regard.engine.ring.rank_slice import ON_CPU, ON_DEVICE, ArrayKind, Arrays, RankSlice
+from regard.engine.ring.ring_facts import build_rank_observation
+from regard.engine.ring.token_layout import check_layout, layout_of
+from regard.engine.ring.transport import Transport
 from regard.engine.tensors import cast_like, is_tensor, on_device
 from regard.engine.tiles.arguments import AttentionOptions, with_defaults
 from regard.engine.tiles.rows import Requested
@@ -45,17 +45,27 @@ def observe(
     profile: bool = True,
     **options: Unpack[AttentionOptions],
 ) -> RankObservation:
-    """Observe one sequence of which every rank of a process group holds a slice of the tokens.
+    """Observe one sequence of which every rank of a process group has a slice of the tokens.
 
-    Every rank calls this with its own slice of query, key and value and otherwise the same
-    arguments, which mean what they mean to ``regard.observe`` of the whole: ``mask``, ``lengths``
-    and ``offset`` are those of the whole sequence. Each rank gets what belongs to its queries and
-    to its keys; map and the small figures of the profile are the same on every rank.
+    Every rank makes this call with its own slice of query, key and value and otherwise the same
+    arguments.
 
-    ``layout`` says which tokens a rank holds: 'contiguous', its slice following that of the rank
-    before it, or 'zigzag', cut by ``regard.distributed.cut``, which balances causal work.
-    A rank that does not come, stops or stays behind for ``timeout`` seconds is named in a
-    RankError on every other rank; after that the process group cannot be used again.
+    Parameters
+    ----------
+    query, key, value : this rank's slice, as for ``regard.observe``.
+    group : a process group of torch.distributed, that of all ranks unless given.
+    layout : the tokens of a rank: 'contiguous', its slice following that of the rank before it, or
+        'zigzag', cut by ``regard.distributed.cut``, which balances causal work.
+    timeout : seconds after which a rank that does not arrive, stops or stays behind is named in a
+        RankError on every other rank; after that the process group cannot be used again.
+    top, map, entropy, received, profile : as for ``regard.observe``.
+    **options : as for ``regard.attention``; mask, lengths and offset are those of the sequence.
+
+    Returns
+    -------
+    RankObservation
+        Facts of this rank's queries and of its keys; the map and the small figures of the profile
+        are those of the sequence, the same on every rank.
     """
     check_layout(layout)
     requested = Requested(
@@ -64,50 +74,51 @@ def observe(
     arrays = {"query": query, "key": key, "value": value}
     kind = ON_DEVICE if on_device(**arrays) else ON_CPU
     complete = with_defaults(**options)
-    complete["mask"] = kind.beside(complete["mask"])
-    complete["lengths"] = kind.beside(complete["lengths"])
+    complete["mask"] = kind.convert_option(complete["mask"])
+    complete["lengths"] = kind.convert_option(complete["lengths"])
     facts = {"top": top, "map": map, "entropy": entropy, "received": received, "profile": profile}
     group = group_or_world(group)
-    watch = watch_of(group, timeout)
+    monitor = monitor_of(group, timeout)
     begin = time.monotonic()
-    mine = Mine(kind, {x: kind.taken(a) for x, a in arrays.items()}, complete, layout, facts)
+    call = RankCall(kind, {x: kind.convert(a) for x, a in arrays.items()}, complete, layout, facts)
     try:
-        share = _shared(watch, mine)
-        all_have_come(group, watch)
-        with using_threads(fair_threads()):
-            seen = observation(share, requested, Post(group, watch), begin)
+        rank_slice = _agreed_slice(monitor, call)
+        retire_previous_call(group, monitor)
+        with using_threads(threads_per_rank()):
+            seen = build_rank_observation(rank_slice, requested, Transport(group, monitor), begin)
     except RankError:
         raise
-    except BaseException as error:  # whatever stops this rank is told to the others
-        stopped = f"{watch.named(watch.rank)} stopped: {type(error).__name__}: {error}"
-        watch.failed(watch.rank, stopped)
+    except BaseException as error:  # whatever stops this rank is reported to the others
+        stopped = f"{monitor.rank_names(monitor.rank)} stopped: {type(error).__name__}: {error}"
+        monitor.report_failure(monitor.rank, stopped)
         raise
     same = kind is ON_DEVICE or not is_tensor(query)
     return seen if same else replace(seen, _tensor=cast_like(seen.output, query))
 
 
 @dataclass(frozen=True)
-class Mine:
-    """What this rank was called with."""
+class RankCall:
+    """The arguments of one rank's call."""
 
-    kind: Kind
+    kind: ArrayKind
     arrays: Arrays
     options: AttentionOptions
     layout: str
     facts: dict[str, Any]
 
     def header(self) -> Header:
-        """What the other ranks are to know of it."""
-        said = in_words(self.arrays, {"layout": self.layout, **self.facts, **self.options})
-        return Header(self.kind.extent_of(self.arrays), said)
+        """The summary that all ranks compare."""
+        arguments = {"layout": self.layout, **self.facts, **self.options}
+        summary = argument_summary(self.arrays, arguments)
+        return Header(self.kind.extent_of(self.arrays), summary)
 
 
-def _shared(watch: Watch, mine: Mine) -> Share:
-    """Check this rank's slice, and agree with the others on what the whole is."""
-    whole, extents = agreed(watch, mine.header())
-    if callable(mine.options["mask"]):
-        agree_on_rule(watch, mine.options["mask"], whole)
-    queries = laid_out(mine.layout, [part.queries for part in extents], "queries")
-    keys = laid_out(mine.layout, [part.keys for part in extents], "keys")
-    held = mine.kind.build(mine.arrays, whole, mine.options)
-    return mine.kind.share(held, queries, keys, watch.rank)
+def _agreed_slice(monitor: FailureMonitor, call: RankCall) -> RankSlice:
+    """This rank's validated slice, in the sequence that all ranks agree on."""
+    extent, extents = agree(monitor, call.header())
+    if callable(call.options["mask"]):
+        agree_on_mask(monitor, call.options["mask"], extent)
+    queries = layout_of(call.layout, [part.queries for part in extents], "queries")
+    keys = layout_of(call.layout, [part.keys for part in extents], "keys")
+    problem = call.kind.build(call.arrays, extent, call.options)
+    return call.kind.rank_slice(problem, queries, keys, monitor.rank)

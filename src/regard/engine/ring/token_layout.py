@@ -1,4 +1,4 @@
-"""Which tokens each rank holds: one run of them, or two that balance causal work."""
+"""Layouts of tokens over ranks: one run of tokens each, or two that balance causal work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,35 +14,35 @@ LAYOUTS = ("contiguous", "zigzag")
 
 @dataclass(frozen=True)
 class Chunk:
-    """Tokens that follow each other: ``here`` in the rank's own arrays, ``there`` in the whole."""
+    """A run of tokens: its slice in the rank's local arrays, and in the sequence."""
 
-    here: slice
-    there: slice
+    local: slice
+    sequence: slice
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The chunks of every rank, in the order in which the rank holds them."""
+    """The chunks of every rank, in the order of the rank's arrays."""
 
     ranks: tuple[tuple[Chunk, ...], ...]
 
     @property
     def tokens(self) -> int:
-        """How many there are in all."""
-        return sum(self.held(rank) for rank in range(len(self.ranks)))
+        """The number of tokens of all ranks."""
+        return sum(self.tokens_of(rank) for rank in range(len(self.ranks)))
 
-    def held(self, rank: int) -> int:
-        """How many tokens a rank holds."""
-        return int(self.ranks[rank][-1].here.stop)
+    def tokens_of(self, rank: int) -> int:
+        """The number of tokens of a rank."""
+        return int(self.ranks[rank][-1].local.stop)
 
     def positions(self, rank: int) -> NDArray[np.int64]:
-        """Where in the whole a rank's tokens stand."""
-        runs = [np.arange(chunk.there.start, chunk.there.stop) for chunk in self.ranks[rank]]
+        """The positions of a rank's tokens in the sequence."""
+        runs = [np.arange(chunk.sequence.start, chunk.sequence.stop) for chunk in self.ranks[rank]]
         return np.concatenate(runs)
 
 
-def laid_out(name: str, counts: Sequence[int], what: str) -> Layout:
-    """The layout of this name in which each rank holds so many tokens.
+def layout_of(name: str, counts: Sequence[int], what: str) -> Layout:
+    """The layout of this name in which each rank has so many tokens.
 
     Contiguous slices may have any sizes; those of a zigzag follow from the number of tokens.
     """
@@ -50,18 +50,18 @@ def laid_out(name: str, counts: Sequence[int], what: str) -> Layout:
         edges = [0, *accumulate(counts)]
         return Layout(tuple((Chunk(slice(0, b - a), slice(a, b)),) for a, b in pairwise(edges)))
     layout = zigzag(sum(counts), len(counts))
-    for rank, held in enumerate(counts):
-        if held != layout.held(rank):
+    for rank, tokens in enumerate(counts):
+        if tokens != layout.tokens_of(rank):
             raise ArgumentError(
-                f"layout 'zigzag' gives rank {rank} {layout.held(rank):,} of {sum(counts):,} "
-                f"{what}, but it holds {held:,}: cut the whole with "
+                f"layout 'zigzag' gives rank {rank} {layout.tokens_of(rank):,} of {sum(counts):,} "
+                f"{what}, but it holds {tokens:,}: cut the whole with "
                 "regard.distributed.cut(array, layout='zigzag')."
             )
     return layout
 
 
 def zigzag(tokens: int, ranks: int) -> Layout:
-    """Cut into twice as many chunks as ranks; a rank holds one from the front, one from the back.
+    """The layout of twice as many chunks as ranks: one from the front, one from the back for each.
 
     So under a causal mask every rank sees about as many keys as any other.
 
@@ -85,7 +85,7 @@ def _two(front: slice, back: slice) -> tuple[Chunk, ...]:
 def positions(
     tokens: int, rank: int, ranks: int, *, layout: str = "contiguous"
 ) -> NDArray[np.int64]:
-    """Which of so many tokens a rank holds, sizes being as equal as they can be.
+    """The positions of a rank's tokens in a sequence, sizes being as equal as they can be.
 
     >>> positions(10, rank=1, ranks=3)
     array([3, 4, 5])
@@ -104,6 +104,6 @@ def positions(
 
 
 def check_layout(layout: str) -> None:
-    """Say what there is, where something else was asked for."""
+    """Raise where a layout has no such name."""
     if layout not in LAYOUTS:
         raise ArgumentError(f"layout needs 'contiguous' or 'zigzag', but it is {layout!r}.")

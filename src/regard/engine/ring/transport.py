@@ -1,7 +1,4 @@
-"""Messages between ranks.
-
-Asynchronous send and receive, one turn of the ring, and ordered small sums.
-"""
+"""Messages between ranks: asynchronous transfers, passes around the ring, and ordered sums."""
 
 import threading
 import time
@@ -14,59 +11,59 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from regard.engine.ring.failures import GLANCE, Watch
-from regard.engine.ring.shares import Share
+from regard.engine.ring.failures import POLL_SECONDS, FailureMonitor
+from regard.engine.ring.rank_slice import RankSlice
 from regard.engine.ring.token_layout import Layout
 from regard.engine.tensors import is_tensor
 from regard.typing import Array
 
-# A rank, and what goes to it or the room for what comes from it: an array or a torch tensor.
-Letter = tuple[int, Any]
+# A rank, and the array or torch tensor to send to it or to receive from it.
+Message = tuple[int, Any]
 
 
 @dataclass
-class Post:
-    """The letters of one rank: every byte that leaves is counted, every wait is timed."""
+class Transport:
+    """Transfers of one rank: counts the bytes that it sends and times its waits."""
 
     group: Any
-    watch: Watch
+    monitor: FailureMonitor
     sent_bytes: int = 0
     waited_seconds: float = 0.0
 
-    def exchange(self, send: list[Letter], receive: list[Letter]) -> "Delivery":
-        """Start sending and receiving; arrays are to be left alone until ``arrived``."""
+    def exchange(self, send: list[Message], receive: list[Message]) -> "Transfer":
+        """Start sending and receiving; the arrays must not be touched before ``wait`` returns."""
         send = [(rank, contiguous(array)) for rank, array in send if array.nbytes]
         receive = [(rank, array) for rank, array in receive if array.nbytes]
         self.sent_bytes += sum(array.nbytes for _, array in send)
-        operations = [self._operation(dist.isend, *letter) for letter in send]
-        operations += [self._operation(dist.irecv, *letter) for letter in receive]
+        operations = [self._operation(dist.isend, *message) for message in send]
+        operations += [self._operation(dist.irecv, *message) for message in receive]
         peers = [rank for rank, _ in (*send, *receive)]
         try:
             works = dist.batch_isend_irecv(operations) if operations else []
         except RuntimeError:
-            raise self.watch.lost(peers[-1]) from None
-        return Delivery(list(zip(peers, works, strict=False)), [array for _, array in send])
+            raise self.monitor.connection_lost(peers[-1]) from None
+        return Transfer(list(zip(peers, works, strict=False)), [array for _, array in send])
 
-    def arrived(self, delivery: "Delivery") -> None:
-        """Wait until everything has come and gone; raise the error that names who is missing."""
+    def wait(self, transfer: "Transfer") -> None:
+        """Wait until a transfer is complete, or raise the error that names the rank at fault."""
         begin, waits_for = time.monotonic(), None
-        delivery.start(self.watch.timeout)
-        while not delivery.done.wait(GLANCE):
-            if waits_for != (waits_for := delivery.peer):
-                self.watch.waiting(delivery.peer)
-            self.watch.glance()
-            if time.monotonic() - begin > self.watch.timeout:
-                raise self.watch.late(delivery.peer)
+        transfer.start(self.monitor.timeout)
+        while not transfer.done.wait(POLL_SECONDS):
+            if waits_for != (waits_for := transfer.peer):
+                self.monitor.note_waiting(transfer.peer)
+            self.monitor.raise_if_failed()
+            if time.monotonic() - begin > self.monitor.timeout:
+                raise self.monitor.timed_out(transfer.peer)
         if waits_for is not None:
-            self.watch.going_on()
+            self.monitor.note_running()
         self.waited_seconds += time.monotonic() - begin
-        if delivery.error is not None:
-            late = time.monotonic() - begin >= self.watch.timeout
-            raise (self.watch.late if late else self.watch.lost)(delivery.peer)
-        delivery.let_go()
+        if transfer.error is not None:
+            late = time.monotonic() - begin >= self.monitor.timeout
+            raise (self.monitor.timed_out if late else self.monitor.connection_lost)(transfer.peer)
+        transfer.release()
 
-    def ready(self, array: Any) -> Any:
-        """A tensor of a GPU moved to where the group can send it from; anything else as it is."""
+    def to_sendable(self, array: Any) -> Any:
+        """A GPU tensor copied to the CPU unless the group has NCCL; anything else unchanged."""
         by_nccl = "nccl" in str(dist.get_backend_config(self.group))
         return array if not is_tensor(array) or by_nccl else array.cpu()
 
@@ -77,34 +74,34 @@ class Post:
 
 
 def contiguous(array: Any) -> Any:
-    """As it lies in memory, or a copy that lies so."""
+    """The array, copied only if it is not contiguous."""
     return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
 
 
 @dataclass
-class Delivery:
-    """Letters under way. ``kept`` holds what is being sent, so that nobody frees it."""
+class Transfer:
+    """Messages under way; ``buffers`` keeps the arrays being sent from being freed."""
 
     works: list[tuple[int, Any]]
-    kept: list[Any]
+    buffers: list[Any]
     done: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
     peer: int = -1
 
     def start(self, timeout: float) -> None:
-        """Wait on a thread of its own: gloo breaks every connection when one wait runs out."""
+        """Wait on a thread of its own: gloo breaks every connection when one wait times out."""
         threading.Thread(target=self._wait, args=(timeout,), daemon=True).start()
 
-    def let_go(self) -> None:
-        """What was sent may be freed."""
+    def release(self) -> None:
+        """Drop the buffers."""
         self.works.clear()
-        self.kept.clear()
+        self.buffers.clear()
 
     def _wait(self, timeout: float) -> None:
         try:
             for peer, work in self.works:
                 self.peer = peer
-                # The watch decides when time is up; this is only so that the thread ends some day.
+                # The monitor decides about the timeout; this one only ends the thread.
                 work.wait(timedelta(seconds=2 * timeout))
         except BaseException as error:
             self.error = error
@@ -112,55 +109,62 @@ class Delivery:
             self.done.set()
 
 
-Work = Callable[[int, list[Any]], None]
+Visit = Callable[[int, list[Any]], None]
 
 
-def around(share: Share, post: Post, own: list[Any], layout: Layout, work: Work) -> None:
-    """Call ``work`` with every rank and its arrays, this rank's own first.
+def ring_pass(
+    rank_slice: RankSlice, transport: Transport, first: list[Any], layout: Layout, visit: Visit
+) -> None:
+    """Send arrays once around the ring and call ``visit`` with every rank and its arrays.
 
-    The next arrays travel while work is done on these. Arrays have their tokens on axis 1.
+    This rank's own arrays, ``first``, come first; the next ones travel while these are visited.
+    Arrays have their tokens on axis 1.
     """
-    here = [post.ready(array) for array in own]
-    for step in range(share.ranks):
-        post.watch.at += 1
-        if step + 1 == share.ranks:
-            work(share.visitor(step), here)
+    arrays = [transport.to_sendable(array) for array in first]
+    for step in range(rank_slice.ranks):
+        transport.monitor.step += 1
+        if step + 1 == rank_slice.ranks:
+            visit(rank_slice.source_rank(step), arrays)
             return
-        held = layout.held(share.visitor(step + 1))
-        coming = [_room(array, held) for array in here]
-        delivery = post.exchange(
-            [(share.right, x) for x in here], [(share.left, x) for x in coming]
+        tokens = layout.tokens_of(rank_slice.source_rank(step + 1))
+        incoming = [empty_tokens(array, tokens) for array in arrays]
+        transfer = transport.exchange(
+            [(rank_slice.next_rank, array) for array in arrays],
+            [(rank_slice.previous_rank, array) for array in incoming],
         )
-        work(share.visitor(step), here)
-        post.arrived(delivery)
-        here = coming
+        visit(rank_slice.source_rank(step), arrays)
+        transport.wait(transfer)
+        arrays = incoming
 
 
-def _room(like: Any, tokens: int) -> Any:
-    """Room for as many tokens of the same kind."""
+def empty_tokens(like: Any, tokens: int) -> Any:
+    """An uninitialised array of so many tokens, otherwise like another."""
     shape = (like.shape[0], tokens, *like.shape[2:])
     return like.new_empty(shape) if is_tensor(like) else np.empty(shape, like.dtype)
 
 
-def summed(share: Share, post: Post, arrays: dict[str, Array]) -> dict[str, Array]:
-    """The sum of each array over the ranks: it runs once up the ring to be made, once to be told.
+def sum_over_ranks(
+    rank_slice: RankSlice, transport: Transport, arrays: dict[str, Array]
+) -> dict[str, Array]:
+    """The sum of each array over the ranks, in the order of the ranks, so that two runs agree.
 
-    The arrays, float64, have the same shapes on every rank.
+    The sum travels once up the ring to be made and once more to reach every rank. The arrays,
+    float64, have the same shapes on every rank.
     """
     shapes = {name: array.shape for name, array in arrays.items()}
     total = np.concatenate([array.reshape(-1) for array in arrays.values()])
-    last = share.ranks - 1
+    last = rank_slice.ranks - 1
     before = np.empty_like(total)
-    post.watch.at += 1
-    if share.rank > 0:
-        post.arrived(post.exchange([], [(share.left, before)]))
+    transport.monitor.step += 1
+    if rank_slice.rank > 0:
+        transport.wait(transport.exchange([], [(rank_slice.previous_rank, before)]))
         total = before + total
-    if share.rank < last:
-        post.arrived(post.exchange([(share.right, total)], []))
+    if rank_slice.rank < last:
+        transport.wait(transport.exchange([(rank_slice.next_rank, total)], []))
         total = np.empty_like(total)
-        post.arrived(post.exchange([], [(share.left, total)]))
-    if share.ranks > 1 and share.rank != last - 1:
-        post.arrived(post.exchange([(share.right, total)], []))
-    ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes.values()])[:-1]
-    pieces = np.split(total, ends)
+        transport.wait(transport.exchange([], [(rank_slice.previous_rank, total)]))
+    if rank_slice.ranks > 1 and rank_slice.rank != last - 1:
+        transport.wait(transport.exchange([(rank_slice.next_rank, total)], []))
+    edges = np.cumsum([np.prod(shape, dtype=int) for shape in shapes.values()])[:-1]
+    pieces = np.split(total, edges)
     return {x: a.reshape(shapes[x]) for x, a in zip(shapes, pieces, strict=True)}
