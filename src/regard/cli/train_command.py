@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.argument_checks import check_output_folder
+from regard.cli.argument_checks import check_bounds, check_output_folder
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.transformer.train.job import Job
+    from regard.transformer.train.job import TrainingJob
 
 
 class Size(StrEnum):
@@ -51,19 +51,30 @@ def train(
     """Train a transformer to translate; the same command again resumes."""
     _need_torch()
     check_output_folder("--out", out)
+    check_bounds("--batch", batch, 1)
+    check_bounds("--seed", seed, 0)
+    check_bounds("--steps", steps, 0)
     from dataclasses import replace
 
-    from regard.transformer.train.job import SIZES, Job, Text, plain_rounds, read_recipe
-    from regard.transformer.train.recipe import Habits, Round
+    from regard.transformer.train.job import (
+        SIZES,
+        TrainingJob,
+        TrainingText,
+        plain_rounds,
+        read_recipe,
+    )
+    from regard.transformer.train.recipe import Hyperparameters, Round
     from regard.transformer.train.run import best_device
 
     if files[0].suffix == ".toml":
         job = read_recipe(files[0], out)
     else:
-        text = Text(valid, tuple(source_text or ()), tuple(target_text or ()))
+        text = TrainingText(valid, tuple(source_text or ()), tuple(target_text or ()))
         only_round = Round("only", (), steps, 0.0 if steps else minutes, learning_rate)
         rounds = tuple(plain_rounds(out, files, text, only_round))
-        job = Job(out, rounds, text, SIZES[size], Habits(seed=seed, tokens_per_batch=batch))
+        job = TrainingJob(
+            out, rounds, text, SIZES[size], Hyperparameters(seed=seed, tokens_per_batch=batch)
+        )
     _follow(replace(job, device=device or best_device()))
 
 
@@ -74,7 +85,7 @@ def _need_torch() -> None:
         )
 
 
-def _follow(job: Job) -> None:
+def _follow(job: TrainingJob) -> None:
     """Train with a progress bar, then print the scores."""
     from regard.transformer.train.progress import watched_training
 

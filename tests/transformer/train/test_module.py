@@ -13,7 +13,7 @@ from regard.transformer.config import END, PAD, Config, random_parameters
 from regard.transformer.search import Search
 from regard.transformer.train.torch_decoding import TorchStepDecoder, beam_search, sample
 from regard.transformer.train.torch_model import (
-    Running,
+    RunMode,
     batch_loss,
     logits,
     to_torch,
@@ -110,6 +110,6 @@ def test_dropout_only_where_it_is_asked_for():
     parameters = to_torch(PARAMETERS)
     batch = (SOURCE_BT[:1], GIVEN_BT[:1], GIVEN_BT[:1])
     with torch.no_grad():
-        losses = [batch_loss(parameters, CONFIG, batch, Running()).item() for _ in range(2)]
-        dropped = batch_loss(parameters, CONFIG, batch, Running(dropout=0.5)).item()
+        losses = [batch_loss(parameters, CONFIG, batch, RunMode()).item() for _ in range(2)]
+        dropped = batch_loss(parameters, CONFIG, batch, RunMode(dropout=0.5)).item()
     assert losses[0] == losses[1] != dropped

@@ -15,15 +15,15 @@ from regard.transformer.checkpoint import load_parameters
 from regard.transformer.config import Config, random_parameters
 from regard.transformer.train.augment import NONE, find_splits
 from regard.transformer.train.dataset import gather
-from regard.transformer.train.job import Job, Text, plain_rounds, read_recipe
-from regard.transformer.train.loop import DivergedError, Surroundings, train_round
-from regard.transformer.train.recipe import Corpus, Habits, Round
+from regard.transformer.train.job import TrainingJob, TrainingText, plain_rounds, read_recipe
+from regard.transformer.train.loop import DivergedError, RoundHooks, train_round
+from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
 from regard.transformer.train.run import train_model
 from regard.transformer.train.subwords import learn_tokens, load_tokens
 from regard.transformer.train.torch_model import to_torch
 
 SIZES = Config(vocabulary=400, layers=2, heads=4, width=64, feed_forward_width=128)
-HABITS = Habits(tokens_per_batch=2_048, dropout=0.0, split=0.02, alterations=NONE)
+HABITS = Hyperparameters(tokens_per_batch=2_048, dropout=0.0, split=0.02, alterations=NONE)
 
 
 @pytest.fixture(autouse=True)
@@ -39,10 +39,12 @@ def one_thread():
 def trained(toy, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained") / "toy"
     whole = Round("only", (), steps=160, learning_rate=3e-3)
-    text = Text(valid=toy[1])
+    text = TrainingText(valid=toy[1])
     points = []
     rounds = tuple(plain_rounds(folder, [toy[0]], text, whole))
-    job = Job(folder, rounds, text, SIZES, HABITS, watch=lambda part, point: points.append(point))
+    job = TrainingJob(
+        folder, rounds, text, SIZES, HABITS, watch=lambda part, point: points.append(point)
+    )
     return folder, train_model(job), points
 
 
@@ -58,7 +60,7 @@ def test_everything_that_made_a_model_is_beside_it(trained, toy):
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
     assert [file["name"] for file in record["files"]] == [path.name for path in toy]
     assert all(len(file["sha256"]) == 64 for file in record["files"])
-    assert record["habits"]["seed"] == 1
+    assert record["hyperparameters"]["seed"] == 1
     assert record["made with"]["torch"] == torch.__version__
     curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
     losses = [point["loss"] for point in curve if "loss" in point]
@@ -71,28 +73,28 @@ def test_everything_that_made_a_model_is_beside_it(trained, toy):
 def test_started_again_a_finished_training_only_exports(trained, toy):
     folder, description, _ = trained
     whole = Round("only", (), steps=160, learning_rate=3e-3)
-    text = Text(valid=toy[1])
+    text = TrainingText(valid=toy[1])
     rounds = tuple(plain_rounds(folder, [toy[0]], text, whole))
     before = (folder / "model" / "parameters.safetensors").read_bytes()
-    assert train_model(Job(folder, rounds, text, SIZES, HABITS)) == description
+    assert train_model(TrainingJob(folder, rounds, text, SIZES, HABITS)) == description
     assert (folder / "model" / "parameters.safetensors").read_bytes() == before
 
 
-def ingredients(folder, toy, habits=HABITS):
+def ingredients(folder, toy, hyperparameters=HABITS):
     learn_tokens(toy[0].read_text(encoding="utf-8").split("\n"), 400, folder / "tokens.model")
     tokens = load_tokens(folder / "tokens.model")
     config = replace(SIZES, vocabulary=tokens.vocab_size())
     part = Round("only", (Corpus(toy[0]),), steps=30)
-    text = gather(part, tokens, habits), find_splits(tokens)
-    return to_torch(random_parameters(config, 1)), config, text, (part, habits)
+    text = gather(part, tokens, hyperparameters), find_splits(tokens)
+    return to_torch(random_parameters(config, 1)), config, text, (part, hyperparameters)
 
 
 def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(toy, tmp_path):
-    habits = replace(HABITS, dropout=0.1, averaged_from=0.3)
-    given = ingredients(tmp_path, toy, habits)
-    whole = train_round(*given, Surroundings(tmp_path / "whole"))
+    hyperparameters = replace(HABITS, dropout=0.1, averaged_from=0.3)
+    given = ingredients(tmp_path, toy, hyperparameters)
+    whole = train_round(*given, RoundHooks(tmp_path / "whole"))
     for stop in (7, 19, None):
-        parts = train_round(*given, Surroundings(tmp_path / "parts", stop_at=stop))
+        parts = train_round(*given, RoundHooks(tmp_path / "parts", stop_at=stop))
     assert (parts.step, parts.epoch, parts.batch) == (whole.step, whole.epoch, whole.batch)
     for name in whole.parameters:
         assert torch.equal(parts.parameters[name], whole.parameters[name]), name
@@ -104,8 +106,8 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another(toy, tmp_pa
     given = ingredients(tmp_path, toy, HABITS)
     part = replace(given[3][0], steps=4)
     runs = [
-        train_round(*given[:3], (part, habits), Surroundings(tmp_path / str(number)))
-        for number, habits in enumerate([HABITS, HABITS, replace(HABITS, seed=2)])
+        train_round(*given[:3], (part, hyperparameters), RoundHooks(tmp_path / str(number)))
+        for number, hyperparameters in enumerate([HABITS, HABITS, replace(HABITS, seed=2)])
     ]
     first, same, other = (run.parameters["embedding"] for run in runs)
     assert torch.equal(first, same)
@@ -116,16 +118,18 @@ def test_a_loss_that_is_no_number_stops_training(toy, tmp_path):
     parameters, config, text, plan = ingredients(tmp_path, toy)
     parameters["decoder.norm.gain"] = parameters["decoder.norm.gain"] * float("nan")
     with pytest.raises(DivergedError) as error:
-        train_round(parameters, config, text, plan, Surroundings(tmp_path / "x", report_every=2))
+        train_round(parameters, config, text, plan, RoundHooks(tmp_path / "x", report_every=2))
     assert str(error.value) == (
         "the loss needs to be a number, but is nan at step 2: lower the learning rate."
     )
 
 
 def test_minutes_end_a_round_in_time(toy, tmp_path):
-    parameters, config, text, (part, habits) = ingredients(tmp_path, toy)
+    parameters, config, text, (part, hyperparameters) = ingredients(tmp_path, toy)
     part = replace(part, steps=0, minutes=0.01)
-    state = train_round(parameters, config, text, (part, habits), Surroundings(tmp_path / "m"))
+    state = train_round(
+        parameters, config, text, (part, hyperparameters), RoundHooks(tmp_path / "m")
+    )
     assert state.step > 0
     assert state.seconds >= 0.6
 
@@ -135,13 +139,13 @@ def test_text_in_one_language_is_translated_and_trained_on(toy, tmp_path):
     lines = [line.split("\t") for line in toy[1].read_text(encoding="utf-8").splitlines()]
     english.write_text("\n".join(source for source, _ in lines), encoding="utf-8")
     french.write_text("\n".join(target for _, target in lines), encoding="utf-8")
-    text = Text(source=(english,), target=(french,))
+    text = TrainingText(source=(english,), target=(french,))
     folder = tmp_path / "out"
     whole = Round("only", (), steps=150, learning_rate=3e-3)
     rounds = tuple(plain_rounds(folder, [toy[0]], text, whole))
     assert [part.name for part in rounds] == ["first", "second"]
     assert rounds[0].corpora[0].both_ways
-    train_model(Job(folder, rounds, text, SIZES, HABITS))
+    train_model(TrainingJob(folder, rounds, text, SIZES, HABITS))
     assert (folder / "back.tsv.gz").is_file()
     assert (folder / "self.tsv.gz").is_file()
     assert np.isfinite(load_parameters(folder / "model")[1]["embedding"]).all()
@@ -156,7 +160,7 @@ def test_a_recipe_says_it_all(toy, tmp_path):
         layers = 1
         width = 64
         heads = 4
-        [habits]
+        [hyperparameters]
         seed = 3
         alterations = { joined = 0.0 }
         [text]
@@ -175,8 +179,8 @@ def test_a_recipe_says_it_all(toy, tmp_path):
     )
     job = read_recipe(recipe, tmp_path)
     assert job.config.layers == 1
-    assert job.habits.seed == 3
-    assert job.habits.alterations.joined == 0
+    assert job.hyperparameters.seed == 3
+    assert job.hyperparameters.alterations.joined == 0
     assert job.text.valid == toy[1]
     assert job.rounds[0].corpora[0] == Corpus(toy[0], copies=2.5)
     assert job.rounds[1].corpora[1].path == tmp_path / "self.tsv.gz"

@@ -15,7 +15,7 @@ from regard.text.tokens import normalise
 from regard.transformer.config import END, PAD, START
 from regard.transformer.train.augment import Alterations, alter, find_splits, split_pieces
 from regard.transformer.train.data import (
-    Pairs,
+    EncodedPairs,
     encode,
     encode_pairs,
     ragged,
@@ -129,16 +129,16 @@ def test_an_epoch_holds_every_pair_once_in_batches_of_one_source_length(tokens, 
         assert batch.size <= 600
         assert (batch.source_bt != PAD).all()
         assert (batch.given_bt[:, 0] == START).all()
-        np.testing.assert_array_equal(batch.given_bt[:, 1:], batch.wanted_bt[:, :-1])
+        np.testing.assert_array_equal(batch.given_bt[:, 1:], batch.labels_bt[:, :-1])
 
 
 def test_a_pair_larger_than_a_batch_has_one_of_its_own():
-    pairs = Pairs(ragged([[5] * 50, [6] * 50]), ragged([[7] * 50, [8] * 40]))
+    pairs = EncodedPairs(ragged([[5] * 50, [6] * 50]), ragged([[7] * 50, [8] * 40]))
     assert [len(rows) for rows in plan_epoch(pairs, 10, np.random.default_rng(0))] == [1, 1]
 
 
 def test_long_pairs_are_left_out():
-    pairs = Pairs(ragged([[5], [6] * 9, [7]]), ragged([[5], [6], [7] * 9]))
+    pairs = EncodedPairs(ragged([[5], [6] * 9, [7]]), ragged([[5], [6], [7] * 9]))
     assert len(within(pairs, 8)) == 1
 
 

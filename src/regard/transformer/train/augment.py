@@ -53,7 +53,7 @@ def _altered(pair: Pair, pairs: Sequence[Pair], shares: Alterations, rng: random
 
 @dataclass(frozen=True)
 class Splits:
-    """Every way to write a piece as two others: those of piece v are first[v] to first[v + 1]."""
+    """Splits of every piece into two others: those of piece v are first[v] to first[v + 1]."""
 
     left: np.ndarray
     right: np.ndarray
@@ -63,10 +63,12 @@ class Splits:
 def find_splits(tokens: sentencepiece.SentencePieceProcessor) -> Splits:
     """List, for each piece, the pairs of pieces it is made of."""
     pieces = [tokens.id_to_piece(v) for v in range(tokens.vocab_size())]
-    known = {piece: v for v, piece in enumerate(pieces) if _is_word_piece(tokens, v, piece)}
-    found = [_splits_of(piece, known) if piece in known else [] for piece in pieces]
-    pairs = np.array([pair for ways in found for pair in ways], dtype=np.int32).reshape(-1, 2)
-    first = np.concatenate([[0], np.cumsum([len(ways) for ways in found])])
+    ids = {piece: v for v, piece in enumerate(pieces) if _is_word_piece(tokens, v, piece)}
+    all_splits = [_splits_of(piece, ids) if piece in ids else [] for piece in pieces]
+    pairs = np.array([pair for splits in all_splits for pair in splits], dtype=np.int32).reshape(
+        -1, 2
+    )
+    first = np.concatenate([[0], np.cumsum([len(splits) for splits in all_splits])])
     return Splits(pairs[:, 0], pairs[:, 1], first)
 
 
@@ -75,14 +77,15 @@ def split_pieces(
 ) -> Ragged:
     """Replace a share of the tokens by two that spell the same."""
     tokens = sentences.tokens
-    ways = np.diff(splits.first)[tokens]
-    chosen = np.flatnonzero((rng.random(len(tokens), dtype=np.float32) < share) & (ways > 0))
-    way = splits.first[tokens[chosen]] + (rng.random(len(chosen)) * ways[chosen]).astype(np.int64)
+    counts = np.diff(splits.first)[tokens]
+    chosen = np.flatnonzero((rng.random(len(tokens), dtype=np.float32) < share) & (counts > 0))
+    drawn = (rng.random(len(chosen)) * counts[chosen]).astype(np.int64)
+    pick = splits.first[tokens[chosen]] + drawn
     repeats = np.ones(len(tokens), dtype=np.int64)
     repeats[chosen] = 2
     ends = np.cumsum(repeats)
     split = np.repeat(tokens, repeats)
-    split[ends[chosen] - 2], split[ends[chosen] - 1] = splits.left[way], splits.right[way]
+    split[ends[chosen] - 2], split[ends[chosen] - 1] = splits.left[pick], splits.right[pick]
     return Ragged(split, np.concatenate([[0], ends])[sentences.starts])
 
 
@@ -91,6 +94,6 @@ def _is_word_piece(tokens: sentencepiece.SentencePieceProcessor, v: int, piece: 
     return not special and piece not in SYMBOLS
 
 
-def _splits_of(piece: str, known: dict[str, int]) -> list[tuple[int, int]]:
+def _splits_of(piece: str, ids: dict[str, int]) -> list[tuple[int, int]]:
     halves = ((piece[:cut], piece[cut:]) for cut in range(1, len(piece)))
-    return [(known[a], known[b]) for a, b in halves if a in known and b in known]
+    return [(ids[a], ids[b]) for a, b in halves if a in ids and b in ids]

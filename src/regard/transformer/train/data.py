@@ -69,11 +69,11 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
 
 
 def fingerprint(path: Path) -> dict[str, str]:
-    """Name and SHA-256 of a file, to say later which text made a model."""
+    """Name and SHA-256 of a file, to record which text made a model."""
     return {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def both_sides(pairs: Iterable[Pair]) -> Iterator[str]:
+def sources_and_targets(pairs: Iterable[Pair]) -> Iterator[str]:
     """Sources and targets, one after the other."""
     for source, target in pairs:
         yield source
@@ -109,8 +109,8 @@ class Ragged:
         """The sentences at `rows`, in that order."""
         lengths = self.lengths[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
-        return Ragged(self.tokens[places], starts)
+        indices = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
+        return Ragged(self.tokens[indices], starts)
 
     def padded(self, fill: int) -> np.ndarray:
         """One row for each sentence, as long as the longest, `fill` after its end.
@@ -127,7 +127,7 @@ class Ragged:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class EncodedPairs:
     """Encoded sources and targets, each ending in END, in the same order."""
 
     source: Ragged
@@ -138,7 +138,7 @@ class Pairs:
 
 
 def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
-    """Lay lists of tokens end to end."""
+    """Concatenate lists of tokens."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     flat = (token for row in rows for token in row)
     tokens = np.fromiter(flat, dtype=np.int32, count=int(lengths.sum()))
@@ -146,17 +146,19 @@ def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
 
 
 def encode(tokens: sentencepiece.SentencePieceProcessor, sentences: Sequence[str]) -> Ragged:
-    """Cut sentences into tokens, END after each."""
+    """Tokens of sentences, END after each."""
     rows = tokens.encode(list(sentences), out_type=int, num_threads=os.cpu_count() or 1)
     return ragged([[*row, END] for row in rows])
 
 
-def encode_pairs(tokens: sentencepiece.SentencePieceProcessor, pairs: Sequence[Pair]) -> Pairs:
+def encode_pairs(
+    tokens: sentencepiece.SentencePieceProcessor, pairs: Sequence[Pair]
+) -> EncodedPairs:
     """Encode both sides."""
     if not pairs:
-        raise FileError("training needs at least one pair, but the corpus is empty: add lines.")
+        raise FileError("training needs at least one pair, but there is none: add lines.")
     sources, targets = zip(*pairs, strict=True)
-    return Pairs(encode(tokens, sources), encode(tokens, targets))
+    return EncodedPairs(encode(tokens, sources), encode(tokens, targets))
 
 
 def tagged(sentences: Ragged, token: int) -> Ragged:
@@ -169,19 +171,20 @@ def tagged(sentences: Ragged, token: int) -> Ragged:
     return Ragged(np.insert(sentences.tokens, sentences.starts[:-1], token), starts)
 
 
-def together(parts: Sequence[Pairs]) -> Pairs:
+def concatenate(parts: Sequence[EncodedPairs]) -> EncodedPairs:
     """Several corpora as one."""
-    return Pairs(_joined([p.source for p in parts]), _joined([p.target for p in parts]))
+    sources, targets = ([getattr(x, side) for x in parts] for side in ("source", "target"))
+    return EncodedPairs(_concatenated(sources), _concatenated(targets))
 
 
-def within(pairs: Pairs, longest: int) -> Pairs:
+def within(pairs: EncodedPairs, longest: int) -> EncodedPairs:
     """Only the pairs of which both sides have at most `longest` tokens."""
     lengths = np.maximum(pairs.source.lengths, pairs.target.lengths)
     rows = np.flatnonzero(lengths <= longest)
-    return Pairs(pairs.source.take(rows), pairs.target.take(rows))
+    return EncodedPairs(pairs.source.take(rows), pairs.target.take(rows))
 
 
-def _joined(parts: Sequence[Ragged]) -> Ragged:
+def _concatenated(parts: Sequence[Ragged]) -> Ragged:
     lengths = np.concatenate([part.lengths for part in parts])
     tokens = np.concatenate([part.tokens for part in parts])
     return Ragged(tokens, np.concatenate([[0], np.cumsum(lengths)]))

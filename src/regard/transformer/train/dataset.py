@@ -1,7 +1,4 @@
-"""The dataset of a round.
-
-Every corpus read, augmented, encoded and tagged, in batches of like length.
-"""
+"""Dataset of a round: corpora augmented, encoded and tagged, in batches of like length."""
 
 from __future__ import annotations
 
@@ -15,41 +12,53 @@ from dataclasses import dataclass
 import numpy as np
 import sentencepiece
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, FileError
 from regard.transformer.config import PAD, START
 from regard.transformer.train.augment import alter
 from regard.transformer.train.data import (
+    EncodedPairs,
     Pair,
-    Pairs,
+    concatenate,
     encode_pairs,
     read_pairs,
     tagged,
-    together,
     within,
 )
-from regard.transformer.train.recipe import Corpus, Habits, Round
+from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
 
 
-def gather(part: Round, tokens: sentencepiece.SentencePieceProcessor, habits: Habits) -> Pairs:
-    """All pairs of one epoch of a round, none longer than `habits.longest` tokens."""
+def gather(
+    part: Round, tokens: sentencepiece.SentencePieceProcessor, hyperparameters: Hyperparameters
+) -> EncodedPairs:
+    """All pairs of one epoch of a round, none longer than `hyperparameters.longest` tokens."""
     if not part.corpora:
         raise ArgumentError(f"round {part.name!r} needs text, but has none: name its files.")
     parts = [
         encoded
         for number, corpus in enumerate(part.corpora)
-        for encoded in _copies(corpus, number, tokens, habits)
+        for encoded in _copies(corpus, number, tokens, hyperparameters)
     ]
-    return within(together(parts), habits.longest)
+    pairs = concatenate(parts)
+    short = within(pairs, hyperparameters.longest)
+    if not len(short):
+        raise FileError(
+            f"round {part.name!r} needs pairs of at most {hyperparameters.longest} tokens a side, "
+            f"but none of its {len(pairs):,} pairs is that short: put one sentence on a line."
+        )
+    return short
 
 
 def _copies(
-    corpus: Corpus, number: int, tokens: sentencepiece.SentencePieceProcessor, habits: Habits
-) -> list[Pairs]:
+    corpus: Corpus,
+    number: int,
+    tokens: sentencepiece.SentencePieceProcessor,
+    hyperparameters: Hyperparameters,
+) -> list[EncodedPairs]:
     pairs, copies = matching(read_pairs(corpus.path), corpus), []
     for copy in range(math.ceil(corpus.copies)):
-        seed = (habits.seed * 100 + number) * 100 + copy
-        some = _some(pairs, corpus.copies - copy, seed)
-        copies += _encoded(alter(some, habits.alterations, seed), corpus, tokens)
+        seed = (hyperparameters.seed * 100 + number) * 100 + copy
+        subset = _subsample(pairs, corpus.copies - copy, seed)
+        copies += _encoded(alter(subset, hyperparameters.alterations, seed), corpus, tokens)
     return copies
 
 
@@ -65,7 +74,7 @@ def matching(pairs: list[Pair], corpus: Corpus) -> list[Pair]:
     return [pair for pair in pairs if source.search(pair[0]) and target.search(pair[1])]
 
 
-def _some(pairs: list[Pair], share: float, seed: int) -> list[Pair]:
+def _subsample(pairs: list[Pair], share: float, seed: int) -> list[Pair]:
     """A random share of the pairs; all of them from 1 on."""
     count = round(len(pairs) * share)
     return pairs if share >= 1 else random.Random(seed).sample(pairs, max(1, count))
@@ -73,51 +82,55 @@ def _some(pairs: list[Pair], share: float, seed: int) -> list[Pair]:
 
 def _encoded(
     pairs: list[Pair], corpus: Corpus, tokens: sentencepiece.SentencePieceProcessor
-) -> list[Pairs]:
+) -> list[EncodedPairs]:
     encoded = encode_pairs(tokens, pairs)
     forward = encoded
     if corpus.tag:
-        forward = Pairs(tagged(encoded.source, tokens.piece_to_id(corpus.tag)), encoded.target)
+        forward = EncodedPairs(
+            tagged(encoded.source, tokens.piece_to_id(corpus.tag)), encoded.target
+        )
     if not corpus.both_ways:
         return [forward]
     back = tagged(encoded.target, tokens.piece_to_id("<reverse>"))
-    return [forward, Pairs(back, encoded.source)]
+    return [forward, EncodedPairs(back, encoded.source)]
 
 
-Prepare = Callable[[Pairs, np.random.Generator], Pairs]
+Prepare = Callable[[EncodedPairs, np.random.Generator], EncodedPairs]
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Sources, what the decoder is given, and what it should say; every source is equally long."""
+class TrainingBatch:
+    """Sources of one length, the decoder's inputs, and its labels."""
 
     source_bt: np.ndarray
     given_bt: np.ndarray
-    wanted_bt: np.ndarray
+    labels_bt: np.ndarray
 
     @property
     def size(self) -> int:
         """Tokens, padding counted."""
-        return self.source_bt.size + self.wanted_bt.size
+        return self.source_bt.size + self.labels_bt.size
 
 
 @dataclass(frozen=True)
 class Epoch:
     """One pass over the pairs: the rows of each batch, in the order they are trained on."""
 
-    pairs: Pairs
+    pairs: EncodedPairs
     plan: list[np.ndarray]
 
-    def batch(self, number: int) -> Batch:
-        """Batch `number` of this pass."""
+    def batch(self, number: int) -> TrainingBatch:
+        """The batch of this number."""
         rows = self.plan[number]
         source_bt = self.pairs.source.take(rows).padded(PAD)
-        wanted_bt = self.pairs.target.take(rows).padded(PAD)
+        labels_bt = self.pairs.target.take(rows).padded(PAD)
         start_b1 = np.full((len(rows), 1), START)
-        return Batch(source_bt, np.concatenate([start_b1, wanted_bt[:, :-1]], 1), wanted_bt)
+        return TrainingBatch(source_bt, np.concatenate([start_b1, labels_bt[:, :-1]], 1), labels_bt)
 
 
-def plan_epoch(pairs: Pairs, tokens_per_batch: int, rng: np.random.Generator) -> list[np.ndarray]:
+def plan_epoch(
+    pairs: EncodedPairs, tokens_per_batch: int, rng: np.random.Generator
+) -> list[np.ndarray]:
     """Cut the shuffled pairs, ordered by length, into batches of about `tokens_per_batch`.
 
     Sources of one batch are equally long, so that no attention in training needs a mask.
@@ -135,9 +148,9 @@ def plan_epoch(pairs: Pairs, tokens_per_batch: int, rng: np.random.Generator) ->
 
 
 def epochs(
-    pairs: Pairs, prepare: Prepare, tokens_per_batch: int, seed: int, first: int
+    pairs: EncodedPairs, prepare: Prepare, tokens_per_batch: int, seed: int, first: int
 ) -> Iterator[Epoch]:
-    """Passes over the pairs without end, the next made while this one is used."""
+    """Endless passes over the pairs, the next prepared in a thread while this one is used."""
 
     def make(number: int) -> Epoch:
         rng = np.random.default_rng((seed, number))
@@ -145,15 +158,15 @@ def epochs(
         return Epoch(prepared, plan_epoch(prepared, tokens_per_batch, rng))
 
     with ThreadPoolExecutor(1) as pool:
-        coming: Future[Epoch] = pool.submit(make, first)
+        pending: Future[Epoch] = pool.submit(make, first)
         while True:
-            epoch, first = coming.result(), first + 1
-            coming = pool.submit(make, first)
+            epoch, first = pending.result(), first + 1
+            pending = pool.submit(make, first)
             yield epoch
 
 
 def _cuts(source: int, targets: np.ndarray, begin: int, tokens_per_batch: int) -> list[int]:
-    """Where batches start among pairs with sources of one length, targets in growing length."""
+    """First pairs of the batches, among pairs with sources of one length and sorted targets."""
     cuts, start = [], 0
     while start < len(targets):
         cuts.append(begin + start)

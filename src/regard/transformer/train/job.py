@@ -1,18 +1,23 @@
-"""A training as asked for: in a few words on the command line, or in full in a recipe file."""
+"""Training jobs: from the command line or from a recipe file, validated before the work."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, FileError
+import torch
+
+from regard.errors import ArgumentError, FileError, RegardError
 from regard.transformer.config import Config
 from regard.transformer.train.augment import Alterations
+from regard.transformer.train.data import read_pairs, read_sentences
 from regard.transformer.train.loop import Watch, no_watch
-from regard.transformer.train.recipe import Corpus, Habits, Round
+from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
 
 SIZES = {
     "tiny": Config(vocabulary=600, layers=2, heads=4, width=64, feed_forward_width=128),
@@ -22,8 +27,8 @@ SIZES = {
 
 
 @dataclass(frozen=True)
-class Text:
-    """What a model learns from besides its rounds' pairs.
+class TrainingText:
+    """Text besides the pairs of the rounds: validation pairs, and text in one language.
 
     The model itself translates `source` and `target`, at most `sentences` of each.
     """
@@ -35,68 +40,115 @@ class Text:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Every file there is."""
+        """All files."""
         return (*self.source, *self.target, *([self.valid] if self.valid else []))
 
 
 @dataclass(frozen=True)
-class Job:
-    """What to train, on what, in which rounds, and the folder it all goes to."""
+class TrainingJob:
+    """Config, rounds, text, hyperparameters, device and folder of a training."""
 
     folder: Path
     rounds: tuple[Round, ...]
-    text: Text = field(default_factory=Text)
+    text: TrainingText = field(default_factory=TrainingText)
     config: Config = SIZES["full"]
-    habits: Habits = field(default_factory=Habits)
+    hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     device: str = "cpu"
     watch: Watch = no_watch
 
     @property
     def pairs(self) -> list[Path]:
-        """The files of pairs that someone else made, each once."""
+        """The files of pairs that the model did not make itself, each once."""
         made = {made_path(self.folder, kind) for kind in ("back", "self")}
         paths = dict.fromkeys(corpus.path for part in self.rounds for corpus in part.corpora)
         return [path for path in paths if path not in made]
 
 
 def made_path(folder: Path, kind: str) -> Path:
-    """Where pairs that the model made itself are kept: 'back' or 'self'."""
+    """The file of pairs that the model makes itself, 'back' or 'self'."""
     return folder / f"{kind}.tsv.gz"
 
 
-def plain_rounds(folder: Path, pairs: Iterable[Path], text: Text, whole: Round) -> list[Round]:
+def plain_rounds(
+    folder: Path, pairs: Iterable[Path], text: TrainingText, schedule: Round
+) -> list[Round]:
     """One round; or, with text in one language, one that learns both ways and one with made pairs.
 
-    The first of the two takes a third of the time of `whole`.
+    The first of the two takes a third of the time of `schedule`.
     """
     real = tuple(Corpus(path) for path in pairs)
     if not (text.source or text.target):
-        return [replace(whole, corpora=real)]
+        return [replace(schedule, corpora=real)]
     both = tuple(replace(corpus, both_ways=bool(text.target)) for corpus in real)
     made = [Corpus(made_path(folder, "self"))] if text.source else []
     if text.target:
         made.append(Corpus(made_path(folder, "back"), tag="<back>"))
-    return [_share(whole, "first", both, 1 / 3), _share(whole, "second", (*real, *made), 2 / 3)]
+    return [
+        _share(schedule, "first", both, 1 / 3),
+        _share(schedule, "second", (*real, *made), 2 / 3),
+    ]
 
 
-def read_recipe(path: Path, folder: Path) -> Job:
-    """Read a recipe: tables config, habits and text, and a list of rounds with their corpora."""
+def check_job(job: TrainingJob) -> None:
+    """Raise an error for anything that would end the training later: device, patterns and files."""
+    check_device(job.device)
+    for corpus in (x for part in job.rounds for x in part.corpora):
+        for pattern in (corpus.source, corpus.target):
+            _check_pattern(pattern)
+    if job.text.valid is not None and importlib.util.find_spec("sacrebleu") is None:
+        raise ArgumentError(
+            "measuring BLEU on validation pairs needs sacrebleu, which is not installed: "
+            "pip install 'regard[train]'."
+        )
+    for path in (*job.pairs, *([job.text.valid] if job.text.valid else [])):
+        if not read_pairs(path):
+            raise FileError(f"{path} needs at least one pair, but it has none: add lines.")
+    for path in (*job.text.source, *job.text.target):
+        if not read_sentences(path):
+            raise FileError(f"{path} needs at least one sentence, but it has none: add lines.")
+
+
+def check_device(name: str) -> None:
+    """Raise an ArgumentError unless PyTorch can compute on this device."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise ArgumentError(f"device needs to be 'cpu' or 'cuda', but it is {name!r}.")
+    number = int(name.partition(":")[2] or 0)
+    if name != "cpu" and number >= torch.cuda.device_count():
+        raise ArgumentError(
+            f"device {name!r} needs a GPU that PyTorch can use, but it sees "
+            f"{torch.cuda.device_count()}: use 'cpu'."
+        )
+
+
+def _check_pattern(pattern: str) -> None:
     try:
-        recipe = tomllib.loads(path.read_text(encoding="utf-8"))
+        re.compile(pattern)
+    except re.error as error:
+        raise ArgumentError(
+            f"a corpus needs a regular expression as its pattern, but {pattern!r} is none: {error}."
+        ) from None
+
+
+def read_recipe(path: Path, folder: Path) -> TrainingJob:
+    """Read a recipe: tables config, hyperparameters and text, and rounds with their corpora."""
+    try:
+        recipe = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         near = path.parent
-        return Job(
+        return TrainingJob(
             folder,
             tuple(_round(table, near, folder) for table in recipe["round"]),
             _text(recipe.get("text", {}), near),
             Config(**recipe.get("config", {"vocabulary": 12_000})),
-            _habits(recipe.get("habits", {})),
+            _hyperparameters(recipe.get("hyperparameters", {})),
         )
     except FileNotFoundError:
         raise FileError(f"there is no recipe at {path}: check its name.") from None
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        if isinstance(error, RegardError):
+            raise
         raise FileError(
-            f"{path.name} needs the tables config, habits, text and [[round]] as in the recipe "
-            f"shipped with regard, but reading it gave: {error}."
+            f"{path.name} needs the tables config, hyperparameters, text and [[round]] as in the "
+            f"recipe shipped with regard, but reading it gave: {error}."
         ) from None
 
 
@@ -117,20 +169,23 @@ def _corpus(table: Mapping[str, Any], near: Path, folder: Path) -> Corpus:
     return Corpus(path, **rest)
 
 
-def _text(table: Mapping[str, Any], near: Path) -> Text:
-    paths = {side: tuple(near / name for name in table.get(side, [])) for side in _SIDES}
+def _text(table: Mapping[str, Any], near: Path) -> TrainingText:
+    paths = {
+        language: tuple(near / name for name in table.get(language, [])) for language in _LANGUAGES
+    }
     valid = near / table["valid"] if "valid" in table else None
-    return Text(valid, sentences=table.get("sentences", 1_000_000), **paths)
+    return TrainingText(valid, sentences=table.get("sentences", 1_000_000), **paths)
 
 
-def _habits(table: Mapping[str, Any]) -> Habits:
+def _hyperparameters(table: Mapping[str, Any]) -> Hyperparameters:
     alterations = Alterations(**table.get("alterations", {}))
-    return Habits(**{**table, "alterations": alterations})
+    return Hyperparameters(**{**table, "alterations": alterations})
 
 
-def _share(whole: Round, name: str, corpora: tuple[Corpus, ...], share: float) -> Round:
-    steps = max(1, round(whole.steps * share)) if whole.steps else 0
-    return replace(whole, name=name, corpora=corpora, steps=steps, minutes=whole.minutes * share)
+def _share(schedule: Round, name: str, corpora: tuple[Corpus, ...], share: float) -> Round:
+    steps = max(1, round(schedule.steps * share)) if schedule.steps else 0
+    minutes = schedule.minutes * share
+    return replace(schedule, name=name, corpora=corpora, steps=steps, minutes=minutes)
 
 
-_SIDES = ("source", "target")
+_LANGUAGES = ("source", "target")

@@ -13,24 +13,26 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.errors import RegardError
+from regard.atomic_write import replacing
+from regard.errors import FileError, RegardError
 from regard.transformer.config import Config
 from regard.transformer.train.augment import Splits, split_pieces
-from regard.transformer.train.data import Pairs
-from regard.transformer.train.dataset import Batch, Epoch, epochs
-from regard.transformer.train.recipe import Habits, Round, learning_rate, progress
-from regard.transformer.train.torch_model import Running, Tensors, batch_loss
+from regard.transformer.train.data import EncodedPairs
+from regard.transformer.train.dataset import Epoch, TrainingBatch, epochs
+from regard.transformer.train.recipe import Hyperparameters, Round, learning_rate, progress
+from regard.transformer.train.torch_model import RunMode, Tensors, batch_loss
 
 Point = dict[str, float]
 
 
 @dataclass
 class State:
-    """Parameters, optimiser, averaged parameters, and where in the text training stands."""
+    """Parameters, optimiser, averaged parameters, and the position in the text."""
 
     parameters: Tensors
     optimiser: torch.optim.AdamW
@@ -58,7 +60,7 @@ def new_state(parameters: Tensors) -> State:
 
 
 def add_to_average(state: State) -> None:
-    """Let the average take in the parameters as they are now, each time counted alike."""
+    """Add the parameters to the running mean."""
     state.averaged += 1
     for name, parameter in state.parameters.items():
         state.average[name].lerp_(parameter.detach(), 1 / state.averaged)
@@ -71,15 +73,14 @@ def finished(state: State) -> Tensors:
 
 
 def save_state(state: State, folder: Path) -> None:
-    """Write a state; a power cut in between leaves the one before it whole."""
+    """Write a state, completely or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"parameters/{name}": p.detach() for name, p in state.parameters.items()}
     tensors |= {f"average/{name}": p for name, p in state.average.items()}
     tensors |= _moments(state) | _random_states(next(iter(state.parameters.values())).device)
     numbers = {name: getattr(state, name) for name in _NUMBERS}
-    fresh = folder / "state.fresh"
-    save_file(tensors, fresh, metadata={"numbers": json.dumps(numbers)})
-    fresh.replace(folder / "state.safetensors")
+    with replacing(folder / "state.safetensors") as draft:
+        save_file(tensors, draft, metadata={"numbers": json.dumps(numbers)})
 
 
 def load_state(parameters: Tensors, folder: Path) -> State | None:
@@ -88,7 +89,18 @@ def load_state(parameters: Tensors, folder: Path) -> State | None:
     if not path.is_file():
         return None
     state = new_state(parameters)
-    tensors = load_file(path, device=str(next(iter(parameters.values())).device))
+    try:
+        _restore_state(state, path)
+    except (SafetensorError, KeyError, RuntimeError, ValueError):
+        raise FileError(
+            f"{path} needs the state of this training, but it is broken or that of another one: "
+            "choose another folder for --out, or remove this file to start anew."
+        ) from None
+    return state
+
+
+def _restore_state(state: State, path: Path) -> None:
+    tensors = load_file(path, device=str(next(iter(state.parameters.values())).device))
     for name, parameter in state.parameters.items():
         parameter.data.copy_(tensors[f"parameters/{name}"])
         state.average[name].copy_(tensors[f"average/{name}"])
@@ -96,12 +108,9 @@ def load_state(parameters: Tensors, folder: Path) -> State | None:
     _put_random_states(tensors)
     for name, value in _read_numbers(path).items():
         setattr(state, name, value)
-    return state
 
 
 def _read_numbers(path: Path) -> dict[str, Any]:
-    from safetensors import safe_open
-
     with safe_open(path, framework="pt") as file:
         numbers: dict[str, Any] = json.loads(file.metadata()["numbers"])
     return numbers
@@ -142,21 +151,21 @@ Validate = Callable[[Tensors], Point]
 
 
 class DivergedError(RegardError, RuntimeError):
-    """The loss is no longer a number."""
+    """The loss is not finite."""
 
 
 def no_watch(part: Round, point: Point) -> None:
-    """Look at nothing."""
+    """Ignore a point of the curve."""
 
 
 def no_validation(parameters: Tensors) -> Point:
-    """Measure nothing."""
+    """No measures."""
     return {}
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What happens around the steps: where states are kept, who watches, who validates, how often.
+class RoundHooks:
+    """Folder of the states, callbacks of a round, and how often they are called.
 
     `stop_at` ends the round early at that step, as an interruption would.
     """
@@ -173,31 +182,31 @@ class Surroundings:
 def train_round(
     start: Tensors,
     config: Config,
-    text: tuple[Pairs, Splits],
-    plan: tuple[Round, Habits],
-    around: Surroundings,
+    text: tuple[EncodedPairs, Splits],
+    plan: tuple[Round, Hyperparameters],
+    hooks: RoundHooks,
 ) -> State:
     """Follow one round to its end, from `start` or from where its folder says it was left."""
-    part, habits = plan
-    torch.manual_seed(habits.seed)
-    state = load_state(start, around.folder) or new_state(start)
+    part, hyperparameters = plan
+    torch.manual_seed(hyperparameters.seed)
+    state = load_state(start, hooks.folder) or new_state(start)
     device = next(iter(start.values())).device
-    meter = Meter(state, plan, around)
+    meter = Meter(state, plan, hooks)
     with short_attention(device):
-        for batch in batches(text, habits, state):
+        for batch in batches(text, hyperparameters, state):
             done = progress(part, state.step, meter.seconds())
-            if done >= 1 or state.step == around.stop_at:
+            if done >= 1 or state.step == hooks.stop_at:
                 break
-            loss = take_step(state, config, batch, plan, running(device, habits))
+            loss = take_step(state, config, batch, plan, running(device, hyperparameters))
             meter.after_step(batch, loss)
     meter.save()
     return state
 
 
-def running(device: torch.device, habits: Habits) -> Running:
+def running(device: torch.device, hyperparameters: Hyperparameters) -> RunMode:
     """bfloat16 on a GPU, float32 elsewhere."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    return Running(dtype, habits.dropout, habits.smoothing)
+    return RunMode(dtype, hyperparameters.dropout, hyperparameters.smoothing)
 
 
 def short_attention(device: torch.device) -> AbstractContextManager[None]:
@@ -213,23 +222,31 @@ def short_attention(device: torch.device) -> AbstractContextManager[None]:
     return kernels
 
 
-def batches(text: tuple[Pairs, Splits], habits: Habits, state: State) -> Iterator[Batch]:
-    """Batches from where the state stands, epoch after epoch; the state is kept up to date."""
+def batches(
+    text: tuple[EncodedPairs, Splits], hyperparameters: Hyperparameters, state: State
+) -> Iterator[TrainingBatch]:
+    """Batches from where the state stands, epoch after epoch; the state is updated."""
     pairs, splits = text
-    prepare = partial(_split_both, splits=splits, share=habits.split)
-    for epoch in epochs(pairs, prepare, habits.tokens_per_batch, habits.seed, state.epoch):
+    prepare = partial(_split_both, splits=splits, share=hyperparameters.split)
+    for epoch in epochs(
+        pairs, prepare, hyperparameters.tokens_per_batch, hyperparameters.seed, state.epoch
+    ):
         yield from _rest_of(epoch, state)
         state.epoch, state.batch = state.epoch + 1, 0
 
 
 def take_step(
-    state: State, config: Config, batch: Batch, plan: tuple[Round, Habits], how: Running
+    state: State,
+    config: Config,
+    batch: TrainingBatch,
+    plan: tuple[Round, Hyperparameters],
+    mode: RunMode,
 ) -> Tensor:
     """One step of the optimiser; the loss stays on the device."""
     device = next(iter(state.parameters.values())).device
-    arrays = (batch.source_bt, batch.given_bt, batch.wanted_bt)
-    source_bt, given_bt, wanted_bt = (to_device(array, device) for array in arrays)
-    loss = batch_loss(state.parameters, config, (source_bt, given_bt, wanted_bt), how)
+    arrays = (batch.source_bt, batch.given_bt, batch.labels_bt)
+    source_bt, given_bt, labels_bt = (to_device(array, device) for array in arrays)
+    loss = batch_loss(state.parameters, config, (source_bt, given_bt, labels_bt), mode)
     # The last batch of each length is small; its few pairs must not count for a full one.
     (loss * (batch.size / plan[1].tokens_per_batch)).backward()
     torch.nn.utils.clip_grad_norm_(state.parameters.values(), plan[1].clip)
@@ -239,17 +256,19 @@ def take_step(
 
 
 def to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """A tensor on the device; from pinned memory, so that a GPU need not be waited for."""
+    """A tensor on the device; from pinned memory, so that the copy does not block."""
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 class Meter:
-    """Counts steps, tokens and seconds; reports, averages, validates and saves when it is time."""
+    """Counter of steps, tokens and seconds, with the callbacks that are due at each."""
 
-    def __init__(self, state: State, plan: tuple[Round, Habits], around: Surroundings) -> None:
-        self.state, self.around = state, around
-        self.part, self.habits = plan
+    def __init__(
+        self, state: State, plan: tuple[Round, Hyperparameters], hooks: RoundHooks
+    ) -> None:
+        self.state, self.hooks = state, hooks
+        self.part, self.hyperparameters = plan
         self.began = time.monotonic() - state.seconds
         self.losses: list[Tensor] = []
         self.saved = state.seconds
@@ -258,31 +277,33 @@ class Meter:
         self.set_learning_rate(self.done)
 
     def seconds(self) -> float:
-        """Seconds spent in this round, over all its sittings."""
+        """Seconds spent in this round, those before an interruption included."""
         return time.monotonic() - self.began
 
     def set_learning_rate(self, done: float) -> None:
-        """Tell the optimiser how fast to learn."""
+        """Set the optimiser's learning rate."""
         # Adam's very first steps are of full size whatever the gradient, so they start small.
         rate = max(learning_rate(self.part, done), 1e-3 * self.part.learning_rate)
         for group in self.state.optimiser.param_groups:
             group["lr"] = rate
 
-    def after_step(self, batch: Batch, loss: Tensor) -> None:
-        """Take note of a step, and do what is due after it."""
+    def after_step(self, batch: TrainingBatch, loss: Tensor) -> None:
+        """Count a step, and run the callbacks that are due."""
         state, before = self.state, self.done
         state.step, state.batch = state.step + 1, state.batch + 1
         state.tokens += batch.size
         self.losses.append(loss)
         self.done = done = progress(self.part, state.step, self.seconds())
         self.set_learning_rate(done)
-        if _crosses(before, done, self.habits.averaged, self.habits.averaged_from):
+        if _crosses(
+            before, done, self.hyperparameters.averaged, self.hyperparameters.averaged_from
+        ):
             add_to_average(state)
-        if state.step % self.around.report_every == 0:
+        if state.step % self.hooks.report_every == 0:
             self.report(done)
-        if _crosses(before, done, self.around.validations, 0.0):
+        if _crosses(before, done, self.hooks.validations, 0.0):
             self.validate()
-        if self.seconds() - self.saved > self.around.save_seconds:
+        if self.seconds() - self.saved > self.hooks.save_seconds:
             self.save()
 
     def report(self, done: float) -> None:
@@ -301,29 +322,31 @@ class Meter:
 
     def validate(self) -> None:
         """Measure the parameters as they are, or their average once there is one."""
-        if measured := self.around.validate(finished(self.state)):
+        if measured := self.hooks.validate(finished(self.state)):
             self._add(measured)
 
     def save(self) -> None:
-        """Write the state down, for an interruption that may come."""
+        """Write the state, to resume from after an interruption."""
         self.state.seconds = self.saved = self.seconds()
-        save_state(self.state, self.around.folder)
+        save_state(self.state, self.hooks.folder)
 
     def _add(self, numbers: Point) -> None:
         state = self.state
         point = {"step": state.step, "epoch": state.epoch, "seconds": self.seconds(), **numbers}
         state.curve.append(point)
-        self.around.watch(self.part, point)
+        self.hooks.watch(self.part, point)
 
 
-def _rest_of(epoch: Epoch, state: State) -> Iterator[Batch]:
+def _rest_of(epoch: Epoch, state: State) -> Iterator[TrainingBatch]:
     while state.batch < len(epoch.plan):
         yield epoch.batch(state.batch)
 
 
-def _split_both(pairs: Pairs, rng: np.random.Generator, splits: Splits, share: float) -> Pairs:
+def _split_both(
+    pairs: EncodedPairs, rng: np.random.Generator, splits: Splits, share: float
+) -> EncodedPairs:
     source = split_pieces(pairs.source, splits, share, rng)
-    return Pairs(source, split_pieces(pairs.target, splits, share, rng))
+    return EncodedPairs(source, split_pieces(pairs.target, splits, share, rng))
 
 
 def _crosses(before: float, after: float, times: int, begin: float) -> bool:

@@ -1,4 +1,4 @@
-"""Training to look at: a bar for each round, with loss, speed and the latest BLEU."""
+"""Progress bars of a training: one for each round, with loss, speed and the latest BLEU."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from regard.transformer.train.job import Job
+from regard.transformer.train.job import TrainingJob
 from regard.transformer.train.loop import Point
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.run import train_model
 
 
-def watched_training(job: Job) -> dict[str, Any]:
+def watched_training(job: TrainingJob) -> dict[str, Any]:
     """`train_model`, its progress drawn in the terminal."""
     with Progress(
         TextColumn("{task.description}"),
@@ -33,17 +33,17 @@ class Bars:
         self.latest: dict[str, Point] = {}
 
     def __call__(self, part: Round, point: Point) -> None:
-        """Show a point: what is new in it, and what was known before."""
+        """Show a point, with the latest of the numbers that it lacks."""
         if part.name not in self.tasks:
             self.tasks[part.name] = self.bars.add_task(part.name, total=1.0, numbers="")
-        known = self.latest[part.name] = {**self.latest.get(part.name, {}), **point}
+        latest = self.latest[part.name] = {**self.latest.get(part.name, {}), **point}
         self.bars.update(
-            self.tasks[part.name], completed=known.get("done", 0.0), numbers=describe(known)
+            self.tasks[part.name], completed=latest.get("done", 0.0), numbers=describe(latest)
         )
 
 
 def describe(point: Point) -> str:
-    """One line on how training stands.
+    """One line of figures.
 
     >>> describe({"step": 20, "loss": 3.14159, "tokens_per_second": 51234.5, "bleu": 44.8})
     'step 20  loss 3.142  51,234 tokens/s  BLEU 44.8'

@@ -1,4 +1,4 @@
-"""What made a model, written beside it: recipe, text, versions, and the loss curve as a picture."""
+"""Record of a training: recipe, hashes of the text, versions, and the loss curve."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from regard.atomic_write import write_text
 from regard.transformer.train.data import fingerprint
 from regard.transformer.train.loop import Point
 
@@ -29,15 +30,15 @@ def write_record(folder: Path, facts: dict[str, Any], files: Iterable[Path]) -> 
     record = {**facts, "files": [fingerprint(path) for path in files]}
     text = json.dumps(record, indent=2, ensure_ascii=False, default=_plain)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "record.json").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "record.json", text + "\n")
 
 
 def write_curve(folder: Path, curve: Sequence[Point]) -> None:
     """Write the loss curve, as numbers (curve.json) and as a picture (curve.svg)."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(point) for point in curve)
-    (folder / "curve.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    (folder / "curve.svg").write_text(draw(curve), encoding="utf-8")
+    write_text(folder / "curve.json", f"[\n{lines}\n]\n")
+    write_text(folder / "curve.svg", draw(curve))
 
 
 def draw(curve: Sequence[Point]) -> str:

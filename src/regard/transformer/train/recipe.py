@@ -1,4 +1,4 @@
-"""What training is told: which text, how long, how fast; all of it is written beside the model."""
+"""Options of a training: corpora, rounds, hyperparameters and the learning-rate schedule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Corpus:
 
     Half a copy is a random half of the pairs.
     Both ways means that each pair is also learnt from target to source, tagged as reverse.
-    Patterns for source and target, where given, let through the pairs in which both are found.
+    Patterns for source and target, where given, select the pairs in which both match.
     """
 
     path: Path
@@ -29,7 +29,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Round:
-    """One stretch of training with its own text and its own rise and fall of the learning rate.
+    """One part of training with its own text and its own rise and fall of the learning rate.
 
     It lasts `steps`, or, when steps is 0, `minutes`. Steps make it repeatable to the last bit;
     minutes make it end in time, however fast the machine is.
@@ -44,6 +44,11 @@ class Round:
     final: float = 0.02
 
     def __post_init__(self) -> None:
+        check_positive("learning_rate", self.learning_rate)
+        for name in ("steps", "minutes"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ArgumentError(f"{name} needs a number from 0 up, but it is {value!r}.")
         if (self.steps > 0) == (self.minutes > 0):
             raise ArgumentError(
                 f"round {self.name!r} needs either steps or minutes, but has steps={self.steps} "
@@ -52,8 +57,8 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Habits:
-    """What stays the same in every round.
+class Hyperparameters:
+    """Options that are the same in every round.
 
     Batches hold about `tokens_per_batch`, padding counted; pairs with a side of more than
     `longest` tokens are left out; `split` is the share of pieces split anew in each epoch; the
@@ -71,15 +76,34 @@ class Habits:
     averaged_from: float = 0.85
     alterations: Alterations = field(default_factory=Alterations)
 
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("tokens_per_batch", 1), ("longest", 2), ("averaged", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ArgumentError(
+                    f"{name} needs a whole number from {least} up, but it is {value!r}."
+                )
+        for name in ("dropout", "smoothing", "split", "averaged_from"):
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise ArgumentError(f"{name} needs a number from 0 to below 1, but it is {value}.")
+        check_positive("clip", self.clip)
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise an ArgumentError unless a number is finite and above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise ArgumentError(f"{name} needs a number above 0, but it is {value!r}.")
+
 
 def progress(part: Round, step: int, seconds: float) -> float:
-    """How much of a round is done, from 0 to 1."""
+    """The share of a round that is done, from 0 to 1."""
     done = step / part.steps if part.steps else seconds / (60 * part.minutes)
     return min(1.0, done)
 
 
 def learning_rate(part: Round, done: float) -> float:
-    """Up in a straight line, then down along a cosine.
+    """Learning rate of a round: a linear warm-up, then a cosine decay.
 
     >>> part = Round("r", (Corpus(Path("p.tsv")),), steps=10, warm_up=0.1, final=0.0)
     >>> [round(learning_rate(part, done), 5) for done in (0.05, 0.1, 0.55, 1.0)]

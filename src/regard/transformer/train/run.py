@@ -1,8 +1,7 @@
-"""A whole training, from files to an exported model: tokens, rounds, synthetic text, scores."""
+"""Training from files to an exported model: tokens, rounds, synthetic text, scores."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,16 +12,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.transformer.checkpoint import TOKENS, load_parameters, save_model
+from regard.atomic_write import write_bytes
+from regard.transformer.checkpoint import EXPORT, TOKENS, load_parameters, save_model
 from regard.transformer.config import Config, random_parameters
 from regard.transformer.search import Search
 from regard.transformer.train.augment import find_splits
-from regard.transformer.train.data import Pair, both_sides, read_pairs, read_sentences, write_pairs
+from regard.transformer.train.data import (
+    Pair,
+    read_pairs,
+    read_sentences,
+    sources_and_targets,
+    write_pairs,
+)
 from regard.transformer.train.dataset import gather
-from regard.transformer.train.job import Job, made_path
+from regard.transformer.train.job import TrainingJob, check_job, made_path
 from regard.transformer.train.loop import (
+    DivergedError,
     Point,
-    Surroundings,
+    RoundHooks,
     Validate,
     finished,
     no_validation,
@@ -50,7 +57,7 @@ class References:
 
 
 def group(pairs: Sequence[Pair]) -> References:
-    """Gather the references of each source.
+    """References grouped by source.
 
     >>> group([("Go.", "Va."), ("Hi.", "Salut."), ("Go.", "Allez.")]).references
     (('Va.', 'Allez.'), ('Salut.',))
@@ -61,12 +68,12 @@ def group(pairs: Sequence[Pair]) -> References:
     return References(tuple(grouped), tuple(map(tuple, grouped.values())))
 
 
-def scores(translations: Sequence[str], wanted: References) -> dict[str, float]:
+def scores(translations: Sequence[str], expected: References) -> dict[str, float]:
     """Corpus BLEU and chrF of the translations, all references used."""
     import sacrebleu
 
-    # sacrebleu wants one list for each reference number, None where a sentence has fewer.
-    columns = list(zip_longest(*wanted.references))
+    # sacrebleu takes one list for each reference number, None where a sentence has fewer.
+    columns = list(zip_longest(*expected.references))
     bleu = sacrebleu.corpus_bleu(list(translations), columns)
     chrf = sacrebleu.corpus_chrf(list(translations), columns)
     return {"bleu": round(bleu.score, 2), "chrf": round(chrf.score, 2)}
@@ -79,10 +86,10 @@ def back_translate(reverse: Translator, targets: Sequence[str]) -> list[Pair]:
     return [pair for pair in pairs if sensible(pair)]
 
 
-def self_train(teacher: Translator, sources: Sequence[str], kept: float = 0.85) -> list[Pair]:
+def self_train(teacher: Translator, sources: Sequence[str], share: float = 0.85) -> list[Pair]:
     """Pair true sources with a teacher's targets, the share it was surest of."""
     made = teacher(sources)
-    surest = float(np.quantile([score for _, score in made], 1 - kept)) if made else 0.0
+    surest = float(np.quantile([score for _, score in made], 1 - share)) if made else 0.0
     answers = zip(sources, made, strict=True)
     pairs = [(source, target) for source, (target, score) in answers if score >= surest]
     return [pair for pair in pairs if sensible(pair)]
@@ -111,19 +118,19 @@ def _windows(words: Sequence[str], width: int) -> Iterable[Sequence[str]]:
 
 
 def export(
-    places: tuple[Path, Path],
+    paths: tuple[Path, Path],
     config: Config,
     parameters: Tensors,
     about: Mapping[str, Any],
     validate: Validate,
 ) -> dict[str, Any]:
-    """Write a model and return what it says of itself, its scores before and after rounding.
+    """Write a model and return its description, with scores before and after rounding.
 
-    The places are the folder of the model and the SentencePiece file to put into it.
+    The paths are the folder of the model and the SentencePiece file to copy into it.
     """
-    folder, tokens = places
+    folder, tokens = paths
     save_model(folder, config, to_numpy(parameters), about)
-    shutil.copyfile(tokens, folder / TOKENS)
+    write_bytes(folder / TOKENS, tokens.read_bytes())
     rounded = to_torch(load_parameters(folder)[1], str(parameters["embedding"].device))
     measured = {"before rounding": validate(parameters), "int8": validate(rounded)}
     description = {**about, "scores": measured}
@@ -136,8 +143,12 @@ def best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def train_model(job: Job) -> dict[str, Any]:
-    """Train a model and export it to `folder/model`; started again, it goes on where it was."""
+def train_model(job: TrainingJob) -> dict[str, Any]:
+    """Train a model and export it to `folder/model`; a second call resumes.
+
+    Options and files are validated first.
+    """
+    check_job(job)
     job.folder.mkdir(parents=True, exist_ok=True)
     tokens_path = job.folder / TOKENS
     if not tokens_path.is_file():
@@ -145,7 +156,7 @@ def train_model(job: Job) -> dict[str, Any]:
     # A small corpus has fewer pieces than were asked for.
     vocabulary = load_tokens(tokens_path).vocab_size()
     job = replace(job, config=replace(job.config, vocabulary=vocabulary))
-    parameters = to_torch(random_parameters(job.config, job.habits.seed), job.device)
+    parameters = to_torch(random_parameters(job.config, job.hyperparameters.seed), job.device)
     curve: list[Point] = []
     for part in job.rounds:
         make_missing(job, part, parameters)
@@ -155,8 +166,8 @@ def train_model(job: Job) -> dict[str, Any]:
     return finish(job, parameters, curve)
 
 
-def make_missing(job: Job, part: Round, parameters: Tensors) -> None:
-    """Make the pairs a round needs that no one has made yet, with the model as it is."""
+def make_missing(job: TrainingJob, part: Round, parameters: Tensors) -> None:
+    """Make the synthetic pairs of a round that do not exist yet, with the current model."""
     makers: dict[str, Callable[[Translator, Sequence[str]], list[Pair]]]
     makers = {"back": back_translate, "self": self_train}
     files = {"back": job.text.target, "self": job.text.source}
@@ -168,31 +179,36 @@ def make_missing(job: Job, part: Round, parameters: Tensors) -> None:
             write_pairs(path, make(translator(job, parameters), sentences[::step]))
 
 
-def follow(job: Job, part: Round, parameters: Tensors) -> tuple[Tensors, list[Point]]:
+def follow(job: TrainingJob, part: Round, parameters: Tensors) -> tuple[Tensors, list[Point]]:
     """Train one round; its parameters and its curve."""
     tokens = load_tokens(job.folder / TOKENS)
-    text = gather(part, tokens, job.habits), find_splits(tokens)
-    around = Surroundings(job.folder / part.name, job.watch, validation(job, 1, 400))
-    state = train_round(parameters, job.config, text, (part, job.habits), around)
+    text = gather(part, tokens, job.hyperparameters), find_splits(tokens)
+    hooks = RoundHooks(job.folder / part.name, job.watch, validation(job, 1, 400))
+    state = train_round(parameters, job.config, text, (part, job.hyperparameters), hooks)
     return finished(state), state.curve
 
 
-def finish(job: Job, parameters: Tensors, curve: list[Point]) -> dict[str, Any]:
-    """Write model, curve, and a record of all that made them."""
+def finish(job: TrainingJob, parameters: Tensors, curve: list[Point]) -> dict[str, Any]:
+    """Write model, curve and record."""
+    if not all(bool(x.isfinite().all()) for x in parameters.values()):
+        raise DivergedError(
+            "the parameters need to be finite, but training has left some that are not: lower the "
+            "learning rate."
+        )
     facts = {
         "config": job.config,
-        "habits": job.habits,
+        "hyperparameters": job.hyperparameters,
         "rounds": job.rounds,
         "made with": circumstances(job.device),
     }
     write_curve(job.folder, curve)
     write_record(job.folder, facts, [*job.pairs, *job.text.files])
     about = {"name": job.folder.name}
-    model = job.folder / "model"
+    model = job.folder / EXPORT
     return export((model, job.folder / TOKENS), job.config, parameters, about, validation(job, 4))
 
 
-def translator(job: Job, parameters: Tensors, beams: int = 4) -> Translator:
+def translator(job: TrainingJob, parameters: Tensors, beams: int = 4) -> Translator:
     """A translator of these parameters, by beam search."""
     choose = partial(beam_search, search=Search(beams))
     size = 40_000 if job.device.startswith("cuda") else 2_048
@@ -200,23 +216,23 @@ def translator(job: Job, parameters: Tensors, beams: int = 4) -> Translator:
     return Translator((fast_copy(parameters),), job.config, tokens, choose, size)
 
 
-def validation(job: Job, beams: int, sentences: int | None = None) -> Validate:
+def validation(job: TrainingJob, beams: int, sentences: int | None = None) -> Validate:
     """Measure BLEU and chrF on the validation pairs, if there are any."""
     if job.text.valid is None:
         return no_validation
-    wanted = group(read_pairs(job.text.valid))
+    expected = group(read_pairs(job.text.valid))
     if sentences is not None:
-        wanted = wanted.first(sentences)
+        expected = expected.first(sentences)
 
     def validate(parameters: Tensors) -> Point:
-        made = translator(job, parameters, beams)(wanted.sources)
-        return scores([text for text, _ in made], wanted)
+        made = translator(job, parameters, beams)(expected.sources)
+        return scores([text for text, _ in made], expected)
 
     return validate
 
 
-def _all_text(job: Job) -> Iterator[str]:
+def _all_text(job: TrainingJob) -> Iterator[str]:
     for path in job.pairs:
-        yield from both_sides(read_pairs(path))
+        yield from sources_and_targets(read_pairs(path))
     for path in (*job.text.source, *job.text.target):
         yield from read_sentences(path)

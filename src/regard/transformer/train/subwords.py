@@ -1,12 +1,15 @@
-"""TEXT -> TOKENS: learning the SentencePiece model that both languages share."""
+"""Training of the SentencePiece model that both languages share."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 
 import sentencepiece
 
+from regard.atomic_write import write_bytes
+from regard.errors import FileError
 from regard.transformer.config import END, PAD, START, UNKNOWN
 
 # Put before a source to say where its pair came from; an ordinary sentence has no tag, so the
@@ -24,10 +27,11 @@ def learn_tokens(sentences: Iterable[str], vocabulary: int, path: Path) -> None:
     Bytes stand in for characters never seen, so every sentence has tokens. A million sentences
     are enough to learn from.
     """
-    with path.open("wb") as file:
+    learnt = io.BytesIO()
+    try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
-            model_writer=file,
+            model_writer=learnt,
             model_type="unigram",
             vocab_size=vocabulary,
             hard_vocab_limit=False,
@@ -45,8 +49,22 @@ def learn_tokens(sentences: Iterable[str], vocabulary: int, path: Path) -> None:
             num_threads=2,
             minloglevel=2,
         )
+    except (RuntimeError, OSError):  # its text names a line of SentencePiece's own source
+        raise FileError(
+            "the tokens need more text to be learnt from, or shorter lines (at most 2,000 bytes): "
+            "SentencePiece could not learn any from these files."
+        ) from None
+    write_bytes(path, learnt.getvalue())
 
 
 def load_tokens(path: Path) -> sentencepiece.SentencePieceProcessor:
     """Read a SentencePiece model, from a file that `learn_tokens` wrote."""
-    return sentencepiece.SentencePieceProcessor(model_file=str(path))
+    tokens = sentencepiece.SentencePieceProcessor()
+    try:
+        tokens.LoadFromSerializedProto(path.read_bytes())
+    except (RuntimeError, OSError):
+        raise FileError(
+            f"{path} needs to be a SentencePiece model, but it cannot be read as one: remove it, "
+            "and training makes it anew."
+        ) from None
+    return tokens

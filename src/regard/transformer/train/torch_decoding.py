@@ -23,7 +23,7 @@ from regard.transformer.search import (
 )
 from regard.transformer.train.data import Ragged, encode, tagged
 from regard.transformer.train.torch_model import (
-    Running,
+    RunMode,
     Tensors,
     embed,
     feed_forward,
@@ -59,9 +59,9 @@ class TorchStepDecoder:
 
     def __init__(self, parameters: Tensors, config: Config, source_bt: Tensor, beams: int) -> None:
         self.parameters, self.config, self.beams, self.position = parameters, config, beams, 0
-        self.how = Running(dtype=parameters["embedding"].dtype)
+        self.mode = RunMode(dtype=parameters["embedding"].dtype)
         self.mask = source_mask(source_bt)
-        memory_bke = run_encoder(parameters, config, source_bt, self.how, self.mask)
+        memory_bke = run_encoder(parameters, config, source_bt, self.mode, self.mask)
         self.source = [self._source_tensors(number, memory_bke) for number in range(config.layers)]
         empty = memory_bke.new_zeros(len(source_bt) * beams, config.heads, 0, config.head_width)
         self.caches = [TensorCache(empty, empty) for _ in range(config.layers)]
@@ -75,7 +75,7 @@ class TorchStepDecoder:
 
     def next_scores(self, token_n: Tensor) -> Tensor:
         """scores_nv: log-probabilities of what follows `token_n`, at the position reached."""
-        x_n1e = embed(self.parameters, token_n[:, None], self.how, first=self.position)
+        x_n1e = embed(self.parameters, token_n[:, None], self.mode, first=self.position)
         for source, cache in zip(self.source, self.caches, strict=True):
             x_n1e = self._layer(x_n1e, source, cache)
         self.position += 1

@@ -1,4 +1,4 @@
-"""The transformer of `config`, in PyTorch: the same names, the same numbers, with gradients."""
+"""The transformer of `config` in PyTorch, with gradients, under the same parameter names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def to_torch(parameters: Mapping[str, np.ndarray], device: str = "cpu") -> Tenso
 
 
 def to_numpy(parameters: Tensors) -> dict[str, np.ndarray]:
-    """The way back from `to_torch`, in float32."""
+    """The parameters as NumPy arrays in float32, the inverse of `to_torch`."""
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in parameters.items()}
 
 
@@ -61,8 +61,8 @@ def feed_forward(x_bte: Tensor, layer: Tensors, dropout: float) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Looking:
-    """How one attention looks: its name, its heads, and what it may see."""
+class AttentionMode:
+    """Name, heads and mask of one attention."""
 
     name: str
     heads: int
@@ -70,24 +70,24 @@ class Looking:
     causal: bool = False
 
 
-def attention(x_bte: Tensor, memory_bke: Tensor, layer: Tensors, how: Looking) -> Tensor:
+def attention(x_bte: Tensor, memory_bke: Tensor, layer: Tensors, mode: AttentionMode) -> Tensor:
     """Multi-head attention of x over memory."""
-    query_bhqd = split_heads(times(x_bte, layer[f"{how.name}.w_query"]), how.heads)
-    key_bhkd = split_heads(times(memory_bke, layer[f"{how.name}.w_key"]), how.heads)
-    value_bhkd = split_heads(times(memory_bke, layer[f"{how.name}.w_value"]), how.heads)
+    query_bhqd = split_heads(times(x_bte, layer[f"{mode.name}.w_query"]), mode.heads)
+    key_bhkd = split_heads(times(memory_bke, layer[f"{mode.name}.w_key"]), mode.heads)
+    value_bhkd = split_heads(times(memory_bke, layer[f"{mode.name}.w_value"]), mode.heads)
     output_bhqd = F.scaled_dot_product_attention(
-        query_bhqd, key_bhkd, value_bhkd, attn_mask=how.mask, is_causal=how.causal
+        query_bhqd, key_bhkd, value_bhkd, attn_mask=mode.mask, is_causal=mode.causal
     )
-    return times(output_bhqd.transpose(1, 2).flatten(2), layer[f"{how.name}.w_output"])
+    return times(output_bhqd.transpose(1, 2).flatten(2), layer[f"{mode.name}.w_output"])
 
 
 def encoder_layer(
     x_bte: Tensor, layer: Tensors, heads: int, dropout: float, mask: Tensor | None = None
 ) -> Tensor:
     """One encoder: self-attention and feed-forward, each added to what came in."""
-    how = Looking("self_attention", heads, mask)
+    mode = AttentionMode("self_attention", heads, mask)
     normed_bte = norm(x_bte, layer, "self_attention_norm")
-    x_bte = x_bte + drop(attention(normed_bte, normed_bte, layer, how), dropout)
+    x_bte = x_bte + drop(attention(normed_bte, normed_bte, layer, mode), dropout)
     normed_bte = norm(x_bte, layer, "feed_forward_norm")
     return x_bte + drop(feed_forward(normed_bte, layer, dropout), dropout)
 
@@ -102,72 +102,72 @@ def decoder_layer(
 ) -> Tensor:
     """One decoder: an encoder that sees no later token, with cross-attention in the middle."""
     normed_bte = norm(x_bte, layer, "self_attention_norm")
-    how = Looking("self_attention", heads, causal=True)
-    x_bte = x_bte + drop(attention(normed_bte, normed_bte, layer, how), dropout)
+    mode = AttentionMode("self_attention", heads, causal=True)
+    x_bte = x_bte + drop(attention(normed_bte, normed_bte, layer, mode), dropout)
     normed_bte = norm(x_bte, layer, "cross_attention_norm")
-    how = Looking("cross_attention", heads, mask)
-    x_bte = x_bte + drop(attention(normed_bte, memory_bke, layer, how), dropout)
+    mode = AttentionMode("cross_attention", heads, mask)
+    x_bte = x_bte + drop(attention(normed_bte, memory_bke, layer, mode), dropout)
     normed_bte = norm(x_bte, layer, "feed_forward_norm")
     return x_bte + drop(feed_forward(normed_bte, layer, dropout), dropout)
 
 
-def token_loss(x_ne: Tensor, embedding_ve: Tensor, wanted_n: Tensor, smoothing: float) -> Tensor:
-    """Mean cross-entropy of the wanted tokens, padding left out."""
+def token_loss(x_ne: Tensor, embedding_ve: Tensor, labels_n: Tensor, smoothing: float) -> Tensor:
+    """Mean cross-entropy of the labels, padding left out."""
     logits_nv = times(x_ne, embedding_ve.t()).float()
-    return F.cross_entropy(logits_nv, wanted_n, ignore_index=PAD, label_smoothing=smoothing)
+    return F.cross_entropy(logits_nv, labels_n, ignore_index=PAD, label_smoothing=smoothing)
 
 
 @dataclass(frozen=True)
-class Running:
-    """How to run the model: precision, and what only training does."""
+class RunMode:
+    """Precision, dropout and label smoothing of a run."""
 
     dtype: torch.dtype = torch.float32
     dropout: float = 0.0
     smoothing: float = 0.0
 
 
-def embed(parameters: Tensors, tokens_bt: Tensor, how: Running, first: int = 0) -> Tensor:
+def embed(parameters: Tensors, tokens_bt: Tensor, mode: RunMode, first: int = 0) -> Tensor:
     """Vectors of tokens at positions `first` and after."""
     embedding_ve = parameters["embedding"]
     width = embedding_ve.shape[1]
     end = first + tokens_bt.shape[1]
     positions_te = _positions(end, width, tokens_bt.device)[first:]
     x_bte = F.embedding(tokens_bt, embedding_ve) * width**0.5 + positions_te
-    return drop(x_bte.to(how.dtype), how.dropout)
+    return drop(x_bte.to(mode.dtype), mode.dropout)
 
 
 def run_encoder(
     parameters: Tensors,
     config: Config,
     source_bt: Tensor,
-    how: Running,
+    mode: RunMode,
     mask: Tensor | None = None,
 ) -> Tensor:
     """memory_bke: the source after all encoders."""
-    x_bte = embed(parameters, source_bt, how)
+    x_bte = embed(parameters, source_bt, mode)
     for number in range(config.layers):
         layer = part(parameters, f"encoder.{number}.")
-        x_bte = encoder_layer(x_bte, layer, config.heads, how.dropout, mask)
+        x_bte = encoder_layer(x_bte, layer, config.heads, mode.dropout, mask)
     return norm(x_bte, parameters, "encoder.norm")
 
 
 def run_decoder(
-    parameters: Tensors, config: Config, given_bt: Tensor, memory: tuple[Tensor, Any], how: Running
+    parameters: Tensors, config: Config, given_bt: Tensor, memory: tuple[Tensor, Any], mode: RunMode
 ) -> Tensor:
     """The given target tokens after all decoders, each position knowing those before it."""
-    x_bte = embed(parameters, given_bt, how)
+    x_bte = embed(parameters, given_bt, mode)
     for number in range(config.layers):
         layer = part(parameters, f"decoder.{number}.")
-        x_bte = decoder_layer(x_bte, memory[0], layer, config.heads, how.dropout, memory[1])
+        x_bte = decoder_layer(x_bte, memory[0], layer, config.heads, mode.dropout, memory[1])
     return norm(x_bte, parameters, "decoder.norm")
 
 
 def logits(parameters: Tensors, config: Config, source_bt: Tensor, given_bt: Tensor) -> Tensor:
     """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""
-    how = Running(dtype=parameters["embedding"].dtype)
+    mode = RunMode(dtype=parameters["embedding"].dtype)
     mask = source_mask(source_bt)
-    memory_bke = run_encoder(parameters, config, source_bt, how, mask)
-    x_bte = run_decoder(parameters, config, given_bt, (memory_bke, mask), how)
+    memory_bke = run_encoder(parameters, config, source_bt, mode, mask)
+    x_bte = run_decoder(parameters, config, given_bt, (memory_bke, mask), mode)
     return x_bte @ parameters["embedding"].t()
 
 
@@ -177,14 +177,14 @@ def source_mask(source_bt: Tensor) -> Tensor:
 
 
 def batch_loss(
-    parameters: Tensors, config: Config, batch: tuple[Tensor, Tensor, Tensor], how: Running
+    parameters: Tensors, config: Config, batch: tuple[Tensor, Tensor, Tensor], mode: RunMode
 ) -> Tensor:
-    """Mean loss over the wanted tokens of a batch whose sources have no padding."""
-    source_bt, given_bt, wanted_bt = batch
-    memory_bke = run_encoder(parameters, config, source_bt, how)
-    x_bte = run_decoder(parameters, config, given_bt, (memory_bke, None), how)
+    """Mean loss over the labels of a batch whose sources have no padding."""
+    source_bt, given_bt, labels_bt = batch
+    memory_bke = run_encoder(parameters, config, source_bt, mode)
+    x_bte = run_decoder(parameters, config, given_bt, (memory_bke, None), mode)
     return token_loss(
-        x_bte.flatten(0, 1), parameters["embedding"], wanted_bt.flatten(), how.smoothing
+        x_bte.flatten(0, 1), parameters["embedding"], labels_bt.flatten(), mode.smoothing
     )
 
 
