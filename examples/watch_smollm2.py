@@ -33,7 +33,7 @@ def main() -> None:
         written = model.generate(**inputs, max_new_tokens=8, do_sample=False)
 
     print(tokenizer.decode(written[0]))
-    print("\nThe heads that look at what followed the same token before:")
+    print("\nThe heads that look at what follows the same token elsewhere:")
     report = seen.report().sorted("induction")
     for row in report.rows[:5]:
         print(f"  layer {row.layer}, head {row.head} {row.label}")

@@ -52,3 +52,12 @@ class StepsDisplay(NotebookDisplay):
         from regard.view.terminal.render import as_text
 
         return as_text(self)
+
+
+def percent(share: Any, decimals: int = 0) -> str:
+    """A share, 0 to 1, in percent.
+
+    >>> percent(0.876), percent(0.876, decimals=1)
+    ('88 %', '87.6 %')
+    """
+    return f"{100 * float(share):.{decimals}f} %"

@@ -12,9 +12,8 @@ from tests.helpers.model_families import FAMILIES, batch
 import regard
 from regard.engine.tiles.plan import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
-from regard.heads.names import Resting, name_of
+from regard.heads.names import MEASURES
 from regard.text.words import tokenized_ids, word_starts
-from regard.watcher.head_report import MEASURES
 from regard.watcher.record import GrowingMap
 
 FAMILY = {family.name: family for family in FAMILIES}
@@ -227,37 +226,6 @@ def test_the_summary_fits_eighty_columns(decoder, translator):
     text = str(translator.sentence(2))
     assert "cross: 4 queries on 7 keys" in text
     assert max(len(line) for line in text.splitlines()) <= 80
-
-
-EVEN = {"entropy": 3.0, "first": 0.1, "itself": 0.1, "previous": 0.1, "next": 0.1,
-        "duplicate": 0.1, "induction": 0.1}  # fmt: skip
-QUIET = dict.fromkeys(EVEN, 0.05) | {"entropy": 2.0}
-MANY = dict.fromkeys(EVEN, 20)
-
-
-@pytest.mark.parametrize(
-    ("measured", "rests", "name"),
-    [
-        ({"first": 0.9}, 0.9, "rests on the first token: 90 % (evenly 10 %)"),
-        ({"induction": 0.58}, 0.2,
-         "looks at what followed the same token before: 58 % (evenly 10 %)"),
-        ({"duplicate": 0.7, "itself": 0.5}, 0.2,
-         "looks at the same token elsewhere: 70 % (evenly 10 %)"),
-        ({}, 0.8, "rests on 'the' (token 4): 80 %"),
-        ({}, 0.1, "mixes: 2.00 nats (evenly 3.00)"),
-        ({"entropy": 2.9}, 0.1, "spreads its attention evenly: 2.90 nats (evenly 3.00)"),
-        ({"entropy": 1.0}, 0.1, "picks a few tokens: 1.00 nats (evenly 3.00)"),
-    ],
-)  # fmt: skip
-def test_names_of_heads(measured, rests, name):
-    place = 0 if "first" in measured else 4
-    assert name_of(QUIET | measured, EVEN, MANY, Resting("the", place, rests)) == name
-
-
-def test_few_queries_name_nothing():
-    measured = QUIET | {"induction": 1.0}
-    few = MANY | {"induction": 2}
-    assert name_of(measured, EVEN, few, Resting("a", 1, 0.1)) == "mixes: 2.00 nats (evenly 3.00)"
 
 
 @pytest.mark.parametrize("steps", [3, 40])

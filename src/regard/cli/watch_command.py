@@ -45,7 +45,7 @@ def watch(
 
     The model runs on this machine and its output is unchanged. Layers and heads count from 0.
     """
-    from regard.watcher.head_report import Report
+    from regard.watcher.head_report import HeadReport
     from regard.watcher.model_folder import load_folder
     from regard.watcher.watch import Options
 
@@ -55,7 +55,7 @@ def watch(
     }  # fmt: skip
     # What can be wrong without the model is said before it is loaded.
     Options.of(requested["layers"], top, map, requested["keep"], None)
-    Report(()).sorted(sort or "entropy")
+    HeadReport(()).sorted(sort or "entropy")
     check_bounds("--generate", generate, 0)
     check_bounds("--heads", heads, 0)
     _check_files(save, csv)

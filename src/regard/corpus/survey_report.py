@@ -1,4 +1,4 @@
-"""TOTALS -> REPORT: what every head does over the whole corpus, as plain dicts for JSON."""
+"""Report of a survey: every head over the corpus, as plain dicts for JSON."""
 
 from __future__ import annotations
 
@@ -14,25 +14,17 @@ from regard.corpus.shards import DOCUMENTS, Shards
 from regard.corpus.totals import BINS, LONG_ENOUGH, ExampleDocument, Totals
 from regard.corpus.window_sums import COMPARED, NAMES, HeadKey
 from regard.engine.distances import BANDS, bands_within
+from regard.heads.names import MEASURES, REPEATS
 from regard.typing import Array
 
 FORMAT = "regard survey report 1"
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 PLACE_ROLES = tuple(name for name in NAMES if name != "entropy")
 ALIKE = 0.9  # a pair of heads is called alike from here on
-MEANINGS = {
-    "entropy": "how spread out a query's weights are, in nats",
-    "first": "weight on the first token",
-    "itself": "weight on the token itself",
-    "previous": "weight on the token before",
-    "next": "weight on the token after",
-    "duplicate": "weight on other places of the same token, over queries that have one",
-    "induction": "weight on what follows the same token elsewhere, over queries that have one",
-}
 HOW = {
     "mean": "mean over documents of the mean over the queries of a document",
     "deviation": "standard deviation over documents",
-    "baseline": "what a head would give that looks evenly at every token it may see",
+    "baseline": "what a head would give that weights every visible token equally",
     "quantiles": f"over documents, from {BINS} bins: right to 1/{BINS} of a measure's range",
     "alike": f"mean over windows of the cosine between two heads' weights among the first "
     f"{COMPARED} tokens",
@@ -61,7 +53,7 @@ def make_report(
         },
         "arguments": manifest.arguments,
         "measures": {
-            name: {"meaning": MEANINGS[name], "largest": float(largest)}
+            name: _measure_name(name) | {"largest": float(largest)}
             for name, largest in zip(NAMES, totals.largest_m, strict=True)
         },
         "how": HOW,
@@ -71,6 +63,13 @@ def make_report(
         "ranked": _ranked(observer.heads, totals),
         "alike": _alike_pairs(observer.heads, totals),
     }  # fmt: skip
+
+
+def _measure_name(name: str) -> dict[str, str]:
+    """The words of a measure, which the page shows."""
+    words = MEASURES[name]
+    target = f"{words.target}, where there is one" if name in REPEATS else words.target
+    return {"name": words.short, "target": target, "meaning": words.definition}
 
 
 def _heads(observer: Observer, totals: Totals, shards: Shards) -> list[dict[str, Any]]:
@@ -119,7 +118,7 @@ def _measure(
 
 
 def _role(totals: Totals, baseline_mh: Array, h: int) -> dict[str, Any]:
-    """The measure by which a head stands out most from one that looks evenly."""
+    """The measure that exceeds its uniform baseline most."""
     leads = {
         name: float(totals.moments.mean_mh[m, h] - baseline_mh[m, h])
         for m, name in enumerate(NAMES)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.display import NotebookDisplay
+from regard.display import NotebookDisplay, percent
 from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
 from regard.engine.tiles.blas import one_blas_thread
@@ -296,7 +296,7 @@ def _habits(seen: Observation, head: int) -> str:
     named = {"first key": profile.first, "itself": profile.itself, "previous": profile.previous,
              "next": profile.next}  # fmt: skip
     shares = {name: float(np.reshape(share, -1)[head]) for name, share in named.items()}
-    return "; " + ", ".join(f"{name} {_percent(share)}" for name, share in shares.items())
+    return "; " + ", ".join(f"{name} {percent(share, 1)}" for name, share in shares.items())
 
 
 def _most_received(seen: Observation) -> list[str]:
@@ -305,7 +305,7 @@ def _most_received(seen: Observation) -> list[str]:
     received_k = np.asarray(seen.received, np.float64).reshape(-1, seen.keys).mean(axis=0)
     order = np.argsort(-received_k, kind="stable")[:SHOWN]
     total = max(received_k.sum(), np.finfo(float).tiny)
-    keys = ", ".join(f"{key} ({_percent(received_k[key] / total)})" for key in order)
+    keys = ", ".join(f"{key} ({percent(received_k[key] / total, 1)})" for key in order)
     return [f"  most received keys, mean over heads, share of all weight: {keys}"]
 
 
@@ -319,7 +319,7 @@ def _distances(seen: Observation) -> list[str]:
     largest = max((share for _, _, share in bands), default=0) or 1
     for near, far, share in bands:
         bar = "#" * round(24 * share / largest)
-        lines.append(f"    {_band_name(near, far):>22} {_percent(share):>7}  {bar}".rstrip())
+        lines.append(f"    {_band_name(near, far):>22} {percent(share, 1):>7}  {bar}".rstrip())
     return lines
 
 
@@ -329,7 +329,3 @@ def _band_name(near: int, far: int) -> str:
     side = "back" if near > 0 else "ahead"
     low, high = sorted((abs(near), abs(far)))
     return f"{low:,} {side}" if low == high else f"{low:,} to {high:,} {side}"
-
-
-def _percent(share: float | Array) -> str:
-    return f"{100 * float(share):.1f} %"

@@ -1,4 +1,4 @@
-"""Links: the weight one head gives from one word to another, and its uniform text form."""
+"""Links: the weight one head gives from one word to another, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.display import TextDisplay
+from regard.display import TextDisplay, percent
 from regard.errors import ArgumentError
 
 CAUTION = (
@@ -41,10 +41,15 @@ class Link(TextDisplay):
         """Weight above the usual one."""
         return self.weight - self.usual
 
+    @property
+    def phrase(self) -> str:
+        """The link in words, as in: it looks at dog: 88 %."""
+        return f"{self.query_word} looks at {self.key_word}: {percent(self.weight)}"
+
     def __str__(self) -> str:
         return (
-            f"{self.query_word} looks at {self.key_word}: {percent(self.weight)} in {self.part} "
-            f"layer {self.layer}, head {self.head} (usual: {percent(self.usual)})"
+            f"{self.phrase} in {self.part} layer {self.layer}, head {self.head} "
+            f"(usual: {percent(self.usual)})"
         )
 
 
@@ -61,15 +66,6 @@ class WordLinks(TextDisplay):
         title = f"{self.query_word} ({self.part}), the largest excess over the usual first"
         lines = [title, *map(str, self.links[:10])]
         return "\n".join([*lines, self.note] if self.note else lines)
-
-
-def percent(share: float) -> str:
-    """A share in whole percent.
-
-    >>> percent(0.876)
-    '88 %'
-    """
-    return f"{100 * share:.0f} %"
 
 
 def word_position(words: Sequence[str], word: str | int) -> int:

@@ -1,30 +1,70 @@
-"""A head's name in plain English: what it does most, with the figure and the baseline."""
+"""Names of the head measures, in one table, and the name of a head in plain English.
+
+The terminal, the survey's report and its page, and the roles of the shipped model's heads take
+their words from MEASURES.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from regard.display import percent
+
 SHARE = 0.4  # of a head's attention, to be named by it
 FEW = 5  # queries below which a share of them says little
-_PLACES = {
-    "first": "rests on the first token",
-    "itself": "looks at the token itself",
-    "previous": "looks at the token before",
-    "next": "looks at the token after",
-    "duplicate": "looks at the same token elsewhere",
-    "induction": "looks at what followed the same token before",
-}
 
-_WHERE_THERE = ("duplicate", "induction")  # means over the queries that see such a key at all
+
+class MeasureName(NamedTuple):
+    """A head measure in words: heading of a column, short name, its key in words, definition.
+
+    ``target`` is what the weight lies on; entropy has none.
+    """
+
+    heading: str
+    short: str
+    target: str
+    definition: str
+
+
+MEASURES = {
+    "entropy": MeasureName(
+        "entropy", "entropy", "", "how spread out a query's weights are, in nats"
+    ),
+    "first": MeasureName("first", "first token", "the first token", "weight on the first token"),
+    "itself": MeasureName("self", "itself", "the token itself", "weight on the token itself"),
+    "previous": MeasureName(
+        "prev", "token before", "the token before", "weight on the token before"
+    ),
+    "next": MeasureName("next", "token after", "the token after", "weight on the token after"),
+    "duplicate": MeasureName(
+        "dup", "same token", "the same token elsewhere",
+        "weight on the same token elsewhere, over queries that see one",
+    ),
+    "induction": MeasureName(
+        "induct", "after the same token", "what follows the same token elsewhere",
+        "weight on what follows the same token elsewhere, over queries that see one",
+    ),
+}  # fmt: skip
+TARGETS = {key: name.target for key, name in MEASURES.items() if name.target}
+REPEATS = ("duplicate", "induction")  # means over the queries that see such a key at all
 
 
 class Resting(NamedTuple):
-    """The token that gets most of a head's attention, where it stands, and its share."""
+    """The token that gets most of a head's attention, its position, and its share."""
 
     token: str
     position: int
     share: float
+
+
+def looks_at(measure: str, unit: str = "token") -> str:
+    """The sentence of a head that gives most of its weight to a measure's target.
+
+    >>> looks_at("previous"), looks_at("previous", unit="word")
+    ('looks at the token before', 'looks at the word before')
+    """
+    return f"looks at {TARGETS[measure].replace('token', unit)}"
 
 
 def name_of(
@@ -35,35 +75,32 @@ def name_of(
     *,
     cross: bool = False,
 ) -> str:
-    """The place that takes most beyond its baseline, if it takes a good part; else how it spreads.
+    """The target with most weight beyond its baseline, if that is a good part; else the spread.
 
     >>> flat = {"entropy": 2.0, "first": 0.1, "itself": 0.1, "previous": 0.8, "next": 0.0,
     ...         "duplicate": 0.0, "induction": 0.0}
-    >>> even = dict.fromkeys(flat, 0.1) | {"entropy": 3.0}
-    >>> name_of(flat, even, dict.fromkeys(flat, 9), Resting("a", 3, 0.2))
+    >>> uniform = dict.fromkeys(flat, 0.1) | {"entropy": 3.0}
+    >>> name_of(flat, uniform, dict.fromkeys(flat, 9), Resting("a", 3, 0.2))
     'looks at the token before: 80 % (evenly 10 %)'
     """
-    places = ("first",) if cross else tuple(_PLACES)
-    beyond = {x: measured[x] - baseline[x] for x in places if queries[x] >= FEW or x == "first"}
-    # Where such a key is there to look at, that says more than where the head rests otherwise.
-    told = [x for x in _WHERE_THERE if beyond.get(x, 0.0) >= SHARE / 2 and measured[x] >= SHARE]
-    best = max(told or beyond, key=lambda x: beyond[x])
+    names = ("first",) if cross else tuple(TARGETS)
+    excess = {x: measured[x] - baseline[x] for x in names if queries[x] >= FEW or x == "first"}
+    # Where a repeat is visible, the weight on it says more than where the head rests otherwise.
+    repeats = [x for x in REPEATS if excess.get(x, 0.0) >= SHARE / 2 and measured[x] >= SHARE]
+    best = max(repeats or excess, key=lambda x: excess[x])
     resting = rests.share - baseline["itself" if not cross else "first"]
-    if not told and rests.position and rests.share >= SHARE and resting > beyond[best]:
-        return f"rests on {rests.token!r} (token {rests.position}): {_percent(rests.share)}"
-    if measured[best] >= SHARE and beyond[best] >= SHARE / 2:
-        figures = f"{_percent(measured[best])} (evenly {_percent(baseline[best])})"
-        return f"{_PLACES[best]}: {figures}"
+    if not repeats and rests.position and rests.share >= SHARE and resting > excess[best]:
+        return f"rests on {rests.token!r} (token {rests.position}): {percent(rests.share)}"
+    if measured[best] >= SHARE and excess[best] >= SHARE / 2:
+        figures = f"{percent(measured[best])} (evenly {percent(baseline[best])})"
+        sentence = f"rests on {TARGETS[best]}" if best == "first" else looks_at(best)
+        return f"{sentence}: {figures}"
     return _spread(measured["entropy"], baseline["entropy"])
 
 
-def _spread(entropy: float, even: float) -> str:
-    share = entropy / even if even > 0 else 0.0
-    figures = f"{entropy:.2f} nats (evenly {even:.2f})"
+def _spread(entropy: float, uniform: float) -> str:
+    share = entropy / uniform if uniform > 0 else 0.0
+    figures = f"{entropy:.2f} nats (evenly {uniform:.2f})"
     if share >= 0.85:
         return f"spreads its attention evenly: {figures}"
     return f"picks a few tokens: {figures}" if share <= 0.5 else f"mixes: {figures}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

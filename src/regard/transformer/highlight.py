@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard.display import percent
 from regard.errors import ArgumentError
-from regard.heads.links import Link, WordLinks, percent, word_position
+from regard.heads.links import Link, WordLinks, word_position
 from regard.text.english import DETERMINERS, PRONOUNS, content_before, is_content
 from regard.typing import Array
 
@@ -118,7 +119,7 @@ class Highlight:
         link = self.link
         rest = "".join(f"; at {word}: {percent(weight)}" for word, weight in self.others)
         number = f"in layer {link.layer}, head {link.head}"
-        return f"{link.query_word} looks at {link.key_word}: {percent(link.weight)} {number}{rest}"
+        return f"{link.phrase} {number}{rest}"
 
 
 def highlight(

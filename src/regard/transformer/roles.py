@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError, FileError
+from regard.heads.names import looks_at
 
 PARTS = ("encoder", "decoder", "cross")
 
@@ -47,10 +48,10 @@ PLACES = ("same", "previous", "next", "first", "end")
 
 
 _NAMES = {
-    "same": "looks at the word itself",
-    "previous": "looks at the word before",
-    "next": "looks at the word after",
-    "first": "looks at the first word",
+    "same": looks_at("itself", unit="word"),
+    "previous": looks_at("previous", unit="word"),
+    "next": looks_at("next", unit="word"),
+    "first": looks_at("first", unit="word"),
     "end": "rests on the end of the sentence",
 }
 

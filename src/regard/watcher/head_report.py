@@ -1,4 +1,4 @@
-"""What each head does: its measures, what even attention would give, and a name for it."""
+"""HeadReport of every head of a watched model: measures, uniform baselines, and a name."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from regard.atomic_write import write_text
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS, HeadMeasures
-from regard.heads.names import Resting, name_of
+from regard.heads.names import MEASURES, Resting, name_of
 from regard.watcher.forward_run import Place
 from regard.watcher.layer import LayerSeen
-
-MEASURES = ("entropy", "first", "itself", "previous", "next", "duplicate", "induction")
 
 
 @dataclass(frozen=True)
 class HeadRow:
-    """One head: measure by name, its baseline (even attention over the visible keys), its queries.
+    """One head: measure by name, its uniform baseline over the visible keys, its queries.
 
     ``entropy`` is in nats, the others are shares of attention; ``distance`` has (nearest,
     farthest, share), far back first, negative distances ahead. ``rests_on`` is the token that gets
@@ -56,12 +55,12 @@ class HeadRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Report(TextDisplay):
+class HeadReport(TextDisplay):
     """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure."""
 
     rows: tuple[HeadRow, ...]
 
-    def sorted(self, by: str = "entropy", descending: bool | None = None) -> Report:
+    def sorted(self, by: str = "entropy", descending: bool | None = None) -> HeadReport:
         """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards."""
         if by not in (*MEASURES, "layer", "head", "label"):
             raise ArgumentError(
@@ -69,7 +68,7 @@ class Report(TextDisplay):
                 f"but it is {by!r}."
             )
         down = by in MEASURES if descending is None else descending
-        return Report(tuple(sorted(self.rows, key=lambda row: row.value(by), reverse=down)))
+        return HeadReport(tuple(sorted(self.rows, key=lambda row: row.value(by), reverse=down)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, for JSON."""
@@ -86,7 +85,7 @@ class Report(TextDisplay):
         table.writeheader()
         table.writerows(row.flat() for row in self.rows)
         if path is not None:
-            Path(path).write_text(lines.getvalue(), encoding="utf-8", newline="")
+            write_text(path, lines.getvalue())
         return lines.getvalue()
 
     def __str__(self) -> str:
@@ -95,14 +94,14 @@ class Report(TextDisplay):
         return report_text(self)
 
 
-def report(layers: Sequence[tuple[Place, LayerSeen]]) -> Report:
+def report(layers: Sequence[tuple[Place, LayerSeen]]) -> HeadReport:
     """Measures of every head, from what was added up while the model ran."""
     rows: list[HeadRow] = []
     for place, seen in layers:
         if seen.measures is None:
             raise NotAskedError("the report needs measures, and this file does not hold them.")
         rows += [_row(place, seen, seen.measures, head) for head in range(seen.leading[-1])]
-    return Report(tuple(rows))
+    return HeadReport(tuple(rows))
 
 
 def _row(place: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> HeadRow:

@@ -19,7 +19,7 @@ from regard.watcher.record import Track
 from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
-    from regard.watcher.head_report import Report
+    from regard.watcher.head_report import HeadReport
     from regard.watcher.recorder import Watcher
 
 
@@ -254,7 +254,7 @@ class Seen(NotebookDisplay):
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
 
-    def report(self) -> Report:
+    def report(self) -> HeadReport:
         """What each head does, measured, with a baseline and in words."""
         from regard.watcher.head_report import report
 

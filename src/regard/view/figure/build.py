@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.display import percent
 from regard.engine.observation import Head, Observation
 from regard.errors import ArgumentError, count
 from regard.heads.links import word_position
@@ -163,7 +164,7 @@ def _caption(reading: Reading, part: str, layer: int, head: int, query: int | No
     queries, keys = reading.texts(part)
     row = reading.weights(part, layer=layer, head=head)[query]
     best = int(row.argmax())
-    return f"{queries.words[query]} looks at {keys.words[best]}: {100 * row[best]:.0f} %."
+    return f"{queries.words[query]} looks at {keys.words[best]}: {percent(row[best])}."
 
 
 def _model(reading: Reading) -> str:

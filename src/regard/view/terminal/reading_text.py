@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from regard.heads.links import CAUTION, Link, percent
+from regard.display import percent
+from regard.heads.links import CAUTION, Link
 from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 

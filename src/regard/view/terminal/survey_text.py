@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import count
+from regard.heads.names import TARGETS
 from regard.view.terminal.style import DEFAULT_WIDTH, TerminalStyle, printable
 
 if TYPE_CHECKING:
     from regard.corpus.survey import Survey
 
 SHOWN = 3
-TITLES = {
-    "first": "the first token", "itself": "the token itself", "previous": "the token before",
-    "next": "the token after", "duplicate": "the same token elsewhere",
-    "induction": "what follows the same token elsewhere",
-}  # fmt: skip
 
 
 def summary(survey: Survey) -> str:
@@ -53,12 +49,12 @@ def _read(report: dict[str, Any]) -> str:
 def _roles(report: dict[str, Any]) -> Iterator[str]:
     """Lines of the heads with the largest share, one for each measure."""
     yield "Heads that give most of their weight to (beside it: uniform attention)"
-    for name, title in TITLES.items():
+    for name, target in TARGETS.items():
         heads = report["ranked"][name][:SHOWN]
         if heads:
             uniform = _head(report, heads[0])["measures"][name]["baseline"]
             shown = ", ".join(f"{_name(x)} {x['mean']:.0%}" for x in heads)
-            yield from _wrapped(f"{title} ({uniform:.0%}): {shown}", indent="  ")
+            yield from _wrapped(f"{target} ({uniform:.0%}): {shown}", indent="  ")
 
 
 def _duplicates(report: dict[str, Any]) -> str:

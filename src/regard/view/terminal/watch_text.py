@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.errors import count
+from regard.heads.names import MEASURES
 from regard.view.terminal.style import PIPE, TerminalStyle, printable
 
 if TYPE_CHECKING:
-    from regard.watcher.head_report import HeadRow, Report
+    from regard.watcher.head_report import HeadReport, HeadRow
     from regard.watcher.layer import LayerSeen
     from regard.watcher.seen import Seen
 
 MOST_LAYERS, MOST_HEADS, MOST_WORDS = 40, 24, 40
-COLUMNS = ("entropy", "first", "itself", "previous", "next", "duplicate", "induction")
-HEADINGS = ("entropy", "first", "self", "prev", "next", "dup", "induct")
+HEADINGS = tuple(name.heading for name in MEASURES.values())
+EXPLAINED = ("first", "duplicate", "induction")
 NOTE = (
     "Entropy in nats, the rest in % of a head's attention; layers and heads count from 0. "
-    "first: the first token; dup: the same token elsewhere; induct: what followed the same token "
-    "before. Attention is evidence, not explanation."
+    + "; ".join(f"{MEASURES[x].heading}: {MEASURES[x].target}" for x in EXPLAINED)
+    + ". Attention is evidence, not explanation."
 )
 
 
@@ -40,7 +41,7 @@ def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
     )])  # fmt: skip
 
 
-def report_text(report: Report, style: TerminalStyle = PIPE, most: int = MOST_HEADS) -> str:
+def report_text(report: HeadReport, style: TerminalStyle = PIPE, most: int = MOST_HEADS) -> str:
     """One head a line: its measures in % and its name, as many as were asked for."""
     wide = max((len(_head_name(row)) for row in report.rows), default=4)
     heading = f"{'head':<{wide}} " + " ".join(f"{x:>{_width(x)}}" for x in HEADINGS)
@@ -100,9 +101,9 @@ def _layer_line(layer: LayerSeen, number: int) -> str:
 
 
 def _cells_of(row: HeadRow) -> list[str]:
-    numbers = [row.measured[name] for name in COLUMNS]
+    numbers = [row.measured[name] for name in MEASURES]
     texts = [f"{numbers[0]:.2f}"]
-    for name, number in zip(COLUMNS[1:], numbers[1:], strict=True):
+    for name, number in zip(list(MEASURES)[1:], numbers[1:], strict=True):
         texts.append(f"{100 * number:.0f}" if row.queries[name] else "-")
     return [f"{text:>{_width(x)}}" for text, x in zip(texts, HEADINGS, strict=True)]
 

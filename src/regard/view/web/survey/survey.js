@@ -2,7 +2,7 @@
 
 import { choice, element, replace, announce } from "../lib/dom.js";
 import { showHead } from "./survey_head.js";
-import { ENTROPY, headName, measureName, shown } from "./survey_words.js";
+import { ENTROPY, headName, shown } from "./survey_words.js";
 
 const report = JSON.parse(document.getElementById("report").textContent);
 const measures = Object.keys(report.measures);
@@ -97,7 +97,7 @@ function measureChoice(now) {
     { class: "survey-measure" },
     choice(
       "Measure",
-      measures.map((name) => [name, measureName(name)]),
+      measures.map((name) => [name, report.measures[name].name]),
       now.measure,
       (name) => choose(name, now.head),
     ),
@@ -144,7 +144,7 @@ function grid(part, now) {
     element(
       "table",
       { class: "survey-heads" },
-      element("caption", { class: "only-read" }, `${part}: ${measureName(now.measure)}`),
+      element("caption", { class: "only-read" }, `${part}: ${report.measures[now.measure].name}`),
       element("thead", null, top),
       element("tbody", null, rows),
     ),
@@ -195,7 +195,7 @@ function rankedList(now) {
   return element(
     "section",
     null,
-    element("h2", null, `Ranked by ${measureName(now.measure)}`),
+    element("h2", null, `Ranked by ${report.measures[now.measure].name}`),
     element("p", { class: "quiet small" }, `${first}; beside each what even attention would give.`),
     element(
       "ol",

@@ -1,14 +1,14 @@
 // One head: what it does, how that varies, how far it looks, and documents where it does so most and least.
 
 import { element, svgElement } from "../lib/dom.js";
-import { bandName, ENTROPY, headName, measureName, positionRange, shown } from "./survey_words.js";
+import { bandName, ENTROPY, headName, positionRange, shown } from "./survey_words.js";
 
 export function showHead(report, head, choose) {
   return element(
     "article",
     { class: "survey-head", "aria-label": headName(head) },
     element("h2", null, headName(head).replace(/^l/, "L")),
-    element("p", { class: "statement" }, roleSentence(head)),
+    element("p", { class: "statement" }, roleSentence(report, head)),
     measuresTable(report, head),
     bars(
       "How far it looks",
@@ -33,19 +33,12 @@ export function showHead(report, head, choose) {
   );
 }
 
-function roleSentence(head) {
+function roleSentence(report, head) {
   const { measure, mean, baseline } = head.role;
   if (!measure) return "Nothing was measured.";
-  const place = {
-    first: "to the first token",
-    itself: "to the token itself",
-    previous: "to the token before",
-    next: "to the token after",
-    duplicate: "to the same token elsewhere, where there is one",
-    induction: "to what follows the same token elsewhere, where there is one",
-  }[measure];
   const stands = mean > baseline ? "Stands out most by giving" : "Looks evenly; at most it gives";
-  return `${stands} ${shown(measure, mean)} ${place}; even attention would give ${shown(measure, baseline)}.`;
+  const { target } = report.measures[measure];
+  return `${stands} ${shown(measure, mean)} to ${target}; even attention would give ${shown(measure, baseline)}.`;
 }
 
 function measuresTable(report, head) {
@@ -54,7 +47,7 @@ function measuresTable(report, head) {
     element(
       "tr",
       null,
-      element("th", { scope: "row" }, measureName(name)),
+      element("th", { scope: "row" }, report.measures[name].name),
       one.documents
         ? [one.mean, one.deviation, one.baseline].map((value) =>
             element("td", null, shown(name, value)),

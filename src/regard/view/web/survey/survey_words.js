@@ -1,17 +1,6 @@
-// How measures, heads and numbers are called.
+// Words for heads, numbers, distances and positions; those of measures come with the report.
 
 export const ENTROPY = "entropy";
-const NAMES_OF_MEASURES = {
-  first: "first token",
-  previous: "token before",
-  next: "token after",
-  duplicate: "same token",
-  induction: "after the same token",
-};
-
-export function measureName(name) {
-  return NAMES_OF_MEASURES[name] || name;
-}
 
 export function headName(head, parts) {
   const part = parts && parts.length > 1 ? `${head.part}, ` : "";
