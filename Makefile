@@ -48,10 +48,16 @@ test: check ## set up what is needed, then lint, type-check and run every test
 test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with every BLAS kernel
 	@$(BIN)/python tools/kernels.py $(KERNELS)
 
-check: $(VENV)/test.stamp ## lint and type-check alone
+check: $(VENV)/test.stamp check-js ## lint and type-check alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Node is a tool for developers of the page: without it the rest is checked all the same.
+check-js: ## format, lint and type-check the page's JavaScript, where Node is installed
+	@if ! command -v npm >/dev/null; then echo "No npm here: the page's JavaScript is not checked."; \
+	elif test -x node_modules/.bin/tsc || npm ci --silent; then npm run --silent check; \
+	else echo "npm could not install its tools: the page's JavaScript is not checked."; fi
 
 # Only files with such a test are collected: the others would import torch first.
 smoke: $(VENV)/test.stamp ## a few tests of every part, in less than ten seconds
@@ -75,4 +81,4 @@ bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes ben
 	$(BIN)/python tools/scale.py --write
 
 clean: ## remove the environment and every cache
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

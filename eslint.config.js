@@ -8,6 +8,7 @@ export default [
     languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: globals.browser },
     rules: {
       eqeqeq: "error",
+      "max-len": ["error", { code: 100 }],
       "no-var": "error",
       "prefer-const": "error",
       "no-shadow": "off",
@@ -17,5 +18,9 @@ export default [
         { argsIgnorePattern: "^_", destructuredArrayIgnorePattern: "^_" },
       ],
     },
+  },
+  {
+    files: ["src/regard/view/web/learn/course.js"], // prose, a paragraph a line
+    rules: { "max-len": "off" },
   },
 ];

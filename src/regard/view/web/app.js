@@ -1,8 +1,9 @@
-// The shell: finds the view that the address names, and shows it.
+// The shell of the page: shows the view that the address names.
 //
-// A view is `export async function showX(root, state, source)`: root is an empty element to fill, state the address
-// (state.js), source where data comes from (api.js). It follows later changes of its own fields with state.follow.
-// It may return a function that is called when the view is left (to stop timers and listeners of the window).
+// A view is `export async function showX(root, state, source)`: root is an empty element to fill,
+// state the address (state.js), source where data comes from (api.js). It follows later changes of
+// its own fields with state.follow. It may return a function that is called when the view is left
+// (to stop timers and listeners of the window).
 
 import { element, problem, replace } from "./lib/dom.js";
 import { createState } from "./lib/state.js";
@@ -71,7 +72,7 @@ function drawNavigation(state, source) {
   replace(document.getElementById("views"), links.length > 1 ? links : []);
 }
 
-// Light and dark follow the system until the reader chooses; the choice is kept on this machine.
+// Light and dark follow the system until the reader chooses; the browser stores the choice.
 function drawLight() {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");

@@ -1,9 +1,11 @@
-// The course as text. No number is written here: {name} is filled with what the source computed for the page,
-// {name|%} as a percentage, {name|2} with two decimals; {row.0} is the first of a list. *words* are set as words of a
-// sentence, `code` as code. A part { when: "name", text } is said only where that fact is true, { unless } where not.
+// The course as text. No number is written here: {name} is filled with what the source computed for
+// the page, {name|%} as a percentage, {name|2} with two decimals; {row.0} is the first of a list.
+// *words* are set as words of a sentence, `code` as code. A part { when: "name", text } is said
+// only where that fact is true, { unless } where not.
 //
-// Every page asks before it answers: `ask` and the choices come first, `answer` once one is chosen. { show } is a picture
-// of lesson.js among the paragraphs; `open` is a view and its state, to go on by oneself.
+// Every page asks before it answers: `ask` and the choices come first, `answer` once one is chosen.
+// { show } is a picture of lesson.js among the paragraphs; `open` is a view and its state, to go on
+// by oneself.
 
 export const COURSE = [
   {

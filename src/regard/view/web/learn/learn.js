@@ -1,6 +1,8 @@
-// The Learn view: short pages on live pictures, each with a question to answer before the answer is shown.
+// The Learn view: short pages on live pictures, each with a question to answer before the answer is
+// shown.
 //
-// Fields of the address: page (from 1), answer (which choice was made, from 1; without it the question stands open).
+// Fields of the address: page (from 1), answer (which choice was made, from 1; without it the
+// question stands open).
 
 import { element, problem, replace, announce } from "../lib/dom.js";
 import { COURSE } from "./course.js";
@@ -8,6 +10,7 @@ import { PIECES, filledText, lessonFigure } from "./lesson.js";
 import { describeExport } from "../lib/export.js";
 
 export async function showLearn(root, state, source) {
+  /** @type {LessonView} */
   const lesson = { state, source, pieces: [], turn: 0, shown: 0 };
   lesson.contents = element("nav", { class: "contents", "aria-label": "Pages of the course" });
   lesson.body = element("article", { class: "lesson-page" });
@@ -22,6 +25,7 @@ function pageOf(state) {
   return Math.max(1, Math.min(COURSE.length, Math.round(state.number("page", 1))));
 }
 
+/** @param {LessonView} lesson */
 async function turnTo(lesson) {
   const { state, source } = lesson;
   const number = pageOf(state);
@@ -48,6 +52,7 @@ async function turnTo(lesson) {
   }
 }
 
+/** @param {LessonView} lesson */
 function drawContents(lesson, number) {
   replace(
     lesson.contents,
@@ -82,10 +87,12 @@ function drawContents(lesson, number) {
   );
 }
 
+/** @param {LessonView} lesson */
 function go(lesson, number) {
   lesson.state.set({ page: number === 1 ? null : number, answer: null }, true);
 }
 
+/** @param {LessonView} lesson */
 function drawPage(lesson, number) {
   closePieces(lesson);
   const { page, facts } = lesson;
@@ -120,7 +127,9 @@ function drawPage(lesson, number) {
   showAnswer(lesson);
 }
 
-// Called for every change of the address within a page: a choice opens the answer, another one only moves the mark.
+// Called for every change of the address within a page: a choice opens the answer, another one only
+// moves the mark.
+/** @param {LessonView} lesson */
 function showAnswer(lesson) {
   const { page, facts, buttons } = lesson;
   if (!buttons) return;
@@ -144,6 +153,7 @@ function showAnswer(lesson) {
   announce(verdict);
 }
 
+/** @param {LessonView} lesson */
 function paragraphs(lesson, parts) {
   const { facts } = lesson;
   return parts
@@ -174,6 +184,7 @@ const OF_OTHER_VIEWS = [
   "own",
 ];
 
+/** @param {LessonView} view */
 function onward({ page, facts, state, source }) {
   const [view, fields, label, more] = page.open;
   if (!source.views.includes(view)) return null;
@@ -197,6 +208,7 @@ function onward({ page, facts, state, source }) {
   );
 }
 
+/** @param {LessonView} lesson */
 function turns(lesson, number) {
   const button = (to, text) =>
     to >= 1 && to <= COURSE.length
@@ -214,12 +226,14 @@ function turns(lesson, number) {
   );
 }
 
+/** @param {LessonView} lesson */
 function piece(lesson, name) {
   const made = PIECES[name](lesson.facts);
   lesson.pieces.push(made);
   return element("div", { class: "live" }, made.root);
 }
 
+/** @param {LessonView} lesson */
 function closePieces(lesson) {
   for (const made of lesson.pieces) if (made.close) made.close();
   lesson.pieces = [];

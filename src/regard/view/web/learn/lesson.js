@@ -1,4 +1,5 @@
-// The pictures inside the course: each is made of a page's facts and nothing else. A piece is { root, close? }.
+// The pictures inside the course: each is made of a page's facts and nothing else.
+// A piece is { root, close? }.
 
 import { element, percent, replace } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
@@ -237,8 +238,8 @@ function toDigits(digits) {
   return (number) => number.toFixed(digits);
 }
 
-// What a page shows, to be kept: a head as lines, or the row that it computed; and the whole course as a file. Nothing
-// before the answer.
+// The figure of a page: a head as lines, or the row that it computed; and the course as a file.
+// None before the answer.
 const COMPUTED_ROWS = {
   scores: "row",
   shares: "true",
@@ -248,6 +249,11 @@ const COMPUTED_ROWS = {
   batch: "own",
 };
 
+/**
+ * @param {LessonView} lesson
+ * @param {Source} source
+ * @returns {Figure | null}
+ */
 export function lessonFigure({ page, facts, answered }, source) {
   if (!facts || !(answered || page.name === "habit")) return null;
   const row = facts[COMPUTED_ROWS[page.name]];

@@ -1,34 +1,33 @@
-// Where data comes from. Views ask a source and never fetch themselves; the served page asks the server, the offline
-// file and notebooks answer from what is embedded in them. Same functions, same shapes:
+// Where data comes from. A view asks a source and never fetches itself: the served page asks the
+// server, an exported file and a notebook cell answer from what is embedded in them. All have the
+// same functions and shapes; types.d.ts lists them.
 //
-// source.views                       the views it can fill: ["read", "steps", "map", "learn"]
-// source.page                        { version, files: [names of the .regard files opened] }
-// source.live                        whether any sentence can be read (the server); else one reading is all there is
-// source.reading(sentence, options)  -> Reading; options { quick: the English side alone, without the translation;
-//                                       signal: an AbortSignal }. A source that is not live ignores the sentence.
-// source.weights(reading, choice)    -> Table between TOKENS; choice { part, show, layer, head }, show one of the part's
-//                                       ways: "head", "layer" (its average), "all" (average of all), "rollout"
-// source.thumbnails(reading, part)   -> { rows, columns, weights: Float32Array (layers, heads, rows, columns) }: a small
-//                                       picture of each head, at most 24 x 24 cells, each the largest weight in it
-// source.steps(choice)               -> Inputs of the Steps view (see attend.js); choice { sentence, part, layer, head,
-//                                       position: false } or { example: name }
-// source.examples()                  -> [{ name, title, sentence, computes, claims, remarks }] the documents' examples
-// source.learn(page)                 -> the facts of a page of the course (see course.js)
-// source.post(path, fields, options) the served page alone: POST JSON to the server -> Response (for map.js, keep.js)
+// source.views           the views it can fill: ["read", "steps", "map", "learn"]
+// source.page            { version, files: [names of the .regard files] }
+// source.live            whether any sentence can be read (the server); else one reading is there
+// source.reading(sentence, { quick, signal })
+//                        -> PageReading; quick: the English side alone, without the translation.
+//                        A source that is not live ignores the sentence.
+// source.weights(reading, { part, show, layer, head })
+//                        -> Table between tokens; show is one of the part's ways: "head", "layer"
+//                        (its average), "all" (average of all), "rollout"
+// source.thumbnails(reading, part)
+//                        -> { rows, columns, weights (layers, heads, rows, columns) }: a small
+//                        picture of each head, at most 24 x 24 cells, each its largest weight
+// source.steps(choice)   -> Inputs of attend.js; choice { sentence, part, layer, head,
+//                        position: false } or { example: name }
+// source.examples()      -> [{ name, title, sentence, computes, claims, remarks }]
+// source.learn(page)     -> the facts of a page of the course (course.js)
+// source.post(path, fields, { signal })
+//                        -> Response of the server; for map.js and export.js
 //
-// Reading {
-//   sentence, translation ("" where there is none), quick, notes: [sentence], caution: sentence,
-//   parts: [{ name, title, about, layers, heads, causal, steps: whether the Steps view can show its heads,
-//             query: Side, key: Side, roles: [layer][head] text ("" unknown) or null, ways: [...], thumbnail: [rows, columns] }],
-//   alignment: null or { words: [French], sources: [for each word [{ key: place of the English word, weight }]] },
-//   highlight: null or { part, layer, head, query, key (places among words), sentence, reason } }
-// Side { language ("" unknown), tokens: [text], words: [text], word_of_token: [place of its word] }
-// Table, dense:  { rows, columns, weights: Float32Array(rows * columns) }
-//        sparse: { rows, columns, starts: Uint32Array(rows + 1), keys: Uint16Array or Uint32Array, weights: Float32Array,
-//                  rest: Float32Array(rows) }: row q has keys[starts[q] .. starts[q + 1]], the largest first; rest[q] is what
-//                  all other keys of the row have together. Tables are read through weights.js alone.
-// Layers and heads, words and tokens all count from 0. Errors are Error objects whose message is a sentence.
+// A sparse Table has keys[starts[q] .. starts[q + 1]] in row q, the largest weight first; rest[q]
+// is what all other keys of the row have together. Tables are read through weights.js alone.
+//
+// Layers and heads, words and tokens all count from 0. Errors are Error objects whose message is a
+// sentence.
 
+/** @returns {Promise<Source>} */
 export async function servedSource() {
   const page = await (await fetch("/api/page")).json();
   const cache = new Map();
@@ -76,7 +75,11 @@ export async function servedSource() {
   };
 }
 
-/** @param {{ signal?: AbortSignal }} [options] */
+/**
+ * @param {string} path
+ * @param {unknown} fields
+ * @param {{ signal?: AbortSignal }} [options]
+ */
 async function postJson(path, fields, { signal } = {}) {
   let response;
   try {
@@ -113,7 +116,7 @@ async function tableOf(response) {
   return { rows: shape[0], columns: shape[1], weights: values };
 }
 
-// The bytes of view/explorer/steps_data.py as Inputs of attend.js.
+// The bytes of view/page/steps_data.py as Inputs of attend.js.
 export function inputsOf(buffer) {
   const long = new DataView(buffer).getUint32(0, true);
   const inputs = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, long)));

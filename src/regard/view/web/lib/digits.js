@@ -9,7 +9,8 @@ export function writeNumber(value, digits) {
   return kindOf(value, digits) === "f" ? fixed(value, digits) : exponential(value, digits);
 }
 
-// A value that is sure to within noise: { text, tolerance }, with fewer digits where noise asks for it.
+// A value that is sure to within noise: { text, tolerance }, with fewer digits where noise asks for
+// it.
 export function showNumber(value, digits, noise = 0) {
   if (!Number.isFinite(value)) return { text: writeNumber(value, digits), tolerance: 0 };
   const sure = noise < MOST_NOISE ? noise : MOST_NOISE;
@@ -53,7 +54,8 @@ function kindOf(value, digits) {
   return size >= power(-digits) && size < 1e6 ? "f" : "e";
 }
 
-// JavaScript rounds a half away from 0, Python to the even digit; so halves are looked for, and cut where that is even.
+// JavaScript rounds a half away from 0, Python to the even digit; so halves are detected, and cut
+// where that is even.
 const BEYOND = 40;
 
 function fixed(value, digits) {

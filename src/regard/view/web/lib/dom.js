@@ -1,8 +1,10 @@
 // Elements, made without ever reading text as markup.
 //
 // element("button", { class: "word", "aria-pressed": "false", on: { click: f } }, "dog", child)
-//   class, id, role, aria-* and every other name: an attribute; true is an empty one, false and null none
-//   on: listeners by event; style: CSS properties by name (through the CSSOM, as the page's policy wants)
+//   class, id, role, aria-* and every other name: an attribute; true is an empty one, false and
+//   null none
+//   on: listeners by event; style: CSS properties by name (through the CSSOM, as the page's policy
+//   wants)
 //   value, checked, disabled, selected, hidden: properties
 //   children: elements, strings, numbers, arrays of these; null and false are left out
 
@@ -85,7 +87,7 @@ export function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
-// One picture at a time: drawing waits for the next frame, the latest wish wins.
+// One picture at a time: drawing waits for the next frame, the latest request wins.
 export function frames(draw) {
   let waiting = false;
   return () => {

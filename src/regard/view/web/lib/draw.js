@@ -1,9 +1,11 @@
-// Colours and canvases. The colours are those of style.css, read again when light turns to dark ("colours" event).
+// Colours and canvases. The colours are those of style.css, read again when light turns to dark
+// ("colours" event).
 
 const SCALE_STEPS = 256;
 let palette = null;
 
-// { paper, ink, soft, faint, line, accent, scale: 256 CSS colours from no weight to all, rgba: Uint32 of the same }
+// { paper, ink, soft, faint, line, accent, scale: 256 CSS colours from no weight to all, rgba:
+// Uint32 of the same }
 export function colours() {
   if (palette) return palette;
   const style = getComputedStyle(document.documentElement);
@@ -36,7 +38,8 @@ export function shade(weight) {
   return colours().scale[shadeStep(weight)];
 }
 
-// Ink that can be read on a shade: black or white, whichever differs more (at least 4.5 to 1, whatever the shade).
+// Ink that can be read on a shade: black or white, whichever differs more (at least 4.5 to 1,
+// whatever the shade).
 export function textColorOn(weight) {
   return colours().inks[shadeStep(weight)];
 }
@@ -48,7 +51,8 @@ function textColorFor(rgb) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
 }
 
-// A canvas of this size in CSS pixels, sharp on any screen; returns its context, with pixels as units.
+// A canvas of this size in CSS pixels, sharp on any screen; returns its context, with pixels as
+// units.
 export function sized(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -64,7 +68,8 @@ export function sized(canvas, width, height) {
   return context;
 }
 
-// weightAt(row, column) as a picture of one pixel a cell; the browser enlarges it without smoothing.
+// weightAt(row, column) as a picture of one pixel a cell; the browser enlarges it without
+// smoothing.
 export function heatPixels(canvas, rows, columns, weightAt) {
   canvas.width = columns;
   canvas.height = rows;

@@ -1,5 +1,6 @@
-// The source of a page that holds its own data: a file saved to disk, or a cell of a notebook. It answers as the served
-// one does (api.js). Tables are squeezed (view/explorer/packed.py says how) and decoded when they are first asked for.
+// The source of a page that holds its own data: a file saved to disk, or a cell of a notebook. It
+// answers as the served one does (api.js). Tables are compressed (view/page/blobs.py) and decoded
+// on first use.
 
 import { startPage } from "../app.js";
 import { inputsOf } from "./api.js";
@@ -19,6 +20,7 @@ export function openEmbedded() {
   );
 }
 
+/** @returns {Source} */
 export function embeddedSource(embedded, bytesAt) {
   const cache = new Map();
   const once = (key, make) => {
@@ -65,7 +67,8 @@ export function embeddedSource(embedded, bytesAt) {
       if (!blob)
         throw new Error(
           stored
-            ? `This file holds the steps of one head: ${named(stored)}. For the others open the explorer with regard open.`
+            ? `This file holds the steps of one head: ${named(stored)}. ` +
+                "For the others open the explorer with regard open."
             : "This file holds no steps.",
         );
       return inputsOf((await bytesAt(blob)).buffer);
@@ -131,7 +134,8 @@ function twoByteNumbers(bytes, from, count) {
 
 let halfValues = null;
 
-// Numbers of 16 bits as floats, by a table: 5 bits of exponent, 10 of fraction; weights have no sign.
+// Numbers of 16 bits as floats, by a table: 5 bits of exponent, 10 of fraction; weights have no
+// sign.
 function halves(numbers) {
   if (!halfValues) {
     halfValues = Float32Array.from({ length: 32768 }, (_, bits) => {

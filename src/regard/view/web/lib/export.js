@@ -1,6 +1,7 @@
-// What a reader can take away from any view: SVG, PNG and PDF for papers, JSON and CSV of the numbers, and one HTML file.
+// The Save menu of every view: SVG, PNG and PDF for papers, JSON and CSV of the numbers, and one
+// HTML file.
 //
-// A view says what it shows by `keepable(describe)`, where describe() gives a figure of paper.js (or null), and may add
+// A view calls describeExport(describe), where describe() gives a Figure (or null), and may add
 //   figure.html: { path, fields } to ask the server for a page of its own.
 
 import { element, problem, replace } from "./dom.js";
@@ -27,32 +28,20 @@ export function exportMenu(slot, state, source) {
     if (!menu.open) return;
     const figure = describeShown && describeShown();
     replace(status, figure ? "" : "There is nothing to save here yet.");
+    const formats = figure ? formatsOf(figure, source) : [];
     replace(
       entries,
-      figure
-        ? formatsOf(figure, source).map(([name, title, make]) =>
-            element(
-              "button",
-              {
-                type: "button",
-                role: "menuitem",
-                title,
-                on: {
-                  click: async () => {
-                    try {
-                      replace(status, "…");
-                      await make();
-                      replace(status, `Saved as ${fileName(figure, name.toLowerCase())}.`);
-                    } catch (error) {
-                      replace(status, problem(error));
-                    }
-                  },
-                },
-              },
-              name,
-            ),
-          )
-        : [],
+      formats.map(([name, { title, make }]) =>
+        saveButton(name, title, async () => {
+          try {
+            replace(status, "…");
+            await make();
+            replace(status, `Saved as ${fileName(figure, name.toLowerCase())}.`);
+          } catch (error) {
+            replace(status, problem(error));
+          }
+        }),
+      ),
     );
   });
   menu.addEventListener("keydown", (event) => {
@@ -64,50 +53,48 @@ export function exportMenu(slot, state, source) {
   replace(slot, menu);
 }
 
+function saveButton(name, title, click) {
+  return element("button", { type: "button", role: "menuitem", title, on: { click } }, name);
+}
+
+/**
+ * @param {Figure} figure
+ * @param {Source} source
+ */
 function formatsOf(figure, source) {
-  const saveText = (ending, content, kind) =>
+  const save = (ending, content, kind) =>
     saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
-  return [
-    [
-      "SVG",
-      "A drawing that stays sharp",
-      async () => saveText("svg", svgText(figure), "image/svg+xml"),
-    ],
-    [
-      "PNG",
-      "An image at 300 dots an inch",
-      async () => saveAs(fileName(figure, "png"), await pngOf(figure)),
-    ],
-    source.live && [
-      "PDF",
-      "For a paper, made by the server with matplotlib",
-      async () =>
-        saveAs(
-          fileName(figure, "pdf"),
-          await (await source.post("/api/export/pdf", sentFigure(figure))).blob(),
-        ),
-    ],
-    [
-      "JSON",
-      "The numbers with their names",
-      async () => saveText("json", jsonOf(figure), "application/json"),
-    ],
-    [
-      "CSV",
-      "The numbers for a spreadsheet",
-      async () => saveText("csv", csvOf(figure), "text/csv"),
-    ],
-    source.live &&
-      figure.html && [
-        "HTML",
-        "One file with this view in it, for any browser, without a network",
-        async () =>
-          saveAs(
-            fileName(figure, "html"),
-            await (await source.post(figure.html.path, figure.html.fields)).blob(),
-          ),
-      ],
-  ].filter(Boolean);
+  const ask = async (ending, path, fields) =>
+    saveAs(fileName(figure, ending), await (await source.post(path, fields)).blob());
+  const { html } = figure;
+  const formats = {
+    SVG: {
+      title: "A drawing that stays sharp",
+      make: async () => save("svg", svgText(figure), "image/svg+xml"),
+    },
+    PNG: {
+      title: "An image at 300 dots an inch",
+      make: async () => saveAs(fileName(figure, "png"), await pngOf(figure)),
+    },
+    PDF: source.live && {
+      title: "For a paper, made by the server with matplotlib",
+      make: () => ask("pdf", "/api/export/pdf", sentFigure(figure)),
+    },
+    JSON: {
+      title: "The numbers with their names",
+      make: async () => save("json", jsonOf(figure), "application/json"),
+    },
+    CSV: {
+      title: "The numbers for a spreadsheet",
+      make: async () => save("csv", csvOf(figure), "text/csv"),
+    },
+    HTML: source.live &&
+      html && {
+        title: "One file with this view in it, for any browser, without a network",
+        make: () => ask("html", html.path, html.fields),
+      },
+  };
+  return Object.entries(formats).filter(([, format]) => format);
 }
 
 function fileName({ name }, ending) {
@@ -157,12 +144,14 @@ export function jsonOf({ title, caption, provenance, axes, what, queries, keys, 
       Number.isFinite(value) ? value : String(value),
     ),
   );
-  return `${JSON.stringify({ title, caption, provenance, axes, queries, keys, what, weights: rows })}\n`;
+  const figure = { title, caption, provenance, axes, queries, keys, what, weights: rows };
+  return `${JSON.stringify(figure)}\n`;
 }
 
 export function csvOf({ queries, keys, values }) {
   const quoted = (text) => {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // no spreadsheet runs it as a formula
+    // No spreadsheet runs it as a formula.
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return `"${safe.replaceAll('"', '""')}"`;
   };
   const rows = queries.map((name, q) =>
@@ -171,9 +160,11 @@ export function csvOf({ queries, keys, values }) {
   return [["", ...keys.map(quoted)].join(","), ...rows, ""].join("\n");
 }
 
-// Numbers travel in steps of the largest, so that any figure fits one request: two bytes each, and of a large map, whose
-// shades follow the root, one byte.
-function sentFigure({ name: _name, html: _html, ...figure }) {
+// Numbers travel in steps of the largest, so that any figure fits one request: two bytes each, and
+// of a large map, whose shades follow the root, one byte.
+/** @param {Figure} shown */
+function sentFigure(shown) {
+  const figure = { ...shown, name: undefined, html: undefined };
   const { most, sqrt } = scaleOf(figure);
   const step = (value) =>
     sqrt
@@ -181,7 +172,9 @@ function sentFigure({ name: _name, html: _html, ...figure }) {
       : Number.isFinite(value)
         ? Math.round((value / most) * 32767)
         : -32768;
-  const bytes = new Uint8Array((sqrt ? Uint8Array : Int16Array).from(figure.values, step).buffer);
+  const bytes = new Uint8Array(
+    (sqrt ? Uint8Array.from(figure.values, step) : Int16Array.from(figure.values, step)).buffer,
+  );
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192)
     text += String.fromCharCode(...bytes.subarray(at, at + 8192));

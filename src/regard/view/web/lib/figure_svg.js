@@ -1,7 +1,8 @@
-// A figure for a paper, as SVG in points: words joined by lines, or a matrix with a bar of shades. What view/picture
-// draws in Python, drawn here too so that a saved page can do without a server.
+// A figure for a paper, as SVG in points: words joined by lines, or a matrix with a bar of shades.
+// The same drawing as view/figure in Python, here so that a saved page can do without a server.
 //
-// figure { name, kind: "lines" or "heatmap", title, caption, provenance, axes: [asks, answers], what ("weights" or a stage),
+// figure { name, kind: "lines" or "heatmap", title, caption, provenance, axes: [asks, answers],
+// what ("weights" or a stage),
 //          queries: [names], keys: [names], chosen: [rows], values: numbers row by row }
 
 import { svgElement } from "./dom.js";
@@ -244,8 +245,8 @@ function heatFigure({ queries, keys, axes, values, chosen, what }) {
   return { width: bar + 40, height: top + Math.max(40, rows * cell), marks, note: "" };
 }
 
-// The darkest shade. In a large map few weights are large and all count: shades follow the root there, and a few of the
-// largest may lie beyond the scale.
+// The darkest shade. In a large map few weights are large and all count: shades follow the root
+// there, and a few of the largest may lie beyond the scale.
 export function scaleOf({ queries, keys, values, what }) {
   const finite = Float64Array.from([...values].filter(Number.isFinite));
   const largest = finite.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1;

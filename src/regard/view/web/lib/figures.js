@@ -1,10 +1,14 @@
-// What each view shows, as a figure for paper.js: the same numbers, with the words that say where they come from.
+// Figures of the views for export: the numbers shown, with the words that say where they come from.
 
 import { cellStart } from "../map/map_window.js";
 import { nameOf } from "../read/sentences.js";
 
 const LOOKS = ["query (looks)", "key (is looked at)"];
 
+/**
+ * @param {ReadView} view
+ * @returns {Figure | null}
+ */
 export function readFigure(view) {
   const { grid, choice, part, reading, state, source } = view;
   if (!grid) return null;
@@ -24,7 +28,12 @@ export function readFigure(view) {
         : "lines",
     title: name[0].toUpperCase() + name.slice(1) + (role ? `: ${role}` : ""),
     caption: [view.statement.textContent, ...notes].join(" "),
-    provenance: `“${reading.sentence}” · ${part.title}, ${name} · ${by === "tokens" ? "sub-words" : "words"} · regard ${source.page.version}`,
+    provenance: [
+      `“${reading.sentence}”`,
+      `${part.title}, ${name}`,
+      by === "tokens" ? "sub-words" : "words",
+      `regard ${source.page.version}`,
+    ].join(" · "),
     axes: LOOKS,
     what: "weights",
     queries: grid.queries,
@@ -48,6 +57,10 @@ export function readFigure(view) {
   };
 }
 
+/**
+ * @param {StepsView} view
+ * @returns {Figure | null}
+ */
 export function stepsFigure(view, stage, read) {
   const { now, source, state } = view;
   if (!now || !now.stages[stage]) return null;
@@ -88,9 +101,14 @@ export function stepsFigure(view, stage, read) {
   };
 }
 
+/**
+ * @param {MapView} view
+ * @returns {Figure | null}
+ */
 export function mapFigure(view, source) {
   const patch = view.patches[view.patches.length - 1];
   if (!patch) return null;
+  const written = (range) => range.map((one) => one.toLocaleString("en")).join(" to ");
   const at = (range, side) =>
     Array.from({ length: patch.cells[side] }, (_, step) =>
       cellStart(range, patch.spans[side], patch.cells[side], step).toLocaleString("en"),
@@ -101,7 +119,11 @@ export function mapFigure(view, source) {
     kind: "heatmap",
     title: name[0].toUpperCase() + name.slice(1),
     caption: `${patch.what[0].toUpperCase()}${patch.what.slice(1)}.`,
-    provenance: `${view.map.about.name} · queries ${patch.rows.map((one) => one.toLocaleString("en")).join(" to ")}, keys ${patch.columns.map((one) => one.toLocaleString("en")).join(" to ")} · regard ${source.page.version}`,
+    provenance: [
+      view.map.about.name,
+      `queries ${written(patch.rows)}, keys ${written(patch.columns)}`,
+      `regard ${source.page.version}`,
+    ].join(" · "),
     axes: LOOKS,
     what: "weights",
     queries: at(patch.rows, 0),

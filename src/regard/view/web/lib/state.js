@@ -4,15 +4,17 @@
 // state.get(name, otherwise)    a value as text;  state.number(name, otherwise) as a number
 // state.set({ layer: 3 })       changes the address in place; null takes a name out
 // state.set({...}, true)        as a step that going back undoes
-// state.go("steps", { layer: 3 })   another view (a step); what is not named is kept
+// state.go("steps", { layer: 3 })   another view (a step); what is not named stays
 // state.follow(f)               f(changed) after every change within the view: the names of the
 //                               fields that changed, as a Set; forgotten when the view changes
 //
 // Values that equal their default need not be in the address: set them to null.
 
+/** @param {(state: State) => void} onView */
 export function createState(onView) {
   let followers = [];
   let fields = new Map();
+  /** @type {State} */
   const state = {
     view: "read",
     get: (name, otherwise = "") => (fields.has(name) ? fields.get(name) : otherwise),
@@ -96,7 +98,8 @@ function written(view, fields) {
   return `#${view}${query ? `?${query}` : ""}`;
 }
 
-// In a notebook's frame the address may not be ours to change: the state then lives in the page alone.
+// In a notebook's frame the address may not be ours to change: the state then lives in the page
+// alone.
 function remember(address, step) {
   try {
     if (step) history.pushState(null, "", address);

@@ -1,4 +1,5 @@
-// The Map view: all weights of a head at once, down to single ones, whatever the length of the text.
+// The Map view: all weights of a head at once, down to single ones, whatever the length of the
+// text.
 //
 // Fields of the address: file, layer, head, rows and columns ("from-to"), row (the query pinned);
 // without a file, sentence and part as in the Read view.
@@ -10,18 +11,20 @@ import { outward, readWindow, writeWindow, zoomed, fullWindow } from "./map_wind
 import { describeExport } from "../lib/export.js";
 import { mapFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
-import { mapTable } from "./map_table.js";
 import { listenToMap } from "./map_input.js";
-import { rowPanel, shareWritten, textAround } from "./map_row.js";
+import { mapTable, rowPanel, shareWritten, textAround } from "./map_row.js";
+import { nameAt, prefetchNames } from "./map_names.js";
 
 const MAP_FIELDS = ["file", "layer", "head", "sentence", "part"];
 const MOST_CELLS = 400;
 const HINT =
-  "Point at the map to see which query looks at which key; drag to move, turn the wheel to enlarge.";
+  "Point at the map to see which query looks at which key; drag to move, turn the wheel to " +
+  "enlarge.";
 const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
 
 export async function showMap(root, state, source) {
   const maps = await mapsOf(source, state);
+  /** @type {MapView} */
   const view = {
     state,
     maps,
@@ -31,7 +34,6 @@ export async function showMap(root, state, source) {
     at: null,
     pinned: null,
     texts: new Map(),
-    closing: [],
   };
   const part = (tag, name) => element(tag, { class: name });
   view.statement = part("p", "statement");
@@ -43,7 +45,8 @@ export async function showMap(root, state, source) {
     tabindex: "0",
     role: "application",
     "aria-label":
-      "The map. Arrow keys move, plus and minus enlarge, 0 shows all of it, Enter pins the query in the middle.",
+      "The map. Arrow keys move, plus and minus enlarge, 0 shows all of it, " +
+      "Enter pins the query in the middle.",
   });
   view.frame = element("div", { class: "map-frame" }, view.canvas);
   view.row = rowPanel(() => pin(view, null));
@@ -105,6 +108,7 @@ export async function showMap(root, state, source) {
   };
 }
 
+/** @param {MapView} view */
 async function openMap(view) {
   const { state, maps } = view;
   const file = Math.min(Math.max(0, state.number("file", 0)), Math.max(0, maps.names.length - 1));
@@ -133,6 +137,7 @@ async function openMap(view) {
 }
 
 // Going back: another window, another row. Where the view set them itself, both are as they should.
+/** @param {MapView} view */
 function followWindow(view, changed) {
   if (!view.window) return;
   const inView = writeWindow(view.window, view.layer);
@@ -146,11 +151,13 @@ function followWindow(view, changed) {
   if (changed.has("row") && row !== view.pinned) pin(view, row);
 }
 
+/** @param {MapView} view */
 function pinnedRow({ state, layer }) {
   const row = state.number("row", -1);
   return Number.isInteger(row) && row >= 0 && row < layer.queries ? row : null;
 }
 
+/** @param {MapView} view */
 function drawMapControls(view) {
   const { maps, map, choice, layer } = view;
   const change = (name) => (event) => view.state.set({ [name]: event.target.value, row: null });
@@ -206,6 +213,7 @@ function drawMapControls(view) {
 }
 
 // Look at another part: what is known is drawn at once, what is not is asked for.
+/** @param {MapView} view */
 function moveTo(view, window) {
   view.window = window;
   view.state.set(writeWindow(window, view.layer));
@@ -213,11 +221,13 @@ function moveTo(view, window) {
   refresh(view);
 }
 
+/** @param {MapView} view */
 function zoom(view, factor, about = [0.5, 0.5]) {
   moveTo(view, zoomed(view.window, factor, about, view.layer));
 }
 
-// One question at a time; while one is under way the latest wish waits.
+// One question at a time; while one is under way the latest request waits.
+/** @param {MapView} view */
 async function refresh(view) {
   view.request = { window: view.window, choice: view.choice };
   clearTimeout(view.rest);
@@ -234,6 +244,7 @@ async function refresh(view) {
   }
 }
 
+/** @param {MapView} view */
 async function ask(view, window, choice, thorough) {
   const { queries, keys } = view.layer;
   view.pending = new AbortController();
@@ -263,6 +274,7 @@ async function ask(view, window, choice, thorough) {
   }
 }
 
+/** @param {MapView} view */
 function show(view, patch) {
   if (!view.base) view.base = patch;
   view.patches = view.base === patch ? [patch] : [view.base, patch];
@@ -272,14 +284,16 @@ function show(view, patch) {
   ].filter(Boolean);
   replace(
     view.what,
-    `Shown: ${patch.what}. Rows are queries, columns are keys; the strongest shade is ${shareWritten(patch.most)} or more.`,
+    `Shown: ${patch.what}. Rows are queries, columns are keys; ` +
+      `the strongest shade is ${shareWritten(patch.most)} or more.`,
     strips.length ? ` The strips: ${strips.join("; ")}.` : "",
   );
   view.paint();
-  warmNames(view);
+  prefetchNames(view);
   drawTable(view);
 }
 
+/** @param {MapView} view */
 function drawTable(view) {
   const patch = view.patches[view.patches.length - 1];
   if (view.table.open && patch)
@@ -289,6 +303,7 @@ function drawTable(view) {
     );
 }
 
+/** @param {MapView} view */
 function paintView(view) {
   if (!view.window || !view.frame.isConnected) return;
   view.layout = arrangeMap(
@@ -311,49 +326,8 @@ function paintView(view) {
   view.painted = performance.now();
 }
 
-// Words of the text come in stretches of 512, kept once they came.
-function nameAt(view, side, position) {
-  const segment = view.texts.get(
-    `${view.file} ${view.choice.layer} ${side} ${Math.floor(position / 512)}`,
-  );
-  return Array.isArray(segment) ? segment[position % 512] || "" : "";
-}
-
-async function names(view, side, position) {
-  if (!view.layer.text) return [];
-  const [at, most] = [
-    Math.floor(position / 512),
-    side === "key" ? view.layer.keys : view.layer.queries,
-  ];
-  const key = `${view.file} ${view.choice.layer} ${side} ${at}`;
-  if (!view.texts.has(key)) {
-    view.texts.set(
-      key,
-      view.map
-        .text(view.choice.layer, side, 512 * at, Math.min(most, 512 * (at + 1)))
-        .then((region) => {
-          view.texts.set(key, region);
-          view.paint();
-          return region;
-        }),
-    );
-  }
-  return view.texts.get(key);
-}
-
-function warmNames(view) {
-  const { rows, columns } = view.window;
-  if (rows[1] - rows[0] > 120) return;
-  for (const [side, range] of [
-    ["query", rows],
-    ["key", columns],
-  ]) {
-    names(view, side, range[0]);
-    names(view, side, Math.max(0, range[1] - 1));
-  }
-}
-
 // What lies under the pointer: both words in their text, and the cell's number.
+/** @param {MapView} view */
 async function point(view, at) {
   if (String(at) === String(view.at)) return;
   view.at = at;
@@ -363,8 +337,8 @@ async function point(view, at) {
     return;
   }
   const [asks, answers] = await Promise.all([
-    textAround(view, "query", at[0], names),
-    textAround(view, "key", at[1], names),
+    textAround(view, "query", at[0]),
+    textAround(view, "key", at[1]),
   ]);
   if (view.at !== at) return;
   replace(
@@ -375,6 +349,7 @@ async function point(view, at) {
   );
 }
 
+/** @param {MapView} view */
 function cellAt(view, [query, key]) {
   for (const patch of [...view.patches].reverse()) {
     const [row, column] = [
@@ -383,18 +358,22 @@ function cellAt(view, [query, key]) {
     ];
     if (row < 0 || column < 0) continue;
     const value = patch.values[row * patch.cells[1] + column];
-    return `${shareWritten(value)}${patch.rows[1] - patch.rows[0] > patch.cells[0] || patch.columns[1] - patch.columns[0] > patch.cells[1] ? " in the cell around them" : ""}`;
+    const isMean =
+      patch.rows[1] - patch.rows[0] > patch.cells[0] ||
+      patch.columns[1] - patch.columns[0] > patch.cells[1];
+    return `${shareWritten(value)}${isMean ? " in the cell around them" : ""}`;
   }
   return "";
 }
 
-// The last cell that begins at or before a place; none where the place lies outside.
+// The last cell that begins at or before a position; none where that lies outside.
 function cellOf(position, [from, to], span, count) {
   return position < from || position >= to
     ? -1
     : Math.floor(((position - from + 1) * count - 1) / span);
 }
 
+/** @param {MapView} view */
 async function pin(view, query) {
   view.pinned = query;
   view.state.set({ row: query });
@@ -406,7 +385,7 @@ async function pin(view, query) {
   try {
     const best = await view.map.row(view.choice, query);
     if (view.pinned !== query) return;
-    await view.row.show(view, best, names);
+    await view.row.show(view, best);
     if (best.keys.length)
       announce(
         `Query ${query} looks most at key ${best.keys[0]}, ${shareWritten(best.weights[0])}.`,

@@ -19,7 +19,8 @@ export function patchOf(region) {
   return patch;
 }
 
-// A few cells, such as those of the first key, would leave all others white: one in 250 may lie beyond the scale.
+// A few cells, such as those of the first key, would leave all others white: one in 250 may lie
+// beyond the scale.
 function darkest(values) {
   const step = Math.max(1, Math.floor(values.length / 8000));
   const some = [];
@@ -51,7 +52,7 @@ export function arrangeMap(width, tall, view, named) {
   };
 }
 
-// model { view, patches, nameAt(side, place), at: [query, key] or null, pinned: query or null }
+// model { view, patches, nameAt(side, position), at: [query, key] or null, pinned: query or null }
 export function paintMap(canvas, model, layout) {
   const context = sized(canvas, layout.width, layout.height);
   const { left, top, side, down } = layout;

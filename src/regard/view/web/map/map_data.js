@@ -1,13 +1,18 @@
-// What the Map view draws from: a file that the server holds, the map kept in a page of its own, or the sentence of the
-// Read view. All answer alike:
+// What the Map view draws from: a file that the server holds, the map embedded in the page, or
+// the sentence of the Read view. All answer alike:
 //
-// about                      { name, notes, layers: [{ name, heads: [names], queries, keys, facts, fine: whether single
+// about                      { name, notes, layers: [{ name, heads: [names], queries, keys, facts,
+//                            fine: whether single
 //                              weights can be computed, text: whether it has tokens }] }
-// region(choice, wanted)     wanted { rows: [from, to], columns: [from, to], cells: [down, across], thorough, signal } ->
-//                            { rows, columns, cells, spans: [down, across] positions of the cells were the last as large as
-//                              the others, values: Float32Array, received, entropy: Float32Array or null, what: in words,
-//                              better: whether asking thoroughly gives more }. It may cover more than asked.
-// row(choice, query)         { query, keys: [places], weights } the keys that a query looks at most
+// region(choice, wanted)     wanted { rows: [from, to], columns: [from, to], cells: [down, across],
+//                            thorough, signal } ->
+//                            { rows, columns, cells, spans: [down, across] positions of the cells
+//                            were the last as large as
+//                              the others, values: Float32Array, received, entropy: Float32Array or
+//                              null, what: in words,
+//                              better: whether asking thoroughly gives more }. It may cover more
+//                              than asked.
+// row(choice, query)         { query, keys: [positions], weights }, the largest weights of a query
 // text(layer, side, from, to)  [tokens] of "query" or "key", [] where there are none
 // choice is { layer, head }, both from 0.
 

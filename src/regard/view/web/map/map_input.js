@@ -1,7 +1,9 @@
-// Hands on the map: wheel, drag, click and keys. view.window is what is seen, view.layout where it lies on the canvas.
+// Hands on the map: wheel, drag, click and keys. view.window is what is seen, view.layout where it
+// lies on the canvas.
 
 import { moved, fullWindow } from "./map_window.js";
 
+/** @param {MapView} view */
 export function listenToMap(view, { moveTo, zoom, pin, point }) {
   const { canvas } = view;
   const shares = (event) => {
@@ -9,7 +11,9 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     const { left, top, side, down } = view.layout;
     return [(event.clientY - box.top - top) / down, (event.clientX - box.left - left) / side];
   };
+  /** @param {number[]} shares */
   const inside = ([down, across]) => down >= 0 && down < 1 && across >= 0 && across < 1;
+  /** @param {number[]} shares */
   const positionAt = ([down, across]) => {
     const { rows, columns } = view.window;
     return [

@@ -1,7 +1,12 @@
-// What one query looks at most, as highlighted text: the query in its sentence, then each key in its own.
+// What one query looks at most, as highlighted text: the query in its sentence, then each key in
+// its own.
 
 import { element, percent, problem, replace } from "../lib/dom.js";
+import { largest } from "../read/weights.js";
+import { cellStart } from "./map_window.js";
+import { SEGMENT, segmentAt } from "./map_names.js";
 
+const MOST_LISTED = 20;
 const AROUND = 6; // words on each side
 
 export function rowPanel(close) {
@@ -20,10 +25,10 @@ export function rowPanel(close) {
     fail(error) {
       replace(root, problem(error));
     },
-    async show(view, { query, keys, weights }, names) {
+    async show(view, { query, keys, weights }) {
       const [asks, ...answers] = await Promise.all([
-        textAround(view, "query", query, names),
-        ...keys.map((key) => textAround(view, "key", key, names)),
+        textAround(view, "query", query),
+        ...keys.map((key) => textAround(view, "key", key)),
       ]);
       const rows = answers.map((text, at) =>
         element(
@@ -70,17 +75,19 @@ export function rowPanel(close) {
   };
 }
 
-// A position, in its text where there is one: "1,204 … the dog ate it because …" with the word itself marked.
-export async function textAround(view, side, position, names) {
+// A position, in its text where there is one: "1,204 … the dog ate it because …" with the word
+// itself marked.
+/** @param {MapView} view */
+export async function textAround(view, side, position) {
   const number = position.toLocaleString("en");
   if (!view.layer.text) return element("strong", null, number);
   const first = Math.max(0, position - AROUND);
   const [low, high] = await Promise.all([
-    names(view, side, first),
-    names(view, side, position + AROUND),
+    segmentAt(view, side, first),
+    segmentAt(view, side, position + AROUND),
   ]);
   const word = (at) =>
-    (Math.floor(at / 512) === Math.floor(first / 512) ? low : high)[at % 512] || "";
+    (Math.floor(at / SEGMENT) === Math.floor(first / SEGMENT) ? low : high)[at % SEGMENT] || "";
   const segment = (from, to) =>
     Array.from({ length: Math.max(0, to - from) }, (_, at) => plainToken(word(from + at))).join("");
   const [own, spaced] = [
@@ -98,7 +105,8 @@ export async function textAround(view, side, position, names) {
   );
 }
 
-// Tokenizers write the space before a word in ways of their own; here a token that goes on inside a word has a plus.
+// Tokenizers write the space before a word in ways of their own; here a token that goes on inside a
+// word has a plus.
 function plainToken(token) {
   if (/^\+./.test(token)) return token.slice(1);
   return ` ${token.replace(/^[\u2581\u0120 ]/, "").replace(/\u010a/g, "↵")}`;
@@ -107,4 +115,43 @@ function plainToken(token) {
 export function shareWritten(weight) {
   if (weight >= 0.1 && weight < 0.995) return percent(weight);
   return `${(100 * weight).toPrecision(weight >= 0.1 ? 4 : 2)} %`;
+}
+
+// The strongest cells in view, with their words, as a table that can be read aloud.
+export function mapTable({ rows, columns, cells, spans, values }, nameAt) {
+  const cellRange = (range, side, at) =>
+    [0, 1].map((step) => cellStart(range, spans[side], cells[side], at + step) - step);
+  /** @param {string} side @param {number[]} range */
+  const written = (side, [first, last]) =>
+    last > first
+      ? `${first.toLocaleString("en")} to ${last.toLocaleString("en")}`
+      : `${first.toLocaleString("en")} ${nameAt(side, first)}`.trim();
+  const lines = largest(values.subarray(0, cells[0] * cells[1]), MOST_LISTED).map((at) =>
+    element(
+      "tr",
+      null,
+      element(
+        "th",
+        { scope: "row" },
+        written("query", cellRange(rows, 0, Math.floor(at / cells[1]))),
+      ),
+      element("td", null, written("key", cellRange(columns, 1, at % cells[1]))),
+      element("td", null, shareWritten(values[at])),
+    ),
+  );
+  return element(
+    "table",
+    { class: "numbers" },
+    element("caption", null, `The ${lines.length} strongest cells in view`),
+    element(
+      "thead",
+      null,
+      element(
+        "tr",
+        null,
+        ["query", "key", "weight"].map((name) => element("th", { scope: "col" }, name)),
+      ),
+    ),
+    element("tbody", null, lines),
+  );
 }

@@ -1,10 +1,17 @@
-// Which part of a map is in view: moved, enlarged, kept inside the map, and written into the address.
+// Which part of a map is in view: moved, enlarged, clipped to the map, and written into the
+// address.
 
 export function fullWindow({ queries, keys }) {
   return { rows: [0, queries], columns: [0, keys] };
 }
 
 // Enlarge (factor < 1) or shrink about a point given as shares of the window.
+/**
+ * @param {MapWindow} view
+ * @param {number} factor
+ * @param {number[]} about
+ * @param {{ queries: number, keys: number }} size
+ */
 export function zoomed(view, factor, [down, across], size) {
   return fitted(
     { rows: scaled(view.rows, factor, down), columns: scaled(view.columns, factor, across) },
@@ -12,11 +19,18 @@ export function zoomed(view, factor, [down, across], size) {
   );
 }
 
+/**
+ * @param {MapWindow} view
+ * @param {number[]} shares
+ * @param {{ queries: number, keys: number }} size
+ */
 export function moved(view, [down, across], size) {
+  /** @param {number[]} range @param {number} share */
   const shifted = ([from, to], share) => [from + share * (to - from), to + share * (to - from)];
   return fitted({ rows: shifted(view.rows, down), columns: shifted(view.columns, across) }, size);
 }
 
+/** @param {number[]} range @param {number} factor @param {number} share */
 function scaled([from, to], factor, share) {
   const fixed = from + share * (to - from);
   return [fixed - (fixed - from) * factor, fixed + (to - fixed) * factor];
@@ -26,6 +40,7 @@ function fitted({ rows, columns }, { queries, keys }) {
   return { rows: within(rows, queries), columns: within(columns, keys) };
 }
 
+/** @param {number[]} range @param {number} size */
 function within([from, to], size) {
   const length = Math.min(size, Math.max(Math.min(8, size), to - from));
   const middle = (from + to) / 2;
@@ -56,7 +71,8 @@ export function readWindow(state, size) {
   return { rows: read("rows", size.queries), columns: read("columns", size.keys) };
 }
 
-// Where cell `at` of `count` begins. They are alike but for the last, which may stop short of the span.
+// Where cell `at` of `count` begins. They are alike but for the last, which may stop short of the
+// span.
 export function cellStart([from, to], span, count, at) {
   return Math.min(to, from + Math.floor((at * span) / count));
 }

@@ -3,7 +3,8 @@
 import { element, problem, replace } from "../lib/dom.js";
 import { translationLine } from "./translation.js";
 
-export const FIRST_SENTENCE = "A dog ate the food because it was hungry"; // of every view, as of the command
+// Of every view, as of the command.
+export const FIRST_SENTENCE = "A dog ate the food because it was hungry";
 const SENTENCES = [
   ["it was hungry", FIRST_SENTENCE],
   ["it was delicious", "A dog ate the food because it was delicious"],
@@ -16,7 +17,8 @@ const LONGEST = 4000; // characters; a model of 256 tokens can read no more
 const LONG_LINE = 90; // characters that still fit in large letters
 const CHOSEN = { part: null, layer: null, head: null, show: null, q: null, k: null };
 
-// -> { root, say(text, trouble), show(reading), close() }; look(places of English words or null) lights them elsewhere.
+// -> { root, announce(text, trouble), show(reading), close() }
+// hover(positions of English words or null) lights them elsewhere.
 export function headline(state, source, first, hover) {
   const trouble = element("div");
   const french = translationLine(hover);
@@ -74,7 +76,8 @@ function listenToField(field, { state, first, trouble, fit, french }) {
     replace(trouble);
     state.set({ sentence: text, q: null, k: null });
   };
-  // A paste that no model could read never reaches the field: laying out megabytes would stop the page.
+  // A paste that no model could read never reaches the field: laying out megabytes would stop the
+  // page.
   field.addEventListener("beforeinput", (event) => {
     const text =
       event.data || (event.dataTransfer && event.dataTransfer.getData("text/plain")) || "";
@@ -129,8 +132,9 @@ function fitField(field, typed) {
 }
 
 function tooLong(text) {
+  const size = text.length.toLocaleString("en");
   return (
-    `A sentence needs at most 256 tokens, but this text has ${text.length.toLocaleString("en")} characters: give its ` +
+    `A sentence needs at most 256 tokens, but this text has ${size} characters: give its ` +
     "sentences one at a time, or watch a model read it and open the file: regard open FILE.regard."
   );
 }

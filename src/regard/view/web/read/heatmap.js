@@ -9,7 +9,8 @@ const NUMBERED_CELL = 30; // and from which its weight is written in it
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 // handlers: cell(query, key) or cell(null) while pointing; pickCell(query, key); clear()
-// -> { root, show(model), close() }; model as in lines.js, and told: the sentence that says what is seen
+// -> { root, show(model), close() }; model as in lines.js, and statement: the sentence on what is
+// seen
 export function heatPicture(handlers) {
   const canvas = element("canvas", { class: "heat", tabindex: "0", role: "img" });
   const axes = element("p", { class: "axes small" });
@@ -23,7 +24,8 @@ export function heatPicture(handlers) {
     if (painted !== grid)
       heatPixels(pixels, grid.rows, grid.columns, (q, k) => grid.weights[q * grid.columns + k]);
     painted = grid;
-    axes.textContent = `rows: ${titles[0]} asks (queries) · columns: ${titles[1]} answers (keys) · in %`;
+    const [rows, columns] = titles;
+    axes.textContent = `rows: ${rows} asks (queries) · columns: ${columns} answers (keys) · in %`;
     canvas.setAttribute("aria-label", statement);
     paintHeat(canvas, pixels, model, layout, at);
   });

@@ -1,7 +1,8 @@
 // Two sides with lines as thick as the weights: queries on the left, keys on the right.
 //
-// The words are buttons, so that they can be focused and read aloud; everything that moves (lines and shares) is on one
-// canvas behind them, as large as the window on the picture, so that a hover costs the same at any length.
+// The words are buttons, so that they can be focused and read aloud; everything that moves (lines
+// and shares) is on one canvas behind them, as large as the window on the picture, so that a hover
+// costs the same at any length.
 
 import { element, frames, replace } from "../lib/dom.js";
 import { paintLines } from "./lines_paint.js";
@@ -10,8 +11,10 @@ import { largest, sums } from "./weights.js";
 
 const OUTSIDE = 52; // pixels outside the words, for their shares
 
-// handlers: hover(side, place or null), pick(side, place, event), span(side, from, to), clear()
-// -> { root, show(model), close() }; model { grid, chosen, pinned, threshold, titles: [who asks, who answers] }
+// handlers: hover(side, position or null), pick(side, position, event), span(side, from, to),
+// clear()
+// -> { root, show(model), close() }; model { grid, chosen, pinned, threshold, titles: [who asks,
+// who answers] }
 export function linesPicture(handlers) {
   const canvas = element("canvas", { class: "threads", "aria-hidden": "true" });
   const lists = {

@@ -9,7 +9,8 @@ const MOST_OF_ONE = 120; // of one word: the strongest
 const FAINTEST = 0.004; // weights below are not drawn while all words are
 const GAP = 8; // pixels between a line and its word
 
-// layout { step, side, seen, width, words: the width of each word } in pixels; top: how far the picture is scrolled.
+// layout { step, side, seen, width, words: the width of each word } in pixels; top: how far the
+// picture is scrolled.
 export function paintLines(canvas, top, { grid, chosen, threshold }, layout) {
   const context = sized(canvas, layout.width, layout.seen);
   const { step, side, width } = layout;

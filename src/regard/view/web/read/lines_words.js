@@ -4,7 +4,7 @@ const STEPS_OF_KEYS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinit
 
 // lists { query, key }; returns a function that stops listening.
 export function listenToWords(lists, handlers) {
-  let drag = null; // where a drag began: { side, place, moved }
+  let drag = null; // where a drag began: { side, position, moved }
   let anchor = null; // where a span by keyboard began
   const positionOf = (event) => {
     const button = event.target.closest("button");

@@ -1,7 +1,8 @@
 // The Read view: a sentence, its translation, and what every head looked at.
 //
-// Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines, map), by (words,
-// tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen places, "1-3.7"; "-" is none).
+// Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
+// map), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen
+// positions, "1-3.7"; "-" is none).
 
 import { element, problem, replace, announce } from "../lib/dom.js";
 import { FIRST_SENTENCE, headline } from "./headline.js";
@@ -19,9 +20,11 @@ import { touches } from "../lib/state.js";
 
 const TABLE_FIELDS = ["sentence", "part", "layer", "head", "show", "as", "by", "marks", "least"];
 const PINNED_FIELDS = ["q", "k"];
-const LINGER = { come: 60, go: 120 }; // milliseconds over a small picture before the large one follows
+// Milliseconds over a small picture before the large one follows.
+const LINGER = { come: 60, go: 120 };
 
 export async function showRead(root, state, source) {
+  /** @type {ReadView} */
   const view = {
     state,
     source,
@@ -48,6 +51,7 @@ export async function showRead(root, state, source) {
   };
 }
 
+/** @param {ReadView} view */
 function arrangeRead(view, root) {
   const part = (tag, name) => element(tag, { class: name });
   view.top = headline(view.state, view.source, FIRST_SENTENCE, (positions) =>
@@ -65,8 +69,8 @@ function arrangeRead(view, root) {
     part("div", "wide"),
   );
   view.heads = headsGrid(
-    (...head) => pickHead(view, ...head),
-    (...head) => peekAt(view, ...head),
+    (part, layer, head) => pickHead(view, part, layer, head),
+    (part, layer, head) => peekAt(view, part, layer, head),
   );
   const handlers = handlersFor(view, redraw);
   view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
@@ -91,6 +95,7 @@ function arrangeRead(view, root) {
 }
 
 // First the English side, which is there at once, then the whole reading.
+/** @param {ReadView} view */
 async function readSentence(view, sentence) {
   const turn = ++view.turn;
   if (view.pending) view.pending.abort();
@@ -108,6 +113,7 @@ async function readSentence(view, sentence) {
   }
 }
 
+/** @param {ReadView} view */
 async function present(view, turn, reading) {
   if (turn !== view.turn) return;
   view.top.show(reading);
@@ -120,7 +126,9 @@ async function present(view, turn, reading) {
   await chooseTable(view);
 }
 
-// Words that are pinned change the picture and what is said about it; all else may change the table.
+// Words that are pinned change the picture and what is said about it; all else may change the
+// table.
+/** @param {ReadView} view */
 function follow(view, changed) {
   const sentence = view.state.get("sentence", FIRST_SENTENCE);
   if (sentence !== view.sentence) readSentence(view, sentence);
@@ -131,7 +139,8 @@ function follow(view, changed) {
   }
 }
 
-// The weights that are asked for; the latest wish wins.
+// The weights that are requested; the latest request wins.
+/** @param {ReadView} view */
 async function chooseTable(view) {
   const { reading, source, state } = view;
   const choice = choiceOf(view);
@@ -159,6 +168,7 @@ async function chooseTable(view) {
   }
 }
 
+/** @param {ReadView} view */
 function redraw(view) {
   const { grid, state, reading, choice, part } = view;
   if (!grid) return;
@@ -194,6 +204,7 @@ function redraw(view) {
 }
 
 // Pointing at a French word shows where the English words it came from stand in the picture.
+/** @param {ReadView} view */
 function lightEnglish(view, positions) {
   if (!view.grid) return;
   const { part, grid, state } = view;
@@ -205,6 +216,7 @@ function lightEnglish(view, positions) {
   redraw(view);
 }
 
+/** @param {ReadView} view */
 function pickHead(view, part, layer, head) {
   view.peek = null;
   const same = part === choiceOf(view).part;
@@ -212,6 +224,7 @@ function pickHead(view, part, layer, head) {
 }
 
 // Pointing at a small picture shows it large; leaving it brings the chosen one back.
+/** @param {ReadView} view */
 function peekAt(view, part, layer, head) {
   clearTimeout(view.peeking);
   view.peeking = setTimeout(

@@ -2,7 +2,9 @@
 
 import { readPositions, writePositions } from "./weights.js";
 
-// What the address says, and where it is silent, the head most worth showing; a head pointed at goes before both.
+// What the address says, and where it is silent, the head most worth showing; a head pointed at
+// goes before both.
+/** @param {ReadView} view */
 export function choiceOf({ state, reading, peek }) {
   const highlight = reading.highlight || { part: reading.parts[0].name, layer: 0, head: 0 };
   const named = peek ? peek.part : state.get("part", highlight.part);
@@ -20,7 +22,9 @@ export function choiceOf({ state, reading, peek }) {
   };
 }
 
-// Chosen words: those of the address, else the telling word of the telling head, as in the first document's figure.
+// Chosen words: those of the address, else the telling word of the telling head, as in the first
+// document's figure.
+/** @param {ReadView} view */
 export function pinnedOf({ state, reading, grid, choice }) {
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];
   if (q !== "?" || k !== "?")
@@ -36,6 +40,10 @@ export function pinnedOf({ state, reading, grid, choice }) {
 }
 
 // Whether what is shown is the link that the reading itself chose to tell.
+/**
+ * @param {ReadView} view
+ * @param {any} pinned
+ */
 export function isHighlight({ reading, choice, state, grid }, pinned) {
   const highlight = reading.highlight;
   return (
@@ -59,6 +67,7 @@ function isHighlightHead(highlight, { part, show, layer, head }) {
 }
 
 // What pictures call when words are pointed at, clicked, dragged over, or let go.
+/** @param {ReadView} view */
 export function handlersFor(view, redraw) {
   const hover = (chosen) => {
     view.hovered = chosen;

@@ -1,4 +1,5 @@
-// What stands around the picture of the Read view: its title, its switches, and what has to be said about it.
+// What stands around the picture of the Read view: its title, its switches, and what has to be said
+// about it.
 
 import { choice, element, labelled, percent, replace } from "../lib/dom.js";
 import { marksOf } from "./weights.js";
@@ -17,10 +18,12 @@ const ABOUT_WAYS = {
   layer: AVERAGE,
   all: AVERAGE,
   rollout:
-    "Rolled out: the mean over heads, followed from the last layer down to the words, half of every vector " +
-    "taken as coming straight from below. It takes mixing for adding up shares, which the layers between do not.",
+    "Rolled out: the mean over heads, followed from the last layer down to the words, half of " +
+    "every vector taken as coming straight from below. It takes mixing for adding up shares, " +
+    "which the layers between do not.",
 };
 
+/** @param {ReadView} view */
 export function drawControls(view) {
   drawTitle(view);
   const { state, part, choice: shown } = view;
@@ -40,6 +43,7 @@ export function drawControls(view) {
   drawNotes(view);
 }
 
+/** @param {ReadView} view */
 function drawTitle({ state, source, reading, part, choice: shown, title }) {
   const role = shown.show === "head" && part.roles ? part.roles[shown.layer][shown.head] : "";
   const toSteps = () =>
@@ -61,6 +65,10 @@ function drawTitle({ state, source, reading, part, choice: shown, title }) {
   );
 }
 
+/**
+ * @param {ReadView} view
+ * @param {any} hidden
+ */
 function switchesFor({ state, part, choice: shown }, hidden) {
   const set =
     (field, plain, more = {}) =>
@@ -124,16 +132,18 @@ function switchesFor({ state, part, choice: shown }, hidden) {
   ];
 }
 
+/** @param {ReadView} view */
 export function drawNotes(view) {
   const { grid, reading, notes, choice: shown } = view;
   const rest = grid.rest && percent(grid.rest.reduce((a, b) => a + b, 0) / grid.rows);
   const sentences = [
     grid.hidden &&
       `Without ${grid.hidden.names.join(", ")} the weights of each row are divided by their sum, ` +
-        `so that they add up to 100 % again; it had ${percent(grid.hidden.share)} of a row on average.`,
+        "so that they add up to 100 % again; " +
+        `it had ${percent(grid.hidden.share)} of a row on average.`,
     grid.rest &&
-      `Each word's largest weights are held one by one; the others have ${rest} of a row together ` +
-        "and are not drawn.",
+      "Each word's largest weights are held one by one; " +
+        `the others have ${rest} of a row together and are not drawn.`,
     ABOUT_WAYS[shown.show],
     isHighlight(view, pinnedOf(view)) && `Shown first: ${reading.highlight.reason}.`,
     ...reading.notes,

@@ -1,4 +1,4 @@
-// What is seen, in one plain sentence.
+// One plain sentence on the weights that are shown.
 
 import { percent } from "../lib/dom.js";
 import { largest, sums } from "./weights.js";
@@ -51,7 +51,8 @@ function between(grid, chosen, inside) {
   const to = listed(chosen.keys.map((k) => grid.keys[k]));
   const many = chosen.queries.length;
   const verb = many > 1 ? "give" : "gives";
-  return `${from} ${verb} ${percent(total / many)} of ${many > 1 ? "their" : "its"} attention to ${to} ${inside}.`;
+  const whose = many > 1 ? "their" : "its";
+  return `${from} ${verb} ${percent(total / many)} of ${whose} attention to ${to} ${inside}.`;
 }
 
 function overall(grid, choice) {
@@ -61,7 +62,8 @@ function overall(grid, choice) {
   const [q, k] = [Math.floor(best / grid.columns), best % grid.columns];
   if (!grid.weights.length || grid.weights[best] <= 0) return "";
   const share = percent(grid.weights[best]);
-  return `The strongest link of ${nameOf(choice)}: ${grid.queries[q]} looks at ${grid.keys[k]}, ${share}.`;
+  const link = `${grid.queries[q]} looks at ${grid.keys[k]}, ${share}`;
+  return `The strongest link of ${nameOf(choice)}: ${link}.`;
 }
 
 function listed(names) {

@@ -2,8 +2,8 @@
 
 import { element, percent, replace, svgElement } from "../lib/dom.js";
 
-// look(places of English words or null): lights them up elsewhere. The English line lies over the field where the
-// sentence is typed, letter on letter and unseen, so that links can begin at its words.
+// hover(positions of English words or null) lights them up elsewhere. The English line lies
+// invisibly over the field where the sentence is typed, so that links can begin at its words.
 export function translationLine(hover) {
   const from = element("p", { class: "english", lang: "en", "aria-hidden": "true" });
   const to = element("p", { class: "french", lang: "fr" });

@@ -1,4 +1,5 @@
-// Tables of weights: between tokens or words, with or without marks, and what a choice of words adds up to.
+// Tables of weights: between tokens or words, with or without marks, and what a choice of words
+// adds up to.
 
 const MARKS = new Set([
   "(start)",
@@ -17,9 +18,9 @@ const MARKS = new Set([
   "<eos>",
 ]);
 
-// A grid is what pictures draw: { rows, columns, weights, rest, queries, keys, left, gone } where rest is null or, for
-// each row, the weight of keys that the source does not hold one by one; left are the places shown (null: all) and gone
-// says which names were hidden and how much of the rows they had on average.
+// A Grid is what pictures draw. Its rest is null or, for each row, the weight of the keys that the
+// source does not hold one by one; hidden says which names were left out, and how much of the rows
+// they had on average.
 export function gridOf(table, part, { by, hide }) {
   const queries = sideNames(part.query, by);
   const keys = sideNames(part.key, by);
@@ -74,7 +75,8 @@ function grouped(weights, rest, table, part) {
   return [made, left];
 }
 
-// Marks leave both sides; what remains of each row is divided by its sum, so that it sums to 1 again.
+// Marks leave both sides; what remains of each row is divided by its sum, so that it sums to 1
+// again.
 function withoutMarks(grid) {
   const queryPositions = unmarkedPositions(grid.queries);
   const keyPositions = unmarkedPositions(grid.keys);
@@ -111,7 +113,7 @@ function unmarkedPositions(names) {
   return names.map((name, position) => position).filter((position) => !MARKS.has(names[position]));
 }
 
-// What chosen words add up to. chosen { queries: [places], keys: [places] } ->
+// What chosen words add up to. chosen { queries: [positions], keys: [positions] } ->
 //   keys:    Float32Array, what each key gets from the chosen queries (all where none is chosen)
 //   queries: Float32Array, what each query gives to the chosen keys
 //   total:   from the chosen queries to the chosen keys
@@ -132,7 +134,7 @@ export function sums(grid, chosen) {
   return { queries, keys, total };
 }
 
-// The places of the largest values, the largest first.
+// Positions of the largest values, the largest first.
 export function largest(values, count, least = 0) {
   const order = [];
   for (let at = 0; at < values.length; at++) {

@@ -1,16 +1,15 @@
-// Self-attention in float64, every intermediate kept: regard.self_attention, worked out in the page so that numbers can
-// be changed without asking anybody. A test holds it against the specification.
+// Self-attention in float64, with every intermediate: regard.self_attention, worked out in the page
+// so that numbers can be changed without asking anybody. A test holds it against the specification.
 //
-// Inputs (from source.steps) {
-//   title, about, note, queries: [names of rows], keys: [names of columns], causal, scale (null: 1 / sqrt(d)),
-//   x_error: how far the numbers of x and memory may lie from the exact ones;
-//   position: whether there is one to leave out; example: what a document claims (see steps_data.told); of a model's
-//   head also part, layer, head, layers, heads;
-//   matrices: { x, memory (cross-attention: the vectors that answer), w_query, w_key, w_value; or query, key, value as
-//               given; mask (added to the scaled scores) } }
-// Matrix { rows, columns, values: Float64Array }
-// Switches { divide: true, temperature: 1, causal: null (as given) }
-// Steps { queries, keys, stages: { name: Matrix }, parameters: { w_query ... }, scale, width, causal, xError, inputs }
+// Inputs (from source.steps; types.d.ts):
+//   queries, keys: names of rows and of columns;  scale: null is 1 / sqrt(d)
+//   x_error: how far the numbers of x and memory may lie from the exact ones
+//   position: whether there is one to leave out
+//   example: what a document claims (steps_data.example_summary)
+//   part, layer, head, layers, heads: of a model's head alone
+//   matrices: x, memory (cross-attention: the vectors that answer), w_query, w_key, w_value; or
+//     query, key, value as given; mask (added to the scaled scores)
+// Switches: { divide: true, temperature: 1, causal: null (as given) }
 
 export const STAGE_ORDER = [
   "x",

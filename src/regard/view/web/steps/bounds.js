@@ -1,9 +1,10 @@
-// Bounds on the rounding error of every stage: how far its numbers may lie from the exact ones. The same bounds as
-// regard.textbook.bounds, where they are derived.
+// Bounds on the rounding error of every stage: how far its numbers may lie from the exact ones. The
+// same bounds as regard.textbook.bounds, where they are derived.
 
 import { matrixOf, product } from "./attend.js";
 
-export const EPSILON = 2 ** -52; // twice the unit roundoff: the stored number errs, and whoever reckons again
+// Twice the unit roundoff: the stored number errs, and so does whoever computes it again.
+export const EPSILON = 2 ** -52;
 export const FAR = 50; // scores beyond it are written less the highest of their row
 const TINY = 1e-321; // below about this, float64 has no relative precision left
 

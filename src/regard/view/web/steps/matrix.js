@@ -1,4 +1,5 @@
-// A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask how it was made.
+// A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask
+// how it was made.
 
 import { element, replace } from "../lib/dom.js";
 import { textColorOn, shade } from "../lib/draw.js";
@@ -10,8 +11,10 @@ const FEW = { rows: [4, 2], columns: [4, 2] };
 const LINE = 27; // height of a row in pixels, in the whole view
 const SEEN = 15; // rows of the whole view on screen at a time
 
-// shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded, wide (shown whole),
-//         pick(row, column), lit(row, column) -> a class or null, edit(row, column, field) or null }
+// shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded, wide
+// (shown whole),
+//         pick(row, column), lit(row, column) -> a class or null, edit(row, column, field) or null
+//         }
 export function matrixTable(shown) {
   const { matrix, wide } = shown;
   const large = matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
@@ -64,7 +67,8 @@ function range(size) {
   return Array.from({ length: size }, (_, at) => at);
 }
 
-// The first and the last places, null between them.
+// The first and the last positions, null between them.
+/** @param {number} size @param {number} most @param {number[]} shown */
 function elided(size, most, [first, last]) {
   return size <= most
     ? range(size)

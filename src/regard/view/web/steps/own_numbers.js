@@ -1,4 +1,4 @@
-// The reader's own small numbers: words, vectors and matrices, kept in the address.
+// The reader's own small numbers: words, vectors and matrices, stored in the address.
 
 import { choice, element, labelled } from "../lib/dom.js";
 import { matrixOf } from "./attend.js";
@@ -67,7 +67,8 @@ export function editOwn(state, name, row, column, field, complain) {
   field.classList.toggle("wrong", !good);
   if (!good) {
     complain(
-      `${name} needs a number between -1,000,000 and 1,000,000 here, but this is "${field.value.slice(0, 40)}".`,
+      `${name} needs a number between -1,000,000 and 1,000,000 here, ` +
+        `but this is "${field.value.slice(0, 40)}".`,
     );
     return;
   }
@@ -144,7 +145,7 @@ function widthOf(rows) {
     : 2;
 }
 
-// The same numbers in these sizes; new places hold 0.
+// The same numbers in these sizes; new cells hold 0.
 function shaped(own, features, width) {
   const fit = (rows, down, across) =>
     table(down, across, (row, column) => {

@@ -1,8 +1,8 @@
 // The Steps view: one head from vectors to output, every number with the expression that made it.
 //
-// Fields of the address: from ("": a head of the model; robots, good, cat: a document's example; own), sentence, part,
-// layer, head, own (numbers of one's own), divide (no), causal (yes or no), position (no), heat (temperature), cell
-// (stage.row.column).
+// Fields of the address: from ("": a head of the model; robots, good, cat: a document's example;
+// own), sentence, part, layer, head, own (numbers of one's own), divide (no), causal (yes or no),
+// position (no), heat (temperature), cell (stage.row.column).
 
 import { element, goTo, problem, replace } from "../lib/dom.js";
 import { BETWEEN_WORDS, attendSteps } from "./attend.js";
@@ -23,6 +23,7 @@ const CHANGED = "changed; the small number: as it was";
 const SIDE_BY_SIDE = ["memory", "key", "value"];
 
 export async function showSteps(root, state, source) {
+  /** @type {StepsView} */
   const view = { state, source, wide: new Set(), turn: 0, stale: new Set() };
   const part = (tag, name) => element(tag, { class: name });
   view.origin = part("div", "origin");
@@ -61,6 +62,7 @@ export async function showSteps(root, state, source) {
 }
 
 // `before` is the computation as it is, `now` as the switches have it; without any they are one.
+/** @param {StepsView} view */
 async function compute(view, changed) {
   const { state } = view;
   const turn = ++view.turn;
@@ -89,6 +91,10 @@ async function compute(view, changed) {
   }
 }
 
+/**
+ * @param {StepsView} view
+ * @param {any} [more]
+ */
 function inputsFor({ state, source }, more = {}) {
   const from = state.get("from");
   if (from === "own") return ownInputs(state);
@@ -105,6 +111,7 @@ function inputsFor({ state, source }, more = {}) {
   });
 }
 
+/** @param {StepsView} view */
 function drawFlow(view) {
   const { now, flow, claims, inputs } = view;
   const names = Object.keys(now.stages);
@@ -115,18 +122,20 @@ function drawFlow(view) {
     pathOf(names, flow),
     names.map((name) => stageSection(view, name)),
   );
-  if (focused) flow.querySelector(focused)?.focus();
+  const field = focused && flow.querySelector(focused);
+  if (field instanceof HTMLElement) field.focus();
   replace(claims, claimsOf(inputs.example));
 }
 
 // Where the reader is in a table that is about to be drawn anew, as a selector.
 function focusedCell(flow) {
-  const cell =
-    flow.contains(document.activeElement) && document.activeElement.closest("td[data-row]");
-  if (!cell) return null;
+  const active = document.activeElement;
+  const cell = flow.contains(active) && active.closest("td[data-row]");
+  if (!(cell instanceof HTMLElement)) return null;
   const { row, column } = cell.dataset;
-  const position = `[data-stage="${cell.closest("table").dataset.stage}"] td[data-row="${row}"][data-column="${column}"]`;
-  return document.activeElement.matches("input") ? `${position} input` : position;
+  const { stage } = cell.closest("table").dataset;
+  const selector = `[data-stage="${stage}"] td[data-row="${row}"][data-column="${column}"]`;
+  return active.matches("input") ? `${selector} input` : selector;
 }
 
 // x -> query, key, value -> scores -> ... -> output, each a way to its place.
@@ -142,11 +151,16 @@ function pathOf(names, flow) {
   );
 }
 
+/**
+ * @param {StepsView} view
+ * @param {any} name
+ */
 function differs({ before, now }, name) {
   const [was, is] = [before.stages[name], now.stages[name]];
   return !was || was.values.some((value, at) => value !== is.values[at]);
 }
 
+/** @param {StepsView} view */
 function stageSection(view, name) {
   const { now, before } = view;
   const parameters = now.parameters[`w_${name}`];
@@ -173,6 +187,7 @@ function stageSection(view, name) {
   );
 }
 
+/** @param {StepsView} view */
 function matrixBox(view, name, matrix, before = null) {
   const { now, state } = view;
   const isParameter = name.startsWith("w_");

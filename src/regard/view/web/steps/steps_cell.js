@@ -1,4 +1,5 @@
-// One chosen cell of the Steps view: the expression that made it, and its operands lit up where they stand.
+// One chosen cell of the Steps view: the expression that made it, and its operands lit up where
+// they stand.
 
 import { element, goTo, replace, announce } from "../lib/dom.js";
 import { BETWEEN_WORDS } from "./attend.js";
@@ -8,9 +9,10 @@ import { switchesOf } from "./steps_origin.js";
 
 const OF_KEYS = ["key", "value", "memory"]; // their rows are words that answer
 
+/** @param {StepsView} view */
 export function pickCell(view) {
   const { now, before, state } = view;
-  const [stage, row, column] = chosenCell(view);
+  const { stage, row, column } = chosenCell(view);
   const why = whyOf(now, stage, row, column);
   Object.assign(view, { chosen: { stage, row, column }, operands: why.operands });
   replace(
@@ -27,19 +29,21 @@ export function pickCell(view) {
 }
 
 // The cell of the address, or the largest weight that a word gives to another.
+/** @param {StepsView} view */
 function chosenCell({ state, now }) {
   const [name, row, column] = state.get("cell").split(".");
   const matrix = now.stages[name];
   if (matrix && Number(row) < matrix.rows && Number(column) < matrix.columns)
-    return [name, Number(row), Number(column)];
+    return { stage: name, row: Number(row), column: Number(column) };
   const { values, columns } = now.stages.weights;
   let best = 0;
   values.forEach((weight, at) => {
     if (weight > values[best] && Math.floor(at / columns) !== at % columns) best = at;
   });
-  return ["weights", Math.floor(best / columns), best % columns];
+  return { stage: "weights", row: Math.floor(best / columns), column: best % columns };
 }
 
+/** @param {StepsView} view */
 function madeFrom(view, { formula, operands }) {
   if (formula === "given") return "This number is given: the computation starts from it.";
   return [
@@ -49,6 +53,10 @@ function madeFrom(view, { formula, operands }) {
   ];
 }
 
+/**
+ * @param {StepsView} view
+ * @param {any} options
+ */
 function operandLink({ now, flow }, { stage, row, column }) {
   const rows = stage.startsWith("w_")
     ? null
@@ -69,6 +77,12 @@ function operandLink({ now, flow }, { stage, row, column }) {
 }
 
 // "chosen", "operand" or nothing.
+/**
+ * @param {{ chosen?: StepsView["chosen"], operands?: Operand[] }} marked
+ * @param {string} stage
+ * @param {number} row
+ * @param {number} column
+ */
 export function markOf({ chosen, operands }, stage, row, column) {
   if (chosen && chosen.stage === stage && chosen.row === row && chosen.column === column)
     return "chosen";
@@ -77,17 +91,23 @@ export function markOf({ chosen, operands }, stage, row, column) {
   return operands && operands.some(is) ? "operand" : null;
 }
 
+/** @param {HTMLElement} root @param {string} selector @returns {NodeListOf<HTMLElement>} */
+function elementsIn(root, selector) {
+  return root.querySelectorAll(selector);
+}
+
+/** @param {StepsView} view */
 export function markCells(view) {
   // What is left out between cells is an operand where whole rows are.
   const fullRows = { operands: view.operands.filter((one) => one.column === null) };
-  for (const table of view.flow.querySelectorAll(".matrix")) {
+  for (const table of elementsIn(view.flow, ".matrix")) {
     const { stage } = table.dataset;
-    for (const cell of table.querySelectorAll("td[data-row]")) {
+    for (const cell of elementsIn(table, "td[data-row]")) {
       const as = markOf(view, stage, Number(cell.dataset.row), Number(cell.dataset.column));
       cell.classList.toggle("chosen", as === "chosen");
       cell.classList.toggle("operand", as === "operand");
     }
-    for (const gap of table.querySelectorAll("td[data-gap-row]")) {
+    for (const gap of elementsIn(table, "td[data-gap-row]")) {
       gap.classList.toggle(
         "operand",
         markOf(fullRows, stage, Number(gap.dataset.gapRow), -1) !== null,

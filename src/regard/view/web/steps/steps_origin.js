@@ -1,4 +1,5 @@
-// Where the numbers of the Steps view come from, and the switches that change how they are worked out.
+// Where the numbers of the Steps view come from, and the switches that change how they are worked
+// out.
 
 import { choice, element, labelled, replace } from "../lib/dom.js";
 import { ownControls } from "./own_numbers.js";
@@ -19,6 +20,7 @@ export function temperatureOf(state) {
   return Math.min(100, Math.max(0.01, state.number("heat", 1)));
 }
 
+/** @param {StepsView} view */
 export function drawOrigin({ state, source, origin, inputs }) {
   const from = state.get("from");
   const own = from === "own";
@@ -81,6 +83,7 @@ function headPicker(state, inputs) {
   );
 }
 
+/** @param {StepsView} view */
 export function drawSwitches(view) {
   const { state, switches, inputs, before } = view;
   const { scores } = before.stages;
@@ -118,6 +121,7 @@ function box(text, checked, change, can = true, title = null) {
 }
 
 // On a scale of powers of two, from a quarter to four.
+/** @param {StepsView} view */
 function temperature(view) {
   const { state } = view;
   const now = temperatureOf(state);

@@ -1,4 +1,5 @@
-// The steps in words: how a stage is made, what a row means, what a switch changed, what a document claims.
+// The steps in words: how a stage is made, what a row means, what a switch changed, what a document
+// claims.
 
 import { element, percent } from "../lib/dom.js";
 import { entropyOf } from "./attend.js";
@@ -46,7 +47,8 @@ export function meaningOf(steps, name) {
   const { layer } = steps.inputs;
   if (name !== "x" || layer === undefined) return MEANINGS[name];
   const before = layer === 1 ? "The layer before" : `The ${layer} layers before`;
-  return `${MEANINGS.x} ${layer === 0 ? "Embedding and position make" : `${before} made`} it; here it is normalised.`;
+  const made = layer === 0 ? "Embedding and position make" : `${before} made`;
+  return `${MEANINGS.x} ${made} it; here it is normalised.`;
 }
 
 export function rowSentence(steps, row) {
@@ -76,10 +78,12 @@ export function changeSentence(before, now, row) {
       ? `${asks} looks at nothing any more`
       : first === then
         ? `${asks} puts ${share(is, then)} on ${names[then]}, where it put ${share(was, then)}`
-        : `${asks} looks most at ${names[then]} (${share(is, then)}), where it looked most at ${names[first]} ` +
+        : `${asks} looks most at ${names[then]} (${share(is, then)}), ` +
+          `where it looked most at ${names[first]} ` +
           `(${share(was, first)}, now ${share(is, first)})`;
   return (
-    `${most}. The entropy of a row went from ${meanEntropy(was)} to ${meanEntropy(is)} nats on average: ` +
+    `${most}. The entropy of a row went from ${meanEntropy(was)} to ${meanEntropy(is)} nats ` +
+    "on average: " +
     `0 is all on one word, ${Math.log(is.columns).toFixed(2)} is spread evenly.`
   );
 }

@@ -1,5 +1,5 @@
-// Why a cell holds the number it holds: the expression that made it, and where its operands stand. The same lines as
-// Steps.why in Python; a test compares them cell by cell.
+// Why a cell holds the number it holds: the expression that made it, and where its operands stand.
+// The same lines as Steps.why in Python; a test compares them cell by cell.
 
 import { exactNumber, operandNumber, showNumber } from "../lib/digits.js";
 import { BETWEEN_WORDS } from "./attend.js";
@@ -9,7 +9,8 @@ const WHOLE_TERMS = 8; // terms of a sum that are written in full
 const EXACT_DECIMALS = 18; // more digits than any float64 has
 const WIDEST = 20; // steps from the last digit of a float64 to where a value counts as 0
 
-// -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole row or column.
+// -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole
+// row or column.
 export function whyOf(steps, stage, row, column, digits = 3) {
   const { value, noise } = at(steps, stage, row, column);
   const made = EXPRESSIONS[stage](steps, row, column, stage);
@@ -70,7 +71,8 @@ function columnOf(steps, stage, column) {
   );
 }
 
-// An expression: operands, the rule that makes the value of them, how to write it, where they stand.
+// An expression: operands, the rule that makes the value of them, how to write it, where they
+// stand.
 const itself = ([one]) => one;
 const exact = (value) => ({ value, noise: 0 });
 const given = (number, formula, note, operandCells = []) => ({
@@ -204,7 +206,8 @@ function lessTheHighest(scores) {
   return [lower, showNumber(highest.value, 3, highest.noise).text];
 }
 
-// e^score and the sum of them, each off by what its scores are off by; none where one of the two has no digit that is sure.
+// e^score and the sum of them, each off by what its scores are off by; none where one of the two
+// has no digit that is sure.
 function quotient(scores, index) {
   const powers = scores.map(({ value }) => Math.exp(value));
   const noise = scores.map(
@@ -240,7 +243,8 @@ const EXPRESSIONS = {
     ]),
 };
 
-// Operands are rounded as far as the value worked out from them still holds, none with more digits than are sure.
+// Operands are rounded as far as the value worked out from them still holds, none with more digits
+// than are sure.
 function roundOperands({ operands, rule, write }, value, tolerance, digits) {
   for (let decimals = digits; ; decimals++) {
     const texts = operands.map(({ value: one, noise }) =>

@@ -1,4 +1,5 @@
-// The report of a survey: a grid of layers x heads, and the head that is chosen. The state is in the address.
+// The report of a survey: a grid of layers x heads, and the head that is chosen. The state is in
+// the address.
 
 import { choice, element, replace, announce } from "../lib/dom.js";
 import { showHead } from "./survey_head.js";
@@ -77,7 +78,8 @@ function heading() {
   const number = (value) => value.toLocaleString("en");
   const left = failed ? `Not read: ${number(failed)} (failed.parquet says why). ` : "";
   const cuts = cut
-    ? `Longer than ${number(report.model.window)} tokens and cut: ${number(cut)}, which gave ${number(windows)} windows in all. `
+    ? `Longer than ${number(report.model.window)} tokens and cut: ${number(cut)}, ` +
+      `which gave ${number(windows)} windows in all. `
     : "";
   return element(
     "div",
@@ -104,7 +106,8 @@ function measureChoice(now) {
     element(
       "p",
       { class: "quiet small" },
-      `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. Rows are layers, columns are heads; both count from 0.`,
+      `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. ` +
+        "Rows are layers, columns are heads; both count from 0.",
     ),
   );
 }

@@ -1,4 +1,5 @@
-// One head: what it does, how that varies, how far it looks, and documents where it does so most and least.
+// One head: what it does, how that varies, how far it looks, and documents where it does so most
+// and least.
 
 import { element, svgElement } from "../lib/dom.js";
 import { bandName, ENTROPY, headName, positionRange, shown } from "./survey_words.js";
@@ -38,7 +39,8 @@ function roleSentence(report, head) {
   if (!measure) return "Nothing was measured.";
   const stands = mean > baseline ? "Stands out most by giving" : "Looks evenly; at most it gives";
   const { target } = report.measures[measure];
-  return `${stands} ${shown(measure, mean)} to ${target}; even attention would give ${shown(measure, baseline)}.`;
+  const even = shown(measure, baseline);
+  return `${stands} ${shown(measure, mean)} to ${target}; even attention would give ${even}.`;
 }
 
 function measuresTable(report, head) {
@@ -80,12 +82,14 @@ function measuresTable(report, head) {
     element(
       "p",
       { class: "quiet small" },
-      "Over documents: the line reaches from the 5 % to the 95 % quantile, its thick part holds the middle half, the stroke is the median.",
+      "Over documents: the line reaches from the 5 % to the 95 % quantile, its thick part holds " +
+        "the middle half, the stroke is the median.",
     ),
   );
 }
 
-// A line from the 5 % to the 95 % quantile, thick from a quarter to three quarters, a stroke at the middle.
+// A line from the 5 % to the 95 % quantile, thick from a quarter to three quarters, a stroke at the
+// middle.
 function spread(one, largest, name) {
   const at = (share) => (100 * one.quantiles[share]) / largest;
   const label = ["0.05", "0.25", "0.5", "0.75", "0.95"]
@@ -118,7 +122,8 @@ function byPosition(report, values, digits) {
 }
 
 function bars(title, saying, rows) {
-  const largest = Math.max(...rows.map((row) => row[1]), 0.05); // what is next to nothing looks like it
+  // At least 0.05, so that what is next to nothing looks like it.
+  const largest = Math.max(...rows.map((row) => row[1]), 0.05);
   return element(
     "section",
     null,
@@ -174,6 +179,7 @@ function closest(head, choose) {
 
 function examples(head, kind, title) {
   const { measure } = head.role;
+  const unit = measure === ENTROPY ? " nats" : "";
   return element(
     "section",
     null,
@@ -189,7 +195,7 @@ function examples(head, kind, title) {
           element(
             "p",
             { class: "quiet small" },
-            `${shown(measure, one.value)}${measure === ENTROPY ? " nats" : ""} · ${one.source}, ${one.entry}`,
+            `${shown(measure, one.value)}${unit} · ${one.source}, ${one.entry}`,
           ),
         ),
       ),

@@ -1,0 +1,305 @@
+// Types of the page's data and of the objects that its views share, for the type checker alone.
+
+type Range = [number, number];
+type Chosen = { queries: number[]; keys: number[] };
+
+interface State {
+  view: string;
+  get(name: string, otherwise?: string): string;
+  number(name: string, otherwise?: number): number;
+  set(changes: Record<string, unknown>, step?: boolean): void;
+  go(view: string, changes?: Record<string, unknown>): void;
+  follow(listener: (changed: Set<string>) => void): () => void;
+  address(): string;
+  start?(): void;
+}
+
+// Where a view gets its data from; lib/api.js says what each function gives.
+interface Source {
+  views: string[];
+  page: { version: string; files: string[] };
+  live: boolean;
+  embedded?: any;
+  bytesAt?(blob: Range): Promise<Uint8Array>;
+  reading(
+    sentence: string,
+    options?: { quick?: boolean; signal?: AbortSignal },
+  ): Promise<PageReading>;
+  weights(reading: PageReading, choice: HeadChoice): Promise<Table>;
+  thumbnails(
+    reading: PageReading,
+    part: string,
+  ): Promise<{ rows: number; columns: number; weights: Float32Array }>;
+  steps(choice: Record<string, unknown>): Promise<Inputs>;
+  examples(): Promise<any[]>;
+  learn(page: string): Promise<any>;
+  post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
+}
+
+interface Side {
+  language: string;
+  tokens: string[];
+  words: string[];
+  word_of_token: number[];
+}
+
+interface Part {
+  name: string;
+  title: string;
+  about: string;
+  layers: number;
+  heads: number;
+  causal: boolean;
+  steps: boolean;
+  query: Side;
+  key: Side;
+  roles: string[][] | null;
+  ways: string[];
+  thumbnail: number[];
+}
+
+interface Highlight {
+  part: string;
+  layer: number;
+  head: number;
+  query?: number;
+  key?: number;
+  sentence?: string;
+  reason?: string;
+}
+
+interface PageReading {
+  sentence: string;
+  translation: string;
+  quick: boolean;
+  notes: string[];
+  caution: string;
+  parts: Part[];
+  alignment: null | { words: string[]; sources: { key: number; weight: number }[][] };
+  highlight: Highlight | null;
+}
+
+interface HeadChoice {
+  part: string;
+  show: string;
+  layer: number;
+  head: number;
+}
+
+// Weights between tokens: dense, or with `starts` sparse.
+interface Table {
+  rows: number;
+  columns: number;
+  weights: Float32Array;
+  starts?: Uint32Array;
+  keys?: Uint16Array | Uint32Array;
+  rest?: Float32Array;
+}
+
+// Weights as pictures draw them.
+interface Grid {
+  rows: number;
+  columns: number;
+  weights: Float32Array;
+  rest: Float32Array | null;
+  queries: string[];
+  keys: string[];
+  hidden: null | { names: string[]; share: number };
+  queryPositions?: number[];
+  keyPositions?: number[];
+}
+
+interface Picture {
+  root: HTMLElement;
+  show(model: any): void;
+  close(): void;
+}
+
+interface ReadView {
+  state: State;
+  source: Source;
+  turn: number;
+  reading?: PageReading;
+  grid?: Grid;
+  part?: Part;
+  choice?: HeadChoice;
+  chosen?: Chosen;
+  hovered?: Chosen | null;
+  anchor?: { side: string; position: number } | null;
+  peek?: { part: string; layer: number; head: number } | null;
+  peeking?: ReturnType<typeof setTimeout>;
+  pending?: AbortController; // of the sentence that is being read
+  sentence?: string;
+  request?: string; // what the grid was made from
+  requestedKey?: string; // what is being fetched
+  of?: PageReading;
+  drawn?: string;
+  tabled?: Grid;
+  top?: any;
+  heads?: any;
+  pictures?: Record<string, Picture>;
+  statement?: HTMLElement;
+  controls?: HTMLElement;
+  title?: HTMLElement;
+  picture?: HTMLElement;
+  notes?: HTMLElement;
+  table?: HTMLDetailsElement;
+}
+
+interface Matrix {
+  rows: number;
+  columns: number;
+  values: Float64Array;
+}
+
+// What the Steps view starts from; steps/attend.js says what each field means.
+interface Inputs {
+  title: string;
+  about: string;
+  note?: string;
+  queries: string[];
+  keys: string[];
+  causal: boolean;
+  scale: number | null;
+  position: boolean;
+  matrices: Record<string, Matrix>;
+  example?: any;
+  part?: string;
+  layer?: number;
+  head?: number;
+  layers?: number;
+  heads?: number;
+}
+
+// Every stage of one computation.
+interface Stages {
+  queries: string[];
+  keys: string[];
+  scale: number;
+  width: number;
+  causal: boolean;
+  inputs: Inputs;
+  stages: Record<string, Matrix>;
+  parameters: Record<string, Matrix>;
+  xError?: number;
+}
+
+interface Operand {
+  stage: string;
+  row: number | null;
+  column: number | null;
+}
+
+interface StepsView {
+  state: State;
+  source: Source;
+  turn: number;
+  wide: Set<string>; // stages that are shown in full
+  stale: Set<string>; // fields whose change is not drawn yet
+  inputs?: Inputs;
+  before?: Stages;
+  now?: Stages;
+  isChanged?: boolean;
+  chosen?: { stage: string; row: number; column: number };
+  operands?: Operand[];
+  heating?: ReturnType<typeof setTimeout>;
+  origin?: HTMLElement;
+  switches?: HTMLElement;
+  statement?: HTMLElement;
+  changed?: HTMLElement;
+  flow?: HTMLElement;
+  claims?: HTMLElement;
+  why?: HTMLElement;
+}
+
+interface MapWindow {
+  rows: number[];
+  columns: number[];
+}
+
+interface MapLayer {
+  name: string;
+  heads: string[];
+  queries: number;
+  keys: number;
+  text: boolean;
+  facts?: string[];
+}
+
+interface MapSource {
+  about: {
+    name: string;
+    notes: string[];
+    layers: MapLayer[];
+    first?: { layer: number; head: number } | null;
+  };
+  region(choice: { layer: number; head: number }, options: any): Promise<any>;
+  row(
+    choice: { layer: number; head: number },
+    query: number,
+  ): Promise<{ query: number; keys: number[]; weights: number[] }>;
+  text(layer: number, side: string, from: number, to: number): Promise<string[]>;
+}
+
+interface MapView {
+  state: State;
+  maps: { names: string[]; open(file: number): Promise<MapSource> };
+  map: MapSource | null;
+  window: MapWindow | null;
+  patches: any[];
+  base?: any; // the patch of the full map
+  at: number[] | null; // query and key under the pointer
+  pinned: number | null;
+  texts: Map<string, any>;
+  file?: number;
+  layer?: MapLayer;
+  choice?: { layer: number; head: number };
+  request?: { window: MapWindow; choice: { layer: number; head: number } } | null;
+  pending?: AbortController | null;
+  thorough?: boolean;
+  rest?: ReturnType<typeof setTimeout>;
+  layout?: any;
+  painted?: number;
+  paint?(): void;
+  row?: any;
+  statement?: HTMLElement;
+  controls?: HTMLElement;
+  what?: HTMLElement;
+  cursor?: HTMLElement;
+  canvas?: HTMLCanvasElement;
+  frame?: HTMLElement;
+  notes?: HTMLElement;
+  table?: HTMLDetailsElement;
+}
+
+interface LessonView {
+  state: State;
+  source: Source;
+  turn: number;
+  shown: number; // the number of the page
+  pieces: { close(): void }[];
+  page?: any;
+  facts?: any;
+  answered?: number;
+  buttons?: HTMLButtonElement[];
+  contents?: HTMLElement;
+  body?: HTMLElement;
+  answer?: HTMLElement;
+  verdict?: HTMLElement;
+}
+
+// What a view hands to the Save menu.
+interface Figure {
+  name: string;
+  kind: string;
+  title: string;
+  caption: string;
+  provenance: string;
+  axes: string[];
+  what: string;
+  queries: string[];
+  keys: string[];
+  chosen: number[];
+  values: ArrayLike<number> & Iterable<number> & { slice(from: number, to: number): any };
+  html?: { path: string; fields: Record<string, unknown> } | null;
+}
