@@ -1,4 +1,4 @@
-"""One sequence over several processes: every rank of torch.distributed holds a slice of it.
+"""Observation of one sequence split over the ranks of torch.distributed.
 
 A program for ``torchrun --nproc-per-node 4 program.py``::
 
@@ -8,7 +8,7 @@ A program for ``torchrun --nproc-per-node 4 program.py``::
     seen = regard.distributed.observe(query, key, value, layout="zigzag", causal=True)
     print(seen)     # this rank's queries and keys
 
-What it costs and where it stops scaling: docs/scale.md.
+Costs and limits of scaling: docs/scale.md.
 
 >>> import regard
 >>> regard.distributed.positions(8, rank=0, ranks=2, layout="zigzag")

@@ -1,4 +1,4 @@
-"""Backends: who can serve, and why another cannot."""
+"""Backends that can serve, and the reasons against the others."""
 
 import sys
 from pathlib import Path
@@ -33,6 +33,16 @@ def test_what_is_not_installed_is_a_reason(monkeypatch):
         "triton is not installed: pip install triton",
         "there is no NVIDIA GPU here",
     ]
+
+
+def test_an_old_triton_is_a_reason(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr(backends, "version", lambda name: "3.2.0")
+    assert backends.reasons_against_triton() == [
+        "it needs triton 3.3 or later, but triton is 3.2.0: pip install -U triton"
+    ]
+    monkeypatch.setattr(backends, "version", lambda name: "3.10.0+git1")
+    assert backends.reasons_against_triton() == []
 
 
 def test_info_prints_every_reason():

@@ -63,17 +63,17 @@ def compile_only(kernel, *args, warmup, **kwargs):
 def launch_repeats(shape, dtype, **arguments) -> None:
     """The kernel for tokens that stand more than once."""
     query, key = torch.zeros(shape, dtype=dtype), torch.zeros((1, *shape[1:]), dtype=dtype)
-    here = device_call(query, key, key, DEFAULT_OPTIONS | arguments)
-    repeats_on_device(here, torch.zeros(shape[:2]), np.zeros(shape[1], np.int64))
+    call = device_call(query, key, key, DEFAULT_OPTIONS | arguments)
+    repeats_on_device(call, torch.zeros(shape[:2]), np.zeros(shape[1], np.int64))
 
 
 def launch(shape, dtype, top: int, side: int, on_hopper: bool, **arguments) -> None:
     """As much of a call as kernels do, with nothing computed."""
     with_kernels.reasons_against_hopper = lambda common: [] if on_hopper else ["not tried"]
     tensors = [torch.zeros(shape, dtype=dtype) for _ in range(3)]
-    here = device_call(*tensors, DEFAULT_OPTIONS | arguments)
+    call = device_call(*tensors, DEFAULT_OPTIONS | arguments)
     requested = Requested(True, True, top, side, True, True)
-    with_kernels.facts_by_kernels(here, requested, None)
+    with_kernels.facts_by_kernels(call, requested, None)
 
 
 if __name__ == "__main__":

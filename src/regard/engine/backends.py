@@ -1,19 +1,21 @@
-"""Who can compute attention: each backend says why it cannot serve, or says nothing."""
+"""Backends of attention, and the reasons why one cannot serve on this machine."""
 
 import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-NVIDIA = Path("/dev/nvidiactl")  # its driver, without waking torch
+NVIDIA = Path("/dev/nvidiactl")  # made by the driver: tells of a GPU without importing torch
+OLDEST_TRITON = (3, 3)  # the first whose kernels take named tuples
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A way to compute attention and observations; no reasons against it means it can serve."""
+    """An implementation of attention and observe; it can serve if no reason is against it."""
 
     name: str
     about: str
@@ -21,8 +23,7 @@ class Backend:
 
 
 def _against_numpy() -> list[str]:
-    """NumPy 2.0 brought vecdot, which the engine calls."""
-    if hasattr(np, "vecdot"):
+    if hasattr(np, "vecdot"):  # new in NumPy 2.0, and called by the engine
         return []
     return [f"it needs numpy 2.0 or later, but numpy is {np.__version__}: pip install -U numpy"]
 
@@ -33,10 +34,18 @@ def _against_torch() -> list[str]:
     return ["torch is not installed: pip install 'regard[models]'"]
 
 
-def _against_triton() -> list[str]:
-    reasons = _against_torch()
+def reasons_against_triton() -> list[str]:
+    """Reasons against the installed triton, if any."""
     if importlib.util.find_spec("triton") is None:
-        reasons.append("triton is not installed: pip install triton")
+        return ["triton is not installed: pip install triton"]
+    installed = version("triton")
+    if tuple(int(part) for part in installed.split(".")[:2]) < OLDEST_TRITON:
+        return [f"it needs triton 3.3 or later, but triton is {installed}: pip install -U triton"]
+    return []
+
+
+def _against_triton() -> list[str]:
+    reasons = _against_torch() + reasons_against_triton()
     torch = sys.modules.get("torch")
     if not (torch.cuda.is_available() if torch is not None else NVIDIA.exists()):
         reasons.append("there is no NVIDIA GPU here")
@@ -51,7 +60,7 @@ BACKENDS = (
 
 
 def usable_backends() -> tuple[Backend, ...]:
-    """The backends that can serve here.
+    """The backends that can serve on this machine.
 
     >>> usable_backends()[0].name
     'numpy'

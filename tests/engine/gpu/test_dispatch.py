@@ -29,7 +29,7 @@ SLOW = ("one query, many keys", "more tiles than one span", "three batch axes", 
         "one batch axis", "one key head for all", "grouped heads in one unit")  # fmt: skip
 
 
-def posed(case: Case, dtype):
+def call_of(case: Case, dtype):
     tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in case.arrays(dtype)]
     return device_call(*tensors, DEFAULT_OPTIONS | case.arguments)
 
@@ -51,24 +51,24 @@ def assert_equal(seen, expected: Whole, case: Case, dtype) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_chunks_equal_the_specification(case):
-    here = posed(case, np.float64)
+    call = call_of(case, np.float64)
     expected = whole(*case.arrays(), **case.arguments)
-    seen = build_observation(here, EVERYTHING, facts_in_chunks(here, EVERYTHING), "chunks", None)
+    seen = build_observation(call, EVERYTHING, facts_in_chunks(call, EVERYTHING), "chunks", None)
     assert_equal(seen, expected, case, np.float64)
 
 
 def served(case: Case) -> bool:
     quiet = "1e4" not in case.name and "1e6" not in case.name and case.name not in SLOW
-    return quiet and not reasons_against_kernels(posed(case, np.float32), EVERYTHING)
+    return quiet and not reasons_against_kernels(call_of(case, np.float32), EVERYTHING)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if served(case)], ids=str)
 def test_kernels_equal_the_specification(case):
-    here = posed(case, np.float32)
+    call = call_of(case, np.float32)
     expected = whole(*case.arrays(np.float32), **case.arguments)
     requested = EVERYTHING if case.name in WITH_BEST else replace(EVERYTHING, top=0)
-    found = facts_by_kernels(here, requested, None)
-    seen = build_observation(here, requested, found, "kernels", None)
+    found = facts_by_kernels(call, requested, None)
+    seen = build_observation(call, requested, found, "kernels", None)
     assert_equal(seen, expected, case, np.float32)
 
 
@@ -80,15 +80,15 @@ def test_a_part_from_the_logsumexp_of_the_whole(find):
     total_hq = torch.from_numpy(full.logsumexp())
     requested = Requested(False, True, 0, 0, True, False)
     tensors = [torch.from_numpy(x) for x in (query, key[:, :15].copy())]
-    here = device_call(tensors[0], tensors[1], tensors[1][..., :0], DEFAULT_OPTIONS)
-    found = find(here, requested, total_hq)
+    call = device_call(tensors[0], tensors[1], tensors[1][..., :0], DEFAULT_OPTIONS)
+    found = find(call, requested, total_hq)
     weights = full.weights[..., :15]
     share = -(weights * np.log(weights)).sum(axis=-1)
     np.testing.assert_allclose(found.entropy_hq.numpy(), share, atol=1e-5)
     np.testing.assert_allclose(found.received_hk.numpy(), weights.sum(axis=1), rtol=1e-5)
 
 
-def test_queries_in_doubt_are_looked_at_again():
+def test_rows_whose_candidates_may_lack_a_key_are_rechecked():
     """Five best keys in one group of a tile: two are kept of it, the others found afterwards."""
     random = np.random.default_rng(1)
     key = random.standard_normal((1, 64, 16)).astype(np.float32)
@@ -96,8 +96,8 @@ def test_queries_in_doubt_are_looked_at_again():
     near = [0, 1, 8, 9, 16]  # columns 8 j + b: one thread's
     key[0, near] = 2 * query[0, 0] + 0.1 * random.standard_normal((5, 16))
     expected = whole(query, key, key)
-    here = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = facts_by_kernels(here, Requested(False, False, 6, 0, False, False), None)
+    call = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
+    found = facts_by_kernels(call, Requested(False, False, 6, 0, False, False), None)
     best = np.argsort(-expected.weights, axis=-1)[..., :6]
     np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
     assert set(near) <= set(best[0, 0].tolist())
@@ -112,11 +112,11 @@ def test_measures_of_heads_come_from_where_query_and_key_lie(softcap, monkeypatc
     tokens = random.integers(0, 9, 60)
     arguments = {"causal": True, "softcap": softcap}
     expected = head_measures(observe(query, key, key, map=8, **arguments), tokens)
-    here = device_call(
+    call = device_call(
         *(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS | arguments
     )
     requested = Requested(False, True, 0, 8, True, True)
-    seen = build_observation(here, requested, facts_in_chunks(here, requested), "chunks", None)
+    seen = build_observation(call, requested, facts_in_chunks(call, requested), "chunks", None)
     seen.parts[0].on_host = None  # nothing is to come from the host's copy
     found = head_measures(seen, tokens)
     for name in ("duplicate", "induction"):
@@ -134,8 +134,8 @@ def test_a_key_that_gets_no_weight_is_no_best_key():
     """Scores of 400 and 0: weights of 1 and of e^-400, which is 0 in float32."""
     query, key = np.full((1, 2, 16), 10, np.float32), np.zeros((1, 40, 16), np.float32)
     key[0, 7] = 10
-    here = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = facts_by_kernels(here, Requested(False, False, 3, 0, False, False), None)
+    call = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
+    found = facts_by_kernels(call, Requested(False, False, 3, 0, False, False), None)
     np.testing.assert_array_equal(found.weights_hqn.numpy(), [[[1, 0, 0]] * 2])
     np.testing.assert_array_equal(found.keys_hqn.numpy(), [[[7, -1, -1]] * 2])
 
@@ -144,8 +144,8 @@ def test_sixteen_best_keys():
     random = np.random.default_rng(2)
     query, key = (random.standard_normal((1, n, 16)).astype(np.float16) for n in (3, 70))
     expected = whole(query, key, key)
-    here = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = facts_by_kernels(here, Requested(False, False, 16, 0, False, False), None)
+    call = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
+    found = facts_by_kernels(call, Requested(False, False, 16, 0, False, False), None)
     best = np.argsort(-expected.weights, axis=-1)[..., :16]
     np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
 
@@ -160,5 +160,5 @@ def test_sixteen_best_keys():
 )
 def test_what_kernels_cannot_serve_goes_to_chunks(arguments, reason):
     x = torch.ones(1, 3, 16)
-    here = device_call(x, x, x, DEFAULT_OPTIONS | arguments)
-    assert reasons_against_kernels(here, EVERYTHING)[0].startswith(reason)
+    call = device_call(x, x, x, DEFAULT_OPTIONS | arguments)
+    assert reasons_against_kernels(call, EVERYTHING)[0].startswith(reason)

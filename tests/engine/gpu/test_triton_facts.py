@@ -101,8 +101,8 @@ def on_host(case: Case):
 def test_the_kernel_equals_the_host(case):
     expected, total_hq = on_host(case)
     query, key = case.tensors
-    here = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
-    problem = LazyProblem(here, torch.from_numpy(total_hq))
+    call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
+    problem = LazyProblem(call, torch.from_numpy(total_hq))
     found = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem))
     assert_equal(found, expected)
 
@@ -113,18 +113,18 @@ def test_rows_are_read_where_they_lie():
     expected, total_hq = on_host(case)
     query, key = (x.transpose(0, 1).contiguous().transpose(0, 1) for x in case.tensors)
     assert not query.is_contiguous()
-    here = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
-    problem = LazyProblem(here, torch.from_numpy(total_hq).float())
+    call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
+    problem = LazyProblem(call, torch.from_numpy(total_hq).float())
     assert_equal(repeat_sums(problem, total_hq, SOME, uniform_baseline(problem)), expected)
 
 
 def test_tokens_are_sorted_and_sent_once_for_all_layers():
     triton_facts._token_order.cache_clear()
     query, key = CASES[0].tensors
-    here = device_call(query, key, key, DEFAULT_OPTIONS | CAUSAL)
+    call = device_call(query, key, key, DEFAULT_OPTIONS | CAUSAL)
     total_hq = torch.zeros(4, 60)
     for _ in range(3):
-        triton_facts.repeats_on_device(here, total_hq, SOME)
+        triton_facts.repeats_on_device(call, total_hq, SOME)
     assert triton_facts._token_order.cache_info().misses == 1
 
 

@@ -1,16 +1,15 @@
 """One call of attention on a device: validated arguments, and whether kernels can serve it."""
 
-import importlib.util
 import math
 import os
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import torch
 
+from regard.engine.backends import reasons_against_triton
 from regard.engine.tensors import Tensor, as_array, is_tensor, tensor_to_array
 from regard.engine.tiles.arguments import AttentionOptions, prepare, prepare_shapes
 from regard.engine.tiles.problem import Problem
@@ -190,25 +189,17 @@ def broadcast_mask(mask: Any, visibility: Visibility, device: torch.device) -> T
 
 WIDEST = 256
 MOST_BEST = 16
-OLDEST_TRITON = (3, 3)  # the first to take named tuples
 
 
 @cache
-def triton_version() -> tuple[int, ...] | None:
-    """The version of triton as numbers, None without it; cached, since the search takes long."""
-    if importlib.util.find_spec("triton") is None:
-        return None
-    return tuple(int(part) for part in version("triton").split(".")[:2])
+def _reasons_against_triton() -> tuple[str, ...]:
+    """Cached, since the search for a package takes as long as a short kernel."""
+    return tuple(reasons_against_triton())
 
 
 def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]:
     """Reasons why this call goes to chunks in torch instead; empty where kernels serve."""
-    reasons = []
-    installed = triton_version()
-    if installed is None:
-        reasons.append("triton is not installed: pip install triton")
-    elif installed < OLDEST_TRITON:
-        reasons.append("triton is older than 3.3: pip install -U triton")
+    reasons = list(_reasons_against_triton())
     if call.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         reasons.append(f"kernels need a CUDA device, but the tensors are on {call.device}")
     if call.mask is not None or call.visibility.mask is not None:

@@ -1,6 +1,8 @@
 """regard.distributed.observe: exact facts about a sequence that is split over ranks."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -81,19 +83,26 @@ def observe(
     monitor = monitor_of(group, timeout)
     begin = time.monotonic()
     call = RankCall(kind, {x: kind.convert(a) for x, a in arrays.items()}, complete, layout, facts)
-    try:
+    with _reporting_failures(monitor):
         rank_slice = _agreed_slice(monitor, call)
         retire_previous_call(group, monitor)
         with using_threads(threads_per_rank()):
             seen = build_rank_observation(rank_slice, requested, Transport(group, monitor), begin)
+    same = kind is ON_DEVICE or not is_tensor(query)
+    return seen if same else replace(seen, _tensor=cast_like(seen.output, query))
+
+
+@contextmanager
+def _reporting_failures(monitor: FailureMonitor) -> Iterator[None]:
+    """Report whatever stops this rank to the others, and raise it."""
+    try:
+        yield
     except RankError:
         raise
-    except BaseException as error:  # whatever stops this rank is reported to the others
+    except BaseException as error:
         stopped = f"{monitor.rank_names(monitor.rank)} stopped: {type(error).__name__}: {error}"
         monitor.report_failure(monitor.rank, stopped)
         raise
-    same = kind is ON_DEVICE or not is_tensor(query)
-    return seen if same else replace(seen, _tensor=cast_like(seen.output, query))
 
 
 @dataclass(frozen=True)
