@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from regard.errors import FileError
 from regard.transformer import load_model, read
+from regard.transformer.highlight import usual_weights
 from regard.transformer.roles import HEADS, HeadRoles, Role, load_roles
 
 SENTENCE = "A dog ate the food because it was hungry."
@@ -64,3 +66,12 @@ def test_the_usual_is_no_news(model):
             assert link.usual == 0.97
         elif (link.layer, link.head) != (1, 2):
             assert link.usual == 0
+
+
+def test_without_roles_the_usual_is_the_mean_of_the_other_words(model):
+    reading = read(SENTENCE, model=replace(model, roles=HeadRoles()))
+    weights, query = reading.weights("encoder"), reading.words.index("food")
+    others = [q for q in range(1, len(reading.words)) if q != query]
+    expected = np.mean([weights[:, :, q, q - 1] for q in others], axis=0)
+    usual = usual_weights(reading, "encoder", query)
+    np.testing.assert_allclose(usual[:, :, query - 1], expected, rtol=1e-12)

@@ -60,3 +60,15 @@ def test_the_command_needs_neither_torch_nor_rich():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[0] == SENTENCE
     assert run.stdout.splitlines()[-1] == "[]"
+
+
+def test_text_in_another_language_or_script_gets_a_note():
+    assert read("Le chien a mangé la nourriture parce qu'il avait faim.").notes == (
+        "This does not look like English (Le, la), and the model was trained on English alone: its "
+        "translation may mean nothing.",
+    )
+    assert any("Training never met '你好'" in note for note in read("你好").notes)
+
+
+def test_english_gets_none(reading):
+    assert reading.notes == ()

@@ -1,7 +1,7 @@
-"""Which English words each French word came from, as the cross-attention has it.
+"""Word alignment between a translation and its sentence, from cross-attention.
 
-A French word is read at the step where it is the decoder's input: one step after it was said, when
-the heads that look for its source have the word itself to go by.
+A French word is read at the step where it is the decoder's input: one step after it was predicted,
+when the heads that look for its source have the word itself as their query.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def align(reading: Reading) -> Alignment:
 
 def alignment_heads(reading: Reading) -> tuple[tuple[int, int], ...]:
     """The heads to read alignment from: the last layer but one where nothing was measured."""
-    known = reading.model.roles.alignment_heads
-    if known:
-        return known
+    measured = reading.model.roles.alignment_heads
+    if measured:
+        return measured
     sizes = reading.model.config
     layer = max(0, sizes.layers - 2)
     return tuple((layer, head) for head in range(sizes.heads))

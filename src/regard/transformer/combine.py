@@ -1,4 +1,4 @@
-"""Ways to make one table of many heads: each a named choice, none of them 'the' attention."""
+"""Tables combined from many heads: average, rollout and value-weighted attention."""
 
 from __future__ import annotations
 

@@ -45,39 +45,39 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
-def usual_weights(reading: Reading, part: str, place: int) -> Array:
-    """usual_lhk: what each head gives to each place as seen from one word, whatever the words.
+def usual_weights(reading: Reading, part: str, query: int) -> Array:
+    """usual_lhk: the weight that each head gives to each key of one query, whatever the words.
 
     From the measured roles where there are any, else from the other words of this sentence.
     """
     roles = reading.model.roles.of(part)
-    queries, keys = reading.texts(part)
     weights_lhqk = reading.weights(part)
-    at = _places(place, len(keys.words), part)
-    usual_lhk = np.zeros((*weights_lhqk.shape[:2], len(keys.words)))
-    if not roles:
-        rows = [_places(q, len(keys.words), part) for q in range(len(queries.words)) if q != place]
-        for name, key in at.items():
-            seen = [weights_lhqk[:, :, q, row[name]] for q, row in enumerate(rows) if name in row]
-            if seen:
-                usual_lhk[:, :, key] = np.maximum(usual_lhk[:, :, key], np.mean(seen, axis=0))
+    *shape, queries, keys = weights_lhqk.shape
+    usual_lhk = np.zeros((*shape, keys))
+    if roles:
+        for (layer, head), role in roles.items():
+            for name, key in _relative_keys(query, keys, part).items():
+                usual_lhk[layer, head, key] = max(
+                    usual_lhk[layer, head, key], role.usual.get(name, 0.0)
+                )
         return usual_lhk
-    for (layer, head), role in roles.items():
-        for name, key in at.items():
-            kept = usual_lhk[layer, head]
-            kept[key] = max(kept[key], role.usual.get(name, 0.0))
+    others = {q: _relative_keys(q, keys, part) for q in range(queries) if q != query}
+    for name, key in _relative_keys(query, keys, part).items():
+        same = [weights_lhqk[:, :, q, row[name]] for q, row in others.items() if name in row]
+        if same:
+            usual_lhk[:, :, key] = np.maximum(usual_lhk[:, :, key], np.mean(same, axis=0))
     return usual_lhk
 
 
-def _places(query: int, keys: int, part: str) -> dict[str, int]:
-    """The place of each kind as seen from one word; cross-attention has only first and end."""
-    places = {"first": 0}
+def _relative_keys(query: int, keys: int, part: str) -> dict[str, int]:
+    """The key at each relative position of a query; cross-attention has only first and end."""
+    at = {"first": 0}
     if part != "decoder":
-        places["end"] = keys - 1
+        at["end"] = keys - 1
     if part != "cross":
         near = {"same": query, "previous": query - 1, "next": query + 1}
-        places |= {name: key for name, key in near.items() if 0 <= key < keys}
-    return places
+        at |= {name: key for name, key in near.items() if 0 <= key < keys}
+    return at
 
 
 def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key: int) -> Link:
@@ -135,22 +135,22 @@ def highlight(
 
 
 def surest(weights_lhk: Array, nouns: list[int], heads: tuple[tuple[int, int], ...]) -> int:
-    """Which of these heads, as (layer, head), gives the most to one of these words."""
+    """The index of the head, among (layer, head), that gives the most to one of these words."""
     strengths = [weights_lhk[layer, head, nouns].max() for layer, head in heads]
     return int(np.argmax(strengths))
 
 
 def _pronoun(words: Words) -> int | None:
-    """The first pronoun that has two words with meaning before it."""
-    for place, word in enumerate(words):
-        if word.lower() in PRONOUNS and len(content_before(words, place)) >= 2:
-            return place
+    """The first pronoun that has two content words before it."""
+    for position, word in enumerate(words):
+        if word.lower() in PRONOUNS and len(content_before(words, position)) >= 2:
+            return position
     return None
 
 
-def _is_resolvable(reading: Reading, place: int) -> bool:
-    known, word = reading.model.roles.pronoun_heads, reading.words[place].lower()
-    return bool(known and word in PRONOUNS and content_before(reading.words, place))
+def _is_resolvable(reading: Reading, query: int) -> bool:
+    heads, word = reading.model.roles.pronoun_heads, reading.words[query].lower()
+    return bool(heads and word in PRONOUNS and content_before(reading.words, query))
 
 
 def _pronoun_link(reading: Reading, query: int) -> Highlight:
@@ -172,7 +172,7 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
 def _unusual_link(
     reading: Reading, query: int | None, layer: int | None, head: int | None
 ) -> Highlight:
-    """The largest excess over the usual: words with meaning first, itself and the end last."""
+    """The largest excess over the usual: content words first, itself and the end last."""
     words = reading.words
     content = [i for i, word in enumerate(words) if is_content(word)]
     queries = [query] if query is not None else content or list(range(len(words)))
@@ -182,7 +182,7 @@ def _unusual_link(
         excess_lhk = reading.weights("encoder")[:, :, at] - usual_weights(reading, "encoder", at)
         excess_lhk[:, :, small] -= 2
         excess_lhk[:, :, [at, -1]] -= 4
-        _keep_only(excess_lhk, layer, head)
+        _exclude_others(excess_lhk, layer, head)
         best = np.unravel_index(int(excess_lhk.argmax()), excess_lhk.shape)
         candidates.append((float(excess_lhk[best]), at, best))
     _, at, (best_layer, best_head, key) = max(candidates, key=lambda x: x[0])
@@ -191,7 +191,7 @@ def _unusual_link(
     return Highlight(link, _others(reading, link), reason)
 
 
-def _keep_only(excess_lhk: Array, layer: int | None, head: int | None) -> None:
+def _exclude_others(excess_lhk: Array, layer: int | None, head: int | None) -> None:
     if layer is not None:
         excess_lhk[np.arange(len(excess_lhk)) != layer] -= 9
     if head is not None:

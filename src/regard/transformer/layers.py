@@ -1,4 +1,4 @@
-"""One layer at a time, in NumPy: normalisation, attention, feed-forward.
+"""Layers of the transformer in NumPy: normalisation, attention, feed-forward.
 
 The mathematics is drawn in ``config``; every function here is one of its lines.
 """

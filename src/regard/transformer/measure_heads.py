@@ -49,7 +49,7 @@ SEED_SENTENCES = (
     "A dog ate the food because it was hungry",
     "A dog ate the food because it was delicious",
 )
-HELD_OUT = 400
+VALIDATION_SENTENCES = 400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +92,7 @@ def measure_model(
     model = load_model(folder)
     chosen = unseen(contrasts(pairs), (line for path in training for line in _english(path)))
     readings = read_all([item.sentence for item in sentences_of(chosen)], model=model)
-    measured = measure(chosen, readings, _held_out(valid, readings, model))
+    measured = measure(chosen, readings, _validation(valid, readings, model))
     measured["text"] = "held out of training" if valid else "the contrast sentences"
     measured["seed_sentences"] = [_seed(model, sentence, measured) for sentence in SEED_SENTENCES]
     write_text(folder / HEADS, json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
@@ -100,17 +100,17 @@ def measure_model(
 
 
 def measure(
-    pairs: Sequence[ContrastPair], readings: Sequence[Reading], held_out: Sequence[Reading]
+    pairs: Sequence[ContrastPair], readings: Sequence[Reading], validation: Sequence[Reading]
 ) -> dict[str, Any]:
     """The content of heads.json but for the seed sentences."""
     items = sentences_of(pairs)
     weights = np.array([pronoun_weights(r, x) for r, x in zip(readings, items, strict=True)])
-    heads = {part: _rows(usual_shares(held_out, part)) for part in PARTS}
+    heads = {part: _rows(usual_shares(validation, part)) for part in PARTS}
     _add(heads["encoder"], **right_heads(weights))
     _add(heads["cross"], alignment=aligned(readings, items).mean(axis=0))
     return {
         "counting": "layers and heads count from 0",
-        "sentences": len(held_out),
+        "sentences": len(validation),
         "heads": heads,
         "pronouns": _pronouns(readings, items, weights),
         "alignment": _alignment(readings, items),
@@ -242,13 +242,13 @@ def _add(rows: list[dict[str, Any]], **columns: Array) -> None:
         row |= {name: _round(column[head]) for name, column in columns.items()}
 
 
-def _held_out(
+def _validation(
     valid: Path | None, readings: Sequence[Reading], model: Transformer
 ) -> Sequence[Reading]:
     if valid is None:
         return readings
     sentences = dict.fromkeys(x for x in _english(valid) if len(x.split()) >= 5)
-    return read_all(list(sentences)[:HELD_OUT], model=model)
+    return read_all(list(sentences)[:VALIDATION_SENTENCES], model=model)
 
 
 def _halves(items: int) -> tuple[list[int], list[int]]:

@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from regard.engine.tiles.blas import one_blas_thread
+from regard.text.english import foreign_words
 from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, tokenized_text
 from regard.transformer.config import START
@@ -15,6 +16,8 @@ from regard.transformer.model import Encoded, Transformer
 from regard.transformer.reading import Reading
 from regard.transformer.search import OnStep, Search
 from regard.transformer.translation import Translation, run_batches
+
+ENGLISH = "English"
 
 
 def read(
@@ -94,10 +97,16 @@ def _notes(model: Transformer, translated: Translation, source: TokenizedText) -
             "Characters that cannot be seen were left out, and bytes that are no text were read "
             "as '?'."
         )
-    strange = unknown_characters(source.pieces, translated.sentence)
-    if strange:
+    unknown = unknown_characters(source.pieces, translated.sentence)
+    if unknown:
         notes.append(
-            f"Training never met {strange[:20]!r}: it is spelled out in bytes, which the model "
+            f"Training never met {unknown[:20]!r}: it is spelled out in bytes, which the model "
             "can hardly read."
+        )
+    foreign = foreign_words(source.words) if model.about.get("source") == ENGLISH else ()
+    if foreign:
+        notes.append(
+            f"This does not look like English ({', '.join(foreign[:4])}), and the model was "
+            "trained on English alone: its translation may mean nothing."
         )
     return notes

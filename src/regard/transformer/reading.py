@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 
 def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
-    """Everything a reading holds; weights are (layer, head, query, key), first layer first."""
-    from regard.transformer.roles import PARTS
-
+    """A reading as JSON values; weights are (layer, head, query, key), first layer first."""
     shown = reading.highlight()
     return {
         "sentence": reading.sentence,
@@ -56,11 +54,11 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reading(NotebookDisplay):
-    """What a model made of a sentence. Layers and heads count from 0.
+    """A sentence, its translation and every attention weight. Layers and heads count from 0.
 
     ``part`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
-    it) or 'cross' (French looks at English); rows are queries, columns are keys. The French side
-    are the decoder's inputs: (start), then each word at the step where it has just been said.
+    it) or 'cross' (French looks at English); rows are queries, columns are keys. The French words
+    are the decoder's inputs: (start), then each word at the step after it was predicted.
     """
 
     translated: Translation
@@ -74,12 +72,12 @@ class Reading(NotebookDisplay):
 
     @property
     def sentence(self) -> str:
-        """What was read."""
+        """The sentence as it was given."""
         return self.translated.sentence
 
     @property
     def translation(self) -> str:
-        """What the model says it means in the other language."""
+        """The sentence in the other language."""
         return self.translated.text
 
     @property
@@ -103,10 +101,10 @@ class Reading(NotebookDisplay):
         return self.target.words[1:]
 
     def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
-        """Who asks and who answers: the sides of the rows and of the columns."""
+        """The query text and the key text of one attention: its rows and its columns."""
         check_part(part)
-        asks = self.source if part == "encoder" else self.target
-        return asks, self.target if part == "decoder" else self.source
+        queries = self.source if part == "encoder" else self.target
+        return queries, self.target if part == "decoder" else self.source
 
     def weights(
         self,
@@ -154,8 +152,8 @@ class Reading(NotebookDisplay):
     def vectors(self, part: str, layer: int) -> Vectors:
         """The vectors that one attention is given, in float64."""
         check_part(part)
-        found: tuple[Vectors, ...] = getattr(self._exact, part)
-        return found[self._layer(layer)]
+        vectors: tuple[Vectors, ...] = getattr(self._exact, part)
+        return vectors[self._layer(layer)]
 
     def observe(
         self, layer: int, head: int | None = None, part: str = "encoder", **options: Any
@@ -183,7 +181,7 @@ class Reading(NotebookDisplay):
     def highlight(
         self, word: str | int | None = None, layer: int | None = None, head: int | None = None
     ) -> Highlight:
-        """The link most worth showing: what a pronoun stands for, or else the most unusual."""
+        """The link most worth showing: of a pronoun to its noun, or else the most unusual."""
         from regard.transformer.highlight import highlight
 
         if layer is not None:
@@ -212,7 +210,7 @@ class Reading(NotebookDisplay):
 
     @cached_property
     def alignment(self) -> Alignment:
-        """Which English words each French word came from."""
+        """Links between the words of the translation and those of the sentence."""
         from regard.transformer.alignment import align
 
         return align(self)
@@ -232,8 +230,7 @@ class Reading(NotebookDisplay):
         return picture_of_reading(self, layer, head, options)
 
     def to_dict(self, by: str = "words") -> dict[str, Any]:
-        """Everything, ready for JSON."""
-
+        """The reading as JSON values."""
         return to_dict(self, by)
 
     def __str__(self) -> str:
@@ -244,14 +241,14 @@ class Reading(NotebookDisplay):
     @cached_property
     def _weights(self) -> dict[tuple[str, str], Array]:
         """weights_lhqk by part and by tokens or words."""
-        found = {}
+        weights: dict[tuple[str, str], Array] = {}
         for part in PARTS:
             weights_lhqk = np.stack([call.weights()[0] for call in self._calls(part)])
-            found[part, "tokens"] = weights_lhqk.astype(np.float64)
-            found[part, "words"] = to_words(found[part, "tokens"], *self.texts(part))
-        for weights_lhqk in found.values():
+            weights[part, "tokens"] = weights_lhqk.astype(np.float64)
+            weights[part, "words"] = to_words(weights[part, "tokens"], *self.texts(part))
+        for weights_lhqk in weights.values():
             weights_lhqk.setflags(write=False)  # every caller gets the same ones
-        return found
+        return weights
 
     @cached_property
     def _exact(self) -> ExactRun:
@@ -268,9 +265,9 @@ class Reading(NotebookDisplay):
     def matrices(self, part: str, layer: int) -> Attention:
         """w_query, w_key, w_value and w_output of one attention."""
         layers = self.model.encoders if part == "encoder" else self.model.decoders
-        own = layers[self._layer(layer)]
-        found: Attention = getattr(own, "cross_attention" if part == "cross" else "self_attention")
-        return found
+        name = "cross_attention" if part == "cross" else "self_attention"
+        attention: Attention = getattr(layers[self._layer(layer)], name)
+        return attention
 
     def _layer(self, layer: int) -> int:
         return check_number("layer", layer, self.model.config.layers)

@@ -44,7 +44,7 @@ def check_number(name: str, number: Any, total: int) -> int:
 HEADS = "heads.json"
 
 
-PLACES = ("same", "previous", "next", "first", "end")
+RELATIVE_POSITIONS = ("same", "previous", "next", "first", "end")
 
 
 _NAMES = {
@@ -75,10 +75,10 @@ class Role:
 
     @property
     def name(self) -> str:
-        """The role in words: what it gives half of its attention to, or is right in half of."""
-        place = max(self.usual, key=lambda x: self.usual[x], default="")
-        if place and self.usual[place] >= 0.5:
-            return _NAMES[place]
+        """The role in words, by a share of at least one half."""
+        largest = max(self.usual, key=lambda x: self.usual[x], default="")
+        if largest and self.usual[largest] >= 0.5:
+            return _NAMES[largest]
         if self.alignment >= 0.5:
             return "looks at the word it translates"
         if self.pronoun_weight >= 0.5:
@@ -143,7 +143,7 @@ def _roles(rows: list[dict[str, Any]]) -> dict[tuple[int, int], Role]:
         (row["layer"], row["head"]): Role(
             row["layer"],
             row["head"],
-            {place: row[place] for place in PLACES if place in row},
+            {name: row[name] for name in RELATIVE_POSITIONS if name in row},
             row["entropy"],
             **{
                 name: row[name]

@@ -110,13 +110,13 @@ def readable(sentence: str) -> str:
     text = " ".join("".join(x if x.isprintable() else " " for x in text).split())
     if not text:
         raise ArgumentError(
-            f"a sentence needs at least one word, but this one is {_shown(sentence)}: "
+            f"a sentence needs at least one word, but this one is {_described(sentence)}: "
             'try "A dog ate the food because it was hungry".'
         )
     return text
 
 
-def _shown(sentence: str) -> str:
+def _described(sentence: str) -> str:
     if not sentence:
         return "empty"
     return "only spaces and characters that cannot be seen" if sentence.strip(" ") else "blank"
@@ -125,13 +125,13 @@ def _shown(sentence: str) -> str:
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
     """Rows of like length together, the longest first."""
     batches: list[list[int]] = []
-    room = 0
+    free = 0
     for row in np.argsort(lengths, kind="stable")[::-1].tolist():
-        if room < lengths[row]:
+        if free < lengths[row]:
             batches.append([])
-            room = TOKENS_PER_BATCH
+            free = TOKENS_PER_BATCH
         batches[-1].append(row)
-        room -= lengths[batches[-1][0]]
+        free -= lengths[batches[-1][0]]
     return batches
 
 
