@@ -1,4 +1,4 @@
-"""A sentence into words, and words into random vectors: the start of the third document's run."""
+"""Words of a sentence and random vectors for them, as in the third document."""
 
 import re
 from dataclasses import dataclass

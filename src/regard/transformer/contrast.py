@@ -1,4 +1,4 @@
-"""ContrastPair pairs: one sentence, two endings; which noun *it* stands for turns on the last word.
+"""Contrast pairs: one sentence, two endings; which noun *it* stands for turns on the last word.
 
     The dog ate the food because it was hungry.      it: the dog
     The dog ate the food because it was delicious.   it: the food

@@ -46,7 +46,7 @@ class KeyValueCache:
         self.value_nhkd[:, :, position] = value_nh1d[:, :, 0]
 
     def reorder(self, rows_n: Numbers, used: int) -> None:
-        """Let row i continue from what was row rows_n[i]."""
+        """Take row i from what was row rows_n[i]."""
         if len(rows_n) < len(self.key_nhkd):
             self.key_nhkd, self.value_nhkd = self.key_nhkd[rows_n], self.value_nhkd[rows_n]
             return
@@ -122,7 +122,7 @@ class StepDecoder:
         return output_ne @ attention.w_output
 
     def reorder(self, rows_n: Numbers) -> None:
-        """Let row i continue from what was row rows_n[i]; sentences without a row are dropped."""
+        """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
         for cache in self.caches:
             cache.reorder(rows_n, self.position)
         active_b = rows_n[:: self.beams] // self.beams

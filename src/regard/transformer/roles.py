@@ -1,4 +1,4 @@
-"""HeadRoles of heads, as measured and stored beside the model.
+"""Roles of heads, as measured and stored beside the model.
 
 The names of parts, layers and heads.
 """

@@ -57,7 +57,7 @@ class Decoder(Protocol):
         """Log-probabilities and tokens of the ``number`` likeliest continuations, PAD left out."""
 
     def reorder(self, rows_n: Numbers) -> None:
-        """Let row i continue from what was row rows_n[i]; sentences without a row are dropped."""
+        """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
 
 
 @dataclass
