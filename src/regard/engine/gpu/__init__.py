@@ -1,1 +1,1 @@
-"""Attention and its facts where the tensors lie: on a GPU, by kernels, or in chunks by torch."""
+"""Attention and its facts on a device: by kernels on a GPU, or by torch in chunks."""

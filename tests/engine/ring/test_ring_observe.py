@@ -110,7 +110,7 @@ def test_ranks_of_a_group_are_named_as_the_program_counts_them():
     )
 
 
-def test_what_ranks_tell_each_other_is_forgotten(group):
+def test_messages_of_the_previous_call_are_deleted(group):
     store = distributed_c10d._get_process_group_store(group)
     before = store.num_keys()
     for _ in range(5):
@@ -118,7 +118,7 @@ def test_what_ranks_tell_each_other_is_forgotten(group):
     assert store.num_keys() <= before + 2  # of the last call alone
 
 
-def test_what_a_rank_cannot_know(group):
+def test_facts_that_need_other_ranks_are_an_error(group):
     seen = distributed.observe(*arrays())
     with pytest.raises(NotAskedError) as error:
         seen.tile(0, 0)
@@ -150,7 +150,7 @@ def test_its_picture_is_the_map_of_the_whole(group):
     assert seen._repr_html_().startswith("<pre>One rank&#x27;s slice of an observation: 2 heads, ")
 
 
-def test_a_distance_that_another_rank_keeps():
+def test_a_distance_of_another_rank_is_an_error():
     profile = RankProfile(np.ones(2), np.arange(5, 9), np.ones((2, 4)), {0: np.zeros(2)}, [])
     assert profile.at(0).tolist() == [0, 0]
     assert profile.at(7).tolist() == [1, 1]
@@ -159,7 +159,7 @@ def test_a_distance_that_another_rank_keeps():
     assert message(error) == "the weight at distance 9 is another rank's to say."
 
 
-def test_it_prints_which_tokens_it_is_about(group):
+def test_its_text_names_its_tokens(group):
     seen = distributed.observe(*arrays(), layout="zigzag", causal=True)
     first, cost, traffic = str(seen).splitlines()
     assert first == (
@@ -178,10 +178,10 @@ def test_cut_gives_this_rank_its_tokens(group):
 @pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("tokens", [0, 1, 5, 37, 64])
-def test_every_token_is_held_once(layout, ranks, tokens):
-    held = [distributed.positions(tokens, rank, ranks, layout=layout) for rank in range(ranks)]
-    assert sorted(np.concatenate(held)) == list(range(tokens))
-    sizes = [len(one) for one in held]
+def test_every_token_belongs_to_one_rank(layout, ranks, tokens):
+    positions = [distributed.positions(tokens, rank, ranks, layout=layout) for rank in range(ranks)]
+    assert sorted(np.concatenate(positions)) == list(range(tokens))
+    sizes = [len(one) for one in positions]
     assert max(sizes) - min(sizes) <= 2
 
 
@@ -190,7 +190,7 @@ def test_zigzag_balances_causal_work():
     assert max(seen) == min(seen)
 
 
-def test_a_rank_that_is_not_there():
+def test_a_rank_outside_the_group_is_an_error():
     with pytest.raises(ArgumentError) as error:
         distributed.positions(10, rank=3, ranks=3)
     assert message(error) == "rank needs a number from 0 to 2, there being 3 ranks, but it is 3."
