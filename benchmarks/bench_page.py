@@ -20,7 +20,7 @@ from machine import write
 from page_clocks import WATCH, served, timed_change, timed_patch
 
 import regard
-from regard.textbook.steps import softmax
+from regard.textbook.stages import softmax
 from regard.view.page.blobs import Blobs
 from regard.view.page.embed import Tables, embed_tables
 from regard.view.page.offline import page_with

@@ -9,7 +9,7 @@ import regard
 from regard.engine.gpu.call import device_call
 from regard.engine.gpu.dispatch import build_observation
 from regard.engine.gpu.torch_path import facts_in_chunks
-from regard.engine.tiles.arguments import DEFAULT_OPTIONS
+from regard.textbook.options import DEFAULT_OPTIONS
 from regard.engine.tiles.rows import Requested
 
 HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8

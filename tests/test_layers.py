@@ -9,8 +9,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "regard"
 ORDER = (
     "text",
-    "engine",
     "textbook",
+    "engine",
     "heads",
     "transformer",
     "watcher",
@@ -19,12 +19,12 @@ ORDER = (
     "view",
     "cli",
 )
-FREE = ("errors", "typing", "display", "atomic_write")
+FREE = ("errors", "typing", "display", "atomic_write", "blas")
 FILES = sorted(path for folder in ORDER for path in (SOURCE / folder).rglob("*.py"))
 
 
 def layer(module: str) -> str:
-    """'regard.text.vectors' is in 'inputs'; the package itself stands above all."""
+    """'regard.text.vectors' is in 'text'; the package itself stands above all."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else ""
 

@@ -12,7 +12,7 @@ from regard.checker.compare import differ, tolerance
 from regard.checker.mistakes import BY_NAME, CATALOGUE, pairs
 from regard.checker.mistakes.entry import as_function, combined
 from regard.checker.signatures import Roles
-from regard.checker.stages import SPECIFICATION, run
+from regard.textbook.stages import SPECIFICATION, run
 from regard.textbook.steps import attend
 
 CASES = [probe.build(sizes) for probe in PROBES for sizes in FRAMES]

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from regard.engine.observation import Observation
-from regard.textbook.steps import Steps, attend, softmax
+from regard.textbook.stages import softmax
+from regard.textbook.steps import Steps, attend
 
 Array = np.ndarray
 MAP, TOP = 5, 4
@@ -120,7 +121,8 @@ def plain(query: Array, key: Array, value: Array, **arguments: Any) -> Whole:
     if cap := arguments.get("softcap"):
         scores = np.float32(cap) * np.tanh(scores / np.float32(cap))
     scores = np.where(hidden, np.float32(-np.inf), scores + _bias(arguments.get("mask")))
-    weights = softmax(scores)
+    with np.errstate(invalid="ignore"):  # 0 / 0 in a row that sees nothing
+        weights = np.where(hidden.all(axis=-1, keepdims=True), 0, softmax(scores))
     return Whole(weights, scores, weights @ value, arguments.get("offset") or 0)
 
 

@@ -17,8 +17,8 @@ from regard.engine.gpu import hopper
 from regard.engine.gpu import triton_path as with_kernels
 from regard.engine.gpu.call import device_call
 from regard.engine.gpu.triton_facts import repeats_on_device
-from regard.engine.tiles.arguments import DEFAULT_OPTIONS
 from regard.engine.tiles.rows import Requested
+from regard.textbook.options import DEFAULT_OPTIONS
 
 
 class NoGpu:

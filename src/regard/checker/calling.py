@@ -11,9 +11,9 @@ import numpy as np
 
 from regard.checker.cases import Case, draw_projected, join_heads
 from regard.checker.signatures import Roles
-from regard.checker.stages import Result
 from regard.checker.torch_modules import Parameters
 from regard.engine.tensors import dtype_name, to_float64, to_library
+from regard.textbook.stages import Trace
 from regard.typing import Array
 
 LAYOUTS = {"qkv": ("bhtd", "bthd", "btd", "thd", "td"), "xw": ("btd", "td"), "x": ("btd", "td")}
@@ -130,7 +130,7 @@ class Calling:
             array_bhtd = array_bhtd[:, 0]
         return array_bhtd if self.batched else array_bhtd[0]
 
-    def expected(self, result: Result) -> dict[str, Array]:
+    def expected(self, result: Trace) -> dict[str, Array]:
         """Everything that the function might return, each in the shape it would have."""
         output = self.pack(result.output)
         if self.parameters is not None and result.output.ndim == 4:

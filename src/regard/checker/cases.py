@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.textbook.stages import AttentionInputs
 from regard.typing import Array
-
-Window = tuple[int | None, int | None]
 
 
 class Sizes(NamedTuple):
@@ -39,23 +38,14 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(AttentionInputs):
     """query (b, h, q, d), key (b, g, k, d), value (b, g, k, v) and how to attend.
 
     Where the function under test starts from vectors, ``x`` (b, t, e) and ``matrices``
     (each (e, h * d)) are what the three were made from.
     """
 
-    query: Array
-    key: Array
-    value: Array
-    mask: Array | None = None
-    causal: bool = False
-    offset: int = 0
-    window: Window | None = None
-    softcap: float | None = None
-    scale: float | None = None
-    lengths: Array | None = None
+    mask: Array | None = None  # never a function: candidates are given arrays
     x: Array | None = None
     matrices: tuple[Array, ...] = ()
 

@@ -27,8 +27,8 @@ from regard.checker.properties import (
     rows_sum_to_one,
     values_of,
 )
-from regard.checker.stages import SPECIFICATION, run
 from regard.errors import ArgumentError, count
+from regard.textbook.stages import SPECIFICATION, run
 
 DIFFER = "results that differ between two calls"
 

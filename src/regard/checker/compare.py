@@ -13,15 +13,15 @@ from regard.checker.calling import Calling
 from regard.checker.cases import Case
 from regard.checker.frameworks import EPSILONS
 from regard.checker.mistakes.entry import changed
-from regard.checker.stages import (
+from regard.textbook.stages import (
     SPECIFICATION,
-    Plan,
-    Result,
+    Stages,
+    Trace,
     mixed,
-    normalised,
     run,
     scaled,
     scored,
+    softmax,
 )
 from regard.typing import Array
 
@@ -69,7 +69,7 @@ def differ(found: Array, exact: Array, allowed: float) -> Array:
     return np.asarray(~(same | (np.isnan(found) & np.isnan(exact))))
 
 
-def agrees(plan: Plan, calling: Calling, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
+def agrees(plan: Stages, calling: Calling, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
     """Whether everything that came back is what this plan gives; odd shapes are squeezed."""
     try:
         result = run(plan, case, working_dtype(calling.dtype))
@@ -155,7 +155,7 @@ def _largest_score(case: Case) -> float:
     return float(norms[0] * norms[1] * scale)
 
 
-def plain_run(case: Case, dtype: str) -> Result:
+def plain_run(case: Case, dtype: str) -> Trace:
     """What plain code in a dtype gives.
 
     float32 and float64 are computed as they are. NumPy is slow or silent in 16 bits; there every
@@ -170,7 +170,7 @@ def plain_run(case: Case, dtype: str) -> Result:
     plan = changed(
         score=rounded_to(scored),
         scale=rounded_to(scaled),
-        normalise=rounded_to(normalised),
+        normalise=rounded_to(softmax),
         mix=rounded_to(mixed),
     )
     return run(plan, case)

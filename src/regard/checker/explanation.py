@@ -11,9 +11,9 @@ from regard.checker.cases import FRAMES, PROBES, SAME, Case, Probe, Sizes
 from regard.checker.compare import ODD, agrees, kinds_of, roughly, rounded
 from regard.checker.mistakes import BY_NAME, Mistake, pairs, single
 from regard.checker.mistakes.entry import combined
-from regard.checker.stages import SPECIFICATION, Plan
+from regard.textbook.stages import SPECIFICATION, Stages
 
-Named = tuple[tuple[Mistake, ...], Plan]
+Named = tuple[tuple[Mistake, ...], Stages]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Candidate:
         asked = {a.probe.name for a in self.asked}
         return frozenset(asked - {a.probe.name for a in self.answered})
 
-    def explained_by(self, plan: Plan) -> bool:
+    def explained_by(self, plan: Stages) -> bool:
         """Whether this plan gives every answer."""
         return bool(self.answered) and all(
             agrees(plan, self.calling, asked.case, asked.answer.arrays, self.kinds)

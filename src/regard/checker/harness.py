@@ -8,7 +8,7 @@ from regard.checker.calling import Calling, ask
 from regard.checker.candidates import Features
 from regard.checker.cases import FRAMES, Case, Probe, Sizes
 from regard.checker.compare import rounded
-from regard.checker.stages import SPECIFICATION, run
+from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
 
 SMALL = (

@@ -11,8 +11,8 @@ from regard.checker.candidates import Features, merged, say, ways_to_call
 from regard.checker.cases import Case, Sizes, draw, see_some
 from regard.checker.compare import differ, kinds_of, plain_run, rounded
 from regard.checker.explanation import explained, layouts_that_answer
-from regard.checker.stages import SPECIFICATION, run
 from regard.errors import ArgumentError, count
+from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
 
 CROSS = Sizes(2, 3, 37, 53, 16, 16)

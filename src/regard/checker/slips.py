@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.checker.claims import Between, Claimed
-from regard.textbook.steps import Steps, softmax
+from regard.textbook.stages import softmax
+from regard.textbook.steps import Steps
 from regard.typing import Array
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.blas import one_blas_thread
 from regard.corpus.batching import DocumentBatch
 from regard.corpus.document_measures import BatchMeasures, batch_measures
 from regard.corpus.models import ModelSpec, Observer
 from regard.corpus.readers import Document
 from regard.corpus.window_sums import WindowSums
 from regard.corpus.windows import Window
-from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.threads import using_threads
 from regard.errors import RegardError
 

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.engine.tensors import cast_like, on_device
-from regard.engine.tiles.arguments import AttentionOptions, prepare
+from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.plan import Unit, choose
-from regard.engine.tiles.problem import Window
 from regard.engine.tiles.rows import Requested, Scratch, stream_rows
 from regard.engine.tiles.threads import run_in_order
-from regard.engine.visibility import MaskRule
+from regard.textbook.options import AttentionOptions, MaskRule, Window
 
 
 def attention(

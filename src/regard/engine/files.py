@@ -13,16 +13,11 @@ import numpy as np
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import (
-    AttentionOptions,
-    Extent,
-    build_problem,
-    prepare,
-    with_defaults,
-)
+from regard.engine.tiles.arguments import Extent, build_problem, prepare
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
+from regard.textbook.options import AttentionOptions, with_defaults
 from regard.typing import Array
 
 FORMAT = "regard observation"

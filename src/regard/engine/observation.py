@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, percent
 from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
-from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.errors import ArgumentError, NotAskedError, count

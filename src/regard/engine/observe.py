@@ -11,7 +11,7 @@ from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
-from regard.engine.tiles.arguments import AttentionOptions, prepare, with_defaults
+from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
 from regard.engine.tiles.panel import panel_rows
 from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
@@ -19,6 +19,7 @@ from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_rows
 from regard.engine.tiles.threads import run_in_order
 from regard.errors import ArgumentError, expect
+from regard.textbook.options import AttentionOptions, with_defaults
 from regard.typing import Array
 
 

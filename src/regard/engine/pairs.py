@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.blas import one_blas_thread
 from regard.engine.interfaces import ProblemLike
 from regard.engine.tensors import move_like, sum_float64
-from regard.engine.tiles.blas import one_blas_thread
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.typing import Array
 

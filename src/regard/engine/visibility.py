@@ -4,8 +4,7 @@ Every other part of the engine asks this module; nothing of size q x k is made b
 the pairs that are asked for.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from typing import Any
@@ -13,10 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ArgumentError
-
-MaskRule = Callable[[NDArray[np.intp], NDArray[np.intp]], Any]
-Mask = NDArray[Any] | MaskRule | None
+from regard.textbook.options import Mask, MaskRule, rule_at, rule_tile
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,7 @@ class Visibility:
         """
         parts = [self._band(rows, columns), self._real(heads, columns)]
         if callable(self.mask):
-            parts.append(ruled(self.mask, rows, columns))
+            parts.append(rule_tile(self.mask, rows, columns))
         elif self.mask is not None:
             parts.append(_allowed(self._mask_tile(heads, rows, columns)))
         limits = [part for part in parts if part is not None]
@@ -145,7 +141,7 @@ class Visibility:
         visible_mab = _in_band(at_ma1, at_m1b, self.left, self.right)
         if callable(self.mask):
             for m, (rows_a, columns_b) in enumerate(zip(rows_ma, columns_mb, strict=True)):
-                visible_mab[m] &= _rule_tile(self.mask, rows_a[:, None], columns_b[None, :])
+                visible_mab[m] &= rule_at(self.mask, rows_a[:, None], columns_b[None, :])
         shape = (heads.stop - heads.start, *visible_mab.shape)
         visible_hmab: NDArray[np.bool_] = np.broadcast_to(visible_mab, shape)
         if self.lengths_h is not None:
@@ -247,33 +243,6 @@ class Visibility:
         mask: Any = self.mask
         for head in range(heads.start, heads.stop):
             yield mask[np.unravel_index(head, self.leading)]
-
-
-def ruled(rule: MaskRule, rows: slice, columns: slice) -> NDArray[np.bool_]:
-    """The tile of a mask function; positions go in as a column and a row.
-
-    >>> ruled(lambda q, k: k < q, slice(0, 2), slice(0, 2)).astype(int)
-    array([[0, 0],
-           [1, 0]])
-    """
-    at_q1 = np.arange(rows.start, rows.stop)[:, None]
-    at_1k = np.arange(columns.start, columns.stop)[None, :]
-    return _rule_tile(rule, at_q1, at_1k)
-
-
-def _rule_tile(
-    rule: MaskRule, at_q1: NDArray[np.intp], at_1k: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    tile_qk = np.asarray(rule(at_q1, at_1k))
-    shape = (at_q1.size, at_1k.size)
-    # A float tile would be read the wrong way round: 0.0, which hides nothing, counts as False.
-    if tile_qk.dtype == bool:
-        with contextlib.suppress(ValueError):
-            return np.broadcast_to(tile_qk, shape)
-    raise ArgumentError(
-        f"mask, a function, needs to give bool values that broadcast to {shape}, "
-        f"but it gave dtype {tile_qk.dtype} and shape {tile_qk.shape}."
-    )
 
 
 def _shifted(rule: MaskRule, rows: slice, columns: slice) -> MaskRule:

@@ -1,23 +1,32 @@
-"""What the reader of the steps gives: numbers and words, checked."""
+"""Steps: self-attention from vectors to output, every intermediate under its name."""
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.blas import one_blas_thread
 from regard.display import StepsDisplay
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.blas import one_blas_thread
-from regard.engine.tiles.problem import Window
-from regard.engine.visibility import MaskRule, Visibility, ruled
 from regard.errors import ArgumentError, expect
+from regard.textbook.options import (
+    AttentionOptions,
+    MaskRule,
+    Window,
+    band,
+    check_dtypes,
+    check_finite,
+    check_lengths,
+    check_mask,
+    check_offset,
+    check_positive,
+    check_products,
+    check_shapes,
+)
+from regard.textbook.stages import SPECIFICATION, AttentionInputs, run, scale_of
 from regard.textbook.why import Why, read_row, why
 from regard.typing import Float64Array
-
-if TYPE_CHECKING:
-    pass
 
 
 def floats(name: str, array: ArrayLike) -> Float64Array:
@@ -250,71 +259,54 @@ def attend(
     array([[0.70710678,       -inf],
            [0.        , 0.70710678]])
     """
-    query, key, value = (np.asarray(array) for array in (query, key, value))
-    # The fast paths' own checks, so that both refuse the same input in the same words.
-    problem = prepare(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
-                   softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
-    query, key, value = (np.asarray(array, np.float64) for array in (query, key, value))
-    if query.ndim > 2:  # key head g serves the query heads g * group ... (g + 1) * group - 1
-        key, value = (
-            np.repeat(array, query.shape[-3] // key.shape[-3], axis=-3) for array in (key, value)
-        )
-
-    scores = query @ key.swapaxes(-1, -2)
-    scaled = scores * problem.scale
-    capped = softcap * np.tanh(scaled / softcap) if softcap else scaled
-    visible = _all_visible(problem.visibility)
-    bias: Any = 0.0 if mask is None or callable(mask) or np.asarray(mask).dtype == bool else mask
-    masked = np.where(visible, capped + bias, -np.inf)
-    weights = softmax(masked)
+    inputs = _validated(
+        query, key, value, mask=mask, causal=causal, offset=offset, window=window,
+        softcap=softcap, scale=scale, lengths=lengths,
+    )  # fmt: skip
+    trace = run(SPECIFICATION, inputs)
+    changed = not trace.visible.all() or not np.array_equal(trace.masked, trace.capped)
     return Steps(
         words=(),
-        query=query,
-        key=key,
-        value=value,
-        scores=scores,
-        scaled=scaled,
-        capped=capped if softcap else None,
-        masked=masked if not visible.all() or np.any(bias) else None,
-        weights=weights,
-        output=weights @ value,
-        scale=problem.scale,
-        softcap=softcap,
+        query=trace.query,
+        key=trace.key,
+        value=trace.value,
+        scores=trace.scores,
+        scaled=trace.scaled,
+        capped=trace.capped if softcap else None,
+        masked=trace.masked if changed else None,
+        weights=trace.weights,
+        output=trace.output,
+        scale=scale_of(inputs),
+        softcap=inputs.softcap,
     )
 
 
-def softmax(scores: Float64Array) -> Float64Array:
-    """Weights that sum to 1 along the last axis; a row of minus infinities gets weights 0.
-
-    exp overflows above 709; shifting a row by its maximum leaves the weights unchanged.
-
-    >>> softmax(np.array([[0.0, 0.0], [-np.inf, -np.inf]]))
-    array([[0.5, 0.5],
-           [0. , 0. ]])
-    """
-    highest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
-    e = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total > 0, total, 1)
-
-
-def _all_visible(visibility: Visibility) -> NDArray[np.bool_]:
-    """Where each query may look, in full (..., h, q, k), from the definitions in the design."""
-    at_q1 = np.arange(visibility.queries)[:, None] + visibility.offset
-    at_k = np.arange(visibility.keys)
-    visible = np.ones((*visibility.leading, visibility.queries, visibility.keys), bool)
-    if visibility.left is not None:
-        visible &= at_q1 - visibility.left <= at_k
-    if visibility.right is not None:
-        visible &= at_k <= at_q1 + visibility.right
-    if visibility.lengths_h is not None:
-        lengths = visibility.lengths_h.reshape(*visibility.leading, 1, 1)
-        visible &= at_k < lengths
-    if callable(visibility.mask):
-        visible &= ruled(visibility.mask, slice(0, visibility.queries), slice(0, visibility.keys))
-    elif visibility.mask is not None:
-        visible &= visibility.mask if visibility.mask.dtype == bool else visibility.mask != -np.inf
-    return visible
+def _validated(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, **options: Unpack[AttentionOptions]
+) -> AttentionInputs:
+    """The inputs of the specification, refused in the words in which the fast paths refuse them."""
+    arrays = {"query": np.asarray(query), "key": np.asarray(key), "value": np.asarray(value)}
+    check_dtypes(arrays)
+    leading = check_shapes(**arrays)
+    for name, array in arrays.items():
+        check_finite(name, array)
+    queries, keys = arrays["query"].shape[-2], arrays["key"].shape[-2]
+    left, right = band(options["causal"], options["window"])
+    banded = left is not None or right is not None
+    scale = check_positive("scale", options["scale"])
+    inputs = AttentionInputs(
+        **arrays,
+        mask=check_mask(options["mask"], (*leading, queries, keys)),
+        causal=options["causal"],
+        offset=check_offset(options["offset"], queries, keys, banded),
+        window=options["window"],
+        softcap=check_positive("softcap", options["softcap"]),
+        scale=scale,
+        lengths=check_lengths(options["lengths"], leading, keys),
+    )
+    norms = [float(np.abs(arrays[x]).max(initial=0)) for x in ("query", "key")]
+    check_products(scale_of(inputs) * math.prod(norms) * arrays["query"].shape[-1] / math.log(2))
+    return inputs
 
 
 def _split_heads(array_te: Float64Array, heads: int) -> Float64Array:

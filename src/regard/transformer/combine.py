@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard.blas import one_blas_thread
 from regard.display import TextDisplay
-from regard.engine.tiles.blas import one_blas_thread
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from regard.engine.tiles.blas import one_blas_thread
+from regard.blas import one_blas_thread
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
 from regard.typing import Array
 

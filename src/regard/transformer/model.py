@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from regard.blas import one_blas_thread
 from regard.engine.attention import attention
 from regard.engine.dense import dense_attention
-from regard.engine.tiles.blas import one_blas_thread
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions, random_parameters

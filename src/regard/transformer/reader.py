@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from regard.engine.tiles.blas import one_blas_thread
+from regard.blas import one_blas_thread
 from regard.text.english import foreign_words
 from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, tokenized_text

@@ -8,7 +8,7 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError
-from regard.textbook.steps import softmax
+from regard.textbook.stages import softmax
 from regard.view.page.lessons.course import PAGES as KNOWN
 from regard.view.page.lessons.course import facts_of
 

@@ -12,7 +12,7 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError
-from regard.textbook.steps import softmax
+from regard.textbook.stages import softmax
 from regard.transformer.model import Transformer
 from regard.view.page.blobs import Blobs, Form, choose_form, pack_table
 from regard.view.page.embed import Tables, embed_tables

@@ -10,20 +10,20 @@ from regard.checker.mistakes.masking import MASKS
 from regard.checker.mistakes.scoring import SCORES
 from regard.checker.mistakes.side_effects import CONDUCT
 from regard.checker.mistakes.softmax import SOFTMAX
-from regard.checker.stages import Plan
+from regard.textbook.stages import Stages
 
 CATALOGUE = (*SCORES, *SOFTMAX, *CAUSAL, *MASKS, *HEADS, *CONDUCT)
 BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
 
 
-def single() -> list[tuple[tuple[Mistake, ...], Plan]]:
+def single() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every mistake alone, in each way it is made; the usual ways of all come first."""
     parts = (slice(0, 1), slice(1, None))
     return [((m,), plan) for part in parts for m in CATALOGUE for plan in m.plans[part]]
 
 
 @lru_cache(maxsize=1)
-def pairs() -> list[tuple[tuple[Mistake, ...], Plan]]:
+def pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every two mistakes that can be made at once."""
     found = []
     for (first, one), (second, other) in combinations(single(), 2):

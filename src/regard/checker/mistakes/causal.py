@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed
-from regard.checker.stages import in_order
+from regard.textbook.stages import in_order
 from regard.typing import Array
 
 Order = Callable[[Case], Array]

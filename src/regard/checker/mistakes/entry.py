@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case
-from regard.checker.stages import SPECIFICATION, Plan, run
+from regard.textbook.stages import SPECIFICATION, Stages, run
 from regard.typing import Array
 
 
@@ -22,7 +22,7 @@ class Mistake:
     name: str
     about: str
     fix: str
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[Stages, ...] = ()
     returns: str = "output"
     conduct: Callable[..., Any] | None = None
 
@@ -32,18 +32,18 @@ class Mistake:
         return self.conduct or as_function(self.plans[0], self.returns)
 
 
-def changed(**stages: Any) -> Plan:
+def changed(**stages: Any) -> Stages:
     """The specification with other stages."""
     return replace(SPECIFICATION, **stages)
 
 
-def combined(one: Plan, other: Plan) -> Plan | None:
+def combined(one: Stages, other: Stages) -> Stages | None:
     """Both changes at once; None where both change the same stage."""
     first, second = one.changes(), other.changes()
     return None if first.keys() & second.keys() else changed(**first, **second)
 
 
-def as_function(plan: Plan, returns: str = "output") -> Callable[..., Any]:
+def as_function(plan: Stages, returns: str = "output") -> Callable[..., Any]:
     """A plan as an ordinary function of (b, h, t, d) arrays.
 
     >>> attention = as_function(SPECIFICATION, "weights")

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed
-from regard.checker.stages import capped, hidden, let_through
+from regard.textbook.stages import capped, hidden, let_through
 from regard.typing import Array
 
 SMALL = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)

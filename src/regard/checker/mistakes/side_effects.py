@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.mistakes.entry import Mistake, as_function, changed
-from regard.checker.stages import SPECIFICATION, natural
+from regard.textbook.stages import SPECIFICATION, natural
 from regard.typing import Array
 
 

@@ -11,11 +11,12 @@ import torch
 
 from regard.engine.backends import reasons_against_triton
 from regard.engine.tensors import Tensor, as_array, is_tensor, tensor_to_array
-from regard.engine.tiles.arguments import AttentionOptions, prepare, prepare_shapes
+from regard.engine.tiles.arguments import prepare, prepare_shapes
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, ShapeError
+from regard.textbook.options import AttentionOptions
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

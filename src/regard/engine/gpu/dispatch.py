@@ -14,11 +14,11 @@ from regard.engine.gpu.torch_path import facts_in_chunks
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, is_tensor, send
-from regard.engine.tiles.arguments import AttentionOptions
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
+from regard.textbook.options import AttentionOptions
 from regard.typing import Array
 
 

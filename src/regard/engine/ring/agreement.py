@@ -16,8 +16,8 @@ from regard.engine.ring.token_layout import positions
 from regard.engine.tensors import as_array
 from regard.engine.tiles.arguments import Extent
 from regard.engine.tiles.threads import threads
-from regard.engine.visibility import MaskRule
 from regard.errors import ArgumentError, BackendError
+from regard.textbook.options import MaskRule
 from regard.typing import Array
 
 _calls: dict[Any, int] = {}  # by group; equal on every rank, since every rank makes every call

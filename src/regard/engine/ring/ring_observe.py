@@ -26,10 +26,10 @@ from regard.engine.ring.ring_facts import build_rank_observation
 from regard.engine.ring.token_layout import check_layout, layout_of
 from regard.engine.ring.transport import Transport
 from regard.engine.tensors import cast_like, is_tensor, on_device
-from regard.engine.tiles.arguments import AttentionOptions, with_defaults
 from regard.engine.tiles.rows import Requested
 from regard.engine.tiles.threads import using_threads
 from regard.errors import RankError
+from regard.textbook.options import AttentionOptions, with_defaults
 
 
 def observe(

@@ -10,10 +10,9 @@ from regard.engine.visibility import Visibility
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.engine.tiles.arguments import AttentionOptions
+    from regard.textbook.options import AttentionOptions
 
 LOG2_E = math.log2(math.e)
-Window = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)

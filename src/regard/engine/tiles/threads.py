@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from regard.engine.tiles.blas import one_blas_thread
+from regard.blas import one_blas_thread
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")

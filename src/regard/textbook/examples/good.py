@@ -6,7 +6,8 @@ import numpy as np
 
 from regard.textbook.digits import tidy
 from regard.textbook.examples.story import Claim, Example, compare
-from regard.textbook.steps import Steps, self_attention, softmax
+from regard.textbook.stages import softmax
+from regard.textbook.steps import Steps, self_attention
 from regard.typing import Float64Array
 
 SENTENCE = "I am good"

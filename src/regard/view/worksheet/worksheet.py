@@ -10,7 +10,8 @@ from regard.atomic_write import write_text
 from regard.errors import ArgumentError
 from regard.text.vectors import split
 from regard.textbook.cells import find, words_of
-from regard.textbook.steps import Steps, self_attention, softmax
+from regard.textbook.stages import softmax
+from regard.textbook.steps import Steps, self_attention
 from regard.typing import Float64Array
 from regard.view.worksheet.arithmetic import PrintedNumbers, half_up, round_steps, text
 from regard.view.worksheet.blanks import Blank, find_blanks

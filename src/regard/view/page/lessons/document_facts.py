@@ -10,7 +10,7 @@ import numpy as np
 from regard.textbook.examples import run_example
 from regard.textbook.examples.cat import OTHER
 from regard.textbook.examples.story import Claim, Example
-from regard.textbook.steps import softmax
+from regard.textbook.stages import softmax
 
 Facts = dict[str, Any]
 ROBOTS, SMART = "robots", "Smart"

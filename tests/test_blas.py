@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from regard.engine.tiles import blas
-from regard.engine.tiles.blas import Limit, one_blas_thread, open_limits
+from regard import blas
+from regard.blas import Limit, one_blas_thread, open_limits
 
 MOST = 60.0  # seconds until a wait that cannot end becomes an error
 
@@ -305,7 +305,7 @@ FIRST_CALL_ON_A_THREAD = """
 import threading
 import numpy as np
 from threadpoolctl import threadpool_info
-from regard.engine.tiles.blas import one_blas_thread
+from regard.blas import one_blas_thread
 
 def numbers():
     return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
@@ -338,7 +338,7 @@ import os, threading, warnings
 import numpy as np
 from threadpoolctl import threadpool_info
 import regard
-from regard.engine.tiles.blas import one_blas_thread
+from regard.blas import one_blas_thread
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which is the test
 
