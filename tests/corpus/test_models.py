@@ -1,5 +1,7 @@
 """A Hugging Face folder is surveyed like the shipped model, by the same definitions."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -174,6 +176,43 @@ def test_a_survey_from_start_to_end(bert, surveyed, tmp_path):
 def test_a_window_that_the_model_cannot_take(bert):
     with pytest.raises(ArgumentError, match="window needs a whole number from 8 to 32"):
         ModelSpec(str(bert), window=64).observer()
+
+
+def test_code_of_the_folder_never_runs(bert, tmp_path, monkeypatch):
+    """A configuration that names a module of its own; nobody is asked, and nothing runs."""
+    for path in bert.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"model_type": "strange", "auto_map": {
+        "AutoConfig": "strange.StrangeConfig", "AutoModel": "strange.StrangeModel"}}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    marker = tmp_path / "ran"
+    (tmp_path / "strange.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(FileError) as error:
+        ModelSpec(str(tmp_path)).observer()
+    assert str(error.value) == (
+        f"model needs a folder with a model and its tokenizer, but {tmp_path} cannot be loaded as "
+        "a model: it needs Python code of its own, which regard does not run."
+    )
+    assert not marker.exists()
+
+
+def test_a_model_that_does_not_read_text(bert, observer):
+    """The model of a speech recogniser, which reads spectra, beside some tokenizer."""
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16,
+             "decoder_ffn_dim": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
+             "num_mel_bins": 8, "max_source_positions": 20, "max_target_positions": 20,
+             "vocab_size": 20, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3,
+             "decoder_start_token_id": 2}  # fmt: skip
+    model = transformers.WhisperModel(transformers.WhisperConfig(**sizes)).eval()
+    with pytest.raises(BackendError) as error:
+        WatchedObserver(model, observer.tokenizer, None, "cpu")
+    assert str(error.value).startswith(
+        "a survey needs a model that reads the tokens of a text, but WhisperModel does not run on "
+        "them: "
+    )
+    assert str(error.value).endswith(". Give --model the folder of a text model.")
 
 
 def test_a_folder_without_parameters(bert, tmp_path):

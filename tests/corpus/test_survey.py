@@ -167,6 +167,23 @@ def test_folders_of_others_are_left_alone(surveyed, tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(surveyed, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    out = tmp_path / "file" / "out"
+    with pytest.raises(ArgumentError) as error:
+        surveyed(out, model=tmp_path / "no model is looked for")
+    assert str(error.value) == (
+        f"out needs a folder that can be written to, but {str(out)!r} cannot be: "
+        "Not a directory. Give another --out."
+    )
+
+
+def test_a_refused_survey_leaves_no_folder(surveyed, tmp_path):
+    with pytest.raises(FileError, match="model needs a folder that exists"):
+        surveyed(tmp_path / "out", model=tmp_path / "nowhere")
+    assert not (tmp_path / "out").exists()
+
+
 def test_two_surveys_at_once(surveyed, tmp_path):
     out, refused = tmp_path / "out", []
 

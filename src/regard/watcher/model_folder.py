@@ -16,6 +16,10 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "s
               "source.spm", "tekken.json")  # fmt: skip
 
 
+# Nothing is fetched, and no code of the folder runs: transformers would ask on the terminal.
+LOCAL = {"local_files_only": True, "trust_remote_code": False}
+
+
 @dataclass(frozen=True)
 class Loaded:
     """A model, its tokenizer, and whether it can go on writing."""
@@ -42,10 +46,12 @@ def load_folder(place: str | Path) -> Loaded:
         )
     try:
         with contextlib.redirect_stderr(io.StringIO()):  # bars that cannot be told to be quiet
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, **options)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
             model, writes, two_sided = _model(folder, options)
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        if "trust_remote_code" in str(error):
+            first = "it needs Python code of its own, which regard does not run."
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
     return Loaded(model.eval(), tokenizer, writes, two_sided)
 
@@ -83,7 +89,7 @@ def _gguf(file: Path) -> tuple[Path, dict[str, Any]]:
 def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     import transformers
 
-    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, **options)
+    config = transformers.AutoConfig.from_pretrained(folder, **LOCAL, **options)
     # A .gguf file names no class; what llama.cpp runs are models that write.
     names = " ".join(config.architectures or ()) or ("CausalLM" if options else "")
     writes = any(x in names for x in ("CausalLM", "LMHead", "ForConditionalGeneration", "MTModel"))
@@ -92,5 +98,5 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
         kind = transformers.AutoModelForSeq2SeqLM
     elif writes:
         kind = transformers.AutoModelForCausalLM
-    model = kind.from_pretrained(folder, local_files_only=True, **options)
+    model = kind.from_pretrained(folder, **LOCAL, **options)
     return model, writes or config.is_encoder_decoder, bool(config.is_encoder_decoder)
