@@ -142,9 +142,9 @@ class _Page:
 
     def check_sizes(self, sheet: Sheet) -> None:
         """One word a row of x; one row of each matrix a column of x."""
-        wanted = count(len(sheet.words), "row")
+        needed = count(len(sheet.words), "row")
         if len(sheet.words) != len(sheet.x):
-            raise self.wrong("x", f"needs {wanted}, one for each word, but has {len(sheet.x)}.")
+            raise self.wrong("x", f"needs {needed}, one for each word, but has {len(sheet.x)}.")
         width = sheet.x.shape[1]
         for name in ("w_query", "w_key", "w_value"):
             rows, columns = getattr(sheet, name).shape
@@ -160,10 +160,10 @@ class _Page:
 
     def _check_pairs(self, sheet: Sheet) -> None:
         """Keys as wide as queries; a row of w_output for each column of w_value."""
-        wanted, found = sheet.w_query.shape[1], sheet.w_key.shape[1]
-        if wanted != found:
-            needed = count(wanted, "column")
-            raise self.wrong("w_key", f"needs {needed}, as w_query has, but has {found}.")
+        query_width, key_width = sheet.w_query.shape[1], sheet.w_key.shape[1]
+        if query_width != key_width:
+            needed = count(query_width, "column")
+            raise self.wrong("w_key", f"needs {needed}, as w_query has, but has {key_width}.")
         width = sheet.w_value.shape[1]
         rows = width if sheet.w_output is None else len(sheet.w_output)
         if rows != width:
@@ -183,8 +183,8 @@ class _Page:
             if self.is_json
             else rf'^\s*\[?"?{re.escape(name)}"?\s*[=\].]'
         )
-        found = re.search(key, self.text, re.MULTILINE)
-        return 1 if found is None else self.text.count("\n", 0, found.end()) + 1
+        match = re.search(key, self.text, re.MULTILINE)
+        return 1 if match is None else self.text.count("\n", 0, match.end()) + 1
 
 
 def _parse_json(text: str) -> Any:
@@ -202,12 +202,12 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _with_line_first(error: ValueError) -> str:
-    """tomllib and json both end with the place: put it in front."""
-    place = re.search(r"line (\d+),? column (\d+)", str(error))
+    """tomllib and json both end with the position: put it in front."""
+    position = re.search(r"line (\d+),? column (\d+)", str(error))
     what = re.sub(r"[:(\s]*(\(?at )?line \d+.*$", "", str(error)).rstrip(" :(")
-    if place is None:
+    if position is None:
         return f"{what}."
-    return f"line {place[1]}, column {place[2]}: {what}."
+    return f"line {position[1]}, column {position[2]}: {what}."
 
 
 def _is_number(x: Any) -> bool:

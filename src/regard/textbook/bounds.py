@@ -34,8 +34,8 @@ def error_bounds(steps: "Steps", stage: str) -> Float64Array:
 
 
 def _given(steps: "Steps", stage: str) -> Float64Array:
-    found: Float64Array = getattr(steps, stage)
-    return np.full(found.shape, steps.x_error if stage == "x" else 0.0)
+    array: Float64Array = getattr(steps, stage)
+    return np.full(array.shape, steps.x_error if stage == "x" else 0.0)
 
 
 def _projected(steps: "Steps", stage: str) -> Float64Array:
@@ -44,10 +44,10 @@ def _projected(steps: "Steps", stage: str) -> Float64Array:
     if steps.x is None or parameters is None:
         return _given(steps, stage)
     bound_te = _product(steps.x, _given(steps, "x"), parameters, np.zeros_like(parameters))
-    found: Float64Array = getattr(steps, stage)
+    array: Float64Array = getattr(steps, stage)
     *batch, tokens, _ = bound_te.shape
-    by_head = bound_te.reshape(*batch, tokens, -1, found.shape[-1]).swapaxes(-2, -3)
-    return by_head.reshape(found.shape)
+    by_head = bound_te.reshape(*batch, tokens, -1, array.shape[-1]).swapaxes(-2, -3)
+    return by_head.reshape(array.shape)
 
 
 def _scores(steps: "Steps", stage: str) -> Float64Array:
@@ -83,8 +83,8 @@ def _weights(steps: "Steps", stage: str) -> Float64Array:
     others = np.maximum(1 - steps.weights, 0.0) + own
     moved = np.expm1(2 * bound.max(axis=-1, keepdims=True, initial=0.0)) * others
     seen = np.where(np.isfinite(scores), TINY, 0.0)
-    found: Float64Array = np.fmin(steps.weights * (own + moved) + seen, 1.0)
-    return found
+    bound_qk: Float64Array = np.fmin(steps.weights * (own + moved) + seen, 1.0)
+    return bound_qk
 
 
 def _sums(steps: "Steps", stage: str) -> Float64Array:
@@ -113,8 +113,8 @@ def _product(
     terms = left.shape[-1]
     own = EPSILON * (terms + 2) * (abs(left) @ abs(right)) + TINY * (terms + 1)
     brought = left_bound @ (abs(right) + right_bound) + abs(left) @ right_bound
-    found: Float64Array = own + brought
-    return found
+    bound: Float64Array = own + brought
+    return bound
 
 
 _BOUNDS: dict[str, Callable[["Steps", str], Float64Array]] = {

@@ -76,35 +76,35 @@ def words_of(steps: "Steps", sentence: int = 0) -> tuple[str, ...]:
     return chosen
 
 
-def find(name: str, wanted: str | int, words: tuple[str, ...], size: int) -> int:
+def find(name: str, key: str | int, words: tuple[str, ...], size: int) -> int:
     """The index of a word or of an index; a word that is not there once is an error that helps.
 
     >>> find("row", "cat", ("the", "cat"), 2), find("row", -1, ("the", "cat"), 2)
     (1, 1)
     """
-    if not isinstance(wanted, str):
-        return _check_index(name, wanted, size)
-    places = [i for i, word in enumerate(words) if word == wanted]
-    if len(places) == 1:
-        return places[0]
-    if places:
-        listed = ", ".join(str(i) for i in places)
-        raise ArgumentError(f"{name} {wanted!r} occurs {len(places)} times: say which of {listed}.")
+    if not isinstance(key, str):
+        return _check_index(name, key, size)
+    positions = [i for i, word in enumerate(words) if word == key]
+    if len(positions) == 1:
+        return positions[0]
+    if positions:
+        listed = ", ".join(str(i) for i in positions)
+        raise ArgumentError(f"{name} {key!r} occurs {len(positions)} times: say which of {listed}.")
     if not words:
         raise ArgumentError(
             f"{name} needs an index from 0 to {size - 1}, since no words were given, "
-            f"but it is {wanted!r}."
+            f"but it is {key!r}."
         )
-    raise ArgumentError(f"{name} needs one of the words {', '.join(words)}, but it is {wanted!r}.")
+    raise ArgumentError(f"{name} needs one of the words {', '.join(words)}, but it is {key!r}.")
 
 
-def find_feature(name: str, wanted: str | int, size: int, stage: str) -> int:
+def find_feature(name: str, key: str | int, size: int, stage: str) -> int:
     """The index of a feature; features have no words."""
-    if isinstance(wanted, str):
+    if isinstance(key, str):
         raise ArgumentError(
-            f"{name} of {stage} needs a feature's index from 0 to {size - 1}, but it is {wanted!r}."
+            f"{name} of {stage} needs a feature's index from 0 to {size - 1}, but it is {key!r}."
         )
-    return _check_index(name, wanted, size)
+    return _check_index(name, key, size)
 
 
 def _by_head(steps: "Steps", stage: str, array: Float64Array) -> Float64Array:
@@ -114,18 +114,18 @@ def _by_head(steps: "Steps", stage: str, array: Float64Array) -> Float64Array:
                          heads, *array.shape[-2:])  # fmt: skip
 
 
-def _check_index(name: str, wanted: Any, size: int) -> int:
-    if not isinstance(wanted, int | np.integer) or not -size <= wanted < size:
+def _check_index(name: str, key: Any, size: int) -> int:
+    if not isinstance(key, int | np.integer) or not -size <= key < size:
         raise ArgumentError(
             f"{name} needs an index into {count(size, 'position')} (0 to {size - 1}), "
-            f"but it is {wanted!r}."
+            f"but it is {key!r}."
         )
-    return int(wanted) % size
+    return int(key) % size
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of one matrix of Steps, its row and column found."""
+    """One cell of one matrix of Steps, by its row and column."""
 
     steps: "Steps"
     stage: str
@@ -154,10 +154,10 @@ class Cell:
 
     def __str__(self) -> str:
         sentences, heads = sizes(self.steps)
-        place = f"head {self.head}" if heads > 1 and has_heads(self.steps, self.stage) else ""
-        place += (", " if place else "") + f"sentence {self.sentence}" if sentences > 1 else ""
+        spot = f"head {self.head}" if heads > 1 and has_heads(self.steps, self.stage) else ""
+        spot += (", " if spot else "") + f"sentence {self.sentence}" if sentences > 1 else ""
         name = f"{self.stage}[{', '.join(self.names)}]"
-        return f"{name} ({place})" if place else name
+        return f"{name} ({spot})" if spot else name
 
 
 def _given(cell: Cell) -> Expression:
@@ -166,7 +166,7 @@ def _given(cell: Cell) -> Expression:
 
 
 def _number(cell: Cell, stage: str) -> tuple[float, float]:
-    """The number of a stage in the cell's own place, and how far it may be off."""
+    """The number of a stage of the cell itself, and how far it may be off."""
     value, bound = cell.bounded(stage).at(cell.row, cell.column)
     return float(value), float(bound)
 

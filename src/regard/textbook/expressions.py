@@ -112,29 +112,31 @@ def share(scores: Bounded, at: int, formula: str) -> Expression:
     e^710 overflows, so scores beyond 50 are written less the highest of the row, as softmax does.
     """
     seen = np.flatnonzero(np.isfinite(scores.values))
-    place = int(np.searchsorted(seen, at))
-    kept, noise = scores.values[seen], scores.bounds[seen]
-    top = int(kept.argmax())
-    far = float(np.abs(kept).max()) > FAR
+    index = int(np.searchsorted(seen, at))
+    visible, noise = scores.values[seen], scores.bounds[seen]
+    top = int(visible.argmax())
+    far = float(np.abs(visible).max()) > FAR
     notes = []
     if far:
-        highest = show(float(kept[top]), 3, float(noise[top])).text
+        highest = show(float(visible[top]), 3, float(noise[top])).text
         notes = [f"each score less the row's highest, {highest}"]
-        noise = noise + noise[top] + 2 * EPSILON * (np.abs(kept) + abs(kept[top]))
-        noise[top], kept = 0.0, kept - kept[top]
-    notes += [f"{len(scores.values) - len(kept)} hidden"] if len(kept) < len(scores.values) else []
+        noise = noise + noise[top] + 2 * EPSILON * (np.abs(visible) + abs(visible[top]))
+        noise[top], visible = 0.0, visible - visible[top]
+    notes += (
+        [f"{len(scores.values) - len(visible)} hidden"] if len(visible) < len(scores.values) else []
+    )
     return Expression(
         formula,
-        tuple(kept.tolist()),
-        lambda o: math.exp(o[place]) / math.fsum(math.exp(x) for x in o),
-        lambda o: f"e^{o[place]} / ({joined([f'e^{x}' for x in o])})",
+        tuple(visible.tolist()),
+        lambda o: math.exp(o[index]) / math.fsum(math.exp(x) for x in o),
+        lambda o: f"e^{o[index]} / ({joined([f'e^{x}' for x in o])})",
         tuple(noise.tolist()),
         note=", ".join(notes),
-        then=_quotient(Bounded(kept, noise), place),
+        then=_quotient(Bounded(visible, noise), index),
     )
 
 
-def _quotient(scores: Bounded, place: int) -> Expression | None:
+def _quotient(scores: Bounded, index: int) -> Expression | None:
     """e^score and the sum of them, each off by what its scores are off by, and its own rounding.
 
     None where one of the two has no digit that is sure.
@@ -143,7 +145,7 @@ def _quotient(scores: Bounded, place: int) -> Expression | None:
     with np.errstate(over="ignore", invalid="ignore"):
         own = 4 * EPSILON * (np.abs(scores.values) + len(e) + 2)
         bounds = np.nan_to_num(e * (np.expm1(scores.bounds) + own), nan=np.inf)
-    parts, noise = (float(e[place]), math.fsum(e.tolist())), (bounds[place], bounds.sum())
+    parts, noise = (float(e[index]), math.fsum(e.tolist())), (bounds[index], bounds.sum())
     if any(n > part / 40 for part, n in zip(parts, noise, strict=True)):
         return None
     return Expression(

@@ -70,12 +70,12 @@ def _shares(weights_k: Float64Array, names: tuple[str, ...], own: str) -> list[S
     # Equal weights may differ in their last bit; rounded, they keep the order of the sentence.
     largest_first = np.argsort(-weights_k.round(12), kind="stable")
     order = [int(k) for k in largest_first if weights_k[k] > 0]
-    whole = len(order) <= NAMED + 1
+    all_named = len(order) <= NAMED + 1
     shares = [
         Share("itself" if names[k] == own else names[k], f"v({names[k]})", float(weights_k[k]))
-        for k in (order if whole else order[:NAMED])
+        for k in (order if all_named else order[:NAMED])
     ]
-    if not whole:
+    if not all_named:
         rest = order[NAMED:]
         together = f"{len(rest)} others together"
         shares.append(Share(together, f"the {len(rest)} others", float(weights_k[rest].sum())))
@@ -173,9 +173,9 @@ def _round_operands(expression: Expression, value: float, room: float, digits: i
     None is written with more digits than are sure.
     """
     noise = expression.noise or (0.0,) * len(expression.operands)
-    for places in range(digits, EXACT + 1):
+    for decimals in range(digits, EXACT + 1):
         texts = [
-            repr(x) if places == EXACT and sure == 0 else operand(x, places, sure)
+            repr(x) if decimals == EXACT and sure == 0 else operand(x, decimals, sure)
             for x, sure in zip(expression.operands, noise, strict=True)
         ]
         rounded = tuple(float(text) for text in texts)
@@ -187,10 +187,10 @@ def _round_operands(expression: Expression, value: float, room: float, digits: i
 
 def _agrees(expression: Expression, operands: tuple[float, ...], value: float, room: float) -> bool:
     try:
-        found = expression.rule(operands)
+        recomputed = expression.rule(operands)
     except (ZeroDivisionError, OverflowError):  # an operand rounded to 0, or up past the largest
         return False
-    return found == value or abs(found - value) <= room
+    return recomputed == value or abs(recomputed - value) <= room
 
 
 def _find_cell(

@@ -82,8 +82,8 @@ def numbers(printed: str) -> Numbers:
 def compare(about: str, printed: str, true: Any, because: str = "") -> Claim:
     """A claim about numbers: it agrees when the truth rounds to what is printed."""
     agrees = rounds_to(printed, true)
-    found = tuple(float(x) for x in np.asarray(true).ravel())
-    return Claim(about, numbers(printed), found, agrees, "" if agrees else because)
+    values = tuple(float(x) for x in np.asarray(true).ravel())
+    return Claim(about, numbers(printed), values, agrees, "" if agrees else because)
 
 
 def _claim_to_dict(claim: Claim) -> dict[str, Any]:
