@@ -8,7 +8,7 @@ import pytest
 import regard
 
 SENTENCE = "A dog ate the food because it was hungry"
-ATTEND = "export function attendSteps("
+ATTEND = "export function attend("
 # Changes below some elements, from now on.
 WATCH = """selectors => {
   globalThis.mutated = [];
@@ -21,7 +21,7 @@ WATCH = """selectors => {
 
 
 def count_attention(page: Any) -> None:
-    """Count calls of ``attendSteps`` in ``globalThis.attendCalls``."""
+    """Count calls of ``attend`` in ``globalThis.attendCalls``."""
 
     def served(route: Any) -> None:
         response = route.fetch()
@@ -29,7 +29,7 @@ def count_attention(page: Any) -> None:
         assert ATTEND in text
         body = text.replace(ATTEND, "function attendUncounted(", 1)
         body += (
-            "\nexport function attendSteps(...values) {\n"
+            "\nexport function attend(...values) {\n"
             "  globalThis.attendCalls = (globalThis.attendCalls || 0) + 1;\n"
             "  return attendUncounted(...values);\n}\n"
         )

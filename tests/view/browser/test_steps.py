@@ -15,14 +15,14 @@ from regard.transformer.reader import read
 SENTENCE = "A dog ate the food because it was hungry"
 STAGES = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
 EVERYTHING = """async ([choice, switches, cells]) => {
-  const [{ servedSource }, { attendSteps }, { whyOf }] =
+  const [{ servedSource }, { attend }, { why }] =
     await Promise.all(["lib/api", "steps/attend", "steps/why"].map((x) => import(`/${x}.js`)));
-  const steps = attendSteps(await (await servedSource()).steps(choice), switches);
+  const steps = attend(await (await servedSource()).steps(choice), switches);
   const plain = (value) => (Number.isFinite(value) ? value : String(value));
   return {
     stages: Object.fromEntries(Object.entries(steps.stages).map(([name, { values }]) =>
       [name, [...values].map(plain)])),
-    lines: cells.map(([name, row, column]) => whyOf(steps, name, row, column).line),
+    lines: cells.map(([name, row, column]) => why(steps, name, row, column).line),
   };
 }"""
 

@@ -1,10 +1,12 @@
 """What the page is made of: its own files, plain, small, and nothing from anywhere else."""
 
+import ast
 import gzip
 import re
 
 import pytest
 
+from regard.view.figure import layout, lines, svg
 from regard.view.page.server import static_files
 from regard.view.page.single_file import imports_of, top_level_names
 
@@ -54,6 +56,20 @@ def test_every_import_exists():
         names = re.findall(r'^import \{([^}]+)\} from "[^"]+";', text, re.MULTILINE)
         for listed, module in zip(names, imports_of(path, text), strict=True):
             assert set(re.findall(r"\w+", listed)) <= set(top_level_names(MODULES[module])), path
+
+
+def test_figures_of_the_page_have_the_constants_of_those_of_python():
+    text = MODULES["lib/figure_svg.js"]
+    for module, names in {
+        layout: ("INK", "QUIET", "ACCENT", "SCALE", "BELOW", "TEXT", "SMALL", "MARGIN"),
+        lines: ("PITCH",),
+        svg: ("FONT",),
+    }.items():
+        for name in names:
+            value = re.search(rf"^const {name} = ([^;]*);", text, re.MULTILINE)[1]
+            plain = ast.literal_eval(value)
+            wanted = getattr(module, name)
+            assert plain == (list(map(list, wanted)) if isinstance(plain, list) else wanted), name
 
 
 def test_the_page_is_small_as_it_travels():

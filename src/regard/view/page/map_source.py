@@ -103,7 +103,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class MapSource:
-    """Everything that the Map view shows of one file: its layers, and notes on them."""
+    """Layers of one file for the Map view, with notes on them."""
 
     name: str
     layers: tuple[Layer, ...]

@@ -1,4 +1,4 @@
-"""Things in a notebook: each a page in a frame of its own, so that several can stand there."""
+"""Notebook output: the page of a result in a sandboxed frame, one for each cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are 
 
 
 def in_notebook(thing: Any) -> str:
-    """What Jupyter, VS Code and Colab put under the cell; without scripts the text remains."""
+    """HTML output of a cell in Jupyter, VS Code and Colab; without scripts the text remains."""
     shown = _shown(thing, f"{type(thing).__name__} of regard")
     text = f'<pre style="overflow-x:auto">{escape(str(thing))}</pre>'
     if not shown:
@@ -84,7 +84,7 @@ def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
 
 
 def _weights(source: MapSource) -> int:
-    """How many weights all heads have together."""
+    """The number of weights of all heads together."""
     sizes = [(len(x.heads), x.seen.queries, x.seen.keys) for x in source.layers]
     return sum(heads * queries * keys for heads, queries, keys in sizes)
 

@@ -31,7 +31,7 @@ HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """Everything that is served as it is: path -> (content, media type); ``""`` is the page.
+    """Table of the files that are served: path -> (content, media type); ``""`` is the page.
 
     A request can only pick from this table, so no path of a request reaches the file system.
     """
@@ -59,7 +59,7 @@ def app(context: Context, port: int) -> Guard:
 
 
 def address(port: int, token: str, view: str = "", **state: str) -> str:
-    """Where a view is: http://127.0.0.1:8000/?token=...#read?sentence=I+am+good."""
+    """The address of a view: http://127.0.0.1:8000/?token=...#read?sentence=I+am+good."""
     fragment = view + (f"?{urlencode(state)}" if state else "")
     page = f"http://{HOST}:{port}/?{urlencode({'token': token})}"
     return page + (f"#{fragment}" if fragment else "")

@@ -1,4 +1,4 @@
-"""What the Steps view is given: names and matrices as computed, in one run of bytes.
+"""Inputs of the Steps view: names and matrices as computed, serialised into one buffer.
 
 The page works the stages out itself (web/steps/attend.js), so that switches and the reader's own
 numbers need no answer from anybody; here are only what they start from. The bytes are: how long the
@@ -121,7 +121,7 @@ def data_of_example(name: str) -> StepsData:
 
 
 def example_summary(example: Example) -> dict[str, Any]:
-    """What a document's example says and what is true, without the numbers in between."""
+    """Claims of a document's example beside the truth, without the numbers in between."""
     plain = example.to_dict()
     return {x: plain[x] for x in ("name", "title", "sentence", "computes", "claims", "remarks")}
 

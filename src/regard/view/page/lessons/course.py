@@ -23,7 +23,7 @@ PAGES: dict[str, Callable[[Read, Read], Facts]] = {
 
 
 def facts_of(page: object, glance: Read, read: Read) -> Facts:
-    """What a page shows; ``glance`` reads the English side alone, ``read`` the whole sentence."""
+    """Facts of one page; ``glance`` reads the English side alone, ``read`` the whole sentence."""
     if not isinstance(page, str) or page not in PAGES:
         raise ArgumentError(f"page needs to be one of {', '.join(PAGES)}, but it is {page!r}.")
     return PAGES[page](glance, read)

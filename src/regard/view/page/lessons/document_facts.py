@@ -1,4 +1,4 @@
-"""What the pages on the three documents show: their claims, and the truth beside them."""
+"""Facts of the course pages on the three documents: their claims, and the truth beside them."""
 
 from __future__ import annotations
 

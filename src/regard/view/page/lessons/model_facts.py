@@ -1,4 +1,4 @@
-"""What the pages on the shipped model show: its own weights, and how its heads were measured."""
+"""Facts of the course pages on the shipped model: its weights, and measures of its heads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEIGHBOURS = ("previous", "same", "next")
 
 
 def look(glance: Read, _: Read) -> Facts:
-    """Where *it* looks in the head that the command shows."""
+    """Weights of *it* in the head that the command shows."""
     reading = glance(HUNGRY)
     shown = reading.highlight(IT)
     layer, head, query = shown.link.layer, shown.link.head, shown.link.query
@@ -104,7 +104,7 @@ def _choices(reading: Reading, position: int, layer: int, head: int) -> Facts:
 
 
 def _picture(reading: Reading, layer: int, head: int) -> Facts:
-    """What the page needs to draw one head: words and weights."""
+    """Words and weights of one head, for its picture."""
     weights_qk = reading.weights("encoder", layer=layer, head=head)
     return {
         "sentence": reading.sentence,

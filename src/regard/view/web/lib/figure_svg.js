@@ -9,13 +9,13 @@ import { svgElement } from "./dom.js";
 
 const TEXT = 8;
 const SMALL = 6.5;
-const EDGE = 8;
+const MARGIN = 8;
 const PITCH = 13;
 const INK = "#1a1a1a";
 const QUIET = "#6a6a6a";
 const ACCENT = "#d9630b";
 const FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
-const ABOVE = [
+const SCALE = [
   [255, 255, 255],
   [214, 230, 244],
   [143, 191, 224],
@@ -285,7 +285,7 @@ function cellMarks(value, x, y, cell, colour, most, numbered, what) {
 
 function shadeAt(share) {
   if (!Number.isFinite(share)) return [235, 235, 235];
-  const stops = share < 0 ? BELOW : ABOVE;
+  const stops = share < 0 ? BELOW : SCALE;
   const at = Math.min(3.9999, Math.abs(share) * 4);
   return stops[Math.floor(at)].map((band, index) =>
     Math.round(band + (stops[Math.floor(at) + 1][index] - band) * (at % 1)),
@@ -314,9 +314,9 @@ function pixelImage(rows, columns, colourAt, x, y, width, height) {
 function framedFigure({ title, caption, provenance }, { width, height, marks, note }) {
   const space = Math.max(width, 200);
   const heading = wrapText(title, TEXT + 1, space);
-  const top = EDGE + 12 * heading.length + 6;
+  const top = MARGIN + 12 * heading.length + 6;
   const lines = heading.map((text, at) =>
-    textMark(EDGE, EDGE + 9 + 12 * at, text, { size: TEXT + 1, bold: true }),
+    textMark(MARGIN, MARGIN + 9 + 12 * at, text, { size: TEXT + 1, bold: true }),
   );
   let y = top + height + 4;
   for (const [text, size, fill, pitch] of [
@@ -324,10 +324,10 @@ function framedFigure({ title, caption, provenance }, { width, height, marks, no
     [provenance, SMALL, QUIET, 9],
   ]) {
     for (const line of wrapText(text, size, space))
-      lines.push(textMark(EDGE, (y += pitch), line, { size, fill }));
+      lines.push(textMark(MARGIN, (y += pitch), line, { size, fill }));
     y += text ? 3 : 0;
   }
-  const [across, down] = [round(space + 2 * EDGE), round(y + EDGE)];
+  const [across, down] = [round(space + 2 * MARGIN), round(y + MARGIN)];
   return svgElement(
     "svg",
     {
@@ -342,7 +342,7 @@ function framedFigure({ title, caption, provenance }, { width, height, marks, no
     svgElement("rect", { width: "100%", height: "100%", fill: "#ffffff" }),
     svgElement(
       "g",
-      { transform: `translate(${round((space - width) / 2 + EDGE)} ${round(top)})` },
+      { transform: `translate(${round((space - width) / 2 + MARGIN)} ${round(top)})` },
       marks,
     ),
     lines,

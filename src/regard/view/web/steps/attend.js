@@ -29,7 +29,7 @@ export function matrixOf(rows, columns, values) {
   return { rows, columns, values: values || new Float64Array(rows * columns) };
 }
 
-export function attendSteps(inputs, { divide = true, temperature = 1, causal = null } = {}) {
+export function attend(inputs, { divide = true, temperature = 1, causal = null } = {}) {
   const { x, memory, w_query, w_key, w_value, mask } = inputs.matrices;
   const query = inputs.matrices.query || product(x, w_query);
   const key = inputs.matrices.key || product(memory || x, w_key);
@@ -43,7 +43,7 @@ export function attendSteps(inputs, { divide = true, temperature = 1, causal = n
   const biasAt = (q, k) =>
     hides && k > q ? -Infinity : mask ? mask.values[q * mask.columns + k] : 0;
   const masked = hides || mask ? each(scaled, (score, q, k) => score + biasAt(q, k)) : null;
-  const weights = softmaxRows(masked || scaled);
+  const weights = softmax(masked || scaled);
   const stages = {
     x,
     memory,
@@ -103,7 +103,7 @@ function each(matrix, change) {
 }
 
 // Each row sums to 1; e^710 overflows, and less its highest score a row has the same weights.
-export function softmaxRows(scores) {
+export function softmax(scores) {
   const made = matrixOf(scores.rows, scores.columns);
   for (let row = 0; row < scores.rows; row++) {
     const from = row * scores.columns;

@@ -5,9 +5,9 @@
 // position (no), heat (temperature), cell (stage.row.column).
 
 import { element, goTo, problem, replace } from "../lib/dom.js";
-import { BETWEEN_WORDS, attendSteps } from "./attend.js";
+import { BETWEEN_WORDS, attend } from "./attend.js";
 import { isLarge, matrixTable } from "./matrix.js";
-import { nameLabels } from "./why.js";
+import { labels } from "./why.js";
 import { editOwn, ownInputs } from "./own_numbers.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 import { drawOrigin, drawSwitches, switchesOf, temperatureOf } from "./steps_origin.js";
@@ -74,9 +74,9 @@ async function compute(view, changed) {
     const given = unplaced ? await inputsFor(view, { position: false }) : inputs;
     if (turn !== view.turn) return;
     view.stale.clear();
-    if (isNew) Object.assign(view, { inputs, before: attendSteps(inputs) });
+    if (isNew) Object.assign(view, { inputs, before: attend(inputs) });
     view.now = switchesOf(state).some(Boolean)
-      ? attendSteps(given, {
+      ? attend(given, {
           divide: state.get("divide") !== "no",
           temperature: temperatureOf(state),
           causal: state.get("causal") ? state.get("causal") === "yes" : null,
@@ -229,8 +229,8 @@ function matrixBox(view, name, matrix, before = null) {
         before,
         wide: view.wide.has(name),
         shaded: name === "weights",
-        rowNames: isParameter ? numbered(matrix.rows) : nameLabels(words),
-        columnNames: BETWEEN_WORDS.includes(name) ? nameLabels(now.keys) : numbered(matrix.columns),
+        rowNames: isParameter ? numbered(matrix.rows) : labels(words),
+        columnNames: BETWEEN_WORDS.includes(name) ? labels(now.keys) : numbered(matrix.columns),
         markedAs: (row, column) => markOf(view, name, row, column),
         // By then the focus has moved on, and can be given back where it is.
         edit: editable

@@ -3,7 +3,7 @@
 
 import { element, goTo, replace, announce } from "../lib/dom.js";
 import { BETWEEN_WORDS } from "./attend.js";
-import { nameLabels, whyOf } from "./why.js";
+import { labels, why } from "./why.js";
 import { changeSentence, rowSentence } from "./steps_sentences.js";
 import { switchesOf } from "./steps_origin.js";
 
@@ -13,18 +13,23 @@ const OF_KEYS = ["key", "value", "memory"]; // their rows are words that answer
 export function pickCell(view) {
   const { now, before, state } = view;
   const { stage, row, column } = chosenCell(view);
-  const why = whyOf(now, stage, row, column);
-  Object.assign(view, { chosen: { stage, row, column }, operands: why.operands });
+  const explained = why(now, stage, row, column);
+  Object.assign(view, { chosen: { stage, row, column }, operands: explained.operands });
   replace(
     view.why,
-    element("p", { class: "line" }, element("b", null, why.cell), why.line.slice(why.cell.length)),
-    element("p", { class: "small quiet" }, madeFrom(view, why)),
+    element(
+      "p",
+      { class: "line" },
+      element("b", null, explained.cell),
+      explained.line.slice(explained.cell.length),
+    ),
+    element("p", { class: "small quiet" }, madeFrom(view, explained)),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;
   view.statement.textContent = rowSentence(now, asks);
   view.changed.textContent =
     view.isChanged && switchesOf(state).some(Boolean) ? changeSentence(before, now, asks) : "";
-  announce(why.line);
+  announce(explained.line);
   markCells(view);
 }
 
@@ -60,8 +65,8 @@ function madeFrom(view, { formula, operands }) {
 function operandLink({ now, flow }, { stage, row, column }) {
   const rows = stage.startsWith("w_")
     ? null
-    : nameLabels(OF_KEYS.includes(stage) ? now.keys : now.queries);
-  const columns = BETWEEN_WORDS.includes(stage) ? nameLabels(now.keys) : null;
+    : labels(OF_KEYS.includes(stage) ? now.keys : now.queries);
+  const columns = BETWEEN_WORDS.includes(stage) ? labels(now.keys) : null;
   const position = [
     row !== null && `row ${rows ? rows[row] : row}`,
     column !== null && `column ${columns ? columns[column] : column}`,

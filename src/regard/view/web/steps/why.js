@@ -11,7 +11,7 @@ const WIDEST = 20; // steps from the last digit of a float64 to where a value co
 
 // -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole
 // row or column.
-export function whyOf(steps, stage, row, column, digits = 3) {
+export function why(steps, stage, row, column, digits = 3) {
   const { value, noise } = at(steps, stage, row, column);
   const made = EXPRESSIONS[stage](steps, row, column, stage);
   const ways = made.then ? [made, made.then] : [made];
@@ -31,18 +31,15 @@ export function whyOf(steps, stage, row, column, digits = 3) {
 }
 
 // A name for each position: its word, with its index where the word occurs twice.
-export function nameLabels(words) {
+export function labels(words) {
   return words.map((word, index) =>
     words.filter((other) => other === word).length > 1 ? `${word} (${index})` : word,
   );
 }
 
 function cellNames(steps, stage, row, column) {
-  const rows = nameLabels(["key", "value", "memory"].includes(stage) ? steps.keys : steps.queries);
-  return [
-    rows[row],
-    BETWEEN_WORDS.includes(stage) ? nameLabels(steps.keys)[column] : String(column),
-  ];
+  const rows = labels(["key", "value", "memory"].includes(stage) ? steps.keys : steps.queries);
+  return [rows[row], BETWEEN_WORDS.includes(stage) ? labels(steps.keys)[column] : String(column)];
 }
 
 function matrixNamed(steps, stage) {
