@@ -62,6 +62,15 @@ def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
         raise ShapeError(f"{name} needs axes ({expected}), but its shape is {shape}: {problem}.")
 
 
+def refuse_masked_array(name: str, array: Any) -> None:
+    """Raise an ArgumentError for a NumPy masked array, whose mask ``np.asarray`` would drop."""
+    if hasattr(array, "filled") and hasattr(array, "mask"):
+        raise ArgumentError(
+            f"{name} is a NumPy masked array, and its mask would be lost: write {name}.filled(0), "
+            "and hide keys with mask or lengths."
+        )
+
+
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """Say a number with its noun.
 

@@ -35,6 +35,7 @@ def merge(first: Observation, second: Observation) -> Observation:
             f"merge needs two observations of the same queries, but one has axes "
             f"{(*first.leading, first.queries)} and the other {(*second.leading, second.queries)}."
         )
+    _check_same_queries(first, second)
     logsumexp = np.logaddexp(first.logsumexp, second.logsumexp)
     shares = [_share(part.logsumexp, logsumexp) for part in (first, second)]
     facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
@@ -47,6 +48,22 @@ def merge(first: Observation, second: Observation) -> Observation:
         _joint_cost(first.cost, second.cost),
         notes,
     )
+
+
+def _check_same_queries(first: Observation, second: Observation) -> None:
+    """Compare the queries, where both observations still have them."""
+    if not (first.parts and second.parts):
+        return
+    one, other = first.parts[0].on_host(), second.parts[0].on_host()
+    if (one.scale, one.softcap) != (other.scale, other.softcap):
+        raise ArgumentError(
+            f"merge needs two observations with the same scale and softcap, but one has "
+            f"{one.scale:.6g} and {one.softcap}, the other {other.scale:.6g} and {other.softcap}."
+        )
+    if not np.array_equal(one.query_hqd, other.query_hqd):
+        raise ArgumentError(
+            "merge needs two observations of the same queries, but their queries differ."
+        )
 
 
 def _share(part: Array, whole: Array) -> Array:

@@ -40,7 +40,9 @@ def observe(
     ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
     ``entropy``, ``received`` and ``profile`` say what to report; 0 or False saves its cost. The
     map's blocks all have the same size, a power of two of tokens; the last may be smaller. The
-    other arguments are those of ``attention``. With torch tensors the output is one too; facts are
+    other arguments are those of ``attention``. The observation computes tiles from its own copies
+    of query, key, mask and lengths, in memory that grows with n: what is done to the arrays
+    afterwards does not change it. With torch tensors the output is one too; facts are
     NumPy arrays, which leave a GPU when they are first read.
 
     Examples
@@ -59,7 +61,7 @@ def observe(
         from regard.engine.gpu.dispatch import observe_on_device
 
         return observe_on_device(query, key, value, requested, with_defaults(**options))
-    seen = observe_problem(prepare(query, key, value, **options), requested)
+    seen = observe_problem(prepare(query, key, value, copy=True, **options), requested)
     return replace(seen, _tensor=cast_like(seen.output, query)) if is_tensor(query) else seen
 
 
@@ -99,7 +101,8 @@ def observe_from_logsumexp(
         )
     keys = as_array(key)
     expect("key", keys, "... k d")
-    problem = prepare(query, keys, np.zeros((*keys.shape[:-1], 0), keys.dtype), **options)
+    no_value = np.zeros((*keys.shape[:-1], 0), keys.dtype)
+    problem = prepare(query, keys, no_value, copy=True, **options)
     array = as_array(logsumexp).astype(np.float64)
     shape = (*problem.leading, problem.visibility.queries)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
@@ -180,7 +183,9 @@ class Gathered:
         if columns.distance_hn is not None:
             profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
         spent = cost(problem, plan)
-        return Observation(ArrayFacts(shaped), profile, (problem,), problem.visibility.keys, spent)
+        # No weight depends on the values: without them the caller's memory is released.
+        part = replace(problem, value_gkv=np.zeros((*problem.key_gkd.shape[:2], 0), problem.dtype))
+        return Observation(ArrayFacts(shaped), profile, (part,), problem.visibility.keys, spent)
 
 
 def _run_panels(plan: TilePlan, gathered: Gathered) -> None:

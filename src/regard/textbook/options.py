@@ -146,6 +146,8 @@ def band(causal: bool, window: Window | None) -> Window:
             "window needs (left, right), each a whole number from 0 up or None for unbounded, "
             f"but it is {window!r}."
         )
+    if not isinstance(causal, bool | np.bool_):
+        raise ArgumentError(f"causal needs True or False, but it is {causal!r}.")
     left, right = sides
     if causal:
         right = 0 if right is None else min(right, 0)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.blas import one_blas_thread
 from regard.display import StepsDisplay
-from regard.errors import ArgumentError, expect
+from regard.errors import ArgumentError, expect, refuse_masked_array
 from regard.textbook.options import (
     AttentionOptions,
     MaskRule,
@@ -31,10 +31,14 @@ from regard.typing import Float64Array
 
 def floats(name: str, array: ArrayLike) -> Float64Array:
     """Any numbers as float64; what is not a finite number is an error that says where."""
+    refuse_masked_array(name, array)
     try:
-        numbers = np.asarray(array, dtype=np.float64)
+        plain = np.asarray(array)
+        numbers = np.asarray(plain.real, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} needs numbers in rows of equal length.") from None
+    if np.iscomplexobj(plain):
+        raise ArgumentError(f"{name} needs real numbers, but it has complex ones.")
     if not np.isfinite(numbers).all():
         place = [int(i) for i in np.argwhere(~np.isfinite(numbers))[0]]
         raise ArgumentError(

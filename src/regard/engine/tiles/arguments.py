@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.visibility import Visibility
+from regard.errors import ArgumentError, refuse_masked_array
 from regard.textbook.options import (
     AttentionOptions,
     MaskRule,
@@ -63,6 +64,22 @@ def largest_bias(mask: ArrayLike | MaskRule | None) -> float:
                default=0.0)  # fmt: skip
 
 
+def _is_beyond(mask: ArrayLike | MaskRule | None, largest: float, limit: float) -> bool:
+    """Whether a float mask has numbers that clipping at the limit would make equal.
+
+    The one exception is a single lowest number, such as finfo.min, a usual way to hide a key:
+    clipped it still hides, and every model that uses it would pay for a wider dtype.
+    """
+    if largest < limit:
+        return False
+    flat = np.asarray(mask).reshape(-1)
+    slices = [flat[i : i + 2**20] for i in range(0, flat.size, 2**20)]
+    if any(float(x.max()) >= limit for x in slices):
+        return True
+    low = [x[(x <= -limit) & (x != -np.inf)] for x in slices]
+    return len({float(end) for x in low if x.size for end in (x.min(), x.max())}) > 1
+
+
 def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
     """Whether 2^t can be summed as it stands, no row's maximum being subtracted first.
 
@@ -75,14 +92,36 @@ def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
 
 
 def prepare(
-    query: ArrayLike, key: ArrayLike, value: ArrayLike, **options: Unpack[AttentionOptions]
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    copy: bool = False,
+    **options: Unpack[AttentionOptions],
 ) -> Problem:
-    """A validated problem from the arguments of attention."""
-    arrays = {"query": as_array(query), "key": as_array(key), "value": as_array(value)}
+    """A validated problem from the arguments of attention.
+
+    With ``copy`` it shares no memory with the caller's query, key, mask and lengths.
+    """
     complete = with_defaults(**options)
+    given = {"query": query, "key": key, "value": value}
+    for name, array in (given | {x: complete[x] for x in ("mask", "lengths")}).items():
+        refuse_masked_array(name, array)
+    arrays = {name: as_array(array) for name, array in given.items()}
     complete["mask"] = tensor_to_array(complete["mask"])
     complete["lengths"] = tensor_to_array(complete["lengths"])
+    if copy:
+        arrays |= {name: _copied(arrays[name]) for name in ("query", "key")}
+        mask, lengths = complete["mask"], complete["lengths"]
+        complete["mask"] = _copied(mask) if isinstance(mask, np.ndarray) else mask
+        complete["lengths"] = _copied(lengths) if isinstance(lengths, np.ndarray) else lengths
     return build_problem(arrays, extent_of(arrays), complete)
+
+
+def _copied(array: Array) -> Array:
+    """A copy in the same order of axes; a broadcast axis is copied once and broadcast again."""
+    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)
+    return np.broadcast_to(np.array(array[once], order="K"), array.shape)
 
 
 @dataclass(frozen=True)
@@ -114,7 +153,14 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
     scale, softcap = _scale_and_softcap(arrays["query"], options)
     bound = scale * sizes["query"] * sizes["key"] * LOG2_E
     check_products(bound)
-    compute = compute_dtype(extent.dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
+    bias = largest_bias(mask)
+    dtype = np.dtype(np.float64) if _is_beyond(mask, bias, 2.0**98) else extent.dtype
+    if dtype == np.float64 and _is_beyond(mask, bias, 2.0**998):
+        raise ArgumentError("mask has numbers beyond 1e300: to hide a key give -inf.")
+    compute = compute_dtype(dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
+    value_scale = 1.0 if sizes["value"] < 2.0**960 else 2.0**64
+    if value_scale != 1:
+        arrays = arrays | {"value": arrays["value"] / value_scale}
     flat = {x: np.asarray(a, compute) for x, a in arrays.items()}
     flat = {x: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for x, a in flat.items()}
     bound = min(bound, softcap * LOG2_E) if softcap else bound
@@ -127,8 +173,9 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
         scale=scale,
         softcap=softcap,
         output_dtype=extent.dtype,
-        bounded=is_bounded(bound + largest_bias(mask) * LOG2_E, sizes["value"], compute),
+        bounded=is_bounded(bound + bias * LOG2_E, sizes["value"], compute),
         options=options,
+        value_scale=value_scale,
     )
 
 

@@ -33,6 +33,9 @@ class Problem:
     output_dtype: np.dtype[Any]
     bounded: bool
     options: "AttentionOptions" = field(repr=False)
+    value_scale: float = (
+        1.0  # values near the end of float64 are divided by it: sums would overflow
+    )
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -49,6 +49,7 @@ class Rows:
     output_hqv: Array  # sum of e * value
     best: Best | None = None
     given_hq: Array | None = None  # log2 of the sum over more keys than these, where known
+    value_scale: float = 1.0  # see Problem
 
     @classmethod
     def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> "Rows":
@@ -67,6 +68,7 @@ class Rows:
             if requested.top
             else None,
             None if given_hq is None else given_hq[unit.heads, unit.rows],
+            problem.value_scale,
         )
 
     def log2_total_hq(self) -> Array:
@@ -98,9 +100,13 @@ class Rows:
 
     def mean_output_hqv(self) -> Array:
         """The weighted mean of the values; 0 where nothing was seen."""
-        return np.asarray(
-            self.output_hqv * self.inverse_hq()[..., None].astype(self.output_hqv.dtype)
-        )
+        inverse_hq1 = self.inverse_hq()[..., None].astype(self.output_hqv.dtype)
+        mean_hqv = np.asarray(self.output_hqv * inverse_hq1)
+        if self.value_scale == 1:
+            return mean_hqv
+        # A mean is no larger than its values, but rounding may take it one step past float64.
+        most = np.finfo(mean_hqv.dtype).max / self.value_scale
+        return np.asarray(np.clip(mean_hqv, -most, most) * self.value_scale)
 
     def take(self, e_hqk: Array, t_hqk: Array | None, value_hkv: Array | None) -> None:
         """Add a tile: e, and where entropy or output is requested, t - shift and the values."""
