@@ -1,4 +1,4 @@
-"""Arguments at the edge: numbers near overflow, arrays that change later, kinds that are refused."""
+"""Arguments at the edge: numbers near overflow, arrays that change, kinds that are refused."""
 
 import numpy as np
 import pytest

@@ -1,10 +1,14 @@
-"""A saved observation is the same observation; a broken file is told apart from a whole one."""
+"""A saved observation is the same observation; a broken or hostile file gets a sentence."""
+
+import contextlib
+import json
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from regard.engine.files import load
+from regard.engine.files import load, open_mapped
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import FileError, NotAskedError
@@ -96,9 +100,9 @@ def broken_file(tmp_path, kind: str):
 
 
 WORDS = {
-    "cut short": "is not a whole .regard file: ",
-    "foreign": "is not a whole .regard file: ",
-    "empty": "is not a whole .regard file: ",
+    "cut short": "is not a complete .regard file: ",
+    "foreign": "is not a complete .regard file: ",
+    "empty": "is not a complete .regard file: ",
     "other safetensors": "is a safetensors file, but not a .regard one: it has no such header.",
     "missing": "is not there.",
 }
@@ -110,3 +114,101 @@ def test_a_broken_file_gets_a_clear_error(tmp_path, kind: str) -> None:
     with pytest.raises(FileError) as error:
         load(path)
     assert str(error.value).startswith(f"{path} {WORDS[kind]}")
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (2, 5, 4)])
+def test_arrays_without_axes_keep_their_shape(tmp_path, shape) -> None:
+    array = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    seen = observe(array, array, array, lengths=3)
+    seen.save(tmp_path / "x.regard", query_and_key=True)
+    for again in (load(tmp_path / "x.regard"), open_mapped(tmp_path / "x.regard")):
+        assert np.shape(again.profile.first) == shape[:-2]
+        np.testing.assert_array_equal(again.received_mean, seen.received_mean)
+        np.testing.assert_allclose(again.row(4), seen.row(4), atol=1e-5)
+        np.testing.assert_array_equal(again.row(4)[..., 3:], 0)
+
+
+def test_a_flipped_bit_is_noticed(tmp_path) -> None:
+    path = tmp_path / "x.regard"
+    observed().save(path, query_and_key=True)
+    content = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")
+    for at in np.linspace(start, len(content) - 1, 40).astype(int):
+        flipped = bytearray(content)
+        flipped[at] ^= 4
+        path.write_bytes(flipped)
+        with pytest.raises(FileError, match=r"is damaged: the numbers of .* are not those"):
+            load(path)
+        with pytest.raises(FileError, match=r"is damaged: the numbers of .* are not those"):
+            open_mapped(path, verify=True)
+        load(path, verify=False)
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "x.regard"
+    observed().save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr("safetensors.numpy.save_file", _full_disk)
+    with pytest.raises(FileError, match="No space left on device"):
+        observed(causal=True).save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["x.regard"]
+
+
+def _full_disk(*arguments, **options) -> None:
+    raise OSError(28, "No space left on device")
+
+
+HOSTILE = [None, [], {}, "", "x", -1, 1.5, True, [[]], {"x": 1}, [None], 10**30, [1, 2, 3]]
+
+
+def _paths(value, path=()):
+    """The path of every field of a header, inner fields too."""
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, inner in items:
+        yield (*path, key)
+        yield from _paths(inner, (*path, key))
+
+
+def _changed(header: dict, path: tuple, value) -> dict:
+    """The header with one field replaced, or removed where the value is ``...``."""
+    changed = json.loads(json.dumps(header))
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return changed
+
+
+def test_a_hostile_header_is_refused_or_harmless(tmp_path) -> None:
+    """Whatever stands in a field, there is a FileError or an observation that can be read."""
+    path = tmp_path / "x.regard"
+    observed(window=(3, None), offset=1, top=0).save(path, query_and_key=True)
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["regard"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for field in _paths(header):
+        for value in (*HOSTILE, ...):
+            changed = json.dumps(_changed(header, field, value))
+            save_file(arrays, path, metadata={"regard": changed})
+            for read in (load, open_mapped):
+                with contextlib.suppress(FileError):
+                    str(read(path))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{}", "null", "3", '"x"', "{", "[]"])
+def test_hostile_json_is_refused(tmp_path, text: str) -> None:
+    path = tmp_path / "x.regard"
+    save_file({"logsumexp": np.zeros((2, 3))}, path, metadata={"regard": text})
+    for read in (load, open_mapped):
+        with pytest.raises(FileError):
+            read(path)

@@ -7,6 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
+from regard.engine.file_array import FileArray, FileReader
 from regard.engine.files import open_mapped
 from regard.errors import FileError
 
@@ -46,14 +47,55 @@ def test_it_answers_as_what_was_saved(tmp_path, arguments, dtype):
 def test_nothing_is_read_before_it_is_looked_at(tmp_path):
     saved(tmp_path / "it.regard", causal=True)
     mapped = open_mapped(tmp_path / "it.regard")
-    held = [*mapped.facts.values(), mapped.parts[0].query_hqd, mapped.parts[0].key_gkd]
-    assert all(isinstance(_base(array), np.memmap) for array in held)
+    arrays = [*mapped.facts.values(), mapped.parts[0].query_hqd, mapped.parts[0].key_gkd]
+    assert all(isinstance(array, FileArray) for array in arrays)
+    # Cut short after the header, the file opens as before: no number of it has been read.
+    reader = arrays[0].reader
+    read, reader.read = [], lambda start, size: read.append(size)
+    assert mapped.shape_of("map")[-1] == 12
+    assert not read
 
 
-def _base(array):
-    while not isinstance(array, np.memmap):
-        array = array.base
-    return array
+def test_a_file_that_shrinks_while_it_is_open_is_explained(tmp_path):
+    path = tmp_path / "it.regard"
+    saved(path, causal=True)
+    mapped = open_mapped(path)
+    with path.open("rb+") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(FileError) as caught:
+        [np.asarray(fact) for fact in mapped.facts.values()]
+    assert str(caught.value) == (
+        f"{path} has become shorter since it was opened: make it again, and open it again."
+    )
+
+
+def test_a_file_that_is_replaced_while_it_is_open_stays_as_it_was(tmp_path):
+    path = tmp_path / "it.regard"
+    seen = saved(path, causal=True)
+    mapped = open_mapped(path)
+    saved(path, causal=False)
+    npt.assert_array_equal(mapped.facts["received"], seen.received)
+
+
+INDICES = [
+    0, -1, (1, 2), (slice(1, 3),), (slice(0, 2), slice(1, 4)), (slice(None), 2),
+    (0, slice(2, 4), 1),
+    (slice(None), np.array([[0, 3], [1, 1]])), (slice(0, 2), None, np.array([2, 0])), ...,
+    (..., slice(0, 2)), np.array([2, 0]), (slice(0, 0), 1), (slice(None, None, 2), 1), None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_a_file_array_is_indexed_as_an_ndarray(tmp_path, index):
+    array = RANDOM.normal(size=(3, 4, 5))
+    (tmp_path / "x").write_bytes(b"12345678" + array.tobytes())
+    lazy = FileArray(FileReader(tmp_path / "x"), 8, array.dtype, array.shape)
+    npt.assert_array_equal(lazy[index], array[index])
+    npt.assert_array_equal(lazy.reshape(-1, 5)[2], array.reshape(-1, 5)[2])
+    npt.assert_array_equal(lazy * 2 + lazy, array * 3)
+    assert (lazy.max(), len(lazy), lazy.nbytes) == (array.max(), 3, array.nbytes)
+    with pytest.raises(IndexError):
+        lazy[3]
 
 
 def test_without_query_and_key_the_facts_are_there(tmp_path):
@@ -64,8 +106,8 @@ def test_without_query_and_key_the_facts_are_there(tmp_path):
 
 BROKEN = {
     "not there": (None, "is not there."),
-    "empty": (b"", "is not a whole .regard file: "),
-    "noise": (b"\x05\x00\x00\x00\x00\x00\x00\x00hello" * 4, "is not a whole .regard file: "),
+    "empty": (b"", "is not a complete .regard file: "),
+    "noise": (b"\x05\x00\x00\x00\x00\x00\x00\x00hello" * 4, "is not a complete .regard file: "),
     "another kind": (
         (2).to_bytes(8, "little") + json.dumps({}).encode(),
         "is a safetensors file, but not a .regard one: it has no such header.",
@@ -89,4 +131,4 @@ def test_a_file_cut_short_is_explained(tmp_path):
     (tmp_path / "it.regard").write_bytes(content[:-100])
     with pytest.raises(FileError) as caught:
         open_mapped(tmp_path / "it.regard")
-    assert "is not a whole .regard file" in str(caught.value)
+    assert "is not a complete .regard file" in str(caught.value)

@@ -1,15 +1,19 @@
-"""The .regard file of an observation.
+"""The .regard file of an observation: safetensors with a JSON header and a checksum per array.
 
-Safetensors with a JSON header; written, read or memory-mapped.
+It is written completely or not at all, and read at once or range by range.
 """
 
 import json
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 
+from regard.atomic_write import replacing
+from regard.engine.file_array import FileArray, FileReader
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
@@ -17,7 +21,7 @@ from regard.engine.tiles.arguments import Extent, build_problem, prepare
 from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
-from regard.textbook.options import AttentionOptions, with_defaults
+from regard.textbook.options import AttentionOptions, check_shapes, with_defaults
 from regard.typing import Array
 
 FORMAT = "regard observation"
@@ -34,8 +38,6 @@ Hold = Callable[..., Problem]
 
 def save(seen: Observation, path: Path, query_and_key: bool) -> None:
     """Write the facts; with ``query_and_key`` also what tiles and rows are computed from."""
-    from safetensors.numpy import save_file
-
     arrays = dict(seen.facts)
     if seen._profile is not None:
         arrays |= {f"profile.{name}": getattr(seen.profile, name) for name in PROFILE}
@@ -52,15 +54,51 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
         "cost": vars(seen.cost),
         "notes": notes,
         "parts": arguments,
-        "contents": {name: described(array) for name, array in arrays.items()},
     }
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    save_file(contiguous, path, metadata={"regard": json.dumps(header, default=int)})
+    write_file(path, header, arrays)
 
 
-def load(path: str | Path) -> Observation:
-    """Read a .regard file; tiles and rows work if query and key were saved with it."""
-    return observation_of(*read_file(Path(path)))
+def write_file(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Write arrays and header, with the shape, dtype and checksum of each array."""
+    from safetensors.numpy import save_file
+
+    # ascontiguousarray would give an array without axes one.
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    header = header | {"contents": {name: described(array) for name, array in contiguous.items()}}
+    with replacing(path) as draft:
+        save_file(contiguous, draft, metadata={"regard": json.dumps(header, default=int)})
+
+
+def load(path: str | Path, *, verify: bool = True) -> Observation:
+    """Read a .regard file; tiles and rows work if query and key were saved with it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    verify : bool
+        Whether to compare each array with its checksum.
+    """
+    header, arrays = read_file(Path(path), verify=verify)
+    with file_errors(path):
+        return observation_of(header, arrays)
+
+
+@contextmanager
+def file_errors(path: str | Path) -> Iterator[None]:
+    """Turn whatever a damaged header leads to into a FileError."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        if isinstance(error, KeyError):
+            reason = f"its header has no {error}"
+        raise FileError(
+            f"{path} is not a complete .regard file: {reason.rstrip('.')}. It may be damaged or of "
+            "another kind; make it again with seen.save(...)."
+        ) from None
 
 
 def observation_of(
@@ -70,10 +108,41 @@ def observation_of(
     profile = None
     if "profile.first" in arrays:
         profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
-    parts = tuple(part_problem(given, arrays, i, hold) for i, given in enumerate(header["parts"]))
-    own = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
-    cost, notes = Cost(**header["cost"]), tuple(header["notes"])
-    return Observation(ArrayFacts(own), profile, parts, header["keys"], cost, notes)
+    parts = tuple(
+        part_problem(options, arrays, i, hold) for i, options in enumerate(header["parts"])
+    )
+    facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
+    check_facts(facts, header["keys"], parts)
+    cost, notes = cost_of(header["cost"]), tuple(str(note) for note in header["notes"])
+    return Observation(ArrayFacts(facts), profile, parts, header["keys"], cost, notes)
+
+
+def cost_of(entry: dict[str, Any]) -> Cost:
+    """The cost in a header."""
+    plan, flops, peak = entry["plan"], entry["flops"], entry["peak_bytes"]
+    if not (isinstance(plan, str) and isinstance(flops, int) and isinstance(peak, int)):
+        raise FileError("cost needs a plan, flops and peak_bytes.")
+    return Cost(plan, flops, peak)
+
+
+def check_facts(facts: dict[str, Array], keys: Any, parts: tuple[Problem, ...]) -> None:
+    """Compare the axes of all facts of an observation with each other."""
+    if not isinstance(keys, int) or isinstance(keys, bool) or keys < 0:
+        raise FileError(f"the file needs a number of keys from 0 up, but it has {keys!r}.")
+    rows = tuple(facts["logsumexp"].shape)
+    axes = {"logsumexp": rows, "entropy": rows, "received": (*rows[:-1], keys)}
+    leading = {"output": rows, "top_weights": rows, "top_keys": rows, "map": rows[:-1]}
+    for name, array in facts.items():
+        shape = tuple(array.shape)
+        if name in axes:
+            fits = shape == axes[name]
+        else:
+            fits = name in leading and shape[: len(leading[name])] == leading[name]
+            fits &= len(shape) == len(rows) + 1
+        if not (rows and fits and array.dtype.kind in "fi"):
+            raise FileError(f"the file's {name} has shape {shape}, which does not fit {rows}.")
+    if parts and sum(part.visibility.keys for part in parts) != keys:
+        raise FileError(f"the file's parts do not have {keys} keys together.")
 
 
 def part_arguments(part: Problem, path: Path) -> dict[str, Any]:
@@ -111,15 +180,16 @@ def part_problem(
     )
     if query is None or key is None:
         raise FileError("the file promises query and key, but does not hold them.")
+    options = {name: arguments[name] for name in ("causal", "offset", "softcap", "scale")}
     window = tuple(arguments["window"]) if arguments["window"] else None
-    given = arguments | {"window": window, "mask": mask, "lengths": lengths}
-    return hold(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **given)
+    options |= {"window": window, "mask": mask, "lengths": lengths}
+    return hold(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **options)
 
 
 def read_file(
-    path: Path, kind: str = FORMAT, version: int = VERSION
+    path: Path, kind: str = FORMAT, version: int = VERSION, verify: bool = True
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header of a file of this kind, and all its arrays."""
+    """The header of a file of this kind, and all its arrays, compared with their checksums."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -129,12 +199,45 @@ def read_file(
             metadata = file.metadata() or {}
             header = json.loads(metadata.get("regard", "null"))
             check_header(header, path, kind, version)
-            return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FileError(
-            f"{path} is not a whole .regard file: {error}. It may be cut short or of another kind; "
-            "make it again with seen.save(...)."
-        ) from None
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _incomplete(path, error) from None
+    with file_errors(path):
+        check_contents(header["contents"], arrays, path, verify)
+    return header, arrays
+
+
+def check_contents(
+    contents: dict[str, Any], arrays: dict[str, Array], path: Path, verify: bool
+) -> None:
+    """Compare arrays with what the header says of them; ``verify`` compares checksums too."""
+    if sorted(contents) != sorted(arrays):
+        raise FileError(f"{path} is damaged: its header names other arrays than it has.")
+    for name, array in arrays.items():
+        entry = contents[name]
+        if entry["shape"] != list(array.shape) or entry["dtype"] != str(array.dtype):
+            raise FileError(f"{path} is damaged: its header gives {name} other axes than it has.")
+        if verify and entry["crc32"] != checksum(array):
+            raise FileError(
+                f"{path} is damaged: the numbers of {name} are not those that were saved. Make "
+                "the file again with seen.save(...)."
+            )
+
+
+def checksum(array: Array) -> int:
+    """CRC-32 of an array's bytes.
+
+    >>> checksum(np.zeros(2, np.uint8)) == zlib.crc32(bytes(2))
+    True
+    """
+    return zlib.crc32(np.asarray(array, order="C").reshape(-1).view(np.uint8).data)
+
+
+def _incomplete(path: Path, error: Exception) -> FileError:
+    return FileError(
+        f"{path} is not a complete .regard file: {error}. It may be cut short or of another kind; "
+        "make it again with seen.save(...)."
+    )
 
 
 def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VERSION) -> None:
@@ -143,6 +246,8 @@ def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VER
         raise FileError(
             f"{path} is a safetensors file, but not a .regard one: it has no such header."
         )
+    if not isinstance(header.get("version"), int):
+        raise FileError(f"{path} has no version in its header: make it again with seen.save(...).")
     if header["version"] > version:
         raise FileError(
             f"{path} has version {header['version']} and this regard reads up to {version}: "
@@ -151,8 +256,8 @@ def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VER
 
 
 def described(array: Array) -> dict[str, Any]:
-    """Shape and dtype, for the header."""
-    return {"shape": list(array.shape), "dtype": str(array.dtype)}
+    """Shape, dtype and checksum, for the header."""
+    return {"shape": list(array.shape), "dtype": str(array.dtype), "crc32": checksum(array)}
 
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1",
@@ -162,39 +267,51 @@ DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
 LONG = 1e4  # stands for the length of a row nobody measured: too long for sums without a shift
 
 
-def open_mapped(path: str | Path) -> Observation:
-    """An observation whose facts, query and key are read from the file as they are used."""
+def open_mapped(path: str | Path, *, verify: bool = False) -> Observation:
+    """An observation whose facts, query and key are read from the file as they are used.
+
+    ``verify`` reads all of it once, to compare each array with its checksum.
+    """
     header, arrays = mapped_arrays(Path(path))
     check_header(header, Path(path))
-    return observation_of(header, arrays, unread)
+    with file_errors(path):
+        if verify:
+            check_contents(header["contents"], arrays, Path(path), verify)
+        return observation_of(header, arrays, unread)
 
 
 def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
-    """What the file says about itself, and its arrays, mapped."""
+    """The header of a file, and its arrays, which are read as they are indexed."""
     if not path.is_file():
         raise FileError(f"{path} is not there.")
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             described = json.loads(file.read(min(size, path.stat().st_size)))
-        content: Array = np.memmap(path, np.uint8, "r")
+        reader, end = FileReader(path), path.stat().st_size
         about = json.loads(described.pop("__metadata__", {}).get("regard", "null"))
-        return about, {x: _array(content[8 + size :], entry) for x, entry in described.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileError(
-            f"{path} is not a whole .regard file: {error}. It may be cut short or of another kind; "
-            "make it again with seen.save(...)."
-        ) from None
+        arrays = {x: _array(reader, 8 + size, end, entry) for x, entry in described.items()}
+        return about, arrays
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _incomplete(path, error) from None
 
 
-def _array(content: Array, entry: dict[str, Any]) -> Array:
-    start, stop = entry["data_offsets"]
-    array: Array = content[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return array
+def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Array:
+    start, stop = (base + int(offset) for offset in entry["data_offsets"])
+    shape = tuple(int(size) for size in entry["shape"])
+    array = FileArray(reader, start, np.dtype(DTYPES[entry["dtype"]]), shape)
+    if (
+        min(shape, default=0) < 0
+        or not base <= start <= stop <= end
+        or array.nbytes != stop - start
+    ):
+        raise ValueError("an array lies outside the file")
+    return cast("Array", array)
 
 
 def unread(query: Array, key: Array, value: Array, **options: Unpack[AttentionOptions]) -> Problem:
-    """As ``prepare``, but without looking at the numbers."""
+    """As ``prepare``, but no number of query and key is read."""
+    check_shapes(query, key, value)
     extent = Extent(query.dtype, tuple(query.shape[:-2]), query.shape[-2], key.shape[-2],
                    {"query": LONG, "key": LONG, "value": 0.0})  # fmt: skip
     return build_problem(

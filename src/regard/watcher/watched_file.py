@@ -12,17 +12,18 @@ import numpy as np
 from regard.engine.files import (
     PROFILE,
     Hold,
-    described,
+    cost_of,
+    file_errors,
     part_arguments,
     part_arrays,
     part_problem,
     read_file,
+    write_file,
 )
 from regard.engine.files import load as load_observation
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.profile import Profile
 from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.plan import Cost
 from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
 from regard.heads.measures import HeadMeasures, Measure
@@ -48,8 +49,6 @@ EDGES = ("row_edges", "column_edges", "span_weights")
 
 def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     """Write every layer of every sentence; query and key of those that were kept."""
-    from safetensors.numpy import save_file
-
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
                               "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
     arrays: dict[str, Array] = {}
@@ -64,14 +63,14 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
                 problem = part.on_host()
                 header["parts"][prefix] = part_arguments(problem, path)
                 arrays |= {prefix + x: array for x, array in part_arrays(0, problem).items()}
-    header["contents"] = {name: described(array) for name, array in arrays.items()}
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    save_file(whole, path, metadata={"regard": json.dumps(header, default=int)})
+    write_file(path, header, arrays)
 
 
-def load_seen(path: Path) -> Seen:
+def load_seen(path: Path, verify: bool = True) -> Seen:
     """Read what ``save`` wrote."""
-    return Seen(Stored(*read_file(path, FORMAT, VERSION)))
+    header, arrays = read_file(path, FORMAT, VERSION, verify)
+    with file_errors(path):
+        return Seen(Stored(header, arrays))
 
 
 class Stored:
@@ -106,7 +105,8 @@ class Stored:
         """Made once."""
         key = (place, sentence)
         if key not in self._made:
-            self._made[key] = self._layer(place, sentence)
+            with file_errors("the file"):
+                self._made[key] = self._layer(place, sentence)
         return self._made[key]
 
     def _layer(self, place: Place, sentence: int) -> LayerSeen:
@@ -124,7 +124,7 @@ class Stored:
             profile,
             parts,
             entry["keys"],
-            Cost(**entry["cost"]),
+            cost_of(entry["cost"]),
             name=str(place),
             queries_side=self._side(entry["rows"]),
             keys_side=self._side(entry["columns"]),
@@ -182,15 +182,15 @@ def _measures(own: dict[str, Array]) -> HeadMeasures | None:
     return HeadMeasures(*(Measure(*own[f"measures.{name}"]) for name in names))
 
 
-def load(path: str | Path) -> Observation | Seen:
+def load(path: str | Path, *, verify: bool = True) -> Observation | Seen:
     """Read a .regard file: an Observation, or a Seen where a model was watched.
 
-    Tiles and rows work if query and key were kept and saved.
+    Tiles and rows work if query and key were kept and saved. ``verify`` compares every array with
+    the checksum that was saved with it.
     """
-
     if kind_of(Path(path)) == FORMAT:
-        return load_seen(Path(path))
-    return load_observation(path)
+        return load_seen(Path(path), verify)
+    return load_observation(path, verify=verify)
 
 
 def kind_of(path: Path) -> str:
@@ -200,6 +200,6 @@ def kind_of(path: Path) -> str:
             size = int.from_bytes(file.read(8), "little")
             header: Any = json.loads(file.read(min(size, 2**30)))
             found = json.loads(header["__metadata__"]["regard"])["format"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""  # the reader of observations says what is wrong
     return str(found)

@@ -161,7 +161,8 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
     value_scale = 1.0 if sizes["value"] < 2.0**960 else 2.0**64
     if value_scale != 1:
         arrays = arrays | {"value": arrays["value"] / value_scale}
-    flat = {x: np.asarray(a, compute) for x, a in arrays.items()}
+    # An array in a file is left there where its dtype allows.
+    flat = {x: a if a.dtype == compute else np.asarray(a, compute) for x, a in arrays.items()}
     flat = {x: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for x, a in flat.items()}
     bound = min(bound, softcap * LOG2_E) if softcap else bound
     return Problem(
