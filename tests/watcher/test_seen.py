@@ -192,7 +192,7 @@ def test_the_older_kind_of_file_is_an_observation(tmp_path):
     regard.observe(x, x, x).save(tmp_path / "x.regard")
     assert type(regard.load(tmp_path / "x.regard")) is regard.Observation
     (tmp_path / "cut.regard").write_bytes(b"\x10\0\0")
-    with pytest.raises(FileError, match=r"is not a whole \.regard file"):
+    with pytest.raises(FileError, match=r"is not a complete \.regard file"):
         regard.load(tmp_path / "cut.regard")
     with pytest.raises(FileError, match="is not there"):
         regard.load(tmp_path / "none.regard")

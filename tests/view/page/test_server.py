@@ -207,8 +207,8 @@ def test_open_refuses_what_it_cannot_open(tmp_path):
         ),
         (
             [str(garbage)],
-            f"{garbage} is not a whole .regard file: Expecting value: line 1 column 1 (char 0). It "
-            "may be cut short or of another kind; make it again with seen.save(...).",
+            f"{garbage} is not a complete .regard file: Expecting value: line 1 column 1 (char 0). "
+            "It may be cut short or of another kind; make it again with seen.save(...).",
         ),
     ):
         with start(*arguments) as process:
