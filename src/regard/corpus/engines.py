@@ -47,7 +47,7 @@ def in_processes(task: Task, batches: Iterable[DocumentBatch], workers: int) -> 
     Every worker is a pool of its own, so that it is known whose batch was lost.
     """
     pending = iter(batches)
-    pool = _Pool(task, workers)
+    pool = _WorkerPool(task, workers)
     try:
         for worker in range(workers):
             pool.submit(worker, next(pending, None))
@@ -59,7 +59,7 @@ def in_processes(task: Task, batches: Iterable[DocumentBatch], workers: int) -> 
         pool.close()
 
 
-class _Pool:
+class _WorkerPool:
     """Worker processes and the batch that each of them runs."""
 
     def __init__(self, task: Task, workers: int) -> None:

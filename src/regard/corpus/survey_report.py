@@ -61,7 +61,7 @@ def make_report(
         "positions": _position_bands(totals),
         "heads": heads,
         "ranked": _ranked(observer.heads, totals),
-        "alike": _alike_pairs(observer.heads, totals),
+        "alike": _duplicate_pairs(observer.heads, totals),
     }  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def _closest(heads: tuple[HeadKey, ...], totals: Totals, h: int) -> list[dict[st
     return [{**heads[x]._asdict(), "cosine": float(cosine_h[x])} for x in order]
 
 
-def _alike_pairs(heads: tuple[HeadKey, ...], totals: Totals) -> list[dict[str, Any]]:
+def _duplicate_pairs(heads: tuple[HeadKey, ...], totals: Totals) -> list[dict[str, Any]]:
     """Pairs of heads that duplicate each other, the closest first."""
     cosine_hh = totals.cosine_hh / max(1, totals.windows)
     pairs = [(a, b) for a, b in np.argwhere(np.triu(cosine_hh, 1) >= ALIKE).tolist()]

@@ -17,16 +17,16 @@ class Window(NamedTuple):
 
 
 def cut(
-    tokens: Sequence[int], room: int, first: Sequence[int] = (), last: Sequence[int] = ()
+    tokens: Sequence[int], window: int, first: Sequence[int] = (), last: Sequence[int] = ()
 ) -> list[Window]:
-    """Windows of at most ``room`` tokens, ``first`` and ``last`` put around each.
+    """Windows of at most ``window`` tokens, ``first`` and ``last`` put around each.
 
-    >>> [(x.start, x.tokens) for x in cut([5, 6, 7, 8, 9], room=3, last=[3])]
+    >>> [(x.start, x.tokens) for x in cut([5, 6, 7, 8, 9], window=3, last=[3])]
     [(0, (5, 6, 3)), (3, (7, 8, 3)), (6, (9, 3))]
     """
-    step = room - len(first) - len(last)
+    step = window - len(first) - len(last)
     return [
-        Window(number * room, (*first, *tokens[start : start + step], *last))
+        Window(number * window, (*first, *tokens[start : start + step], *last))
         for number, start in enumerate(range(0, max(1, len(tokens)), step))
     ]
 

@@ -175,6 +175,26 @@ class Visibility:
         masked_hmab = self._mask_at(heads, rows_ma, columns_mb)
         return None if masked_hmab is None or masked_hmab.dtype == bool else _finite(masked_hmab)
 
+    def key_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The keys that each query sees without a mask: from low up to but not including high.
+
+        Both are (h, q), one row where all heads agree.
+
+        >>> Visibility((1,), queries=3, keys=3, left=1, right=0).key_ranges()
+        (array([[0, 0, 1]]), array([[1, 2, 3]]))
+        """
+        at_1q = np.arange(self.queries)[None] + self.offset
+        lengths_h1 = np.array([[self.keys]])
+        if self.lengths_h is not None:
+            lengths_h1 = np.unique(self.lengths_h)[:1, None]
+            if (self.lengths_h != lengths_h1[0, 0]).any():
+                lengths_h1 = self.lengths_h[:, None]
+        low_1q = np.zeros_like(at_1q) if self.left is None else np.maximum(at_1q - self.left, 0)
+        high_hq = np.broadcast_to(lengths_h1, (len(lengths_h1), self.queries))
+        if self.right is not None:
+            high_hq = np.minimum(high_hq, at_1q + self.right + 1)
+        return np.broadcast_to(low_1q, high_hq.shape), high_hq
+
     def audience(self, heads: int) -> NDArray[np.int64]:
         """The number of queries that may look at each key, (h, k).
 

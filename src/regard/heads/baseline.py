@@ -81,7 +81,7 @@ def uniform_where(visible_tt: NDArray[np.bool_]) -> UniformBaseline:
 
 
 def _in_ranges(visibility: Visibility) -> tuple[NDArray[np.int64], Array, Array]:
-    low_hq, high_hq = _ranges(visibility)
+    low_hq, high_hq = visibility.key_ranges()
     choices_hq = np.maximum(high_hq - low_hq, 0)
     first_h = _inverse(choices_hq * (low_hq <= 0)).sum(axis=1)
     return choices_hq, _by_distance(visibility, low_hq, high_hq), first_h
@@ -96,23 +96,6 @@ def _baseline(
     entropy_h = np.log(np.maximum(choices_hq, 1)).sum(axis=1)
     bands_hb = sum_by_band(-zero, distance_hn)
     return UniformBaseline(choices_hq, entropy_h, {"first": first_h} | positions, bands_hb)
-
-
-def _ranges(visibility: Visibility) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each query sees keys from low up to but not including high; one row where heads agree."""
-    at_1q = np.arange(visibility.queries)[None] + visibility.offset
-    lengths_h1 = np.array([[visibility.keys]])
-    if visibility.lengths_h is not None:
-        lengths_h1 = np.unique(visibility.lengths_h)[:1, None]
-        if (visibility.lengths_h != lengths_h1[0, 0]).any():
-            lengths_h1 = visibility.lengths_h[:, None]
-    low_1q = (
-        np.zeros_like(at_1q) if visibility.left is None else np.maximum(at_1q - visibility.left, 0)
-    )
-    high_hq = np.broadcast_to(lengths_h1, (len(lengths_h1), visibility.queries))
-    if visibility.right is not None:
-        high_hq = np.minimum(high_hq, at_1q + visibility.right + 1)
-    return np.broadcast_to(low_1q, high_hq.shape), high_hq
 
 
 def _by_distance(

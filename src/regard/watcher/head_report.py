@@ -97,14 +97,14 @@ class HeadReport(TextDisplay):
 def report(layers: Sequence[tuple[Place, LayerSeen]]) -> HeadReport:
     """Measures of every head, from what was added up while the model ran."""
     rows: list[HeadRow] = []
-    for place, seen in layers:
+    for key, seen in layers:
         if seen.measures is None:
             raise NotAskedError("the report needs measures, and this file does not hold them.")
-        rows += [_row(place, seen, seen.measures, head) for head in range(seen.leading[-1])]
+        rows += [_row(key, seen, seen.measures, head) for head in range(seen.leading[-1])]
     return HeadReport(tuple(rows))
 
 
-def _row(place: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> HeadRow:
+def _row(key: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> HeadRow:
     each = {name: getattr(measures, name) for name in MEASURES}
     measured = {name: float(x.mean_h[head]) for name, x in each.items()}
     baseline = {name: float(x.baseline_h[head]) for name, x in each.items()}
@@ -114,8 +114,8 @@ def _row(place: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> He
         (near, far, float(share)) for (near, far), share in zip(BANDS, shares, strict=True) if share
     )
     rests = _resting(seen, head)
-    label = name_of(measured, baseline, queries, rests, cross=place.part.startswith("cross"))
-    return HeadRow(*place, head, measured, baseline, queries, distance, rests, label)
+    label = name_of(measured, baseline, queries, rests, cross=key.part.startswith("cross"))
+    return HeadRow(*key, head, measured, baseline, queries, distance, rests, label)
 
 
 def _resting(seen: LayerSeen, head: int) -> Resting:

@@ -22,30 +22,30 @@ def find(
     ``usual`` is what the other queries that can see that word give to it, on average.
     """
     links = []
-    for place, seen in layers:
+    for key, seen in layers:
         queries, keys = seen.queries_side, seen.keys_side
         if queries is None or keys is None:
             raise NotAskedError("find needs words: give watch the model's tokenizer.")
         row, column = word_position(queries.words, word), word_position(keys.words, other)
         rows, columns = _tokens(queries, row), _tokens(keys, column)
         weights_h = _between(seen, rows, columns)
-        usual_h = _usual(place, seen, rows, columns, weights_h)
+        usual_h = _usual(key, seen, rows, columns, weights_h)
         links += [
-            Link(*place, head, row, column, queries.words[row], keys.words[column],
+            Link(*key, head, row, column, queries.words[row], keys.words[column],
                  float(weight), float(usual))
             for head, (weight, usual) in enumerate(zip(weights_h, usual_h, strict=True))
         ]  # fmt: skip
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
-def _tokens(side: TokenizedText, word: int) -> slice:
-    places = np.flatnonzero(np.equal(side.word_of_token, word))
-    return slice(int(places[0]), int(places[-1]) + 1)
+def _tokens(text: TokenizedText, word: int) -> slice:
+    tokens = np.flatnonzero(np.equal(text.word_of_token, word))
+    return slice(int(tokens[0]), int(tokens[-1]) + 1)
 
 
-def _usual(place: Place, seen: LayerSeen, rows: slice, columns: slice, weights_h: Array) -> Array:
-    """What the key word receives from all other queries, for each of them."""
-    first = columns.start - (seen.keys - seen.queries) if place.part == "decoder" else 0
+def _usual(key: Place, seen: LayerSeen, rows: slice, columns: slice, weights_h: Array) -> Array:
+    """The mean weight that the key word receives from the other queries."""
+    first = columns.start - (seen.keys - seen.queries) if key.part == "decoder" else 0
     others = seen.queries - max(0, first) - (rows.stop - rows.start)
     received_h = np.asarray(seen.received[..., columns], np.float64).sum(axis=-1)
     rest_h = received_h - weights_h * (rows.stop - rows.start)
@@ -58,8 +58,8 @@ def _between(seen: LayerSeen, rows: slice, columns: slice) -> Array:
     best = seen.top()
     weights_hqn, keys_hqn = best.weights[..., rows, :], best.keys[..., rows, :]
     inside = (keys_hqn >= columns.start) & (keys_hqn < columns.stop)
-    wanted = (columns.stop - columns.start) * (rows.stop - rows.start)
-    if (inside.sum(axis=(-1, -2)) < wanted).any():
+    pairs = (columns.stop - columns.start) * (rows.stop - rows.start)
+    if (inside.sum(axis=(-1, -2)) < pairs).any():
         raise NotAskedError(
             f"{seen.name}: the weight is not among the {best.keys.shape[-1]} best keys of every "
             f"head, and the map's blocks hold more than one token. Watch with "
