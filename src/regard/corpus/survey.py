@@ -181,11 +181,11 @@ class SurveyJob:
             progress(Progress(done, max(done, expected), earlier, failed))
 
     def _write_report(self, report: dict[str, Any], parts: list[int]) -> Survey:
-        from regard.view.page.survey_page import page
+        from regard.view.page.offline import survey_page
 
         with replacing(self.folder / FAILED) as draft:
             write_failed(draft, _failed(Shards(self.folder), parts))
-        write_text(self.folder / PAGE, page(report))
+        write_text(self.folder / PAGE, survey_page(report))
         text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1)
         write_text(self.folder / REPORT, text)
         return Survey(self.folder, report)

@@ -3,7 +3,7 @@
 import pytest
 
 import regard
-from regard.view.page.lessons.course import course_page
+from regard.view.page.routes.learn_routes import course_page
 
 PAGES = range(1, 10)
 

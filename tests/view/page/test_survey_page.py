@@ -3,7 +3,7 @@
 import pytest
 
 import regard
-from regard.view.page.survey_page import page as survey_page
+from regard.view.page.offline import survey_page
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'regard[survey]'")
 

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from regard.atomic_write import write_text
 from regard.engine.observation import Observation
 from regard.errors import ArgumentError
+from regard.heads.links import CAUTION
 from regard.textbook.steps import Steps
 from regard.transformer.reading import Reading
 from regard.view.page.blobs import Blobs
@@ -103,3 +104,18 @@ def page_with(data: Mapping[str, Any], blobs: Blobs) -> str:
 @cache
 def _script() -> str:
     return bundle(web_files(), ENTRY)
+
+
+def survey_page(report: dict[str, Any]) -> str:
+    """The report of a survey; text of documents is shown as text, never as markup."""
+    from regard import __version__
+
+    texts = web_files()
+    return single_file(
+        texts["survey/survey.html"],
+        style=texts["style.css"] + texts["survey/survey.css"],
+        script=bundle(texts, "survey/survey.js"),
+        blocks=[json_block("report", report)],
+        version=__version__,
+        caution=CAUTION,
+    )
