@@ -9,8 +9,8 @@ import regard
 from regard.engine.gpu.call import device_call
 from regard.engine.gpu.dispatch import build_observation
 from regard.engine.gpu.torch_path import facts_in_chunks
-from regard.textbook.options import DEFAULT_OPTIONS
 from regard.engine.tiles.rows import Requested
+from regard.textbook.options import DEFAULT_OPTIONS
 
 HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8
 FACTS = {"top": 0, "map": MAP, "profile": False, "causal": True}
