@@ -9,7 +9,7 @@ BESIDE := $(addprefix tests/,cli corpus view)
 SENTENCE ?= A dog ate the food because it was hungry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernels check smoke lint docs bench clean
+.PHONY: fuzz help demo test test-kernels check smoke lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ test: check ## set up what is needed, then lint, type-check and run every test
 # As if on other processors; KERNELS="Haswell Prescott" takes these alone.
 test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with every BLAS kernel
 	@$(BIN)/python tools/kernels.py $(KERNELS)
+
+# CASES=100000 SEED=7 make fuzz: other calls than those of make test.
+fuzz: $(VENV)/test.stamp ## random calls of attention and observe against float64, many of them
+	@REGARD_FUZZ_CASES=$${CASES:-10000} REGARD_FUZZ_SEED=$${SEED:-1} $(BIN)/pytest -q -x tests/engine/test_fuzz.py
 
 check: $(VENV)/test.stamp check-js ## lint and type-check alone
 	$(BIN)/ruff check .

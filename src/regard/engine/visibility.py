@@ -241,14 +241,17 @@ class Visibility:
         return _band_tile(first, shape, self.left, self.right)
 
     def _real(self, heads: slice, columns: slice) -> NDArray[np.bool_] | None:
-        if self.lengths_h is None or int(self.lengths_h[heads].min()) >= columns.stop:
+        if (
+            self.lengths_h is None
+            or int(self.lengths_h[heads].min(initial=self.keys)) >= columns.stop
+        ):
             return None
         at_k = np.arange(columns.start, columns.stop)
         return np.asarray(at_k < self.lengths_h[heads][:, None, None])
 
     def _mask_tile(self, heads: slice, rows: slice, columns: slice) -> NDArray[Any]:
         tiles = [mask_qk[rows, columns] for mask_qk in self._head_masks(heads)]
-        return tiles[0][None] if len(tiles) == 1 else np.stack(tiles)
+        return tiles[0][None] if len(tiles) == 1 else _stacked(tiles)
 
     def _mask_at(
         self, heads: slice, rows_ma: NDArray[np.intp], columns_mb: NDArray[np.intp]
@@ -256,7 +259,7 @@ class Visibility:
         if self.mask is None or callable(self.mask):
             return None
         at_ma1, at_m1b = rows_ma[..., None], columns_mb[:, None, :]
-        return np.stack([mask_qk[at_ma1, at_m1b] for mask_qk in self._head_masks(heads)])
+        return _stacked([mask_qk[at_ma1, at_m1b] for mask_qk in self._head_masks(heads)])
 
     def _head_masks(self, heads: slice) -> Iterator[NDArray[Any]]:
         """The mask (q, k) of each head: a view, where a flat axis of heads might need a copy."""
@@ -268,6 +271,11 @@ class Visibility:
 def _shifted(rule: MaskRule, rows: slice, columns: slice) -> MaskRule:
     """The same mask function for a part of the sequence, whose positions count from 0."""
     return lambda at_q, at_k: rule(at_q + rows.start, at_k + columns.start)
+
+
+def _stacked(tiles: list[NDArray[Any]]) -> NDArray[Any]:
+    """Tiles under an axis of heads; a call without heads has none, and any shape will do."""
+    return np.stack(tiles) if tiles else np.ones((0, 1, 1), bool)
 
 
 def _allowed(mask: NDArray[Any]) -> NDArray[np.bool_]:

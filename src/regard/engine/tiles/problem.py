@@ -51,7 +51,7 @@ class Problem:
     @property
     def group(self) -> int:
         """How many query heads share one key head."""
-        return self.heads // max(1, int(self.key_gkd.shape[0]))
+        return max(1, self.heads // max(1, int(self.key_gkd.shape[0])))
 
     @property
     def floor(self) -> float:
