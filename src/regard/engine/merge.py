@@ -1,4 +1,4 @@
-"""Two observations of the same queries over disjoint keys make one, exactly."""
+"""Exact merge of two observations of the same queries over disjoint keys."""
 
 import numpy as np
 
@@ -66,10 +66,10 @@ def _check_same_queries(first: Observation, second: Observation) -> None:
         )
 
 
-def _share(part: Array, whole: Array) -> Array:
-    """How much of each row's weight lies in a part; 0 where nothing was seen at all."""
+def _share(part: Array, total: Array) -> Array:
+    """The share of each row's weight that lies in a part; 0 where nothing is visible."""
     seen = np.isfinite(part)
-    return np.where(seen, np.exp(np.where(seen, part, 0) - np.where(seen, whole, 0)), 0)
+    return np.where(seen, np.exp(np.where(seen, part, 0) - np.where(seen, total, 0)), 0)
 
 
 def _row_facts(
@@ -93,11 +93,11 @@ def _row_facts(
 
 def _joint_top(first: Observation, second: Observation, shares: list[Array]) -> dict[str, Array]:
     weights = [s[..., None] * p.top().weights for s, p in zip(shares, (first, second), strict=True)]
-    later = second.top().keys
-    keys = [first.top().keys, np.where(later >= 0, later + first.keys, -1)]
+    keys_after = second.top().keys
+    keys = [first.top().keys, np.where(keys_after >= 0, keys_after + first.keys, -1)]
     joint_weights, joint_keys = (np.concatenate(x, axis=-1) for x in (weights, keys))
-    kept = min(part.shape[-1] for part in weights)  # beyond that a third part might have more
-    order = np.argsort(-joint_weights, axis=-1, kind="stable")[..., :kept]
+    number = min(part.shape[-1] for part in weights)  # beyond that a third part might have more
+    order = np.argsort(-joint_weights, axis=-1, kind="stable")[..., :number]
     return {
         "top_weights": np.take_along_axis(joint_weights, order, axis=-1),
         "top_keys": np.take_along_axis(joint_keys, order, axis=-1),
@@ -115,7 +115,7 @@ def _column_facts(
     # No side has more blocks than were asked for: with the most of them the queries' blocks stay as
     # they are, and the keys' are those of the whole where it has as many keys as queries.
     maps = [part.facts["map"] for part in (first, second) if "map" in requested]
-    side = max((side for found in maps for side in found.shape[-2:]), default=0)
+    side = max((size for array in maps for size in array.shape[-2:]), default=0)
     pieces = _observed_parts(first.parts + second.parts, logsumexp, side, first.keys + second.keys)
     facts: dict[str, Array] = {}
     if "received" in requested:
@@ -135,10 +135,10 @@ def _observed_parts(
     """Each part with the joint log-sum-exp, and which blocks of the joint map it touches."""
     edges, start, pieces = blocks(keys, max(1, side)), 0, []
     for part in parts:
-        known_hq = logsumexp.reshape(part.heads, part.visibility.queries) * LOG2_E
+        log2_total_hq = logsumexp.reshape(part.heads, part.visibility.queries) * LOG2_E
         inside, columns = cut(edges, slice(start, start + part.visibility.keys))
         requested = Requested(
-            output=False, map=side, received=True, log2_total_hq=known_hq, edges=inside
+            output=False, map=side, received=True, log2_total_hq=log2_total_hq, edges=inside
         )
         pieces.append((observe_problem(part.on_host(), requested), columns))
         start += part.visibility.keys

@@ -1,7 +1,4 @@
-"""Observation.
-
-Exact statistics of all attention weights without the weights themselves, and its text summary.
-"""
+"""Exact statistics of all attention weights without the weights, and their text summary."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,9 +94,11 @@ class Observation(NotebookDisplay):
     def top(self, k: int | None = None) -> Top:
         """The k largest weights of each query with their keys, high to low."""
         weights = self._fact("top_weights", f"top={k or 16}")
-        held = weights.shape[-1]
-        if k is not None and not 0 <= k <= held:
-            raise NotAskedError(f"top({k}) needs more than the {held} kept: observe with top={k}.")
+        stored = weights.shape[-1]
+        if k is not None and not 0 <= k <= stored:
+            raise NotAskedError(
+                f"top({k}) needs more than the {stored} kept: observe with top={k}."
+            )
         return Top(weights[..., :k], self.facts["top_keys"][..., :k])
 
     def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NDArray[Any]:
@@ -114,9 +113,9 @@ class Observation(NotebookDisplay):
         pieces, start = [], 0
         for part in self.parts:
             keys = part.visibility.keys
-            known_hq = self.logsumexp.reshape(part.heads, self.queries)[heads, rows]
+            logsumexp_hq = self.logsumexp.reshape(part.heads, self.queries)[heads, rows]
             cut = part.cut(heads, rows, _clip(columns, start, keys))
-            pieces.append(_weights(*cut, known_hq * LOG2_E))
+            pieces.append(_weights(*cut, logsumexp_hq * LOG2_E))
             start += keys
         tile_hqk = np.concatenate(pieces, axis=-1)
         return (
@@ -157,7 +156,7 @@ class Observation(NotebookDisplay):
 
     @property
     def queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return self.shape_of("logsumexp")[-1]
 
     def shape_of(self, name: str) -> tuple[int, ...]:
@@ -188,9 +187,9 @@ class Observation(NotebookDisplay):
         total = int(np.prod(self.leading, dtype=int))
         if head is None:
             return slice(0, total)
-        place = head if isinstance(head, tuple) else (head,)
+        head_index = head if isinstance(head, tuple) else (head,)
         try:
-            index = int(np.ravel_multi_index(place, self.leading or (1,)))
+            index = int(np.ravel_multi_index(head_index, self.leading or (1,)))
         except ValueError:
             raise ArgumentError(
                 f"head needs an index into the leading axes {self.leading}, but it is {head!r}."
@@ -252,7 +251,7 @@ SHOWN = 8
 
 
 def summary(seen: Observation) -> str:
-    """A page worth reading, plain text."""
+    """A summary in plain text: sizes, cost, heads by entropy, most received keys, distances."""
     heads = int(np.prod(seen.leading, dtype=int))
     sizes = count(heads, "head"), count(seen.queries, "query", "queries"), count(seen.keys, "key")
     weights = heads * seen.queries * seen.keys
@@ -267,8 +266,8 @@ def summary(seen: Observation) -> str:
 
 
 def _head_names(seen: Observation) -> list[str]:
-    places = np.ndindex(*seen.leading) if seen.leading else [()]
-    return [", ".join(str(i) for i in place) or "0" for place in places]
+    head_indices = np.ndindex(*seen.leading) if seen.leading else [()]
+    return [", ".join(str(i) for i in head_index) or "0" for head_index in head_indices]
 
 
 def _by_entropy(seen: Observation) -> list[str]:

@@ -1,4 +1,4 @@
-"""Exact facts about all the weights, without ever holding them."""
+"""Exact facts about all the weights in memory that grows with n: the public functions."""
 
 import math
 from dataclasses import replace
@@ -110,8 +110,8 @@ def observe_from_logsumexp(
             f"logsumexp needs numbers or -inf of shape {shape}, but its shape is {array.shape}"
             + ("." if array.shape != shape else " and it has nan or +inf in it.")
         )
-    known_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
-    return observe_problem(problem, replace(requested, log2_total_hq=known_hq))
+    log2_total_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
+    return observe_problem(problem, replace(requested, log2_total_hq=log2_total_hq))
 
 
 def observe_problem(problem: Problem, requested: Requested) -> Observation:
@@ -133,7 +133,7 @@ def gather(problem: Problem, requested: Requested, plan: TilePlan) -> "Gathered"
 
 
 class Gathered:
-    """Where units put what they found."""
+    """The facts of one call, written block by block by its units of work."""
 
     def __init__(self, problem: Problem, requested: Requested) -> None:
         shape = (problem.heads, problem.visibility.queries)
@@ -146,16 +146,16 @@ class Gathered:
         self.columns = ColumnSums(problem, requested)
 
     def put_rows(self, unit: Unit, rows: Rows) -> None:
-        """Each unit writes to its own place, so no order is needed."""
-        place = (unit.heads, unit.rows)
-        self.log2_total_hq[place] = rows.log2_total_hq()
+        """Each unit writes to its own block, so no order is needed."""
+        block = (unit.heads, unit.rows)
+        self.log2_total_hq[block] = rows.log2_total_hq()
         if self.requested.entropy:
-            self.entropy_hq[place] = rows.entropy_hq()
+            self.entropy_hq[block] = rows.entropy_hq()
         if self.requested.output:
-            self.output_hqv[place] = rows.mean_output_hqv()
+            self.output_hqv[block] = rows.mean_output_hqv()
         if rows.best is not None:
-            self.weights_hqn[place] = rows.best.values_hqn
-            self.keys_hqn[place] = rows.best.columns_hqn
+            self.weights_hqn[block] = rows.best.values_hqn
+            self.keys_hqn[block] = rows.best.columns_hqn
         if rows.given_hq is not None:
             _check_given(rows)
 
@@ -212,8 +212,8 @@ def _run_second_pass(plan: TilePlan, gathered: Gathered) -> None:
     problem, columns = gathered.problem, gathered.columns
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
-        known_hq = gathered.log2_total_hq[unit.heads, unit.rows]
-        return second_pass(problem, plan, unit, known_hq, scratch, columns)
+        log2_total_hq = gathered.log2_total_hq[unit.heads, unit.rows]
+        return second_pass(problem, plan, unit, log2_total_hq, scratch, columns)
 
     def commit(unit: Unit, parts: list[ColumnPart]) -> None:
         for part in parts:
@@ -243,7 +243,7 @@ def _check_given(rows: Rows) -> None:
 
 
 def from_zero(name: str, number: int) -> int:
-    """How many best keys, or blocks a side of the map: 0 for none."""
+    """A validated number of best keys, or of blocks a side of the map; 0 for none."""
     if not isinstance(number, int | np.integer) or number < 0:
         raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
     return int(number)

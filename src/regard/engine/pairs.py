@@ -1,4 +1,4 @@
-"""Exact weights at listed queries and keys, wherever they stand; only a chunk is ever held."""
+"""Exact weights at listed queries and keys, computed chunk by chunk."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,14 +14,14 @@ from regard.typing import Array
 
 CHUNK = 2**21  # weights held at once, 8 MB in float32
 CHUNK_ON_DEVICE = 2**26
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 
 class Block(NamedTuple):
     """Some lists of queries, each with its list of keys: block m holds rows_ma x columns_mb."""
 
-    rows_ma: Places
-    columns_mb: Places
+    rows_ma: Positions
+    columns_mb: Positions
 
 
 class Listed(NamedTuple):
@@ -63,7 +63,7 @@ def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> I
 
 
 def sums_by_span(
-    problem: ProblemLike, logsumexp_hq: Array, row_edges: Places, column_edges: Places
+    problem: ProblemLike, logsumexp_hq: Array, row_edges: Positions, column_edges: Positions
 ) -> Array:
     """Weights added over spans of queries and of keys, (h, r, c), a chunk of rows at a time.
 

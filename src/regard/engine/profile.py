@@ -1,4 +1,4 @@
-"""How far away the weight lies: the first key, itself, its neighbours, and every distance."""
+"""Mean weight by distance: on the first key, itself, its neighbours, and at every distance."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from regard.typing import Array
 
 @dataclass(frozen=True)
 class Profile:
-    """Mean weight by place, over the queries that see anything; heads keep the caller's axes.
+    """Mean weight by position, over the queries that see anything; heads keep the caller's axes.
 
     ``back`` holds query position - key position (with the offset), ``weight`` (..., h, n) the
     share at that distance: the shares of a head sum to 1.
@@ -93,8 +93,8 @@ class Profile:
         """
         if not self.back.size:
             return []
-        found = []
+        shares = []
         for near, far in bands_between(int(self.back[0]), int(self.back[-1])):
             inside = (self.back >= min(near, far)) & (self.back <= max(near, far))
-            found.append((near, far, self.weight[..., inside].sum(axis=-1)))
-        return found
+            shares.append((near, far, self.weight[..., inside].sum(axis=-1)))
+        return shares

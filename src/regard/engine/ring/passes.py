@@ -172,7 +172,7 @@ def empty_facts(rank_slice: RankSlice, requested: Requested) -> dict[str, Array]
 
 
 def _write_rows(facts: dict[str, Array], target: tuple[slice, slice], rows: Rows) -> None:
-    rows.settle()
+    rows.finish()
     facts["log2_total"][target] = rows.log2_total_hq()
     if "entropy" in facts:
         facts["entropy"][target] = rows.entropy_hq()

@@ -1,4 +1,4 @@
-"""What belongs to keys: attention received, the map, and how far away the weight lies."""
+"""Facts of each key: attention received, the map, and sums by distance."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +18,7 @@ SMALL = 128  # queries or keys in a block of the map: no more than four panels o
 
 @dataclass(frozen=True)
 class ColumnPart:
-    """What one panel adds: sums over its queries, for its keys."""
+    """The sums of one panel over its queries, for its keys."""
 
     unit: Unit
     columns: slice
@@ -80,8 +80,8 @@ class ColumnSums:
         if self.requested.profile:
             distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
         if self.map_hrc is not None and self.single:
-            place = self.map_hrc[unit.heads, unit.rows, panel.columns]
-            np.multiply(panel.e_hqk, inverse_hq[..., None], out=place)
+            block = self.map_hrc[unit.heads, unit.rows, panel.columns]
+            np.multiply(panel.e_hqk, inverse_hq[..., None], out=block)
         if self.map_hrc is None or self.single:
             received_hk = (inverse_hq[:, None, :] @ panel.e_hqk)[:, 0]
             return ColumnPart(unit, panel.columns, received_hk, None, distance_hn)
@@ -136,7 +136,7 @@ def _sum_blocks(e_hqk: Array, inverse_hq: Array, edges: NDArray[np.int64]) -> Ar
     if len(edges) - 1 == queries:  # a product of one by one is slow
         return np.asarray(e_hqk * inverse_hq[..., None])
     parts = []
-    for part, number, size in _stretches(edges):
+    for part, number, size in _runs(edges):
         split = (heads, number, size)
         row_hr1s, e_hrsk = inverse_hq[:, part].reshape(split), e_hqk[:, part].reshape(*split, keys)
         parts.append((row_hr1s[:, :, None, :] @ e_hrsk)[:, :, 0])
@@ -149,18 +149,18 @@ def _sum_keys(summed_hrk: Array, edges: NDArray[np.int64]) -> Array:
     if len(edges) - 1 == keys:
         return summed_hrk
     parts = []
-    for part, number, size in _stretches(edges):
+    for part, number, size in _runs(edges):
         split_hrcs = summed_hrk[..., part].reshape(heads, blocks, number, size)
         parts.append(split_hrcs @ np.ones(size, summed_hrk.dtype))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
-def _stretches(edges: NDArray[np.int64]) -> list[tuple[slice, int, int]]:
+def _runs(edges: NDArray[np.int64]) -> list[tuple[slice, int, int]]:
     """Blocks of one size in a row: where they lie, their number, their size.
 
-    Only the ends of a part cut through blocks, so there are three stretches at most.
+    Only the ends of a part cut through blocks, so there are three runs at most.
 
-    >>> _stretches(np.array([0, 3, 11, 19, 21]))
+    >>> _runs(np.array([0, 3, 11, 19, 21]))
     [(slice(0, 3, None), 1, 3), (slice(3, 19, None), 2, 8), (slice(19, 21, None), 1, 2)]
     """
     sizes = np.diff(edges)

@@ -1,4 +1,4 @@
-"""Full rows of a block of queries, held at once, so that columns can be summed in the same pass."""
+"""Full rows of a block of queries, so that columns can be summed in the same pass."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How a call is cut into units of work, chosen from its shape alone so that results never vary."""
+"""Plan of a call: its units of work, chosen from its shape alone so that results never vary."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ PANEL_ROWS = 128  # fewer rows than this make the products slow
 
 @dataclass(frozen=True)
 class Unit:
-    """Some heads, some queries: what one worker does in one go."""
+    """A range of heads and of queries that one worker computes at a time."""
 
     heads: slice
     rows: slice
@@ -27,7 +27,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class TilePlan:
-    """Which path a call takes, and the sizes of its units and tiles.
+    """The path of a call, and the sizes of its units and tiles.
 
     ``one pass``: tiles of keys stream past each block of queries; enough for what belongs to rows.
     ``panel``: full rows of a block of queries are held at once, so columns can be summed too.
@@ -54,7 +54,7 @@ class TilePlan:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a call did: its plan, its floating-point operations, its working memory at the peak."""
+    """The cost of a call: its plan, floating-point operations and peak working memory."""
 
     plan: str
     flops: int
@@ -111,12 +111,14 @@ def cost(problem: Problem, plan: TilePlan) -> Cost:
         reach = problem.visibility.reach(unit.heads, unit.rows)
         block = (unit.heads.stop - unit.heads.start) * (unit.rows.stop - unit.rows.start)
         seen += block * (reach.stop - reach.start)
-        widest = max(widest, block * _held(plan, reach.stop - reach.start, value_width))
+        widest = max(
+            widest, block * _numbers_in_memory(plan, reach.stop - reach.start, value_width)
+        )
     workers = min(threads(), max(1, len(plan.units(problem))))
     return Cost(plan.name, 2 * seen * products, workers * widest * problem.dtype.itemsize)
 
 
-def _held(plan: TilePlan, reach: int, value_width: int) -> int:
+def _numbers_in_memory(plan: TilePlan, reach: int, value_width: int) -> int:
     tile = min(plan.columns, reach)
     return 2 * tile + 2 * value_width + (reach if plan.name == "panel" else 0)
 

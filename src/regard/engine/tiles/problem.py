@@ -1,4 +1,4 @@
-"""One call of attention, its arguments checked and held in the form that every path reads."""
+"""One call of attention with validated arguments, in the form that every path reads."""
 
 import math
 from dataclasses import dataclass, field
@@ -39,18 +39,18 @@ class Problem:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What the engine computes in: float64 if the input is, else float32."""
+        """The dtype of the computation: float64 if the input is, else float32."""
         dtype: np.dtype[Any] = self.query_hqd.dtype
         return dtype
 
     @property
     def heads(self) -> int:
-        """How many heads in all, over every leading axis."""
+        """The number of heads over every leading axis."""
         return int(self.query_hqd.shape[0])
 
     @property
     def group(self) -> int:
-        """How many query heads share one key head."""
+        """The number of query heads that share one key head."""
         return max(1, self.heads // max(1, int(self.key_gkd.shape[0])))
 
     @property

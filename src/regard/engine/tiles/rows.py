@@ -1,4 +1,4 @@
-"""What belongs to each query: sum, entropy, output and best keys, from tiles that stream past."""
+"""Facts of each query: sum, entropy, output and best keys, accumulated tile by tile."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ Scratch = dict[str, Any]
 
 @dataclass(frozen=True)
 class Requested:
-    """Which facts the caller asked for; nobody pays for the others."""
+    """The facts that the caller asked for; the others are not computed."""
 
     output: bool = True
     entropy: bool = False
@@ -117,7 +117,7 @@ class Rows:
         if value_hkv is not None:
             self.output_hqv += e_hqk @ value_hkv
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """After the last key: best scores become weights."""
         if self.best is not None:
             self.best.become_weights(self.shift_hq, self.inverse_hq())
@@ -136,14 +136,14 @@ class Rows:
 def stream_rows(
     problem: Problem, plan: TilePlan, unit: Unit, requested: Requested, scratch: Scratch
 ) -> Rows:
-    """Let the keys stream past these queries once, tile by tile; only one tile is ever held.
+    """Let the keys stream past these queries once, tile by tile; one tile is in memory at a time.
 
     Equals ``steps.attend``. Where scores are bounded (see Problem) nothing is subtracted from them;
     elsewhere a running maximum is.
     """
     rows = Rows.none_seen(problem, unit, requested)
     stream_past(rows, problem, plan, unit, requested, scratch)
-    rows.settle()
+    rows.finish()
     return rows
 
 
@@ -190,8 +190,8 @@ def tiles(problem: Problem, plan: TilePlan, unit: Unit) -> Iterator[slice]:
 def buffer(scratch: Scratch, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """A piece of the worker's memory, used again by every unit; contents are left over."""
     size = math.prod(shape)
-    held = scratch.get(name)
-    if held is None or held.size < size or held.dtype != dtype:
-        held = scratch[name] = np.empty(size, dtype)
-    piece: Array = held[:size].reshape(shape)
+    array = scratch.get(name)
+    if array is None or array.size < size or array.dtype != dtype:
+        array = scratch[name] = np.empty(size, dtype)
+    piece: Array = array[:size].reshape(shape)
     return piece

@@ -53,9 +53,9 @@ class Best:
 
     def drop_weightless(self) -> None:
         """What has no weight has no column."""
-        found = (self.values_hqn > 0) & (self.columns_hqn >= 0)
-        np.copyto(self.values_hqn, 0, where=~found)
-        np.copyto(self.columns_hqn, -1, where=~found)
+        weighted = (self.values_hqn > 0) & (self.columns_hqn >= 0)
+        np.copyto(self.values_hqn, 0, where=~weighted)
+        np.copyto(self.columns_hqn, -1, where=~weighted)
 
     def _merge(
         self, rows: tuple[NDArray[np.intp], ...], values_rn: Array, columns_rn: NDArray[np.int64]
