@@ -196,6 +196,39 @@ def test_the_older_kind_of_file_is_an_observation(tmp_path):
         regard.load(tmp_path / "cut.regard")
     with pytest.raises(FileError, match="is not there"):
         regard.load(tmp_path / "none.regard")
+    with pytest.raises(FileError) as error:
+        regard.load(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path} is a folder, and load needs a .regard file: name one of the files in it."
+    )
+
+
+@pytest.mark.parametrize("name", ["run.regard", "run.html"])
+def test_a_missing_folder_is_refused_when_saving(decoder, tmp_path, name):
+    path = tmp_path / "missing" / name
+    with pytest.raises(FileError) as error:
+        decoder.save(path)
+    assert str(error.value) == (
+        f"{path} cannot be written: its folder does not exist. Make the folder, or choose another "
+        "path."
+    )
+
+
+def test_a_failed_save_leaves_the_old_file(decoder, tmp_path, monkeypatch):
+    path = tmp_path / "run.regard"
+    path.write_bytes(b"old")
+
+    def fail(arrays, draft, metadata):
+        draft.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.numpy.save_file", fail)
+    with pytest.raises(FileError) as error:
+        decoder.save(path)
+    assert str(error.value) == (
+        f"{path} cannot be written: No space left on device. Choose another path."
+    )
+    assert [(x.name, x.read_bytes()) for x in tmp_path.iterdir()] == [("run.regard", b"old")]
 
 
 def test_the_report_in_every_form(decoder, tmp_path):

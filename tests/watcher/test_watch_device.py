@@ -1,5 +1,6 @@
 """Models on a device go the same way, tensors all through; here the CPU plays the device."""
 
+import importlib
 import sys
 from copy import deepcopy
 from dataclasses import fields
@@ -37,7 +38,12 @@ def kernels(monkeypatch):
 
 @pytest.fixture
 def device(kernels, monkeypatch):
-    """The same by chunks in torch, as on a device that has no kernels: facts are read at once."""
+    """The same by chunks in torch, as on a device that has no kernels: facts are read at once.
+
+    The kernels are imported first: a kernel that is made without the interpreter stays without it.
+    """
+    for name in ("best_keys", "sums", "tile"):
+        importlib.import_module(f"regard.engine.gpu.kernels.{name}")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
 
 

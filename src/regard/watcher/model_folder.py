@@ -1,10 +1,11 @@
-"""A model and its tokenizer from a folder on this machine; nothing is fetched from anywhere."""
+"""A model and its tokenizer from a folder of this machine; nothing fetched, no code of it run."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import io
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from regard.watcher.watch import need_extra
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
               "source.spm", "tekken.json")  # fmt: skip
-
+CONFIGS = ("config.json", "tokenizer_config.json")
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+INDEX = ".safetensors.index.json"
 
 # Nothing is fetched, and no code of the folder runs: transformers would ask on the terminal.
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
@@ -22,7 +25,7 @@ LOCAL = {"local_files_only": True, "trust_remote_code": False}
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model, its tokenizer, and whether it can go on writing."""
+    """A model and its tokenizer; ``writes`` if it generates, ``two_sided`` if it has an encoder."""
 
     model: Any
     tokenizer: Any
@@ -30,48 +33,51 @@ class Loaded:
     two_sided: bool
 
 
-def load_folder(place: str | Path) -> Loaded:
+def load_folder(path: str | Path) -> Loaded:
     """Load from a folder with config.json, or from a .gguf file (or a folder that holds one)."""
     need_extra("watching a model")
+    from safetensors import SafetensorError
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    folder, options = _found(Path(place))
-    if not options and not any((folder / name).is_file() for name in TOKENIZERS):
-        raise FileError(
-            f"{folder} needs a tokenizer beside the model, but it has none of "
-            f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."
-        )
+    folder, options = _folder_and_file(Path(path))
+    if not options:
+        _check_folder(folder)
     try:
-        with contextlib.redirect_stderr(io.StringIO()):  # bars that cannot be told to be quiet
+        with contextlib.redirect_stderr(io.StringIO()):  # progress bars without a switch
             tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
             model, writes, two_sided = _model(folder, options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except SafetensorError as error:
+        raise FileError(
+            f"{folder} cannot be loaded as a model: a file of its weights is cut short or damaged "
+            f"({error}). Copy or fetch the folder again."
+        ) from None
+    except (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError,
+            AttributeError) as error:  # fmt: skip
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        if "trust_remote_code" in str(error):
-            first = "it needs Python code of its own, which regard does not run."
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
     return Loaded(model.eval(), tokenizer, writes, two_sided)
 
 
-def _found(place: Path) -> tuple[Path, dict[str, Any]]:
-    """The folder, and which file in it where it is of llama.cpp's kind."""
-    if place.is_file() and place.suffix == ".gguf":
-        return _gguf(place)
-    if not place.is_dir():
+def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
+    """The folder, and the options that name a .gguf file in it."""
+    if path.is_file() and path.suffix == ".gguf":
+        return _gguf(path)
+    if not path.is_dir():
         raise FileError(
-            f"a model needs to be a folder on this machine, but {place} is not there. Fetch one "
+            f"a model needs to be a folder on this machine, but {path} "
+            f"{'is a file' if path.exists() else 'is not there'}. Fetch one "
             "first, for instance with model.save_pretrained; regard fetches nothing."
         )
-    if (place / "config.json").is_file():
-        return place, {}
-    files = sorted(place.glob("*.gguf"))
+    if (path / "config.json").is_file():
+        return path, {}
+    files = sorted(path.glob("*.gguf"))
     if len(files) == 1:
         return _gguf(files[0])
     raise FileError(
-        f"{place} needs a config.json (or one .gguf file) to be a model, but it has "
+        f"{path} needs a config.json (or one .gguf file) to be a model, but it has "
         f"{'several .gguf files: name one' if files else 'neither'}."
     )
 
@@ -86,6 +92,54 @@ def _gguf(file: Path) -> tuple[Path, dict[str, Any]]:
     return file.parent, {"gguf_file": file.name}
 
 
+def _check_folder(folder: Path) -> None:
+    """Refuse code and pickled weights, which run code when read, before anything is loaded."""
+    configs = {name: _json(folder / name) for name in CONFIGS if (folder / name).is_file()}
+    if any(config.get("auto_map") for config in configs.values()):
+        raise FileError(
+            f"{folder} cannot be loaded as a model: it needs Python code of its own, which regard "
+            "does not run."
+        )
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise FileError(
+            f"{folder} needs a tokenizer beside the model, but it has none of "
+            f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."
+        )
+    weights = _weight_files(folder, configs["config.json"])
+    pickled = [name for name in weights if not name.endswith(".safetensors")]
+    if pickled or not weights:
+        given = f"{pickled[0]}, a pickle that can run code when it is read" if pickled else "none"
+        raise FileError(
+            f"{folder} needs its weights as safetensors, but it has {given}. Save the model anew "
+            "with model.save_pretrained, which writes safetensors."
+        )
+
+
+def _weight_files(folder: Path, config: dict[str, Any]) -> list[str]:
+    """The files that the weights are read from; pickles only where there are no safetensors."""
+    explicit = config.get("transformers_weights")
+    name = str(explicit) if explicit is not None else "model.safetensors"
+    if not name.endswith(INDEX) and (explicit is not None or (folder / name).is_file()):
+        return [name]
+    index = folder / (name if name.endswith(INDEX) else f"model{INDEX}")
+    if index.is_file():
+        shards = _json(index).get("weight_map")
+        return sorted(map(str, shards.values())) if isinstance(shards, dict) else []
+    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in PICKLES)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(
+            f"{path} needs to be a JSON file of a model, but it cannot be read: {error}."
+        ) from None
+    if not isinstance(content, dict):
+        raise FileError(f"{path} needs to be a JSON object, but it is {type(content).__name__}.")
+    return content
+
+
 def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     import transformers
 
@@ -98,5 +152,6 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
         kind = transformers.AutoModelForSeq2SeqLM
     elif writes:
         kind = transformers.AutoModelForCausalLM
-    model = kind.from_pretrained(folder, **LOCAL, **options)
+    safe = {} if options else {"use_safetensors": True}
+    model = kind.from_pretrained(folder, **LOCAL, **safe, **options)
     return model, writes or config.is_encoder_decoder, bool(config.is_encoder_decoder)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.atomic_write import check_writable
 from regard.engine.files import (
     PROFILE,
     Hold,
@@ -49,6 +50,7 @@ EDGES = ("row_edges", "column_edges", "span_weights")
 
 def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     """Write every layer of every sentence; query and key of those that were kept."""
+    check_writable(path)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
                               "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
     arrays: dict[str, Array] = {}
@@ -188,6 +190,10 @@ def load(path: str | Path, *, verify: bool = True) -> Observation | Seen:
     Tiles and rows work if query and key were kept and saved. ``verify`` compares every array with
     the checksum that was saved with it.
     """
+    if Path(path).is_dir():
+        raise FileError(
+            f"{path} is a folder, and load needs a .regard file: name one of the files in it."
+        )
     if kind_of(Path(path)) == FORMAT:
         return load_seen(Path(path), verify)
     return load_observation(path, verify=verify)
