@@ -73,26 +73,6 @@ class Visibility:
 
         return Visibility((1,), len(rows), self.keys, mask=rule)
 
-    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """First key in band and lengths of each query, and one past the last; masks do not count.
-
-        Both (h, q), or (1, q) where all heads agree. The range is empty where the second is not
-        above the first.
-
-        >>> Visibility((1,), queries=3, keys=3, left=1, right=0).ranges()
-        (array([[0, 0, 1]]), array([[1, 2, 3]]))
-        """
-        at_1q = np.arange(self.queries)[None] + self.offset
-        lengths_h1 = np.array([[self.keys]])
-        if self.lengths_h is not None:
-            shared = bool((self.lengths_h == self.lengths_h[:1]).all()) and self.lengths_h.size
-            lengths_h1 = self.lengths_h[:1, None] if shared else self.lengths_h[:, None]
-        first_1q = np.zeros_like(at_1q) if self.left is None else np.maximum(at_1q - self.left, 0)
-        stop_hq = np.broadcast_to(lengths_h1, (len(lengths_h1), self.queries))
-        if self.right is not None:
-            stop_hq = np.minimum(stop_hq, at_1q + self.right + 1)
-        return np.broadcast_to(first_1q, stop_hq.shape), stop_hq
-
     def reach(self, heads: slice, rows: slice) -> slice:
         """The range of keys outside which none of these queries sees anything.
 
