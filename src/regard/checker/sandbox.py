@@ -1,21 +1,32 @@
-"""A check in a process of its own, with limits: what is checked is executed."""
+"""Sandbox of a check: a process of its own with limits, since what is checked is executed.
+
+The child and whatever it starts end with the check, whatever ends that: a result, a limit, Ctrl-C,
+or a signal that leaves the parent no time. Nothing is left on disk: both channels are unlinked
+temporary files.
+"""
 
 import contextlib
 import importlib
 import importlib.util
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from regard.checker.check_report import UNKNOWN, Report
 from regard.errors import ArgumentError
+
+LONGEST = 24 * 3600.0  # seconds
+LARGEST = 1024.0**2  # GB
+LAST_BYTES = 2**16  # of what the child wrote to stderr
 
 
 @dataclass(frozen=True)
@@ -25,91 +36,169 @@ class Limits:
     seconds: float = 60.0
     memory: float = 8.0
 
+    def __post_init__(self) -> None:
+        _check_limit("--seconds", self.seconds, LONGEST)
+        _check_limit("--memory", self.memory, LARGEST)
+
+
+def _check_limit(name: str, number: float, most: float) -> None:
+    if not (math.isfinite(number) and 0 < number <= most):
+        raise ArgumentError(f"{name} needs a number above 0, {most:g} at most, but it is {number}.")
+
 
 def run_apart(task: str, target: str, options: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Do a task ('check' or 'operator') on 'file.py:function' in another process.
 
-    The answer comes back as JSON in a file, so that the function may print what it likes. A
-    process that runs too long, is killed or crashes gives {'error': why}.
+    The answer comes back as JSON on the child's own stdout, which the function under test does not
+    get to see. A process that runs too long, is killed or crashes gives {'error': why}.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "answer.json"
-        order = {"task": task, "target": target, "options": options, "memory": limits.memory,
-                 "answer": str(answer)}  # fmt: skip
-        command = [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)]
+    order = {"task": task, "target": target, "options": options, "seconds": limits.seconds,
+             "memory": limits.memory}  # fmt: skip
+    command = [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)]
+    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as errors:
         with subprocess.Popen(  # noqa: S603 (the user asked for their own file to be run)
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,
-        ) as child:  # fmt: skip
+            command, stdin=subprocess.PIPE, stdout=answer, stderr=errors, start_new_session=True
+        ) as child:
             try:
-                _, said = child.communicate(timeout=limits.seconds)
-            except KeyboardInterrupt:  # the child has a session of its own and did not hear it
-                _end(child)
-                raise
+                status = child.wait(timeout=limits.seconds)
             except subprocess.TimeoutExpired:
-                _end(child)
                 return {"error": f"it took longer than {limits.seconds:g} s (--seconds N for more)"}
-        if answer.exists():
-            found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-            return found
-        return {"error": _why(child.returncode, said)}
+            finally:
+                _end_group(child)
+        return _parse_answer(answer) or {"error": _reason(status, errors)}
 
 
 def check_apart(target: str, options: dict[str, Any], limits: Limits) -> Report:
     """``check`` on 'file.py:function' or 'module:function', apart."""
-    found = run_apart("check", target, options, limits)
-    if "error" in found:
-        return Report(target, UNKNOWN, tried=(found["error"],))
-    return Report.from_dict(found)
+    answer = run_apart("check", target, options, limits)
+    if "error" not in answer:
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            return Report.from_dict(answer)
+        answer = {"error": "what came back from its process is no report"}
+    return Report(target, UNKNOWN, tried=(str(answer["error"]),))
 
 
 def load(target: str) -> Callable[..., Any]:
     """The function that 'file.py:function' or 'module:function' names; its code is run."""
-    place, _, name = target.rpartition(":")
-    if not place or not name:
+    origin, _, name = target.rpartition(":")
+    if not origin or not name:
         raise ArgumentError(f"{target!r} needs a file and a function, such as mine.py:attention.")
-    found: Any = _module(place)
+    value: Any = _module(origin)
     for part in name.split("."):
-        if not hasattr(found, part):
-            names = [n for n in vars(found) if callable(getattr(found, n)) and n[0] != "_"]
-            raise ArgumentError(f"{place} has no {part!r}; it has {', '.join(names) or 'nothing'}.")
-        found = getattr(found, part)
-    if not callable(found) or isinstance(found, type):
-        raise ArgumentError(f"{target} needs to be a function or a module, but is {found!r:.60}.")
-    function: Callable[..., Any] = found
+        if not hasattr(value, part):
+            names = [n for n in vars(value) if callable(getattr(value, n)) and n[0] != "_"]
+            raise ArgumentError(
+                f"{origin} has no {part!r}; it has {', '.join(names) or 'nothing'}."
+            )
+        value = getattr(value, part)
+    if not callable(value) or isinstance(value, type):
+        raise ArgumentError(f"{target} needs to be a function or a module, but is {value!r:.60}.")
+    function: Callable[..., Any] = value
     return function
 
 
-def _module(place: str) -> Any:
-    if not place.endswith(".py"):
+def _module(origin: str) -> Any:
+    if not origin.endswith(".py"):
         sys.path.insert(0, str(Path.cwd()))
         try:
-            return importlib.import_module(place)
+            return importlib.import_module(origin)
         except ModuleNotFoundError as error:
-            raise ArgumentError(f"{place} cannot be imported: {error}.") from None
-    path = Path(place)
+            raise ArgumentError(f"{origin} cannot be imported: {error}.") from None
+    path = Path(origin)
     if not path.exists():
-        raise ArgumentError(f"there is no file {place}.")
+        raise ArgumentError(f"there is no file {origin}.")
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ArgumentError(f"{place} cannot be read as Python.")
+        raise ArgumentError(f"{origin} cannot be read as Python.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
 
 
-def _work(order: dict[str, Any]) -> dict[str, Any]:
-    """In the child: limit, load, check."""
-    _limit_memory(order["memory"])
+def _end_group(child: "subprocess.Popen[bytes]") -> None:
+    """Kill the child and whatever it started, also after a result."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()
+
+
+def _parse_answer(file: IO[bytes]) -> dict[str, Any] | None:
+    """The last line of the answer as JSON; None where it is none."""
+    file.seek(0)
+    lines = file.read().splitlines()[-1:]
+    with contextlib.suppress(ValueError, RecursionError):
+        answer = json.loads(lines[0]) if lines else None
+        return answer if isinstance(answer, dict) else None
+    return None
+
+
+def _reason(status: int, errors: IO[bytes]) -> str:
+    size = errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, size - LAST_BYTES))
+    text = errors.read().decode("utf-8", errors="replace")
+    last = text.strip().splitlines()[-1:] or ["it printed nothing"]
+    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"the process {how}: {last[0][:200]}"
+
+
+# From here on: in the child.
+
+
+def main(order: dict[str, Any]) -> None:
+    """Do the task of an order and write its answer to the original stdout.
+
+    On POSIX systems the task runs in a second process. The first executes nothing of the user's,
+    so that no loop and no crash can keep it from ending the group.
+    """
+    answer, parent = os.fdopen(os.dup(1), "w", encoding="utf-8"), os.dup(0)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)  # what the function prints is no answer
+    supervisor = os.getpid()
+    worker = os.fork() if hasattr(os, "fork") else 0
+    if worker:
+        _supervise(worker, parent)
+    elif hasattr(os, "fork"):
+        os.close(parent)
+        _die_with(supervisor)
+    else:
+        threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    _limit(order["seconds"], order["memory"])
+    result = _perform(order)
+    answer.write("\n" + json.dumps(result) + "\n")
+    answer.flush()
+
+
+def _supervise(worker: int, parent: int) -> NoReturn:
+    """Wait for the worker and end as it ended, or kill the group when the parent is gone."""
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    if status < 0:
+        _limit_size("RLIMIT_CORE", 0)
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _perform(order: dict[str, Any]) -> dict[str, Any]:
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            function = load(order["target"])
+        function = load(order["target"])
     except ArgumentError as error:
         return {"error": str(error)}
     except (Exception, SystemExit) as error:
         return {"error": f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"}
+    try:
+        return _task(function, order)
+    except ArgumentError as error:
+        return {"error": str(error)}
+
+
+def _task(function: Callable[..., Any], order: dict[str, Any]) -> dict[str, Any]:
     if order["task"] == "operator":
         from regard.checker.operator_suite import run_suite
 
@@ -119,32 +208,42 @@ def _work(order: dict[str, Any]) -> dict[str, Any]:
     return {**check(function, **order["options"]).as_dict(), "function": order["target"]}
 
 
-def _limit_memory(gigabytes: float) -> None:
-    """Address space, where the system can limit it."""
+def _die_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent dies, where it can (Linux)."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    set_parent_death_signal = 1
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the call
+        os._exit(1)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Kill this process group once the parent's end of a pipe is closed, however it died."""
+    while os.read(parent, 1):
+        pass
+    if hasattr(os, "killpg"):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+
+def _limit(seconds: float, gigabytes: float) -> None:
+    """Limit processor time and address space, where the system can."""
+    _limit_size("RLIMIT_CPU", math.ceil(seconds * (os.cpu_count() or 1)) + 1)
+    _limit_size("RLIMIT_AS", int(gigabytes * 2**30))
+
+
+def _limit_size(name: str, most: int) -> None:
     if importlib.util.find_spec("resource") is None:
         return
     import resource
 
-    most = int(gigabytes * 2**30)
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def _end(child: "subprocess.Popen[str]") -> None:
-    """The child and whatever it started."""
-    with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, signal.SIGKILL)
-        else:
-            child.kill()
-
-
-def _why(status: int, said: str) -> str:
-    last = said.strip().splitlines()[-1:] or ["it said nothing"]
-    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-    return f"the process {how}: {last[0][:200]}"
+        resource.setrlimit(getattr(resource, name), (most, most))
 
 
 if __name__ == "__main__":
-    _order = json.loads(sys.argv[1])
-    Path(_order["answer"]).write_text(json.dumps(_work(_order)), encoding="utf-8")
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,134 @@
+"""The sandbox of check: nothing outlives it, no limit can be lifted, any output is survived."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.checker.sandbox import Limits, check_apart, run_apart
+from regard.errors import ArgumentError
+
+PATIENCE = 120  # seconds, on a busy machine
+HOSTILE = """
+import os, subprocess, sys, time
+def started(name):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    with open(os.environ["PIDS"] + ".part", "w") as file:
+        file.write(f"{os.getpid()} {child.pid}")
+    os.rename(os.environ["PIDS"] + ".part", os.environ["PIDS"])
+def quiet(query, key, value):
+    if not os.path.exists(os.environ["PIDS"]):
+        started("quiet")
+    return value
+def forever(query, key, value):
+    if not os.path.exists(os.environ["PIDS"]):
+        started("forever")
+    while True:
+        pass
+def bytes_on_stderr(query, key, value):
+    os.write(2, b"\\xff\\xfe\\x80 no text\\n")
+    os._exit(3)
+def prints(query, key, value):
+    print("{}")
+    raise ValueError("no attention")
+def forged(query, key, value):
+    for fd in range(3, 64):
+        try:
+            os.write(fd, b'\\n{"verdict": 7}\\n')
+        except OSError:
+            pass
+    os._exit(0)
+def garbage(query, key, value):
+    for fd in range(3, 64):
+        try:
+            os.write(fd, b'\\xff[[[\\n')
+        except OSError:
+            pass
+    os._exit(0)
+"""
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX's")
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    path = tmp_path / "hostile.py"
+    path.write_text(HOSTILE)
+    monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
+    return path
+
+
+def gone(pid):
+    """Whether no process has this number, or only one that ended and was not waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until(condition):
+    """Poll a condition; the limit is for a test that would hang, not a measurement."""
+    clock = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({PATIENCE})"])
+    try:
+        while not condition():
+            assert clock.poll() is None, "waited in vain"
+            os.sched_yield()
+    finally:
+        clock.kill()
+        clock.wait()
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+def test_what_it_started_ends_with_a_result(hostile, tmp_path):
+    run_apart("check", f"{hostile}:quiet", {}, Limits())
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    wait_until(lambda: all(gone(pid) for pid in pids))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGKILL"])
+def test_it_ends_with_its_parent(hostile, tmp_path, name):
+    command = [sys.executable, "-m", "regard", "check", f"{hostile}:forever", "--seconds", "600"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as parent:
+        wait_until(lambda: (tmp_path / "pids").exists())
+        os.kill(parent.pid, getattr(signal, name))
+        parent.wait()
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        wait_until(lambda: all(gone(pid) for pid in pids))
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e300])
+def test_no_odd_number_of_seconds_lifts_the_limit(seconds):
+    with pytest.raises(ArgumentError, match=r"^--seconds needs a number above 0, 86400 at most, "):
+        Limits(seconds=seconds)
+
+
+@pytest.mark.parametrize("memory", [0, -1, float("nan"), float("inf"), 1e300])
+def test_no_odd_amount_of_memory_lifts_the_limit(memory):
+    with pytest.raises(ArgumentError, match=r"^--memory needs a number above 0, 1\.04858e\+06 at"):
+        Limits(memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("bytes_on_stderr", "the process ended with status 3: \ufffd\ufffd\ufffd no text"),
+        ("prints", "ValueError: no attention"),
+        ("forged", "what came back from its process is no report"),
+        ("garbage", "the process ended with status 0: it printed nothing"),
+    ],
+)
+def test_whatever_it_writes_is_survived(hostile, name, reason):
+    report = check_apart(f"{hostile}:{name}", {}, Limits())
+    assert report.status == 2
+    assert any(reason in line for line in report.tried), report.tried
+
+
+def test_a_bad_option_is_one_sentence(hostile):
+    report = check_apart(f"{hostile}:prints", {"features": ["bogus"]}, Limits())
+    assert report.status == 2
+    assert report.tried[0].endswith(".")
+    assert "bogus" in report.tried[0]
