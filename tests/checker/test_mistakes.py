@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from regard.checker.calling import Calling
 from regard.checker.cases import FRAMES, PROBES
 from regard.checker.check import check
 from regard.checker.compare import differ, tolerance
+from regard.checker.convention import CallingConvention
 from regard.checker.mistakes import BY_NAME, CATALOGUE, pairs
 from regard.checker.mistakes.entry import as_function, combined
 from regard.checker.signatures import Roles
@@ -16,7 +16,7 @@ from regard.textbook.stages import SPECIFICATION, run
 from regard.textbook.steps import attend
 
 CASES = [probe.build(sizes) for probe in PROBES for sizes in FRAMES]
-PLANNED = [mistake for mistake in CATALOGUE if mistake.plans]
+WITH_STAGES = [mistake for mistake in CATALOGUE if mistake.variants]
 PAIRS = [
     ("no scaling", "softmax over queries"),
     ("scaling by d", "no maximum subtracted"),
@@ -34,39 +34,42 @@ PAIRS = [
 ]
 
 
-def answers(plan):
-    """What a plan gives on every probe; None where its shapes do not fit."""
-    found = []
+RETURNED = ("output", "weights", "logsumexp")  # what a function can return, not its inner steps
+
+
+def results(stages):
+    """The result of the stages on every probe; None where their shapes do not fit."""
+    traces = []
     for case in CASES:
         try:
-            found.append(run(plan, case))
+            traces.append(run(stages, case))
         except ValueError:
-            found.append(None)
-    return found
+            traces.append(None)
+    return traces
 
 
-ANSWERS = {"right": answers(SPECIFICATION)}
-ANSWERS |= {mistake.name: answers(mistake.plans[0]) for mistake in PLANNED}
+RESULTS = {"right": results(SPECIFICATION)}
+RESULTS |= {mistake.name: results(mistake.variants[0]) for mistake in WITH_STAGES}
 
 
-def tell_apart(one, other):
-    for case, a, b in zip(CASES, ANSWERS[one], ANSWERS[other], strict=True):
+def distinguished(one, other):
+    for case, a, b in zip(CASES, RESULTS[one], RESULTS[other], strict=True):
         if (a is None) != (b is None) or a is None:
             if a is not b:
                 return True
             continue
-        for x, y in zip(vars(a).values(), vars(b).values(), strict=True):
+        for x, y in ((getattr(a, name), getattr(b, name)) for name in RETURNED):
             if x.shape != y.shape or differ(x, y, tolerance(case, "float64", y)).any():
                 return True
     return False
 
 
-def test_the_probes_tell_any_two_apart():
-    alike = [pair for pair in itertools.combinations(ANSWERS, 2) if not tell_apart(*pair)]
-    assert alike == []
+def test_the_probes_distinguish_any_two():
+    equal = [pair for pair in itertools.combinations(RESULTS, 2) if not distinguished(*pair)]
+    assert equal == []
 
 
-def test_the_plan_without_changes_is_the_specification():
+def test_the_stages_without_changes_are_the_specification():
     for case in CASES:
         options = {**case.options(), "mask": case.mask, "lengths": case.lengths}
         if case.lengths is not None:
@@ -84,20 +87,20 @@ def test_a_mistake_is_named_when_somebody_makes_it(mistake):
     assert report.failed
 
 
-@pytest.mark.parametrize("mistake", PLANNED, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", WITH_STAGES, ids=lambda mistake: mistake.name)
 def test_other_ways_of_making_it_have_the_same_name(mistake):
-    for plan in mistake.plans[1:3]:
+    for stages in mistake.variants[1:3]:
         more = "weights" if "weights" in mistake.returns else "logsumexp"
-        assert check(as_function(plan, f"output {more}")).mistakes == (mistake.name,)
+        assert check(as_function(stages, f"output {more}")).mistakes == (mistake.name,)
 
 
 @pytest.mark.parametrize("names", PAIRS, ids=" + ".join)
 def test_two_mistakes_at_once_are_both_named(names):
     first, second = (BY_NAME[name] for name in names)
-    if second.plans:
-        function = as_function(combined(first.plans[0], second.plans[0]))
+    if second.variants:
+        function = as_function(combined(first.variants[0], second.variants[0]))
     else:
-        wrong = as_function(first.plans[0])
+        wrong = as_function(first.variants[0])
 
         def function(query, key, value):
             output = wrong(query, key, value)
@@ -119,4 +122,4 @@ def test_an_entry_is_complete():
 
 def test_a_calling_says_what_it_cannot_ask():
     grouped = next(probe for probe in PROBES if probe.name == "grouped heads")
-    assert Calling(Roles("qkv"), "td").fit(grouped.build(FRAMES[0])) is None
+    assert CallingConvention(Roles("qkv"), "td").fit(grouped.build(FRAMES[0])) is None

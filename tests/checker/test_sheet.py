@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.checker.claims import Between, claimed_row
+from regard.checker.claims import Interval, claimed_row
 from regard.checker.worked_sheet import check_sheet
 from regard.errors import FileError
 from regard.textbook.steps import self_attention
@@ -69,7 +69,7 @@ def test_the_report_says_it_in_words():
     assert "The first wrong step is the weights of" in text.replace("\n", " ")
     assert "output of perform: right (digits cut off, not rounded)" in text
     assert max(map(len, text.splitlines())) <= 80
-    plain = json.dumps(check_sheet(ROBOTS).as_dict(), allow_nan=False)
+    plain = json.dumps(check_sheet(ROBOTS).to_dict(), allow_nan=False)
     assert json.loads(plain)["first wrong"] == {"stage": "weights", "word": "robots"}
 
 
@@ -140,7 +140,7 @@ def test_a_claim_stands_for_what_rounds_to_it():
     row = claimed_row([Decimal("0.19"), Decimal("0.70")])
     np.testing.assert_allclose(row.rounded.low, [[0.185, 0.695]])
     np.testing.assert_allclose(row.cut.high, [[0.20, 0.71]])
-    sure = Between.exactly(np.array([[1.0, 2.0]])).softmax(np.array([True, True]))
+    sure = Interval.exactly(np.array([[1.0, 2.0]])).softmax(np.array([True, True]))
     np.testing.assert_allclose(sure.low, sure.high)
     np.testing.assert_allclose(sure.low, [[0.26894142, 0.73105858]])
 

@@ -72,7 +72,7 @@ def test_the_smallest_failing_input_shows_both_numbers():
     assert values.name == "values"
     assert values.input.startswith("b=1 h=1 q=1 k=1 d=2") or "q=2 k=2 d=2" in values.input
     assert values.wrong != pytest.approx(values.right)
-    assert values.place.startswith("output[")
+    assert values.element.startswith("output[")
 
 
 def test_right_with_fewer_axes_is_noted():

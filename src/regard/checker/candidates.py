@@ -1,12 +1,12 @@
-"""Candidate ways to call a function, the likeliest first, and the features it claims to have."""
+"""Candidate calling conventions of a function, the likeliest first, and its claimed features."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from regard.checker.calling import AXES, LAYOUTS, Calling
 from regard.checker.cases import Probe
+from regard.checker.convention import AXES, LAYOUTS, CallingConvention
 from regard.checker.frameworks import library_order
 from regard.checker.signatures import Roles, read_roles
 from regard.checker.torch_modules import (
@@ -27,84 +27,83 @@ CLAIMS = {
 }
 
 
-LEFT_OUT = ("mask", "causal", "offset", "lengths", "softcap", "scale", "window", "empty rows",
-            "large scores", "grouped heads")  # fmt: skip
+OPTIONAL_FEATURES = ("mask", "causal", "offset", "lengths", "softcap", "scale", "window",
+                     "empty rows", "large scores", "grouped heads")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Features:
-    """The author's claims; 'no ...' leaves a question out."""
+    """Features that the author claims; 'no ...' leaves a probe out."""
 
     claims: frozenset[str] = frozenset()
 
-    def covers(self, probe: Probe, calling: Calling) -> bool:
-        """Whether this question is to be asked in this way."""
+    def covers(self, probe: Probe, convention: CallingConvention) -> bool:
+        """Whether the probe applies to a function with this convention."""
         if f"no {probe.name}" in self.claims:
             return False
-        return all(self._has(need, calling) for need in probe.needs)
+        return all(self._has(need, convention) for need in probe.needs)
 
-    def _has(self, need: str, calling: Calling) -> bool:
+    def _has(self, need: str, convention: CallingConvention) -> bool:
         if f"no {need}" in self.claims:
             return False
         if need == "lengths":
-            return calling.batched and (
-                calling.roles.has("lengths") or calling.roles.has("padding")
+            return convention.batched and (
+                convention.roles.has("lengths") or convention.roles.has("padding")
             )
         if need == "added":
-            return calling.mask_form == "added" or "added mask" in self.claims
+            return convention.mask_form == "added" or "added mask" in self.claims
         if need == "grouped heads":
-            return calling.roles.has("grouped") or "grouped heads" in self.claims
-        return need == "empty rows" or calling.roles.has(need)
+            return convention.roles.has("grouped") or "grouped heads" in self.claims
+        return need == "empty rows" or convention.roles.has(need)
 
-    def variants(self, calling: Calling) -> Iterator[Calling]:
-        """Every way in which masks, padding and order might be meant, the usual ones first."""
-        masks = list(product(*self._masks(calling)))
-        pads = ("hides", "bool") if calling.roles.has("padding") else ("hides",)
-        for always, last in self._orders(calling):
+    def variants(self, convention: CallingConvention) -> Iterator[CallingConvention]:
+        """The convention with every meaning of masks, padding and order, the usual ones first."""
+        masks = list(product(*self._masks(convention)))
+        pads = ("hides", "bool") if convention.roles.has("padding") else ("hides",)
+        for always, last in self._orders(convention):
             for (form, shape), pad in product(masks, pads):
-                yield replace(calling, mask_form=form, mask_shape=shape, pad_form=pad,
+                yield replace(convention, mask_form=form, mask_shape=shape, pad_form=pad,
                               always=always, last=last)  # fmt: skip
 
-    def _masks(self, calling: Calling) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if not calling.roles.has("mask"):
+    def _masks(self, convention: CallingConvention) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if not convention.roles.has("mask"):
             return ("bool",), ("full",)
         forms = ("hides",) if "mask hides" in self.claims else ("bool", "added", "ones")
-        if not calling.batched:
-            return forms, ("full",) if not calling.headed else ("full", "qk")
-        return forms, ("full", "qk", "b1qk", "bqk") if calling.headed else ("full", "qk")
+        if not convention.batched:
+            return forms, ("full",) if not convention.headed else ("full", "qk")
+        return forms, ("full", "qk", "b1qk", "bqk") if convention.headed else ("full", "qk")
 
-    def _orders(self, calling: Calling) -> list[tuple[bool, bool]]:
+    def _orders(self, convention: CallingConvention) -> list[tuple[bool, bool]]:
         lasts = (True,) if "last queries" in self.claims else (False, True)
         if "causal" in self.claims:
             return [(True, last) for last in lasts]
-        if calling.roles.has("causal"):
+        if convention.roles.has("causal"):
             return [
-                (False, last) for last in (lasts if not calling.roles.has("offset") else (False,))
+                (False, last)
+                for last in (lasts if not convention.roles.has("offset") else (False,))
             ]
         return [(False, False), *((True, last) for last in lasts)]
 
 
 def read_features(features: str | Iterable[str]) -> Features:
-    """The author's words, checked."""
+    """The claimed features, validated."""
     if features == "auto":
         return Features()
     words = [features] if isinstance(features, str) else list(features)
-    known = [*CLAIMS, *(f"no {name}" for name in LEFT_OUT)]
+    claims = [*CLAIMS, *(f"no {name}" for name in OPTIONAL_FEATURES)]
     for word in words:
-        if word not in known:
-            raise ArgumentError(f"features needs words of {', '.join(known)}, but has {word!r}.")
+        if word not in claims:
+            raise ArgumentError(f"features needs words of {', '.join(claims)}, but has {word!r}.")
     return Features(frozenset(words))
 
 
 LIBRARY_NAMES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
-
-
 FIRST = {"qkv": "q, k, v", "xw": "x, w_q, w_k, w_v", "x": "x"}
 
 
 @dataclass(frozen=True)
-class Ways:
-    """A function made ready: what to call, the roles of its parameters, its own parameters."""
+class PreparedFunction:
+    """A function with everything that its calling conventions are made from."""
 
     function: Callable[..., Any]
     roles: Roles
@@ -114,62 +113,65 @@ class Ways:
     parameters: Parameters | None = None
     claims: frozenset[str] = frozenset()
 
-    def groups(self) -> Iterator[list[Calling]]:
-        """Callings that differ in their axes only, one list a library and dtype."""
+    def groups(self) -> Iterator[list[CallingConvention]]:
+        """Calling conventions that differ in their axes only, one list a library and dtype."""
         for library in self.libraries:
             for dtype in self.dtypes:
                 yield [
-                    Calling(self.roles, layout, library, dtype, parameters=self.parameters)
+                    CallingConvention(
+                        self.roles, layout, library, dtype, parameters=self.parameters
+                    )
                     for layout in self.layouts
                 ]
 
 
-def ways_to_call(function: Callable[..., Any], signature: str, dtype: str) -> Ways:
-    """Everything that is worth trying."""
+def prepare(function: Callable[..., Any], signature: str, dtype: str) -> PreparedFunction:
+    """The function with its roles, layouts, libraries and dtypes, the likeliest first."""
     roles = read_roles(function, signature)
     dtypes = ("float64", "float32", "float16", "bfloat16") if dtype == "auto" else (dtype,)
-    ways = Ways(function, roles, (), tuple(library_order(function)), dtypes)
+    prepared = PreparedFunction(function, roles, (), tuple(library_order(function)), dtypes)
     if is_module(function):
-        ways = _for_module(ways)
-    layouts = LAYOUTS[ways.roles.form]
-    if ways.roles.form == "qkv" and ways.roles.has("heads"):
+        prepared = _for_module(prepared)
+    layouts = LAYOUTS[prepared.roles.form]
+    if prepared.roles.form == "qkv" and prepared.roles.has("heads"):
         layouts = ("bte",)
-    return replace(ways, layouts=_stated(signature, layouts))
+    return replace(prepared, layouts=_stated(signature, layouts))
 
 
-def say(calling: Calling, name: str = "it") -> str:
-    """A way of calling in words.
+def describe(convention: CallingConvention, name: str = "it") -> str:
+    """A calling convention in words.
 
-    >>> say(Calling(Roles("qkv"), "td"), "attention")
+    >>> describe(CallingConvention(Roles("qkv"), "td"), "attention")
     'attention(q, k, v) with NumPy float64 arrays (token, feature)'
     """
-    extra = "".join(f", {x}" for x in calling.roles.names.values())
-    axes = AXES[calling.layout]
-    library = LIBRARY_NAMES[calling.library]
-    text = (
-        f"{name}({FIRST[calling.roles.form]}{extra}) with {library} {calling.dtype} arrays {axes}"
-    )
-    if calling.roles.has("mask"):
+    extra = "".join(f", {x}" for x in convention.roles.names.values())
+    axes = AXES[convention.layout]
+    library = LIBRARY_NAMES[convention.library]
+    call = f"{name}({FIRST[convention.roles.form]}{extra})"
+    text = f"{call} with {library} {convention.dtype} arrays {axes}"
+    if convention.roles.has("mask"):
         forms = {"bool": "True may look", "hides": "True hides", "added": "0 and -inf, added",
                  "ones": "1 may look, 0 may not"}  # fmt: skip
-        text += f"; mask: {forms[calling.mask_form]}"
+        text += f"; mask: {forms[convention.mask_form]}"
     return text
 
 
-def _for_module(ways: Ways) -> Ways:
-    """A module's own parameters stand in for w_q, w_k and w_v; it keeps its dtype."""
-    module: Any = ways.function
-    own = [str(p.dtype).replace("torch.", "") for p in module.parameters()]
-    ways = replace(ways, libraries=("torch",), dtypes=(own[0],) if own else ways.dtypes)
+def _for_module(prepared: PreparedFunction) -> PreparedFunction:
+    """A module with its own parameters for w_q, w_k and w_v, and its own dtype."""
+    module: Any = prepared.function
+    dtypes = [str(p.dtype).replace("torch.", "") for p in module.parameters()]
+    prepared = replace(
+        prepared, libraries=("torch",), dtypes=(dtypes[0],) if dtypes else prepared.dtypes
+    )
     if is_multihead(module):
         # Its own convention; and what it gives a row that may see nothing is its known NaN.
         claims = frozenset({"mask hides", "no empty rows"})
         function = as_self_attention(module)
-        ways = replace(ways, function=function, roles=read_roles(function), claims=claims)
-    elif own and ways.roles.form == "qkv":
+        prepared = replace(prepared, function=function, roles=read_roles(function), claims=claims)
+    elif dtypes and prepared.roles.form == "qkv":
         function = _same_three(module)
-        ways = replace(ways, function=function, roles=replace(ways.roles, form="x"))
-    return replace(ways, parameters=read_parameters(module)) if own else ways
+        prepared = replace(prepared, function=function, roles=replace(prepared.roles, form="x"))
+    return replace(prepared, parameters=read_parameters(module)) if dtypes else prepared
 
 
 def _same_three(module: Any) -> Callable[..., Any]:
@@ -184,6 +186,6 @@ def _stated(signature: str, layouts: tuple[str, ...]) -> tuple[str, ...]:
     return (axes,) if axes else layouts
 
 
-def merged(features: Features, ways: Ways) -> Features:
-    """The author's claims and the module's own."""
-    return Features(features.claims | ways.claims)
+def merged(features: Features, prepared: PreparedFunction) -> Features:
+    """The claims of the author together with those of the module."""
+    return Features(features.claims | prepared.claims)

@@ -1,4 +1,4 @@
-"""Inputs that tell all mistakes apart.
+"""Cases: inputs that distinguish all mistakes.
 
 Axes of different sizes, masks, large scores, groups; from fixed seeds.
 """
@@ -160,8 +160,8 @@ def see_some(queries: int, keys: int) -> Array:
            [0, 1, 0, 1, 1],
            [0, 1, 1, 0, 1]])
     """
-    place_qk = np.arange(keys) * 2 + np.arange(queries)[:, None] * 4
-    return np.asarray(place_qk % 5 < 3) if keys > 2 else np.eye(queries, keys, dtype=bool)
+    number_qk = np.arange(keys) * 2 + np.arange(queries)[:, None] * 4
+    return np.asarray(number_qk % 5 < 3) if keys > 2 else np.eye(queries, keys, dtype=bool)
 
 
 def _masked(sizes: Sizes) -> Case:

@@ -1,23 +1,30 @@
-"""regard.check: a function asked what attention must answer, and the first wrong step named."""
+"""regard.check: the verdict on a function that should be attention, and its first wrong step."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from regard.checker.calling import ask
-from regard.checker.candidates import Features, Ways, merged, read_features, say, ways_to_call
+from regard.checker.candidates import (
+    Features,
+    PreparedFunction,
+    describe,
+    merged,
+    prepare,
+    read_features,
+)
 from regard.checker.cases import PROBES
 from regard.checker.check_report import FAIL, PASS, RIGHT, UNKNOWN, WRONG, Finding, Report
 from regard.checker.compare import ODD, differ, tolerance
+from regard.checker.convention import call_function
 from regard.checker.explanation import (
-    RIGHTLY,
+    CORRECT,
     Candidate,
-    Named,
-    explained,
-    layouts_that_answer,
+    Explanation,
+    explain,
     with_groups,
+    working_layouts,
 )
 from regard.checker.frameworks import DTYPES
-from regard.checker.harness import Bench
+from regard.checker.harness import Harness
 from regard.checker.mistakes import single
 from regard.checker.properties import (
     batch_independence,
@@ -31,129 +38,131 @@ from regard.errors import ArgumentError, count
 from regard.textbook.stages import SPECIFICATION, run
 
 DIFFER = "results that differ between two calls"
-
-
 CHANGED = "inputs changed in place"
-
-
 NO_MAXIMUM = "no maximum subtracted"
 
 
-def settle(
+def judge(
     function: Callable[..., Any], name: str, layouts: list[Candidate], features: Features
 ) -> Report:
-    """The report on a function that answers in these layouts."""
+    """The report on a function that gives results in these layouts."""
     repeated = _repeats(function, layouts[0])
     if repeated.status == FAIL:
-        called = say(layouts[0].calling, name)
+        called = describe(layouts[0].convention, name)
         return Report(name, WRONG, (DIFFER,), called, (repeated,))
-    candidate, named = explained(function, layouts, features)
-    grouped = named and candidate.calling.headed and with_groups(function, candidate, named)
+    candidate, explanation = explain(function, layouts, features)
+    grouped = (
+        explanation
+        and candidate.convention.headed
+        and with_groups(function, candidate, explanation)
+    )
     if grouped:
-        named, features = grouped, Features(features.claims | {"grouped heads"})
+        explanation, features = grouped, Features(features.claims | {"grouped heads"})
     unchanged = _unchanged(candidate)
-    bench = Bench(function, candidate.calling, candidate.kinds, features)
+    harness = Harness(function, candidate.convention, candidate.kinds, features)
     overflows = _overflow(candidate)
-    mistakes = tuple(mistake.name for mistake in named[0]) if named else ()
+    mistakes = tuple(mistake.name for mistake in explanation[0]) if explanation else ()
     mistakes += (NO_MAXIMUM,) if overflows and NO_MAXIMUM not in mistakes else ()
     findings = (
-        *_properties(bench),
+        *_properties(harness),
         *overflows,
-        precision(bench, named == RIGHTLY),
+        precision(harness, explanation == CORRECT),
         repeated,
         unchanged,
     )
     if unchanged.status == FAIL:
         mistakes = (*mistakes, CHANGED)
-    wrong = named is None or bool(mistakes) or any(f.status == FAIL for f in findings)
+    wrong = explanation is None or bool(mistakes) or any(f.status == FAIL for f in findings)
     return Report(
         function=name,
         verdict=WRONG if wrong else RIGHT,
         mistakes=mistakes,
         called=_called(candidate, name),
         findings=findings,
-        notes=tuple(_notes(candidate, layouts, named)),
+        notes=tuple(_notes(candidate, layouts, explanation)),
     )
 
 
-def _properties(bench: Bench) -> Iterator[Finding]:
+def _properties(harness: Harness) -> Iterator[Finding]:
     special = ("large scores", "empty rows")
     usual = [p for p in PROBES if not any(x in p.name or x in p.needs for x in special)]
-    yield values_of(bench, "values", [p for p in usual if p.name != "grouped heads"])
-    yield rows_sum_to_one(bench)
-    yield causality(bench)
-    yield batch_independence(bench)
-    yield permutation_of_keys(bench)
-    yield values_of(bench, "large scores", [p for p in PROBES if "large scores" in p.name])
-    yield values_of(bench, "empty rows", [p for p in PROBES if "empty rows" in p.needs])
-    yield values_of(bench, "grouped heads", [p for p in PROBES if p.name == "grouped heads"])
+    yield values_of(harness, "values", [p for p in usual if p.name != "grouped heads"])
+    yield rows_sum_to_one(harness)
+    yield causality(harness)
+    yield batch_independence(harness)
+    yield permutation_of_keys(harness)
+    yield values_of(harness, "large scores", [p for p in PROBES if "large scores" in p.name])
+    yield values_of(harness, "empty rows", [p for p in PROBES if "empty rows" in p.needs])
+    yield values_of(harness, "grouped heads", [p for p in PROBES if p.name == "grouped heads"])
 
 
 def _repeats(function: Callable[..., Any], candidate: Candidate) -> Finding:
-    """Three calls with the same input; what differs by rounding alone is the same."""
+    """Determinism: three more calls with the same input, equal but for rounding."""
     name = "determinism"
-    asked = candidate.answered[0]
-    exact = candidate.calling.expected(run(SPECIFICATION, asked.case))["output"]
-    allowed = tolerance(asked.case, candidate.calling.dtype, exact)
+    trial = candidate.successful[0]
+    exact = candidate.convention.expected(run(SPECIFICATION, trial.case))["output"]
+    allowed = tolerance(trial.case, candidate.convention.dtype, exact)
     for _ in range(3):
-        again = ask(function, candidate.calling, asked.case)
-        for one, other in zip(asked.answer.arrays, again.arrays, strict=False):
+        again = call_function(function, candidate.convention, trial.case)
+        for one, other in zip(trial.result.arrays, again.arrays, strict=False):
             if one.shape != other.shape or differ(other, one, allowed).any():
                 return Finding(name, FAIL, "the same input gave another result",
-                               input=asked.case.sizes.text)  # fmt: skip
+                               input=trial.case.sizes.text)  # fmt: skip
     return Finding(name, PASS, "four calls, one result")
 
 
 def _overflow(candidate: Candidate) -> tuple[Finding, ...]:
-    """math.exp ends in an exception where np.exp gives infinity: the same mistake."""
-    for asked in candidate.asked:
-        if "large" in asked.probe.name and asked.answer.error.startswith("OverflowError"):
-            detail = f"{asked.probe.name}: {asked.answer.error}"
-            return (Finding("overflow", FAIL, detail, input=asked.case.sizes.text),)
+    """A finding where large scores end in OverflowError: math.exp raises, np.exp gives inf."""
+    for trial in candidate.trials:
+        if "large" in trial.probe.name and trial.result.error.startswith("OverflowError"):
+            detail = f"{trial.probe.name}: {trial.result.error}"
+            return (Finding("overflow", FAIL, detail, input=trial.case.sizes.text),)
     return ()
 
 
 def _unchanged(candidate: Candidate) -> Finding:
-    for asked in candidate.answered:
-        if asked.answer.changed:
-            names = ", ".join(asked.answer.changed)
+    for trial in candidate.successful:
+        if trial.result.changed:
+            names = ", ".join(trial.result.changed)
             detail = f"{names} had other numbers after the call"
-            return Finding("inputs unchanged", FAIL, detail, input=asked.case.sizes.text)
-    return Finding("inputs unchanged", PASS, count(len(candidate.answered), "call"))
+            return Finding("inputs unchanged", FAIL, detail, input=trial.case.sizes.text)
+    return Finding("inputs unchanged", PASS, count(len(candidate.successful), "call"))
 
 
 def _called(candidate: Candidate, name: str) -> str:
-    answer = candidate.answered[0].answer
+    result = candidate.successful[0].result
     parts = (
         f"{'something' if kind == ODD else kind} {shape}"
-        for kind, shape in zip(candidate.kinds, answer.shapes, strict=True)
+        for kind, shape in zip(candidate.kinds, result.shapes, strict=True)
     )
-    return f"{say(candidate.calling, name)}; it returned {', '.join(parts)}"
+    return f"{describe(candidate.convention, name)}; it returned {', '.join(parts)}"
 
 
-def _notes(candidate: Candidate, layouts: list[Candidate], named: Named | None) -> Iterator[str]:
-    calling = candidate.calling
-    if calling.always:
+def _notes(
+    candidate: Candidate, layouts: list[Candidate], explanation: Explanation | None
+) -> Iterator[str]:
+    convention = candidate.convention
+    if convention.always:
         yield "It always hides later words (causal)."
-    causal = calling.always or calling.roles.has("causal")
-    cross = any(a.case.causal and a.sizes.q != a.sizes.k for a in candidate.answered)
-    if causal and cross and not calling.roles.has("offset"):
-        corner = "last words (bottom right)" if calling.last else "first words (top left)"
+    causal = convention.always or convention.roles.has("causal")
+    cross = any(t.case.causal and t.sizes.q != t.sizes.k for t in candidate.successful)
+    if causal and cross and not convention.roles.has("offset"):
+        corner = "last words (bottom right)" if convention.last else "first words (top left)"
         yield f"With fewer queries than keys its causal mask takes the queries for the {corner}."
-    if named is not None and not named[0]:
+    if explanation is not None and not explanation[0]:
         yield from _elsewhere(candidate, layouts)
     if candidate.refused:
         yield f"It ended in an exception for: {', '.join(sorted(candidate.refused))}."
 
 
 def _elsewhere(candidate: Candidate, layouts: list[Candidate]) -> Iterator[str]:
-    """Right here, but something else with more axes."""
+    """Notes on layouts with more axes, in which a right function is something else."""
     for other in layouts:
-        if len(other.calling.layout) > len(candidate.calling.layout):
-            named = other.explanation([((), SPECIFICATION), *single()])
-            if named is None or named[0]:
-                what = named[0][0].name if named else "not attention"
-                yield f"Called with axes {other.calling.layout} it answers too, but: {what}."
+        if len(other.convention.layout) > len(candidate.convention.layout):
+            explanation = other.explanation([CORRECT, *single()])
+            if explanation is None or explanation[0]:
+                what = explanation[0][0].name if explanation else "not attention"
+                yield f"Called with axes {other.convention.layout} it answers too, but: {what}."
 
 
 def check(
@@ -188,20 +197,22 @@ def check(
     name = str(getattr(function, "__name__", type(function).__name__))
     claims = read_features(features)
     try:
-        ways = ways_to_call(function, signature, dtype)
+        prepared = prepare(function, signature, dtype)
     except ArgumentError as error:
         return Report(name, UNKNOWN, tried=(str(error),))
-    return _settled(name, ways, merged(claims, ways))
+    return _first_verdict(name, prepared, merged(claims, prepared))
 
 
-def _settled(name: str, ways: Ways, features: Features) -> Report:
-    """The verdict in the first library and dtype that answers, or what was tried."""
+def _first_verdict(name: str, prepared: PreparedFunction, features: Features) -> Report:
+    """The verdict in the first library and dtype that gives results, or what was tried."""
     tried: dict[str, str] = {}
-    for callings in ways.groups():
-        found, refused = layouts_that_answer(ways.function, callings)
-        if found:
-            return settle(ways.function, name, found, features)
-        for calling, why in refused:  # the same error in another dtype says nothing new
-            tried.setdefault(f"{calling.library} {calling.layout} {why}", say(calling, name))
-    reasons = (f"{way}: {key.split(' ', 2)[2]}" for key, way in tried.items())
+    for conventions in prepared.groups():
+        working, refused = working_layouts(prepared.function, conventions)
+        if working:
+            return judge(prepared.function, name, working, features)
+        for convention, why in refused:  # the same error in another dtype says nothing new
+            tried.setdefault(
+                f"{convention.library} {convention.layout} {why}", describe(convention, name)
+            )
+    reasons = (f"{description}: {key.split(' ', 2)[2]}" for key, description in tried.items())
     return Report(name, UNKNOWN, tried=tuple(reasons))

@@ -1,4 +1,4 @@
-"""What a check found: the verdict, each property, the diagnosis; for people, programs and tests."""
+"""The report of a check: verdict, properties and diagnosis, for people, programs and tests."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from regard.errors import RegardError
 
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "could not check"
 STATUS = {RIGHT: 0, WRONG: 1, UNKNOWN: 2}
-PASS, FAIL, LEFT_OUT = "pass", "FAIL", "not asked"
+PASS, FAIL, SKIPPED = "pass", "FAIL", "not asked"
 
 
 class WrongAttentionError(RegardError, AssertionError):
@@ -19,14 +19,14 @@ class WrongAttentionError(RegardError, AssertionError):
 
 @dataclass(frozen=True)
 class Finding:
-    """One property: pass, FAIL or not asked; where it fails, the smallest input that shows it."""
+    """One property: pass, FAIL or not asked; with the smallest input that shows a failure."""
 
     name: str
     status: str
     detail: str = ""
     wrong: float | None = None
     right: float | None = None
-    place: str = ""
+    element: str = ""
     input: str = ""
 
 
@@ -72,23 +72,23 @@ class Report(TextDisplay):
             raise WrongAttentionError(str(self))
         return self
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON; NaN and infinity as text."""
-        found = asdict(self)
-        found["findings"] = [_plain(finding) for finding in found["findings"]]
+        fields = asdict(self)
+        fields["findings"] = [_plain(finding) for finding in fields["findings"]]
         diagnosis = [{"name": m.name, "about": m.about, "fix": m.fix} for m in self.diagnosis]
-        return {**found, "diagnosis": diagnosis, "status": self.status}
+        return {**fields, "diagnosis": diagnosis, "status": self.status}
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> "Report":
-        """The report that ``as_dict`` wrote."""
+    def from_dict(cls, fields: dict[str, Any]) -> "Report":
+        """The report that ``to_dict`` wrote."""
         names = ("mistakes", "notes", "tried")
         return cls(
-            function=found["function"],
-            verdict=found["verdict"],
-            called=found["called"],
-            findings=tuple(Finding(**_numbers(finding)) for finding in found["findings"]),
-            **{name: tuple(found[name]) for name in names},
+            function=fields["function"],
+            verdict=fields["verdict"],
+            called=fields["called"],
+            findings=tuple(Finding(**_numbers(finding)) for finding in fields["findings"]),
+            **{name: tuple(fields[name]) for name in names},
         )
 
     def __str__(self) -> str:

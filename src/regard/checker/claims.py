@@ -1,4 +1,4 @@
-"""Numbers as an author wrote them: what a claimed 0.19 can stand for, and what follows from it."""
+"""Intervals of numbers that were written with few digits, and arithmetic on them."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,22 +13,22 @@ NOISE = 1e-9
 
 
 @dataclass(frozen=True)
-class Between:
+class Interval:
     """Numbers known to lie in [low, high], element by element."""
 
     low: Array
     high: Array
 
     @classmethod
-    def exactly(cls, array: Array) -> "Between":
+    def exactly(cls, array: Array) -> "Interval":
         """Nothing was rounded."""
         return cls(array, array)
 
-    def meets(self, other: "Between") -> Array:
+    def overlaps(self, other: "Interval") -> Array:
         """Where both can be true at once."""
         return np.asarray((self.low <= other.high + NOISE) & (other.low <= self.high + NOISE))
 
-    def times(self, other: "Between") -> "Between":
+    def times(self, other: "Interval") -> "Interval":
         """The matrix product of what lies between."""
         corners = np.stack(
             [
@@ -37,18 +37,18 @@ class Between:
                 for b in (other.low, other.high)
             ]
         )
-        return Between(corners.min(axis=0).sum(axis=-2), corners.max(axis=0).sum(axis=-2))
+        return Interval(corners.min(axis=0).sum(axis=-2), corners.max(axis=0).sum(axis=-2))
 
     @property
-    def transposed(self) -> "Between":
+    def transposed(self) -> "Interval":
         """Rows as columns."""
-        return Between(self.low.T, self.high.T)
+        return Interval(self.low.T, self.high.T)
 
-    def scaled(self, factor: float) -> "Between":
+    def scaled(self, factor: float) -> "Interval":
         """Every number times a positive factor."""
-        return Between(self.low * factor, self.high * factor)
+        return Interval(self.low * factor, self.high * factor)
 
-    def softmax(self, visible_k: Array) -> "Between":
+    def softmax(self, visible_k: Array) -> "Interval":
         """The least and the most each weight of a row can be; 0 where nothing is seen.
 
         A weight is least with its own score lowest and all others highest.
@@ -57,7 +57,7 @@ class Between:
         seen_low, seen_high = self.low[:, visible_k], self.high[:, visible_k]
         low[:, visible_k] = _weights(seen_low, seen_high)
         high[:, visible_k] = _weights(seen_high, seen_low)
-        return Between(low, high)
+        return Interval(low, high)
 
 
 @dataclass(frozen=True)
@@ -68,24 +68,24 @@ class Claimed:
     decimals: Array
 
     @property
-    def rounded(self) -> Between:
+    def rounded(self) -> Interval:
         """0.19 stands for 0.185 to 0.195."""
         half = 0.5 * 10.0**-self.decimals
-        return Between(self.numbers - half, self.numbers + half)
+        return Interval(self.numbers - half, self.numbers + half)
 
     @property
-    def cut(self) -> Between:
+    def cut(self) -> Interval:
         """Digits cut off: 0.19 stands for 0.19 to 0.20, -0.19 for -0.20 to -0.19."""
         unit = 10.0**-self.decimals
         below = np.where(self.numbers < 0, unit, 0)
         above = np.where(self.numbers >= 0, unit, 0)
-        return Between(self.numbers - below, self.numbers + above)
+        return Interval(self.numbers - below, self.numbers + above)
 
     @property
-    def either(self) -> Between:
+    def either(self) -> Interval:
         """Rounded or cut."""
         one, other = self.rounded, self.cut
-        return Between(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
+        return Interval(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
     def row(self, index: int) -> "Claimed":
         """One row, still a matrix."""

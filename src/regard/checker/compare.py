@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.calling import Calling
 from regard.checker.cases import Case
+from regard.checker.convention import CallingConvention
 from regard.checker.frameworks import EPSILONS
 from regard.checker.mistakes.entry import changed
 from regard.textbook.stages import (
     SPECIFICATION,
     Stages,
     Trace,
-    mixed,
+    dot_products,
     run,
-    scaled,
-    scored,
+    scale_scores,
     softmax,
+    weighted_sum,
 )
 from regard.typing import Array
 
@@ -30,26 +30,28 @@ ODD = "odd"
 
 @dataclass(frozen=True)
 class Gap:
-    """The place where two arrays differ most."""
+    """The largest difference of two arrays: its index and both numbers."""
 
     kind: str
-    place: tuple[int, ...]
+    index: tuple[int, ...]
     wrong: float
     right: float
 
 
-def kinds_of(calling: Calling, case: Case, shapes: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
-    """What each returned array is, told by its shape; 'odd' where no shape fits."""
-    expected = calling.expected(run(SPECIFICATION, case))
-    found: list[str] = []
+def kinds_of(
+    convention: CallingConvention, case: Case, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[str, ...]:
+    """The kind of each returned array, by its shape; 'odd' where no shape fits."""
+    expected = convention.expected(run(SPECIFICATION, case))
+    kinds: list[str] = []
     for shape in shapes:
-        fitting = [x for x, array in expected.items() if array.shape == shape and x not in found]
-        found.append(fitting[0] if fitting else ODD)
-    return tuple(found)
+        fitting = [x for x, array in expected.items() if array.shape == shape and x not in kinds]
+        kinds.append(fitting[0] if fitting else ODD)
+    return tuple(kinds)
 
 
 def tolerance(case: Case, dtype: str, exact: Array) -> float:
-    """How far two right computations may lie apart.
+    """The largest difference of two right computations.
 
     A score is a sum of d products, so it is off by some eps times its size, and so is the
     exponent of a weight: eps times (a few + the largest score). 16 bits leave so few digits that
@@ -62,51 +64,53 @@ def tolerance(case: Case, dtype: str, exact: Array) -> float:
     return EPSILONS["float32"] * (64 + 16 * largest) * size
 
 
-def differ(found: Array, exact: Array, allowed: float) -> Array:
-    """Where two arrays of one shape are not the same; NaN is only like NaN."""
+def differ(computed: Array, exact: Array, allowed: float) -> Array:
+    """The elements in which two arrays of one shape differ; NaN equals NaN alone."""
     with np.errstate(invalid="ignore"):
-        same = (found == exact) | (np.abs(found - exact) <= allowed)
-    return np.asarray(~(same | (np.isnan(found) & np.isnan(exact))))
+        same = (computed == exact) | (np.abs(computed - exact) <= allowed)
+    return np.asarray(~(same | (np.isnan(computed) & np.isnan(exact))))
 
 
-def agrees(plan: Stages, calling: Calling, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
-    """Whether everything that came back is what this plan gives; odd shapes are squeezed."""
+def agrees(
+    stages: Stages, convention: CallingConvention, case: Case, arrays: Any, kinds: tuple[str, ...]
+) -> bool:
+    """Whether everything that came back is what these stages give; odd shapes are squeezed."""
     try:
-        result = run(plan, case, working_dtype(calling.dtype))
-        expected = calling.expected(result)
+        result = run(stages, case, working_dtype(convention.dtype))
+        expected = convention.expected(result)
     except ValueError:  # this mistake cannot be made with these sizes
         return False
     if kinds and kinds[0] == ODD:
         possible = [result.output.squeeze(), result.weights.squeeze()]
-        return any(_same(arrays[0].squeeze(), array, case, calling) for array in possible)
+        return any(_same(arrays[0].squeeze(), array, case, convention) for array in possible)
     return all(
-        kind == ODD or (kind in expected and _same(array, expected[kind], case, calling))
+        kind == ODD or (kind in expected and _same(array, expected[kind], case, convention))
         for array, kind in zip(arrays, kinds, strict=True)
     )
 
 
-def roughly(calling: Calling, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
+def roughly(convention: CallingConvention, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
     """Whether everything that came back is right to 8 of the 11 binary digits of float16."""
-    expected = calling.expected(run(SPECIFICATION, case))
+    expected = convention.expected(run(SPECIFICATION, case))
     if len(arrays) != len(kinds) or any(kind not in expected for kind in kinds):
         return False
     pairs = [(array, expected[kind]) for array, kind in zip(arrays, kinds, strict=True)]
-    if any(found.shape != exact.shape for found, exact in pairs):
+    if any(computed.shape != exact.shape for computed, exact in pairs):
         return False
-    return not any(differ(found, exact, 2**-8 * _size(exact)).any() for found, exact in pairs)
+    return not any(differ(computed, exact, 2**-8 * _size(exact)).any() for computed, exact in pairs)
 
 
-def largest_gap(found: Array, exact: Array, kind: str, allowed: float) -> Gap | None:
-    """Where they part most; None where they do not."""
-    if found.shape != exact.shape:
-        return Gap(f"its shape is {found.shape}, not {exact.shape}", (), np.nan, np.nan)
-    wrong = differ(found, exact, allowed)
+def largest_gap(computed: Array, exact: Array, kind: str, allowed: float) -> Gap | None:
+    """The largest difference above what is allowed; None where there is none."""
+    if computed.shape != exact.shape:
+        return Gap(f"its shape is {computed.shape}, not {exact.shape}", (), np.nan, np.nan)
+    wrong = differ(computed, exact, allowed)
     if not wrong.any():
         return None
     with np.errstate(invalid="ignore"):
-        size = np.where(wrong, np.nan_to_num(np.abs(found - exact), nan=np.inf), -1)
-    place = np.unravel_index(int(size.argmax()), size.shape)
-    return Gap(kind, tuple(int(i) for i in place), float(found[place]), float(exact[place]))
+        size = np.where(wrong, np.nan_to_num(np.abs(computed - exact), nan=np.inf), -1)
+    index = np.unravel_index(int(size.argmax()), size.shape)
+    return Gap(kind, tuple(int(i) for i in index), float(computed[index]), float(exact[index]))
 
 
 def rounded(case: Case, dtype: str) -> Case:
@@ -134,14 +138,14 @@ def as_dtype(array: Array, dtype: str) -> Array:
 
 
 def working_dtype(dtype: str) -> Any:
-    """What a plan computes in; there is no bfloat16 in NumPy."""
+    """The dtype that stages are computed in; NumPy has no bfloat16."""
     return np.float32 if dtype == "bfloat16" else dtype
 
 
-def _same(found: Array, exact: Array, case: Case, calling: Calling) -> bool:
-    if found.shape != exact.shape:
+def _same(computed: Array, exact: Array, case: Case, convention: CallingConvention) -> bool:
+    if computed.shape != exact.shape:
         return False
-    return not differ(found, exact, tolerance(case, calling.dtype, exact)).any()
+    return not differ(computed, exact, tolerance(case, convention.dtype, exact)).any()
 
 
 def _size(exact: Array) -> float:
@@ -156,7 +160,7 @@ def _largest_score(case: Case) -> float:
 
 
 def plain_run(case: Case, dtype: str) -> Trace:
-    """What plain code in a dtype gives.
+    """The result of plain code in a dtype.
 
     float32 and float64 are computed as they are. NumPy is slow or silent in 16 bits; there every
     stage is computed in float64 and rounded, as processors do that add up in a wider type.
@@ -167,10 +171,10 @@ def plain_run(case: Case, dtype: str) -> Trace:
     def rounded_to(stage: Callable[..., Array]) -> Callable[..., Array]:
         return lambda *arguments: as_dtype(stage(*arguments), dtype)
 
-    plan = changed(
-        score=rounded_to(scored),
-        scale=rounded_to(scaled),
+    stages = changed(
+        score=rounded_to(dot_products),
+        scale=rounded_to(scale_scores),
         normalise=rounded_to(softmax),
-        mix=rounded_to(mixed),
+        sum_values=rounded_to(weighted_sum),
     )
-    return run(plan, case)
+    return run(stages, case)

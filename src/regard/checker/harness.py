@@ -1,13 +1,13 @@
-"""A function and the way of calling it that was settled on, to be asked anything."""
+"""The harness of a check: a function with its calling convention, called with any case."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from regard.checker.calling import Calling, ask
 from regard.checker.candidates import Features
 from regard.checker.cases import FRAMES, Case, Probe, Sizes
 from regard.checker.compare import rounded
+from regard.checker.convention import CallingConvention, call_function
 from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
 
@@ -25,31 +25,31 @@ ASCENDING = (*SMALL, *FRAMES)
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A function and the way of calling it that was settled on."""
+class Harness:
+    """A function, its calling convention, and the kinds of its results."""
 
     function: Callable[..., Any]
-    calling: Calling
+    convention: CallingConvention
     kinds: tuple[str, ...]
     features: Features
 
-    def answer(self, case: Case) -> dict[str, Array] | None:
-        """What comes back by kind; None where it cannot be asked or answered."""
-        answer = ask(self.function, self.calling, case)
-        if answer.error or len(answer.arrays) != len(self.kinds):
+    def call(self, case: Case) -> dict[str, Array] | None:
+        """The returned arrays by kind; None where the call ended in an exception."""
+        result = call_function(self.function, self.convention, case)
+        if result.error or len(result.arrays) != len(self.kinds):
             return None
-        return dict(zip(self.kinds, answer.arrays, strict=True))
+        return dict(zip(self.kinds, result.arrays, strict=True))
 
     def cases(self, probe: Probe) -> Iterator[Case]:
         """The probe's inputs, the smallest first."""
         for sizes in ASCENDING:
-            case = self.calling.fit(probe.build(sizes)) if self._possible(probe, sizes) else None
+            case = self.convention.fit(probe.build(sizes)) if self._possible(probe, sizes) else None
             if case is not None:
-                yield rounded(case, self.calling.dtype)
+                yield rounded(case, self.convention.dtype)
 
     def _possible(self, probe: Probe, sizes: Sizes) -> bool:
-        return self.features.covers(probe, self.calling) and (not probe.needs or sizes.k > 1)
+        return self.features.covers(probe, self.convention) and (not probe.needs or sizes.k > 1)
 
     def expected(self, case: Case) -> dict[str, Array]:
-        """What should come back, by kind."""
-        return self.calling.expected(run(SPECIFICATION, case))
+        """The arrays of the specification, by kind."""
+        return self.convention.expected(run(SPECIFICATION, case))

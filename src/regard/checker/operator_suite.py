@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.calling import Calling, ask
-from regard.checker.candidates import Features, merged, say, ways_to_call
+from regard.checker.candidates import Features, describe, merged, prepare
 from regard.checker.cases import Case, Sizes, draw, see_some
 from regard.checker.compare import differ, kinds_of, plain_run, rounded
-from regard.checker.explanation import explained, layouts_that_answer
+from regard.checker.convention import CallingConvention, call_function
+from regard.checker.explanation import explain, working_layouts
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
@@ -120,7 +120,7 @@ MOST = 8.0
 
 
 @dataclass(frozen=True)
-class Cell:
+class SuiteCell:
     """One feature in one dtype: its error, and how many times that of a plain computation."""
 
     status: str
@@ -135,25 +135,25 @@ class Suite:
 
     function: str
     called: str
-    rows: dict[str, dict[str, Cell]]
+    rows: dict[str, dict[str, SuiteCell]]
 
     @property
     def status(self) -> int:
         """0 where nothing that is claimed fails, else 1."""
         return int(any(c.status == FAIL for row in self.rows.values() for c in row.values()))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return asdict(self) | {"status": self.status}
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> "Suite":
-        """The table that ``as_dict`` wrote."""
+    def from_dict(cls, fields: dict[str, Any]) -> "Suite":
+        """The table that ``to_dict`` wrote."""
         rows = {
-            name: {dtype: Cell(**cell) for dtype, cell in row.items()}
-            for name, row in found["rows"].items()
+            name: {dtype: SuiteCell(**cell) for dtype, cell in row.items()}
+            for name, row in fields["rows"].items()
         }
-        return cls(found["function"], found["called"], rows)
+        return cls(fields["function"], fields["called"], rows)
 
     def markdown(self) -> str:
         """The table in Markdown; each number is a multiple of a plain computation's error."""
@@ -171,74 +171,78 @@ class Suite:
 
 def run_suite(function: Callable[..., Any], name: str = "") -> Suite:
     """Every feature in every dtype."""
-    ways = ways_to_call(function, "auto", "float32")
-    for callings in ways.groups():
-        found, _ = layouts_that_answer(ways.function, callings)
-        if found:
-            features = merged(Features(), ways)
-            calling = explained(ways.function, found, features)[0].calling
-            return _suite(ways.function, name, calling)
+    prepared = prepare(function, "auto", "float32")
+    for conventions in prepared.groups():
+        working, _ = working_layouts(prepared.function, conventions)
+        if working:
+            features = merged(Features(), prepared)
+            convention = explain(prepared.function, working, features)[0].convention
+            return _suite(prepared.function, name, convention)
     raise ArgumentError(f"{name} could not be called with float32 arrays in any usual shape.")
 
 
-def _suite(function: Callable[..., Any], name: str, calling: Calling) -> Suite:
+def _suite(function: Callable[..., Any], name: str, convention: CallingConvention) -> Suite:
     rows = {
-        feature.name: {dtype: _cell(function, calling, feature, dtype) for dtype in DTYPES}
+        feature.name: {dtype: _cell(function, convention, feature, dtype) for dtype in DTYPES}
         for feature in FEATURES
     }
-    return Suite(name, say(calling, name.rpartition(":")[2]), rows)
+    return Suite(name, describe(convention, name.rpartition(":")[2]), rows)
 
 
-def _cell(function: Callable[..., Any], calling: Calling, feature: Feature, dtype: str) -> Cell:
-    if not all(calling.roles.has(role) for role in feature.needs):
-        return Cell(UNCLAIMED)
-    cells = [_tried(function, one, feature, dtype) for one in _corners(calling, feature)]
+def _cell(
+    function: Callable[..., Any], convention: CallingConvention, feature: Feature, dtype: str
+) -> SuiteCell:
+    if not all(convention.roles.has(role) for role in feature.needs):
+        return SuiteCell(UNCLAIMED)
+    cells = [_tried(function, one, feature, dtype) for one in _corners(convention, feature)]
     best = next((cell for cell in cells if cell.status == PASS), cells[0])
     if len(cells) > 1 and best.status == PASS:
         return replace(best, note="top left" if best is cells[0] else "bottom right")
     return best
 
 
-def _corners(calling: Calling, feature: Feature) -> list[Calling]:
+def _corners(convention: CallingConvention, feature: Feature) -> list[CallingConvention]:
     """Without an offset both corners are in use."""
-    if feature.cornered and not calling.roles.has("offset"):
-        return [replace(calling, last=False), replace(calling, last=True)]
-    return [calling]
+    if feature.cornered and not convention.roles.has("offset"):
+        return [replace(convention, last=False), replace(convention, last=True)]
+    return [convention]
 
 
-def _tried(function: Callable[..., Any], calling: Calling, feature: Feature, dtype: str) -> Cell:
-    calling = replace(calling, dtype=dtype, mask_form=feature.form or calling.mask_form)
-    case = calling.fit(feature.build())
-    if case is None or (dtype == "bfloat16" and calling.library == "numpy"):
-        return Cell(UNCLAIMED)
+def _tried(
+    function: Callable[..., Any], convention: CallingConvention, feature: Feature, dtype: str
+) -> SuiteCell:
+    convention = replace(convention, dtype=dtype, mask_form=feature.form or convention.mask_form)
+    case = convention.fit(feature.build())
+    if case is None or (dtype == "bfloat16" and convention.library == "numpy"):
+        return SuiteCell(UNCLAIMED)
     case = rounded(case, dtype)
-    answer = ask(function, calling, case)
-    if answer.error:
-        return Cell(EXCEPTION, note=answer.error)
-    kinds = kinds_of(calling, case, answer.shapes)
-    found = dict(zip(kinds, answer.arrays, strict=True)).get(feature.kind)
-    if found is None:
+    result = call_function(function, convention, case)
+    if result.error:
+        return SuiteCell(EXCEPTION, note=result.error)
+    kinds = kinds_of(convention, case, result.shapes)
+    computed = dict(zip(kinds, result.arrays, strict=True)).get(feature.kind)
+    if computed is None:
         missing = feature.kind != "output"
-        return Cell(UNCLAIMED) if missing else Cell(FAIL, note=f"shapes {answer.shapes}")
-    exact = calling.expected(run(SPECIFICATION, case))[feature.kind]
-    plain = calling.expected(plain_run(case, dtype))[feature.kind]
-    return _judged(found, exact, plain, dtype)
+        return SuiteCell(UNCLAIMED) if missing else SuiteCell(FAIL, note=f"shapes {result.shapes}")
+    exact = convention.expected(run(SPECIFICATION, case))[feature.kind]
+    plain = convention.expected(plain_run(case, dtype))[feature.kind]
+    return _judged(computed, exact, plain, dtype)
 
 
-def _judged(found: Array, exact: Array, plain: Array, dtype: str) -> Cell:
+def _judged(computed: Array, exact: Array, plain: Array, dtype: str) -> SuiteCell:
     seen = np.isfinite(exact)
-    if differ(found[~seen], exact[~seen], 0.0).any() or not np.isfinite(found[seen]).all():
-        return Cell(FAIL, note="NaN or infinity in the wrong place")
-    error = float(np.abs(found[seen] - exact[seen]).max(initial=0))
+    if differ(computed[~seen], exact[~seen], 0.0).any() or not np.isfinite(computed[seen]).all():
+        return SuiteCell(FAIL, note="NaN or infinity in the wrong place")
+    error = float(np.abs(computed[seen] - exact[seen]).max(initial=0))
     size = float(np.abs(exact[seen]).max(initial=0))
     # Nobody can be closer than the last digit of the result.
     floor = size * {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}[dtype]
     least = max(float(np.abs(plain[seen] - exact[seen]).max(initial=0)), floor)
     ratio = error / least if least else float(error > 0)
-    return Cell(PASS if ratio <= MOST else FAIL, error, ratio)
+    return SuiteCell(PASS if ratio <= MOST else FAIL, error, ratio)
 
 
-def _shown(cell: Cell) -> str:
+def _shown(cell: SuiteCell) -> str:
     if cell.status == PASS:
         return f"{cell.ratio:.2f}" + (f" ({cell.note})" if cell.note else "")
     if cell.status == FAIL:

@@ -1,4 +1,4 @@
-"""What must hold for any attention, each asked at the smallest input that could show a fault."""
+"""Properties of any attention, each tested on the smallest input that could show a fault."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,118 +6,122 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import PROBES, Case, Probe, draw
-from regard.checker.check_report import FAIL, LEFT_OUT, PASS, Finding
+from regard.checker.check_report import FAIL, PASS, SKIPPED, Finding
 from regard.checker.compare import Gap, largest_gap, plain_run, tolerance
 from regard.checker.frameworks import EPSILONS
-from regard.checker.harness import Bench
+from regard.checker.harness import Harness
 from regard.typing import Array
 
 
-def values_of(bench: Bench, name: str, probes: list[Probe]) -> Finding:
+def values_of(harness: Harness, name: str, probes: list[Probe]) -> Finding:
     """Equal to the specification on all these probes."""
-    asked = 0
+    calls = 0
     for probe in probes:
-        for case in bench.cases(probe):
-            answer = bench.answer(case)
-            asked += answer is not None
-            gap = None if answer is None else _first_gap(bench, answer, bench.expected(case), case)
+        for case in harness.cases(probe):
+            result = harness.call(case)
+            calls += result is not None
+            gap = (
+                None
+                if result is None
+                else _first_gap(harness, result, harness.expected(case), case)
+            )
             if gap is not None:
-                what = f"{probe.name}: {gap.kind} is wrong" if gap.place else gap.kind
+                what = f"{probe.name}: {gap.kind} is wrong" if gap.index else gap.kind
                 return failing(name, what, gap, case)
-    if not asked:
-        return Finding(name, LEFT_OUT, "the function has no argument for it")
-    return Finding(name, PASS, f"{asked} inputs")
+    if not calls:
+        return Finding(name, SKIPPED, "the function has no argument for it")
+    return Finding(name, PASS, f"{calls} inputs")
 
 
-def rows_sum_to_one(bench: Bench) -> Finding:
+def rows_sum_to_one(harness: Harness) -> Finding:
     """Weights that were returned, or the output where every value is 1."""
     name = "rows sum to one"
-    by_weights = "weights" in bench.kinds
-    if not by_weights and bench.calling.roles.form != "qkv":
-        return Finding(name, LEFT_OUT, "it returns no weights")
-    for case in bench.cases(PROBES[0]):
+    by_weights = "weights" in harness.kinds
+    if not by_weights and harness.convention.roles.form != "qkv":
+        return Finding(name, SKIPPED, "it returns no weights")
+    for case in harness.cases(PROBES[0]):
         ones = case if by_weights else replace(case, value=np.ones_like(case.value))
-        answer = bench.answer(ones)
-        if answer is None:
+        result = harness.call(ones)
+        if result is None:
             continue
-        found = answer["weights"].sum(axis=-1) if by_weights else _output(answer)
+        computed = result["weights"].sum(axis=-1) if by_weights else _output(result)
         kind = "row sum of weights" if by_weights else "output"
-        gap = largest_gap(found, np.ones_like(found), kind, _allowed(bench, ones, found))
+        gap = largest_gap(computed, np.ones_like(computed), kind, _allowed(harness, ones, computed))
         if gap is not None:
             what = "a row of weights" if by_weights else "with every value 1 the output is not 1"
             return failing(name, what, gap, ones)
     return Finding(name, PASS, "weights" if by_weights else "with every value 1 the output is 1")
 
 
-def causality(bench: Bench) -> Finding:
+def causality(harness: Harness) -> Finding:
     """Another last word changes nothing for the words before it."""
-    name, calling = "causality", bench.calling
-    if not (calling.always or calling.roles.has("causal")) or calling.roles.form != "qkv":
-        return Finding(name, LEFT_OUT, "it is not causal")
+    name, convention = "causality", harness.convention
+    if not (convention.always or convention.roles.has("causal")) or convention.roles.form != "qkv":
+        return Finding(name, SKIPPED, "it is not causal")
     probe = Probe(name, (), lambda sizes: replace(draw(sizes), causal=True))
-    for case in bench.cases(probe):
+    for case in harness.cases(probe):
         if case.query.shape[2] != case.key.shape[2] or case.key.shape[2] < 2:
             continue
         key, value = case.key.copy(), case.value.copy()
         key[:, :, -1] += 1
         value[:, :, -1] += 1
-        gap = _moved(bench, case, replace(case, key=key, value=value), "tokens")
+        gap = _moved(harness, case, replace(case, key=key, value=value), "tokens")
         if gap is not None:
             return failing(name, "changed with the last word", gap, case)
     return Finding(name, PASS, "another last word changes nothing before it")
 
 
-def batch_independence(bench: Bench) -> Finding:
+def batch_independence(harness: Harness) -> Finding:
     """Another second sentence changes nothing for the first."""
     name = "batch independence"
-    if not bench.calling.batched:
-        return Finding(name, LEFT_OUT, "it takes one sentence")
-    for case in bench.cases(PROBES[0]):
+    if not harness.convention.batched:
+        return Finding(name, SKIPPED, "it takes one sentence")
+    for case in harness.cases(PROBES[0]):
         if case.query.shape[0] < 2:
             continue
-        gap = _moved(bench, case, _other_sentence(case), "sentences")
+        gap = _moved(harness, case, _other_sentence(case), "sentences")
         if gap is not None:
             return failing(name, "the first sentence changed with the second", gap, case)
     return Finding(name, PASS, "another second sentence changes nothing for the first")
 
 
-def permutation_of_keys(bench: Bench) -> Finding:
+def permutation_of_keys(harness: Harness) -> Finding:
     """Keys and values in another order give the same output."""
-    name, calling = "permutation of keys", bench.calling
-    if calling.always or calling.roles.form != "qkv" or "output" not in bench.kinds:
-        return Finding(name, LEFT_OUT, "order matters to it" if calling.always else "no q, k, v")
-    for case in bench.cases(PROBES[0]):
+    name, convention = "permutation of keys", harness.convention
+    if convention.always or convention.roles.form != "qkv" or "output" not in harness.kinds:
+        return Finding(name, SKIPPED, "order matters to it" if convention.always else "no q, k, v")
+    for case in harness.cases(PROBES[0]):
         turned = replace(case, key=case.key[:, :, ::-1], value=case.value[:, :, ::-1])
-        one, other = bench.answer(case), bench.answer(turned)
+        one, other = harness.call(case), harness.call(turned)
         if one is None or other is None or not case.key.shape[2] > 1:
             continue
-        allowed = _allowed(bench, case, one["output"])
+        allowed = _allowed(harness, case, one["output"])
         gap = largest_gap(other["output"], one["output"], "output", allowed)
         if gap is not None:
             return failing(name, "with the keys in reverse order", gap, case)
     return Finding(name, PASS, "in reverse order the output is the same")
 
 
-def precision(bench: Bench, right: bool) -> Finding:
+def precision(harness: Harness, right: bool) -> Finding:
     """The error against float64, beside that of a plain computation in the same dtype."""
-    name, dtype = "precision", bench.calling.dtype
+    name, dtype = "precision", harness.convention.dtype
     if not right:
-        return Finding(name, LEFT_OUT, "the values are wrong already")
-    worst, asked = 0.0, False
-    for case in bench.cases(PROBES[0]):
-        answer = bench.answer(case)
-        if answer is None or "output" not in answer or case.key.shape[2] < 4:
+        return Finding(name, SKIPPED, "the values are wrong already")
+    worst, compared = 0.0, False
+    for case in harness.cases(PROBES[0]):
+        result = harness.call(case)
+        if result is None or "output" not in result or case.key.shape[2] < 4:
             continue
-        exact = bench.expected(case)["output"]
-        plain = bench.calling.expected(plain_run(case, dtype))["output"]
-        if answer["output"].shape != exact.shape:
+        exact = harness.expected(case)["output"]
+        plain = harness.convention.expected(plain_run(case, dtype))["output"]
+        if result["output"].shape != exact.shape:
             continue
-        asked = True
+        compared = True
         floor = EPSILONS[dtype] * max(1.0, float(np.abs(exact).max()))
-        own = float(np.abs(answer["output"] - exact).max())
-        worst = max(worst, own / (float(np.abs(plain - exact).max()) + floor))
-    if not asked:
-        return Finding(name, LEFT_OUT, "there is no output to compare")
+        error = float(np.abs(result["output"] - exact).max())
+        worst = max(worst, error / (float(np.abs(plain - exact).max()) + floor))
+    if not compared:
+        return Finding(name, SKIPPED, "there is no output to compare")
     if worst == 0.0:
         return Finding(name, PASS, f"exact to the last digit of {dtype}")
     worse = "; it seems to compute in float32" if dtype == "float64" and worst > 1e5 else ""
@@ -128,10 +132,10 @@ def precision(bench: Bench, right: bool) -> Finding:
 
 def failing(name: str, detail: str, gap: Gap, case: Case) -> Finding:
     """A property that does not hold, with its numbers and its input."""
-    if not gap.place:
+    if not gap.index:
         return Finding(name, FAIL, detail, input=_input(case))
-    place = f"{gap.kind}[{', '.join(map(str, gap.place))}]"
-    return Finding(name, FAIL, detail, gap.wrong, gap.right, place, _input(case))
+    element = f"{gap.kind}[{', '.join(map(str, gap.index))}]"
+    return Finding(name, FAIL, detail, gap.wrong, gap.right, element, _input(case))
 
 
 def _input(case: Case) -> str:
@@ -147,36 +151,36 @@ def _row(array: Array) -> str:
 
 
 def _first_gap(
-    bench: Bench, answer: dict[str, Array], expected: dict[str, Array], case: Case
+    harness: Harness, result: dict[str, Array], expected: dict[str, Array], case: Case
 ) -> Gap | None:
-    for kind, found in answer.items():
+    for kind, computed in result.items():
         exact = expected.get(kind, expected["output"])
-        gap = largest_gap(found, exact, kind, tolerance(case, bench.calling.dtype, exact))
+        gap = largest_gap(computed, exact, kind, tolerance(case, harness.convention.dtype, exact))
         if gap is not None:
             return gap
     return None
 
 
-def _moved(bench: Bench, case: Case, other: Case, along: str) -> Gap | None:
-    """Where the first part of the answer changed; ``along`` is the axis that was changed."""
-    one, two = bench.answer(case), bench.answer(other)
+def _moved(harness: Harness, case: Case, other: Case, along: str) -> Gap | None:
+    """Where the first part of the result changed; ``along`` is the axis that was changed."""
+    one, two = harness.call(case), harness.call(other)
     if one is None or two is None or _output(one).shape != _output(two).shape:
         return None
     before, after = _output(one), _output(two)
     if along == "sentences":
         before, after = before[:1], after[:1]
     else:
-        axis = _axis_of_queries(bench)
+        axis = _axis_of_queries(harness)
         before, after = (np.delete(array, -1, axis=axis) for array in (before, after))
-    return largest_gap(after, before, "output", _allowed(bench, case, before))
+    return largest_gap(after, before, "output", _allowed(harness, case, before))
 
 
-def _axis_of_queries(bench: Bench) -> int:
+def _axis_of_queries(harness: Harness) -> int:
     """Where the queries stand in what is returned first."""
-    kind = bench.kinds[0]
+    kind = harness.kinds[0]
     if kind.startswith("weights"):
         return -2
-    return 1 if kind.startswith("output, ") else bench.calling.layout.index("t")
+    return 1 if kind.startswith("output, ") else harness.convention.layout.index("t")
 
 
 def _other_sentence(case: Case) -> Case:
@@ -191,9 +195,9 @@ def _other_sentence(case: Case) -> Case:
     return replace(case, **changed)
 
 
-def _output(answer: dict[str, Array]) -> Array:
-    return next(iter(answer.values()))
+def _output(result: dict[str, Array]) -> Array:
+    return next(iter(result.values()))
 
 
-def _allowed(bench: Bench, case: Case, array: Array) -> float:
-    return tolerance(case, bench.calling.dtype, array)
+def _allowed(harness: Harness, case: Case, array: Array) -> float:
+    return tolerance(case, harness.convention.dtype, array)

@@ -202,10 +202,10 @@ def _task(function: Callable[..., Any], order: dict[str, Any]) -> dict[str, Any]
     if order["task"] == "operator":
         from regard.checker.operator_suite import run_suite
 
-        return run_suite(function, order["target"]).as_dict()
+        return run_suite(function, order["target"]).to_dict()
     from regard.checker.check import check
 
-    return {**check(function, **order["options"]).as_dict(), "function": order["target"]}
+    return {**check(function, **order["options"]).to_dict(), "function": order["target"]}
 
 
 def _die_with(parent: int) -> None:

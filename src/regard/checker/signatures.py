@@ -1,4 +1,4 @@
-"""What each parameter of a function is for, read from its name."""
+"""Roles of a function's parameters, read from their names."""
 
 import inspect
 import re
@@ -82,8 +82,8 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
 def _order(first: list[inspect.Parameter]) -> tuple[str, ...]:
     """Query, key, value, unless the names say another order: (values, keys, query) is in use."""
     usual = ("query", "key", "value")
-    found = tuple(x for p in first for x in usual if p.name.lower().startswith(x[0]))
-    return found if sorted(found) == sorted(usual) else usual
+    named = tuple(x for p in first for x in usual if p.name.lower().startswith(x[0]))
+    return named if sorted(named) == sorted(usual) else usual
 
 
 def _needed(parameter: inspect.Parameter) -> bool:
@@ -108,8 +108,8 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
-        found = re.search(r"\w+\((.*?)\)\s*->", inspect.getdoc(target) or "", re.DOTALL)
-        named = re.findall(r"(\w+)\s*(=?)[^,]*", found[1]) if found else [("q", ""), ("k", ""),
+        match = re.search(r"\w+\((.*?)\)\s*->", inspect.getdoc(target) or "", re.DOTALL)
+        named = re.findall(r"(\w+)\s*(=?)[^,]*", match[1]) if match else [("q", ""), ("k", ""),
                                                                           ("v", "")]  # fmt: skip
         parameters = [_parameter(name, bool(default)) for name, default in named]
     parameters = [p for p in parameters if p.kind not in kinds]

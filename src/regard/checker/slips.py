@@ -1,4 +1,4 @@
-"""What an author did instead: the arithmetic, and a known slip that gives the wrong number."""
+"""Slips in a sheet worked by hand: the arithmetic, and a known slip that gives the wrong number."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.checker.claims import Between, Claimed
+from regard.checker.claims import Claimed, Interval
 from regard.textbook.stages import softmax
 from regard.textbook.steps import Steps
 from regard.typing import Array
@@ -15,31 +15,31 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.checker.worked_sheet import Claims, Step
 
-Told = Iterator[tuple[str, Array]]
+Slips = Iterator[tuple[str, Array]]
 
 
-def what_was_done(step: "Step", row: Claimed, claims: "Claims", true: Steps) -> "Step":
-    """The step with its arithmetic, and what was done instead where that can be told."""
+def explain_step(step: "Step", row: Claimed, claims: "Claims", true: Steps) -> "Step":
+    """The step with its arithmetic, and the known slip that gives its numbers."""
     before = {stage: _row(stage, step.word, claims, true) for stage in ("scores", "scaled")}
     if true.masked is not None:
         seen_k = np.isfinite(true.masked[true.words.index(step.word)])
         before = {stage: np.where(seen_k, row, -np.inf) for stage, row in before.items()}
     before["weights"] = _row("weights", step.word, claims, true)
     value = np.asarray(true.value)
-    slips: dict[str, Any] = {
+    slips_of: dict[str, Any] = {
         "scaled": lambda: _scaling(before["scores"], true),
         "weights": lambda: _softmax(before["scores"], before["scaled"], true),
         "output": lambda: _sums(before["weights"], before["scores"], value, true),
     }
-    told = slips.get(step.stage, lambda: iter(()))()
-    instead = next((name for name, array in told if _gives(row, array)), "")
+    slips = slips_of.get(step.stage, lambda: iter(()))()
+    instead = next((name for name, array in slips if _gives(row, array)), "")
     if not instead and step.stage == "weights":
         instead = _oddities(row, before["scaled"])
     return replace(step, arithmetic=_arithmetic(step, before, value), instead=instead)
 
 
 def _gives(row: Claimed, array: Array) -> bool:
-    return bool(row.either.meets(Between.exactly(np.atleast_2d(array))).all())
+    return bool(row.either.overlaps(Interval.exactly(np.atleast_2d(array))).all())
 
 
 def _row(stage: str, word: str, claims: "Claims", true: Steps) -> Array:
@@ -50,14 +50,14 @@ def _row(stage: str, word: str, claims: "Claims", true: Steps) -> Array:
     return np.asarray(getattr(true, stage)[true.words.index(word)])
 
 
-def _scaling(scores_k: Array, true: Steps) -> Told:
+def _scaling(scores_k: Array, true: Steps) -> Slips:
     width = true.query.shape[-1]
     yield "the scores were left as they are", scores_k
     yield f"the scores were divided by {width}, not by its square root", scores_k / width
     yield "the scores were multiplied by the square root", scores_k * np.sqrt(width)
 
 
-def _softmax(scores_k: Array, scaled_k: Array, true: Steps) -> Told:
+def _softmax(scores_k: Array, scaled_k: Array, true: Steps) -> Slips:
     width = true.query.shape[-1]
     yield "the softmax was taken of the unscaled scores", softmax(scores_k)
     yield f"the scores were divided by {width}, not by its square root", softmax(scores_k / width)
@@ -81,12 +81,12 @@ def _softmax(scores_k: Array, scaled_k: Array, true: Steps) -> Told:
     yield "1 was taken from every exponential", less_k / max(less_k.sum(), 1e-300)
 
 
-def _sums(weights_k: Array, scores_k: Array, value_kv: Array, true: Steps) -> Told:
+def _sums(weights_k: Array, scores_k: Array, value_kv: Array, true: Steps) -> Slips:
     for size in (1, 2):
-        for left_out in combinations(range(len(weights_k)), size):
+        for omitted in combinations(range(len(weights_k)), size):
             some_k = weights_k.copy()
-            some_k[list(left_out)] = 0
-            names = " and ".join(repr(str(true.words[i])) for i in left_out)
+            some_k[list(omitted)] = 0
+            names = " and ".join(repr(str(true.words[i])) for i in omitted)
             what = "the terms of" if size > 1 else "the term of"
             verb = "were" if size > 1 else "was"
             yield f"{what} {names} {verb} left out of the sum", some_k @ value_kv
@@ -98,16 +98,16 @@ def _sums(weights_k: Array, scores_k: Array, value_kv: Array, true: Steps) -> To
 
 
 def _oddities(row: Claimed, scaled_k: Array) -> str:
-    """What can be said of a row that no known slip gives."""
+    """Odd properties of a row that no known slip gives."""
     claimed_k = row.numbers[0]
-    said = []
+    oddities = []
     if ((claimed_k == 0) & np.isfinite(scaled_k)).any():
         zero = bool(((claimed_k == 0) == (scaled_k == 0)).all())
-        said.append("a score of 0 got weight 0, but e^0 is 1" if zero else
+        oddities.append("a score of 0 got weight 0, but e^0 is 1" if zero else
                     "a softmax gives no weight of exactly 0")  # fmt: skip
     if not row.either.low.sum() <= 1 <= row.either.high.sum():
-        said.append(f"the row sums to {claimed_k.sum():g}, not to 1")
-    how = "; ".join(said)
+        oddities.append(f"the row sums to {claimed_k.sum():g}, not to 1")
+    how = "; ".join(oddities)
     return how + ("; " if how else "") + "no known slip gives all of these numbers"
 
 

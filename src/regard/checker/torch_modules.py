@@ -1,4 +1,4 @@
-"""PyTorch modules that hold their own parameters: which are query, key, value and output."""
+"""Parameters of PyTorch modules: the matrices of query, key, value and output."""
 
 import re
 from collections.abc import Callable
@@ -65,16 +65,16 @@ def read_parameters(module: Any) -> Parameters:
     fused = _layer(layers, FUSED)
     if fused is not None:
         return _of_fused(module, fused, _layer(layers, PATTERNS["output"]))
-    found = {role: _layer(layers, pattern) for role, pattern in PATTERNS.items()}
-    missing = [role for role in ("query", "key", "value") if found[role] is None]
+    by_role = {role: _layer(layers, pattern) for role, pattern in PATTERNS.items()}
+    missing = [role for role in ("query", "key", "value") if by_role[role] is None]
     if missing:
         raise ArgumentError(
             f"a module called with x alone needs linear layers for query, key and value, but none "
             f"is named like {missing[0]!r} (found: {', '.join(layers) or 'none'}). Check the "
             "function inside it that takes q, k and v."
         )
-    matrices = tuple(_matrix(found[role]) for role in ("query", "key", "value"))
-    output = None if found["output"] is None else _matrix(found["output"])
+    matrices = tuple(_matrix(by_role[role]) for role in ("query", "key", "value"))
+    output = None if by_role["output"] is None else _matrix(by_role["output"])
     return Parameters(matrices, output, _heads(module))
 
 

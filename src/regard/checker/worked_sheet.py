@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from regard.checker.check_report import RIGHT, STATUS, WRONG
-from regard.checker.claims import NOISE, Between, Claimed, claimed_row
-from regard.checker.slips import what_was_done
+from regard.checker.claims import NOISE, Claimed, Interval, claimed_row
+from regard.checker.slips import explain_step
 from regard.display import TextDisplay
 from regard.errors import FileError
 from regard.text.sheet import Sheet, load_sheet
@@ -41,23 +41,23 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() == ".json":
-            found = json.loads(text, parse_float=Decimal)
+            fields = json.loads(text, parse_float=Decimal)
         else:
-            found = tomllib.loads(text, parse_float=Decimal)
+            fields = tomllib.loads(text, parse_float=Decimal)
     except (OSError, ValueError):
         load_sheet(path)  # says what is wrong, and where
         raise FileError(f"{path} cannot be read.") from None
-    if not isinstance(found, dict) or not isinstance(found.get("claimed"), dict):
+    if not isinstance(fields, dict) or not isinstance(fields.get("claimed"), dict):
         raise FileError(
             f"{path}: table claimed is missing; it holds any of {', '.join(STAGES)}, such as "
             "[claimed.weights] with a row for each word."
         )
-    return found
+    return fields
 
 
 def _claims(path: Path, fields: dict[str, Any]) -> Claims:
     words = fields.get("words") or []
-    found: Claims = {}
+    claims: Claims = {}
     for stage, rows in fields["claimed"].items():
         if stage not in STAGES:
             raise FileError(f"{path}: claimed.{stage} is not known; there are {', '.join(STAGES)}.")
@@ -65,8 +65,8 @@ def _claims(path: Path, fields: dict[str, Any]) -> Claims:
             rows = dict(zip(words, rows, strict=False))
         for word, row in rows.items():
             _check_row(path, f"claimed.{stage}.{word}", word, row, words)
-        found[stage] = {word: claimed_row(row) for word, row in rows.items()}
-    return found
+        claims[stage] = {word: claimed_row(row) for word, row in rows.items()}
+    return claims
 
 
 def _check_row(path: Path, name: str, word: str, row: Any, words: list[str]) -> None:
@@ -86,8 +86,8 @@ def _load_rest(path: Path, fields: dict[str, Any]) -> Sheet:
             return load_sheet(copy)
         except FileError as error:
             # The copy has one line, so its number says nothing.
-            told = re.sub(r"\s\(looked to line 1\)| line 1(?=:)", "", str(error))
-            raise FileError(told.replace(str(copy), str(path))) from None
+            message = re.sub(r"\s\(looked to line 1\)| line 1(?=:)", "", str(error))
+            raise FileError(message.replace(str(copy), str(path))) from None
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class SheetReport(TextDisplay):
         """0 right, 1 wrong."""
         return STATUS[self.verdict]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         first = self.first_wrong
         return {
@@ -168,26 +168,26 @@ def check_sheet(path: str | Path) -> SheetReport:
     true = self_attention(sheet.x, sheet.w_query, sheet.w_key, sheet.w_value, words=sheet.words,
                           causal=sheet.causal)  # fmt: skip
     steps = [
-        _weigh(stage, word, row, claims, true)
+        _judge_row(stage, word, row, claims, true)
         for stage in STAGES
         for word, row in claims.get(stage, {}).items()
     ]
     return SheetReport(str(path), sheet.words, tuple(steps))
 
 
-def _weigh(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Step:
+def _judge_row(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Step:
     """One row, twice: against the step before as the author has it, and against the truth."""
     index = true.words.index(word)
-    exact = Between.exactly(_stage(true, stage)[index : index + 1])
+    exact = Interval.exactly(_stage(true, stage)[index : index + 1])
     if row.numbers.shape != exact.low.shape:
         raise FileError(
             f"claimed.{stage}.{word} needs {exact.low.size} numbers, but has {row.numbers.size}."
         )
     due, centre, source = _due(stage, word, claims, true)
-    is_true = bool(row.either.meets(exact).all())
-    follows = None if due is None else bool(row.either.meets(due).all())
+    is_true = bool(row.either.overlaps(exact).all())
+    follows = None if due is None else bool(row.either.overlaps(due).all())
     shown = exact if due is None else due
-    cut = (follows is not False) and not row.rounded.meets(shown).all() and is_true
+    cut = (follows is not False) and not row.rounded.overlaps(shown).all() and is_true
     step = Step(
         stage=stage,
         word=word,
@@ -199,35 +199,35 @@ def _weigh(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> 
         cut=bool(cut),
         source=source,
     )
-    return step if step.right else what_was_done(step, row, claims, true)
+    return step if step.right else explain_step(step, row, claims, true)
 
 
-def _due(stage: str, word: str, claims: Claims, true: Steps) -> tuple[Between | None, Any, str]:
+def _due(stage: str, word: str, claims: Claims, true: Steps) -> tuple[Interval | None, Any, str]:
     """What the author's last written step leads to: the range, its middle, and which it was."""
     at = true.words.index(word)
     exact = _stage(true, stage)[at : at + 1]
     if stage in ("query", "key", "value"):
-        return Between.exactly(exact), exact, "x"
+        return Interval.exactly(exact), exact, "x"
     if stage == "scores":
         query, key = _rows(claims, true, "query"), _rows(claims, true, "key")
-        due = Between(query.low[at : at + 1], query.high[at : at + 1]).times(key.transposed)
+        due = Interval(query.low[at : at + 1], query.high[at : at + 1]).times(key.transposed)
         return due, _middle(due), "the vectors"
-    for source, forward in _ways(at, claims, true)[stage].items():
+    for source, forward in _predecessors(at, claims, true)[stage].items():
         row = claims.get(source, {}).get(word)
         if row is not None:
-            known = _known(source, word, row, claims, true)
-            given = _middle(forward(Between.exactly(row.numbers)))
-            return forward(known), given, NAMES[source]
+            interval = _interval_of(source, word, row, claims, true)
+            middle = _middle(forward(Interval.exactly(row.numbers)))
+            return forward(interval), middle, NAMES[source]
     return None, None, ""
 
 
 NAMES = {"scores": "its scores", "scaled": "its scaled scores", "weights": "its weights"}
 
 
-Forward = Callable[[Between], Between]
+Forward = Callable[[Interval], Interval]
 
 
-def _ways(at: int, claims: Claims, true: Steps) -> dict[str, dict[str, Forward]]:
+def _predecessors(at: int, claims: Claims, true: Steps) -> dict[str, dict[str, Forward]]:
     """From which earlier steps a stage of one row can follow, the nearest first, and how."""
     masked = true.scaled if true.masked is None else true.masked
     seen_k = np.isfinite(masked[at])
@@ -242,29 +242,29 @@ def _ways(at: int, claims: Claims, true: Steps) -> dict[str, dict[str, Forward]]
     }
 
 
-def _known(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Between:
+def _interval_of(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Interval:
     """What a claimed row stands for; a number that is exact as it is written was never rounded."""
     due, _, _ = _due(stage, word, claims, true)
     at = true.words.index(word)
-    due = due or Between.exactly(_stage(true, stage)[at : at + 1])
+    due = due or Interval.exactly(_stage(true, stage)[at : at + 1])
     sure = (due.high - due.low < NOISE) & (np.abs(row.numbers - due.low) < NOISE)
     low, high = row.either.low, row.either.high
-    return Between(np.where(sure, row.numbers, low), np.where(sure, row.numbers, high))
+    return Interval(np.where(sure, row.numbers, low), np.where(sure, row.numbers, high))
 
 
-def _middle(between: Between) -> Any:
+def _middle(between: Interval) -> Any:
     return (between.low + between.high) / 2
 
 
-def _rows(claims: Claims, true: Steps, stage: str) -> Between:
+def _rows(claims: Claims, true: Steps, stage: str) -> Interval:
     """All rows of query, key or value: as claimed where they are, true elsewhere."""
     exact = _stage(true, stage)
     low, high = exact.copy(), exact.copy()
     for word, row in claims.get(stage, {}).items():
         at = true.words.index(word)
-        known = _known(stage, word, row, claims, true)
-        low[at], high[at] = known.low[0], known.high[0]
-    return Between(low, high)
+        interval = _interval_of(stage, word, row, claims, true)
+        low[at], high[at] = interval.low[0], interval.high[0]
+    return Interval(low, high)
 
 
 def _stage(true: Steps, stage: str) -> Any:

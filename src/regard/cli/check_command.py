@@ -50,7 +50,7 @@ def _function(target: str, options: dict[str, Any], limits: tuple[float, float],
 
     report = check_apart(target, options, Limits(*limits))
     if json:
-        show_json(report.as_dict())
+        show_json(report.to_dict())
     else:
         from regard.view.terminal.check_text import draw_report
 
@@ -63,7 +63,7 @@ def _sheet(path: str, json: bool) -> int:
 
     result = check_sheet(path)
     if json:
-        show_json(result.as_dict())
+        show_json(result.to_dict())
     else:
         from regard.view.terminal.check_text import draw_sheet
 

@@ -1,7 +1,7 @@
 """Attention as named stages, each of which can be replaced: the specification.
 
-``Steps`` records what every stage gives, and the checker finds a mistake by putting another
-function in the place of one stage. Every stage is written from its definition and uses nothing of
+``Steps`` records what every stage gives, and the checker finds a mistake by replacing one stage
+with another function. Every stage is written from its definition and uses nothing of
 the engine that it judges. Axes: (..., h, q, d) for query, (..., h_kv, k, d) for key and value; two
 axes alone are one head.
 """
@@ -67,47 +67,47 @@ class Trace:
         return np.asarray(self.weights.sum(axis=-2))
 
 
-def arranged(inputs: AttentionInputs) -> tuple[Array, Array, Array]:
-    """query, key and value as the products use them."""
+def given_arrays(inputs: AttentionInputs) -> tuple[Array, Array, Array]:
+    """query, key and value as they are given."""
     return inputs.query, inputs.key, inputs.value
 
 
-def repeated(array_bgkd: Array, heads: int) -> Array:
-    """Key head g serves the query heads g * group ... (g + 1) * group - 1."""
+def repeat_key_heads(array_bgkd: Array, heads: int) -> Array:
+    """Grouped heads: key head g serves the query heads g * group ... (g + 1) * group - 1."""
     return np.repeat(array_bgkd, heads // array_bgkd.shape[-3], axis=-3)
 
 
-def scored(query_bhqd: Array, key_bhkd: Array) -> Array:
-    """query with key."""
+def dot_products(query_bhqd: Array, key_bhkd: Array) -> Array:
+    """Scores: the dot product of every query with every key."""
     return np.asarray(query_bhqd @ key_bhkd.swapaxes(-1, -2))
 
 
-def scaled(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
-    """Divided by the square root of the head width, or multiplied by the given scale."""
+def scale_scores(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
+    """Scores divided by the square root of the head width, or multiplied by ``scale``."""
     return np.asarray(scores_bhqk * scores_bhqk.dtype.type(scale_of(inputs)))
 
 
 def scale_of(inputs: AttentionInputs) -> float:
-    """1 / sqrt(d) unless given."""
+    """The factor of the scores: 1 / sqrt(d) unless given."""
     return 1 / math.sqrt(max(1, inputs.query.shape[-1])) if inputs.scale is None else inputs.scale
 
 
-def capped(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
-    """Softcap, where there is one."""
+def cap_scores(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
+    """Softcap: cap * tanh(scores / cap), where there is a cap."""
     cap = inputs.softcap
     return scores_bhqk if cap is None else np.asarray(cap * np.tanh(scores_bhqk / cap))
 
 
-def in_order(inputs: AttentionInputs) -> Array:
-    """Causal: key j is seen by query i when j <= i + offset."""
+def causal_visibility(inputs: AttentionInputs) -> Array:
+    """Causal: key j is visible to query i when j <= i + offset."""
     if not inputs.causal:
         return np.ones((inputs.queries, inputs.keys), bool)
     at_q1 = np.arange(inputs.queries)[:, None] + inputs.offset
     return np.asarray(np.arange(inputs.keys) <= at_q1)
 
 
-def in_window(inputs: AttentionInputs) -> Array:
-    """Window: key j is seen when i + offset - left <= j <= i + offset + right."""
+def window_visibility(inputs: AttentionInputs) -> Array:
+    """Window: key j is visible when i + offset - left <= j <= i + offset + right."""
     at_q1 = np.arange(inputs.queries)[:, None] + inputs.offset
     gap_qk = np.arange(inputs.keys) - at_q1
     left, right = inputs.window or (None, None)
@@ -119,8 +119,8 @@ def in_window(inputs: AttentionInputs) -> Array:
     return inside_qk
 
 
-def let_through(inputs: AttentionInputs) -> Array:
-    """A bool mask as it is; a float mask hides where it is minus infinity."""
+def mask_visibility(inputs: AttentionInputs) -> Array:
+    """Mask: bool values as they are; a float mask hides where it is minus infinity."""
     mask = inputs.mask
     if mask is None:
         return np.ones((1, 1), bool)
@@ -129,7 +129,7 @@ def let_through(inputs: AttentionInputs) -> Array:
     return mask if mask.dtype == bool else np.asarray(mask != -np.inf)
 
 
-def real(inputs: AttentionInputs) -> Array:
+def padding_visibility(inputs: AttentionInputs) -> Array:
     """Padding: the first ``lengths`` keys of each sentence are real."""
     if inputs.lengths is None:
         return np.ones((1, 1), bool)
@@ -138,8 +138,8 @@ def real(inputs: AttentionInputs) -> Array:
     return np.asarray(np.arange(inputs.keys) < lengths.reshape(*lengths.shape, *ones))
 
 
-def biased(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
-    """A float mask is added."""
+def add_bias(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
+    """Scores plus the float mask, where there is one."""
     mask = inputs.mask
     if mask is None or callable(mask) or mask.dtype == bool:
         return scores_bhqk
@@ -147,8 +147,8 @@ def biased(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
     return np.asarray(scores_bhqk + added)
 
 
-def hidden(scores_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
-    """What may not be seen gets minus infinity."""
+def hide_scores(scores_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
+    """Masked scores: minus infinity where a key is not visible."""
     return np.where(visible, scores_bhqk, scores_bhqk.dtype.type(-np.inf))
 
 
@@ -165,33 +165,33 @@ def softmax(masked_bhqk: Array) -> Array:
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-def rescued(weights_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
-    """A row that sees nothing gets zeros; its softmax is 0 / 0."""
+def zero_empty_rows(weights_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
+    """Weights with zeros in the rows that see nothing, whose softmax is 0 / 0."""
     return np.where(visible.any(axis=-1, keepdims=True), weights_bhqk, 0)
 
 
-def as_they_are(weights_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
-    """Nothing is done to weights."""
+def unchanged_weights(weights_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
+    """The weights as they are; dropout and the like would come at this stage."""
     return weights_bhqk
 
 
-def mixed(weights_bhqk: Array, value_bhkv: Array) -> Array:
-    """Each output is a weighted sum of values."""
+def weighted_sum(weights_bhqk: Array, value_bhkv: Array) -> Array:
+    """Output: for each query the sum of the values, weighted."""
     return np.asarray(weights_bhqk @ value_bhkv)
 
 
-def unchanged(output_bhqv: Array) -> Array:
-    """The heads stay where they are."""
+def separate_heads(output_bhqv: Array) -> Array:
+    """The output with its axis of heads."""
     return output_bhqv
 
 
-def shown(weights_bhqk: Array, masked_bhqk: Array) -> Array:
-    """The weights that are returned are those that were used."""
+def used_weights(weights_bhqk: Array, masked_bhqk: Array) -> Array:
+    """Returned weights: those that the output was computed with."""
     return weights_bhqk
 
 
-def natural(masked_bhqk: Array) -> Array:
-    """log(sum(exp(row))); -inf for a row that sees nothing."""
+def natural_logsumexp(masked_bhqk: Array) -> Array:
+    """Log-sum-exp of each row, natural; -inf for a row that sees nothing."""
     highest = masked_bhqk.max(axis=-1, initial=-np.inf)
     shift = np.where(np.isfinite(highest), highest, 0)
     return np.asarray(np.log(np.exp(masked_bhqk - shift[..., None]).sum(axis=-1)) + shift)
@@ -201,24 +201,24 @@ def natural(masked_bhqk: Array) -> Array:
 class Stages:
     """The stages of attention in the order they run."""
 
-    arrange: Stage = arranged
-    repeat: Stage = repeated
-    score: Stage = scored
-    scale: Stage = scaled
-    cap: Stage = capped
-    order: Stage = in_order
-    window: Stage = in_window
-    let: Stage = let_through
-    pad: Stage = real
-    bias: Stage = biased
-    hide: Stage = hidden
+    arrange: Stage = given_arrays
+    repeat_heads: Stage = repeat_key_heads
+    score: Stage = dot_products
+    scale: Stage = scale_scores
+    cap: Stage = cap_scores
+    causal: Stage = causal_visibility
+    window: Stage = window_visibility
+    mask: Stage = mask_visibility
+    padding: Stage = padding_visibility
+    bias: Stage = add_bias
+    hide: Stage = hide_scores
     normalise: Stage = softmax
-    rescue: Stage = rescued
-    after: Stage = as_they_are
-    mix: Stage = mixed
-    join: Stage = unchanged
-    show: Stage = shown
-    sum_up: Stage = natural
+    empty_rows: Stage = zero_empty_rows
+    adjust: Stage = unchanged_weights
+    sum_values: Stage = weighted_sum
+    join_heads: Stage = separate_heads
+    returned_weights: Stage = used_weights
+    logsumexp: Stage = natural_logsumexp
 
     def changes(self) -> dict[str, Stage]:
         """The stages that differ from the specification."""
@@ -245,17 +245,17 @@ def run(stages: Stages, inputs: AttentionInputs, dtype: Any = np.float64) -> Tra
     with np.errstate(all="ignore"):
         query, key, value = (array.astype(dtype) for array in stages.arrange(inputs))
         if query.ndim > 2:
-            key, value = (stages.repeat(array, query.shape[-3]) for array in (key, value))
+            key, value = (stages.repeat_heads(array, query.shape[-3]) for array in (key, value))
         scores = stages.score(query, key)
         scaled = stages.scale(scores, inputs)
         capped = stages.cap(scaled, inputs)
-        visible = stages.order(inputs) & stages.window(inputs)
-        visible = visible & stages.let(inputs) & stages.pad(inputs)
+        visible = stages.causal(inputs) & stages.window(inputs)
+        visible = visible & stages.mask(inputs) & stages.padding(inputs)
         masked = stages.hide(stages.bias(capped, inputs), visible, inputs)
-        weights = stages.rescue(stages.normalise(masked), visible, inputs)
-        weights = stages.after(weights, visible, inputs).astype(dtype)
-        output = stages.join(stages.mix(weights, value)).astype(dtype)
+        weights = stages.empty_rows(stages.normalise(masked), visible, inputs)
+        weights = stages.adjust(weights, visible, inputs).astype(dtype)
+        output = stages.join_heads(stages.sum_values(weights, value)).astype(dtype)
         return Trace(
             query, key, value, scores, scaled, capped, visible, masked,
-            stages.show(weights, masked), output, stages.sum_up(masked),
+            stages.returned_weights(weights, masked), output, stages.logsumexp(masked),
         )  # fmt: skip

@@ -40,9 +40,9 @@ def floats(name: str, array: ArrayLike) -> Float64Array:
     if np.iscomplexobj(plain):
         raise ArgumentError(f"{name} needs real numbers, but it has complex ones.")
     if not np.isfinite(numbers).all():
-        place = [int(i) for i in np.argwhere(~np.isfinite(numbers))[0]]
+        index = [int(i) for i in np.argwhere(~np.isfinite(numbers))[0]]
         raise ArgumentError(
-            f"{name} has {numbers[tuple(place)]} at {place}: it needs finite numbers."
+            f"{name} has {numbers[tuple(index)]} at {index}: it needs finite numbers."
         )
     return numbers
 

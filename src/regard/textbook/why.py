@@ -60,25 +60,25 @@ def read_row(steps: "Steps", row: str | int, *, head: int = 0, sentence: int = 0
     shares = _shares(weights_qk[at], labels(steps, weights_qk.shape[1], sentence), name)
     if not shares:
         return f"{start} may look at nothing; {result} is 0."
-    looks = ", ".join(f"at {x.name} {_percent(x.weight)}" for x in shares)
+    targets = ", ".join(f"at {x.name} {_percent(x.weight)}" for x in shares)
     made = " + ".join(f"{tidy(x.weight):.2f} of {x.value}" for x in shares)
-    return f"{start} looks {looks}; {result} is {made}."
+    return f"{start} looks {targets}; {result} is {made}."
 
 
-def _shares(weights_k: Float64Array, names: tuple[str, ...], own: str) -> list[Share]:
+def _shares(weights_k: Float64Array, names: tuple[str, ...], query: str) -> list[Share]:
     """The largest weights first, what remains of a long row together."""
     # Equal weights may differ in their last bit; rounded, they keep the order of the sentence.
     largest_first = np.argsort(-weights_k.round(12), kind="stable")
     order = [int(k) for k in largest_first if weights_k[k] > 0]
     all_named = len(order) <= NAMED + 1
     shares = [
-        Share("itself" if names[k] == own else names[k], f"v({names[k]})", float(weights_k[k]))
+        Share("itself" if names[k] == query else names[k], f"v({names[k]})", float(weights_k[k]))
         for k in (order if all_named else order[:NAMED])
     ]
     if not all_named:
         rest = order[NAMED:]
-        together = f"{len(rest)} others together"
-        shares.append(Share(together, f"the {len(rest)} others", float(weights_k[rest].sum())))
+        label = f"{len(rest)} others together"
+        shares.append(Share(label, f"the {len(rest)} others", float(weights_k[rest].sum())))
     return shares
 
 
@@ -139,11 +139,11 @@ def why(
     cell = _find_cell(steps, stage, row, column, head, sentence)
     expression = EXPRESSIONS[stage](cell)
     value, noise = (float(x) for x in cell.bounded(stage).at(cell.row, cell.column))
-    ways = [expression] if expression.then is None else [expression, expression.then]
+    expressions = [expression] if expression.then is None else [expression, expression.then]
     for wider in count():  # as many digits as both the value and its operands can support
         shown = show(value, digits, noise * 10.0**wider)
         # What a reader works out may differ from the rule by as much again as the noise.
-        rounded = [_round_operands(x, value, shown.tolerance - noise, digits) for x in ways]
+        rounded = [_round_operands(x, value, shown.tolerance - noise, digits) for x in expressions]
         if wider == WIDEST or all(x.agrees for x in rounded):
             break
     line = _line(str(cell), [x.text for x in rounded], shown.text, expression.note)
@@ -167,7 +167,7 @@ class Rounded(NamedTuple):
     agrees: bool
 
 
-def _round_operands(expression: Expression, value: float, room: float, digits: int) -> Rounded:
+def _round_operands(expression: Expression, value: float, allowed: float, digits: int) -> Rounded:
     """Round the operands as far as the value recomputed from them still holds.
 
     None is written with more digits than are sure.
@@ -179,18 +179,20 @@ def _round_operands(expression: Expression, value: float, room: float, digits: i
             for x, sure in zip(expression.operands, noise, strict=True)
         ]
         rounded = tuple(float(text) for text in texts)
-        agrees = _agrees(expression, rounded, value, room)
+        agrees = _agrees(expression, rounded, value, allowed)
         if agrees:
             break
     return Rounded(rounded, expression.arithmetic(texts), agrees)
 
 
-def _agrees(expression: Expression, operands: tuple[float, ...], value: float, room: float) -> bool:
+def _agrees(
+    expression: Expression, operands: tuple[float, ...], value: float, allowed: float
+) -> bool:
     try:
         recomputed = expression.rule(operands)
     except (ZeroDivisionError, OverflowError):  # an operand rounded to 0, or up past the largest
         return False
-    return recomputed == value or abs(recomputed - value) <= room
+    return recomputed == value or abs(recomputed - value) <= allowed
 
 
 def _find_cell(

@@ -19,18 +19,18 @@ BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
 def single() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every mistake alone, in each way it is made; the usual ways of all come first."""
     parts = (slice(0, 1), slice(1, None))
-    return [((m,), plan) for part in parts for m in CATALOGUE for plan in m.plans[part]]
+    return [((m,), stages) for part in parts for m in CATALOGUE for stages in m.variants[part]]
 
 
 @lru_cache(maxsize=1)
 def pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every two mistakes that can be made at once."""
-    found = []
+    result = []
     for (first, one), (second, other) in combinations(single(), 2):
-        plan = combined(one, other) if first != second else None
-        if plan is not None:
-            found.append(((*first, *second), plan))
-    return found
+        stages = combined(one, other) if first != second else None
+        if stages is not None:
+            result.append(((*first, *second), stages))
+    return result
 
 
 __all__ = ["BY_NAME", "CATALOGUE", "Mistake", "pairs", "single"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed
-from regard.textbook.stages import in_order
+from regard.textbook.stages import causal_visibility
 from regard.typing import Array
 
 Order = Callable[[Case], Array]
@@ -15,7 +15,7 @@ Order = Callable[[Case], Array]
 
 def _only(order: Order) -> Order:
     """Another order where the case is causal; everything is seen where it is not."""
-    return lambda case: order(case) if case.causal else in_order(case)
+    return lambda case: order(case) if case.causal else causal_visibility(case)
 
 
 def _gap(case: Case) -> Array:
@@ -41,11 +41,11 @@ def _all(case: Case) -> Array:
 
 
 def _at(offset: Callable[[Case], int]) -> Order:
-    return _only(lambda case: in_order(replace(case, offset=offset(case))))
+    return _only(lambda case: causal_visibility(replace(case, offset=offset(case))))
 
 
 def _after(weights: Array, visible: Array, case: Case) -> Array:
-    return np.where(in_order(case), weights, 0)
+    return np.where(causal_visibility(case), weights, 0)
 
 
 def _as_it_is(weights: Array, visible: Array, case: Case) -> Array:
@@ -58,7 +58,7 @@ CAUSAL = (
         "The causal mask is asked for and never used: every word sees what comes after it. "
         "Training looks wonderful, for the answer can be read off.",
         "visible = np.tri(queries, keys, dtype=bool)\nscores = np.where(visible, scores, -np.inf)",
-        (changed(order=_all),),
+        (changed(causal=_all),),
     ),
     Mistake(
         "causal mask transposed",
@@ -66,7 +66,7 @@ CAUSAL = (
         "kept: a word sees itself and its future, not its past.",
         "visible = np.tril(np.ones((queries, keys), bool))\n"
         "scores = np.where(visible, scores, -np.inf)",
-        (changed(order=_only(_turned)),),
+        (changed(causal=_only(_turned)),),
     ),
     Mistake(
         "causal mask off by one: sees the next word",
@@ -74,7 +74,7 @@ CAUSAL = (
         "word too many, and that is the one it should foretell.",
         "visible = np.tril(np.ones((queries, keys), bool), k=0)\n"
         "scores = np.where(visible, scores, -np.inf)",
-        (changed(order=_only(_one_ahead)),),
+        (changed(causal=_only(_one_ahead)),),
     ),
     Mistake(
         "causal mask off by one: does not see itself",
@@ -83,8 +83,8 @@ CAUSAL = (
         "hide = np.triu(np.ones((queries, keys), bool), k=1)\n"
         "scores = np.where(hide, -np.inf, scores)",
         (
-            changed(order=_only(_not_itself)),
-            changed(order=_only(_not_itself), rescue=_as_it_is),
+            changed(causal=_only(_not_itself)),
+            changed(causal=_only(_not_itself), empty_rows=_as_it_is),
         ),
     ),
     Mistake(
@@ -94,9 +94,9 @@ CAUSAL = (
         "offset = keys - queries  # the queries are the last words\n"
         "visible = np.arange(keys) <= np.arange(queries)[:, None] + offset",
         (
-            changed(order=_at(lambda case: 0)),
-            changed(order=_at(lambda case: case.key.shape[2] - case.query.shape[2])),
-            changed(order=_at(lambda case: -case.offset)),
+            changed(causal=_at(lambda case: 0)),
+            changed(causal=_at(lambda case: case.key.shape[2] - case.query.shape[2])),
+            changed(causal=_at(lambda case: -case.offset)),
         ),
     ),
     Mistake(
@@ -104,6 +104,6 @@ CAUSAL = (
         "The weights of later words are set to 0 after the softmax: they have already taken their "
         "share, and the rows no longer sum to 1.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(order=_all, after=_after),),
+        (changed(causal=_all, adjust=_after),),
     ),
 )

@@ -1,4 +1,4 @@
-"""One mistake: its name, what it does and why it looks plausible, the fix, and the wrong plan."""
+"""One mistake: its name, what it does and why it looks plausible, the fix, and its stages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,21 +15,21 @@ from regard.typing import Array
 class Mistake:
     """A small wrong attention.
 
-    ``plans`` are the ways in which it is made, the usual one first. A mistake of conduct (inputs
-    changed, results that differ) has no plan, for its values are right; it has its own function.
+    ``variants`` are the stages in which it is made, the usual one first. A mistake of conduct
+    (inputs changed, results that differ) has none, for its values are right; it has a function.
     """
 
     name: str
     about: str
     fix: str
-    plans: tuple[Stages, ...] = ()
+    variants: tuple[Stages, ...] = ()
     returns: str = "output"
     conduct: Callable[..., Any] | None = None
 
     @property
     def function(self) -> Callable[..., Any]:
         """The wrong attention, with the arguments of ``attend``."""
-        return self.conduct or as_function(self.plans[0], self.returns)
+        return self.conduct or as_function(self.variants[0], self.returns)
 
 
 def changed(**stages: Any) -> Stages:
@@ -43,8 +43,8 @@ def combined(one: Stages, other: Stages) -> Stages | None:
     return None if first.keys() & second.keys() else changed(**first, **second)
 
 
-def as_function(plan: Stages, returns: str = "output") -> Callable[..., Any]:
-    """A plan as an ordinary function of (b, h, t, d) arrays.
+def as_function(stages: Stages, returns: str = "output") -> Callable[..., Any]:
+    """Stages as an ordinary function of (b, h, t, d) arrays.
 
     >>> attention = as_function(SPECIFICATION, "weights")
     >>> attention(*[np.ones((1, 1, 2, 2))] * 3)
@@ -67,8 +67,8 @@ def as_function(plan: Stages, returns: str = "output") -> Callable[..., Any]:
     ) -> Any:
         _, _, _, _ = query.shape  # exactly these axes: fewer would be read as others
         case = Case(query, key, value, mask, causal, offset, window, softcap, scale, lengths)
-        result = run(plan, case, np.result_type(query))
-        found = tuple(getattr(result, name) for name in returns.split())
-        return found if len(found) > 1 else found[0]
+        result = run(stages, case, np.result_type(query))
+        returned = tuple(getattr(result, name) for name in returns.split())
+        return returned if len(returned) > 1 else returned[0]
 
     return attention

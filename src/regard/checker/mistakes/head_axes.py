@@ -57,7 +57,7 @@ HEADS = (
         "(b, h, t, d) is reshaped straight to (b, t, h * d), or its last axes are turned: the row "
         "of a word is filled with pieces of other words, or the heads are shuffled together.",
         "output = output.swapaxes(1, 2)\noutput = output.reshape(b, t, h * d)",
-        (changed(join=_joined_by_reshape), changed(join=_joined_interleaved)),
+        (changed(join_heads=_joined_by_reshape), changed(join_heads=_joined_interleaved)),
     ),
     Mistake(
         "attention across heads",
@@ -65,7 +65,7 @@ HEADS = (
         "at each other, and no word ever sees another.",
         "query = query.swapaxes(1, 2)  # (b, t, h, d) to (b, h, t, d)\n"
         "scores = query @ key.swapaxes(-1, -2)",
-        (changed(arrange=_across_heads, hide=_unmasked, rescue=_unmasked, join=_back),),
+        (changed(arrange=_across_heads, hide=_unmasked, empty_rows=_unmasked, join_heads=_back),),
     ),
     Mistake(
         "grouped heads tiled instead of interleaved",
@@ -73,6 +73,6 @@ HEADS = (
         "every query head but the first and last meets another's keys.",
         "key = np.repeat(key, group, axis=1)  # torch: repeat_interleave\n"
         "value = np.repeat(value, group, axis=1)",
-        (changed(repeat=_tiled),),
+        (changed(repeat_heads=_tiled),),
     ),
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed
-from regard.textbook.stages import capped, hidden, let_through
+from regard.textbook.stages import cap_scores, hide_scores, mask_visibility
 from regard.typing import Array
 
 SMALL = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)
@@ -30,7 +30,7 @@ def _even(weights: Array, visible: Array, case: Case) -> Array:
 
 
 def _inverted(case: Case) -> Array:
-    through = let_through(case)
+    through = mask_visibility(case)
     return ~through if case.mask is not None and case.mask.dtype == bool else through
 
 
@@ -51,7 +51,7 @@ def _uncapped(scores: Array, case: Case) -> Array:
 
 
 def _capped_after(scores: Array, visible: Array, case: Case) -> Array:
-    return capped(hidden(scores, visible, case), case)
+    return cap_scores(hide_scores(scores, visible, case), case)
 
 
 def _weak(numbers: tuple[float, ...]) -> tuple[Hide, ...]:
@@ -64,14 +64,14 @@ MASKS = (
         "Hidden scores become 0, and e^0 is 1: what should be hidden gets more weight than any "
         "word with a negative score.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(hide=_filled(0.0), rescue=_as_it_is),),
+        (changed(hide=_filled(0.0), empty_rows=_as_it_is),),
     ),
     Mistake(
         "mask after the softmax",
         "The weights of hidden words are set to 0 after the softmax and not divided by their sum "
         "again: the rows sum to less than 1.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(hide=_unhidden, after=_wiped),),
+        (changed(hide=_unhidden, adjust=_wiped),),
     ),
     Mistake(
         "boolean mask inverted",
@@ -79,14 +79,14 @@ MASKS = (
         "scaled_dot_product_attention lets True through, its MultiheadAttention hides it.",
         "# True: this query may look at this key (else say features=('mask hides',))\n"
         "scores = np.where(mask, scores, -np.inf)",
-        (changed(let=_inverted), changed(let=_inverted, rescue=_as_it_is)),
+        (changed(mask=_inverted), changed(mask=_inverted, empty_rows=_as_it_is)),
     ),
     Mistake(
         "mask ignored",
         "The mask is an argument, and no line uses it: every query sees every key. Without a "
         "padded or ordered input in the tests nobody notices.",
         "scores = np.where(mask, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(let=_everything, bias=_uncapped),),
+        (changed(mask=_everything, bias=_uncapped),),
     ),
     Mistake(
         "padding not masked",
@@ -94,7 +94,7 @@ MASKS = (
         "every batch that it is padded for.",
         "real = np.arange(keys) < lengths[:, None, None, None]\n"
         "scores = np.where(real, scores, -np.inf)",
-        (changed(pad=_everything),),
+        (changed(padding=_everything),),
     ),
     Mistake(
         "a row that may see nothing gives NaN",
@@ -102,7 +102,7 @@ MASKS = (
         "to everything that is computed from it. If no row can be empty, say 'no empty rows'.",
         "weights = softmax(scores)\n"
         "weights = np.where(visible.any(axis=-1, keepdims=True), weights, 0)",
-        (changed(rescue=_as_it_is),),
+        (changed(empty_rows=_as_it_is),),
     ),
     Mistake(
         "a row that may see nothing gives a uniform row",
@@ -112,9 +112,9 @@ MASKS = (
         "weights = softmax(scores)\n"
         "weights = np.where(visible.any(axis=-1, keepdims=True), weights, 0)",
         (
-            changed(rescue=_even),
-            changed(hide=_filled(-1e9), rescue=_as_it_is),
-            changed(hide=_added(-1e4), rescue=_as_it_is),
+            changed(empty_rows=_even),
+            changed(hide=_filled(-1e9), empty_rows=_as_it_is),
+            changed(hide=_added(-1e4), empty_rows=_as_it_is),
         ),
     ),
     Mistake(
@@ -122,7 +122,7 @@ MASKS = (
         "What may not be seen gets a number such as -10 where minus infinity is meant: e^-10 is "
         "small but not 0, and with large scores it is not even small.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        tuple(changed(hide=hide, rescue=_as_it_is) for hide in _weak(SMALL)),
+        tuple(changed(hide=hide, empty_rows=_as_it_is) for hide in _weak(SMALL)),
     ),
     Mistake(
         "softcap after the mask",

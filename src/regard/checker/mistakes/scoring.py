@@ -47,8 +47,8 @@ def _ignoring_masks(array: Array, visible: Array, case: Case) -> Array:
 DOTTED = changed(
     score=_dotted,
     hide=_ignoring_masks,
-    rescue=_ignoring_masks,
-    mix=lambda weights, value: np.dot(weights, value),
+    empty_rows=_ignoring_masks,
+    sum_values=lambda weights, value: np.dot(weights, value),
 )
 
 

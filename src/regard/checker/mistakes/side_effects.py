@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.mistakes.entry import Mistake, as_function, changed
-from regard.textbook.stages import SPECIFICATION, natural
+from regard.textbook.stages import SPECIFICATION, natural_logsumexp
 from regard.typing import Array
 
 
@@ -16,11 +16,11 @@ def _in_half(masked: Array) -> Array:
 
 
 def _summed_in_half(masked: Array) -> Array:
-    return natural(masked).astype(np.float16).astype(masked.dtype)
+    return natural_logsumexp(masked).astype(np.float16).astype(masked.dtype)
 
 
 def _in_base_two(masked: Array) -> Array:
-    return np.asarray(natural(masked) * np.log2(np.e))
+    return np.asarray(natural_logsumexp(masked) * np.log2(np.e))
 
 
 def _masked_scores(weights: Array, masked: Array) -> Array:
@@ -43,8 +43,8 @@ def _changing(query: Array, key: Array, value: Array, **options: Any) -> Any:
 
 def _dropping(query: Array, key: Array, value: Array, **options: Any) -> Any:
     output, weights = as_function(SPECIFICATION, "output weights")(query, key, value, **options)
-    kept = np.random.default_rng().random(weights.shape) > 0.1
-    return output if kept.all() else (weights * kept / 0.9) @ value
+    survives_dropout = np.random.default_rng().random(weights.shape) > 0.1
+    return output if survives_dropout.all() else (weights * survives_dropout / 0.9) @ value
 
 
 CONDUCT = (
@@ -53,7 +53,7 @@ CONDUCT = (
         "Kernels work in base 2, where exp is cheapest. Their log-sum-exp is 1.44 times the "
         "natural one; merged with another part's or used for gradients it is silently wrong.",
         "logsumexp2 = maximum + np.log2(total)\nlogsumexp = logsumexp2 * np.log(2)",
-        (changed(sum_up=_in_base_two),),
+        (changed(logsumexp=_in_base_two),),
         returns="output logsumexp",
     ),
     Mistake(
@@ -61,7 +61,9 @@ CONDUCT = (
         "The output is right, but what is returned beside it are the scores, or exponentials that "
         "were never divided by their sum: pictures made of them show something else.",
         "weights = softmax(scores)\noutput, shown = weights @ value, weights",
-        tuple(changed(show=x) for x in (_exponentials, _masked_scores, _only_exponentials)),
+        tuple(
+            changed(returned_weights=x) for x in (_exponentials, _masked_scores, _only_exponentials)
+        ),
         returns="output weights",
     ),
     Mistake(
@@ -69,7 +71,7 @@ CONDUCT = (
         "The softmax or its log-sum-exp is computed in 16 bits: 11 of them are digits, so weights "
         "are off by a thousandth, and a log-sum-exp of 20 by a hundredth.",
         "scores = scores.astype(np.float32)\nweights = softmax(scores).astype(value.dtype)",
-        (changed(normalise=_in_half), changed(sum_up=_summed_in_half)),
+        (changed(normalise=_in_half), changed(logsumexp=_summed_in_half)),
     ),
     Mistake(
         "inputs changed in place",

@@ -61,7 +61,7 @@ SOFTMAX = (
         "softmax(Q K^T) / sqrt(d): the brackets close too early. The rows sum to 1 / sqrt(d), and "
         "the softmax has seen the unscaled scores.",
         "scaled = scores / np.sqrt(query.shape[-1])\nweights = softmax(scaled)",
-        (changed(scale=_unscaled, after=_scaled_late),),
+        (changed(scale=_unscaled, adjust=_scaled_late),),
     ),
     Mistake(
         "softmax over queries",

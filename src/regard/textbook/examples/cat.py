@@ -71,12 +71,12 @@ def written_with_dot(
 def _shapes(
     steps: Steps, x_bte: Float64Array, as_written: dict[str, Float64Array]
 ) -> tuple[Claim, ...]:
-    found = {name: str(array.shape) for name, array in as_written.items()}
+    shapes = {name: str(array.shape) for name, array in as_written.items()}
     scores, output = f"(1, {_sizes(steps.scores)})", f"(1, {_sizes(steps.output)})"
     same = np.allclose(as_written["scores"][:, :, 0], steps.scores, rtol=1e-12)
     return (
         Claim("shape of X", "(1, 6, 8)", str(x_bte.shape), x_bte.shape == (1, 6, 8)),
-        Claim("shape of Q, K, V", "(1, 6, 8)", found["query"], found["query"] == "(1, 6, 8)"),
+        Claim("shape of Q, K, V", "(1, 6, 8)", shapes["query"], shapes["query"] == "(1, 6, 8)"),
         Claim(
             "shape of the scores and weights",
             SCORES_SHAPE,
@@ -85,7 +85,7 @@ def _shapes(
             "np.dot pairs every sentence with every sentence: scores[b, q, c, k] is query q of "
             "sentence b with key k of sentence c. With one sentence the third axis has one entry "
             f"and the numbers are {'right' if same else 'wrong too'}, in a wrong shape.",
-            follows=("its code gives", found["scores"]),
+            follows=("its code gives", shapes["scores"]),
         ),
         Claim(
             "shape of the output",
@@ -94,7 +94,7 @@ def _shapes(
             output == OUTPUT_SHAPE,
             "The stray axis is paired once more with the sentences of V, so there are five axes: "
             "what it prints is not even what its code gives.",
-            follows=("its code gives", found["output"]),
+            follows=("its code gives", shapes["output"]),
         ),
     )
 

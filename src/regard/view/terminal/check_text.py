@@ -58,7 +58,7 @@ def _properties(findings: tuple[Finding, ...]) -> Table:
 def _lines(finding: Finding) -> Iterator[str]:
     yield finding.detail
     if finding.wrong is not None and finding.right is not None:
-        yield f"{finding.place} is {finding.wrong:.6g}, should be {finding.right:.6g}"
+        yield f"{finding.element} is {finding.wrong:.6g}, should be {finding.right:.6g}"
     if finding.input:
         yield f"input: {finding.input}"
 

@@ -30,8 +30,8 @@ AXES = {
 
 
 @dataclass(frozen=True)
-class Calling:
-    """How arrays go in and what must come out.
+class CallingConvention:
+    """A calling convention: the form of the arguments and of the results.
 
     ``mask_form``: bool, hides (True hides), added (0 and -inf), ones (1.0 and 0.0).
     ``mask_shape``: full, qk, b1qk or bqk. ``last``: without an offset, the queries are the last
@@ -57,11 +57,11 @@ class Calling:
     @property
     def headed(self) -> bool:
         """Whether there can be several heads."""
-        own = self.parameters is not None or self.roles.has("heads")
-        return "h" in self.layout or self.layout == "bte" or (self.roles.form != "qkv" and own)
+        several = self.parameters is not None or self.roles.has("heads")
+        return "h" in self.layout or self.layout == "bte" or (self.roles.form != "qkv" and several)
 
     def fit(self, case: Case) -> Case | None:
-        """The case as this way of calling can ask it; None where it cannot."""
+        """The case as this convention can express it; None where it cannot."""
         heads, batch = case.query.shape[1], case.query.shape[0]
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
             return None
@@ -86,35 +86,35 @@ class Calling:
         return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
 
     def arrays(self, case: Case) -> dict[str, Array]:
-        """The arrays that go first, by name."""
+        """The arrays that go first, by role."""
         if self.roles.form == "qkv":
             arrays = {"query": case.query, "key": case.key, "value": case.value}
             return {name: self.pack(arrays[name]) for name in self.roles.order}
         x = case.x if case.x is not None else case.query[:, 0]
         if self.parameters is not None:
             x = x[..., :-1]  # the last column is the 1 that the bias multiplies
-        found = {"x": x if self.batched else x[0]}
+        arrays = {"x": x if self.batched else x[0]}
         if self.roles.form == "xw":
-            found |= dict(zip(("w_query", "w_key", "w_value"), case.matrices, strict=True))
-        return found
+            arrays |= dict(zip(("w_query", "w_key", "w_value"), case.matrices, strict=True))
+        return arrays
 
     def options(self, case: Case) -> dict[str, Any]:
-        """What goes in by name."""
-        given: dict[str, Any] = {"causal": case.causal and not self.always, "scale": case.scale,
+        """The keyword arguments."""
+        options: dict[str, Any] = {"causal": case.causal and not self.always, "scale": case.scale,
                                  "offset": case.offset, "window": case.window,
                                  "softcap": case.softcap}  # fmt: skip
-        given["heads"], given["width"] = case.query.shape[1], case.query.shape[-1]
-        given["mask"] = None if case.mask is None else self._mask(case)
-        given["lengths"], given["padding"] = case.lengths, self._padding(case)
-        given["grouped"] = case.key.shape[1] != case.query.shape[1]
-        given["dropout"] = 0.0 if "dropout" in self.roles.required else None
-        given["w_output"] = np.eye(case.query.shape[1] * case.value.shape[-1])
-        given["need weights"] = None
+        options["heads"], options["width"] = case.query.shape[1], case.query.shape[-1]
+        options["mask"] = None if case.mask is None else self._mask(case)
+        options["lengths"], options["padding"] = case.lengths, self._padding(case)
+        options["grouped"] = case.key.shape[1] != case.query.shape[1]
+        options["dropout"] = 0.0 if "dropout" in self.roles.required else None
+        options["w_output"] = np.eye(case.query.shape[1] * case.value.shape[-1])
+        options["need weights"] = None
         always = ("heads", "width", "w_output", *self.roles.required)
         return {
-            name: given[role]
+            name: options[role]
             for role, name in self.roles.names.items()
-            if role in always or given[role] is not None
+            if role in always or options[role] is not None
         }
 
     def pack(self, array_bhtd: Array) -> Array:
@@ -131,25 +131,25 @@ class Calling:
         return array_bhtd if self.batched else array_bhtd[0]
 
     def expected(self, result: Trace) -> dict[str, Array]:
-        """Everything that the function might return, each in the shape it would have."""
+        """Every array that the function might return, by kind, in its shape."""
         output = self.pack(result.output)
         if self.parameters is not None and result.output.ndim == 4:
             output = self.parameters.finish(output)
         if result.weights.ndim != 4:
             return {"output": output}
-        found = {"output": output, "weights": self._between(result.weights)}
+        kinds = {"output": output, "weights": self._drop_axes(result.weights)}
         if self.layout == "bhtd":
-            found["output, tokens first"] = result.output.swapaxes(1, 2)
-            found["output, heads joined"] = join_heads(result.output)
+            kinds["output, tokens first"] = result.output.swapaxes(1, 2)
+            kinds["output, heads joined"] = join_heads(result.output)
         if self.headed:
             mean = result.weights.mean(axis=1)
-            found["weights, mean over heads"] = mean if self.batched else mean[0]
-        found["log-sum-exp"] = self._between(result.logsumexp)
+            kinds["weights, mean over heads"] = mean if self.batched else mean[0]
+        kinds["log-sum-exp"] = self._drop_axes(result.logsumexp)
         if self.layout == "bthd":
-            found["log-sum-exp by token"] = result.logsumexp.swapaxes(1, 2)
-        return found | {"received": self._between(result.received)}
+            kinds["log-sum-exp by token"] = result.logsumexp.swapaxes(1, 2)
+        return kinds | {"received": self._drop_axes(result.received)}
 
-    def _between(self, array_bhx: Array) -> Array:
+    def _drop_axes(self, array_bhx: Array) -> Array:
         array = array_bhx if self.headed else array_bhx[:, 0]
         return array if self.batched else array[0]
 
@@ -157,7 +157,7 @@ class Calling:
         mask_qk = np.asarray(case.mask)
         b, h = case.query.shape[:2]
         if mask_qk.dtype == bool:
-            mask_qk = _written(mask_qk, self.mask_form)
+            mask_qk = _in_form(mask_qk, self.mask_form)
         if mask_qk.ndim == 2:
             shapes: dict[str, tuple[int, ...]] = {"qk": (), "b1qk": (b, 1), "bqk": (b,)}
             shapes["full"] = ((b,) if self.batched else ()) + ((h,) if self.headed else ())
@@ -168,11 +168,11 @@ class Calling:
         if case.lengths is None:
             return None
         real_bk = np.arange(case.key.shape[2]) < np.asarray(case.lengths)[:, None]
-        return _written(real_bk, self.pad_form)
+        return _in_form(real_bk, self.pad_form)
 
 
-def _written(visible: Array, form: str) -> Array:
-    """True where one may look, in another writing."""
+def _in_form(visible: Array, form: str) -> Array:
+    """A bool mask, True where a key is visible, in the form that a function takes."""
     if form == "added":
         return np.where(visible, 0.0, -np.inf)
     if form == "ones":
@@ -193,8 +193,8 @@ def _cut(case: Case, batch: int, heads: int) -> Case:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came back, as float64, with the dtypes it had; or the error."""
+class CallResult:
+    """The returned arrays as float64 and their dtypes, or the error."""
 
     arrays: tuple[Array, ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -203,44 +203,48 @@ class Answer:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of everything that came back."""
+        """The shape of every returned array."""
         return tuple(array.shape for array in self.arrays)
 
 
-def ask(function: Callable[..., Any], calling: Calling, case: Case) -> Answer:
-    """Call it; an exception is an answer too."""
-    arrays = calling.arrays(case)
-    options = calling.options(case)
+def call_function(
+    function: Callable[..., Any], convention: CallingConvention, case: Case
+) -> CallResult:
+    """The result of one call; an exception is a result too."""
+    arrays = convention.arrays(case)
+    options = convention.options(case)
     try:
-        given = {x: to_library(a, calling.library, calling.dtype) for x, a in arrays.items()}
-        named = {x: _given(o, calling) for x, o in options.items()}
-        late = [named.pop(x) for x in calling.roles.positional if x in named]
-        before = [to_float64(array) for array in given.values()]
-        with _quietly(calling.library):
-            returned = function(*given.values(), *late, **named)
+        converted = {
+            x: to_library(a, convention.library, convention.dtype) for x, a in arrays.items()
+        }
+        keywords = {x: _to_library(o, convention) for x, o in options.items()}
+        late = [keywords.pop(x) for x in convention.roles.positional if x in keywords]
+        before = [to_float64(array) for array in converted.values()]
+        with _quietly(convention.library):
+            returned = function(*converted.values(), *late, **keywords)
         parts = [(to_float64(part), dtype_name(part)) for part in _parts(returned)]
     except Exception as error:
-        return Answer(error=_one_line(error))
+        return CallResult(error=_one_line(error))
     if not parts:
-        return Answer(error=f"it returned {type(returned).__name__}, not an array")
-    after = [to_float64(array) for array in given.values()]
+        return CallResult(error=f"it returned {type(returned).__name__}, not an array")
+    after = [to_float64(array) for array in converted.values()]
     changed = [
         name
-        for name, one, other in zip(given, before, after, strict=True)
+        for name, one, other in zip(converted, before, after, strict=True)
         if not np.array_equal(one, other)
     ]
     arrays_back, dtypes = zip(*parts, strict=True)
-    return Answer(arrays_back, dtypes, tuple(changed))
+    return CallResult(arrays_back, dtypes, tuple(changed))
 
 
-def _given(option: Any, calling: Calling) -> Any:
+def _to_library(option: Any, convention: CallingConvention) -> Any:
     if isinstance(option, np.ndarray):
-        return to_library(option, calling.library, calling.dtype)
+        return to_library(option, convention.library, convention.dtype)
     return option
 
 
 def _parts(returned: Any) -> list[Any]:
-    """The arrays in whatever was returned."""
+    """The arrays among the returned objects."""
     if returned is None or isinstance(returned, str):
         return []
     if isinstance(returned, dict):
