@@ -19,7 +19,7 @@ SPECIAL = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """A decoder, an encoder and a translator with one tokenizer of whole words."""
-    place = tmp_path_factory.mktemp("models")
+    folder = tmp_path_factory.mktemp("models")
     model = tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "a")
     plain = tokenizers.Tokenizer(model)
     plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -28,11 +28,11 @@ def folders(tmp_path_factory):
         **SPECIAL,
     )
     for name in ("llama", "bert", "bart"):
-        FAMILY[name].made().save_pretrained(place / name)
-        tokenizer.save_pretrained(place / name)
-    (place / "empty").mkdir()
-    FAMILY["bert"].made().save_pretrained(place / "bare")
-    return place
+        FAMILY[name].made().save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    (folder / "empty").mkdir()
+    FAMILY["bert"].made().save_pretrained(folder / "bare")
+    return folder
 
 
 def run(capsys, *arguments):
@@ -58,13 +58,13 @@ def test_an_encoder(folders, capsys):
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
-def test_a_decoder_writes_and_is_kept(folders, capsys, tmp_path):
-    kept, table = tmp_path / "run.regard", tmp_path / "heads.csv"
-    status, out, err = run(capsys, folders / "llama", TEXT, "--generate", 3, "--save", kept,
+def test_a_decoder_writes_and_is_saved(folders, capsys, tmp_path):
+    path, table = tmp_path / "run.regard", tmp_path / "heads.csv"
+    status, out, err = run(capsys, folders / "llama", TEXT, "--generate", 3, "--save", path,
                            "--csv", table, "--keep", "1", "--sort", "induction")  # fmt: skip
-    assert (status, err) == (0, f"Saved as {kept}.\nSaved as {table}.\n")
+    assert (status, err) == (0, f"Saved as {path}.\nSaved as {table}.\n")
     assert "Written: " in out
-    seen = regard.load(kept)
+    seen = regard.load(path)
     assert seen[1].tile(0, 0).shape == (4, 1, 1)
     assert seen.tokens[:9] == tuple(TEXT.split())
     assert table.read_text(encoding="utf-8").startswith("part,layer,head,entropy,")
@@ -149,9 +149,9 @@ def test_more_keys_than_memory_holds_are_one_line(folders, capsys):
 
 
 def test_a_missing_extra(folders, capsys, monkeypatch):
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda x: None if x == "transformers" else found(x)
+        importlib.util, "find_spec", lambda x: None if x == "transformers" else find_spec(x)
     )
     status, _, err = run(capsys, folders / "bert", TEXT)
     assert status == 2

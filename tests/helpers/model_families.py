@@ -122,10 +122,10 @@ def facts_of(weights_hqk: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def close(found: Any, expected: Any, allowed: float) -> None:
+def close(actual: Any, expected: Any, allowed: float) -> None:
     """Equal up to a part of the largest number."""
     scale = max(1.0, float(np.abs(expected).max(initial=0)))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=allowed * scale)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=allowed * scale)
 
 
 def check_facts(layer: Any, weights_hqk: np.ndarray, allowed: float = STEPS) -> None:

@@ -12,7 +12,7 @@ NAMES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions",
          "cross": "cross_attentions"}  # fmt: skip
 
 
-def whole_call(family, model, padded):
+def one_call(family, model, padded):
     """The arguments of one forward: decoders get positions that do not count padding."""
     inputs = batch(padded)
     if family.kind == "both":
@@ -30,18 +30,18 @@ def hidden(output):
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_one_forward(family, padded):
     model = family.made()
-    inputs = whole_call(family, model, padded)
+    inputs = one_call(family, model, padded)
     expected = eager(model, lambda: model(**inputs, output_attentions=True))
     before = model.config._attn_implementation
     with torch.no_grad(), regard.watch(model, top=4, keep="all") as seen:
-        found = model(**inputs)
+        actual = model(**inputs)
     assert model.config._attn_implementation == before
 
     asked = inputs["attention_mask"] if family.kind != "both" else torch.ones(3, 5)
     for sentence in range(3):
         rows = real(asked, sentence)
         close(
-            hidden(found)[sentence, rows].numpy(), hidden(expected)[sentence, rows].numpy(), STEPS
+            hidden(actual)[sentence, rows].numpy(), hidden(expected)[sentence, rows].numpy(), STEPS
         )
     check_layers(family, seen, expected, inputs)
 
@@ -49,16 +49,18 @@ def test_one_forward(family, padded):
 def check_layers(family, seen, expected, inputs):
     parts = {"encoder": ("encoder",), "decoder": ("decoder",),
               "both": ("encoder", "decoder", "cross")}[family.kind]  # fmt: skip
-    assert [tuple(place) for place in seen.names] == [(s, i) for s in parts for i in range(2)]
-    for place in seen.names:
-        name = NAMES[place.part] if family.kind == "both" else "attentions"
-        weights_bhqk = getattr(expected, name)[place.layer].double().numpy()
+    assert [tuple(layer_key) for layer_key in seen.names] == [
+        (s, i) for s in parts for i in range(2)
+    ]
+    for layer_key in seen.names:
+        name = NAMES[layer_key.part] if family.kind == "both" else "attentions"
+        weights_bhqk = getattr(expected, name)[layer_key.layer].double().numpy()
         for sentence in range(3):
             source, target = real(inputs["attention_mask"], sentence), np.arange(5)
-            rows = source if family.kind != "both" or place.part == "encoder" else target
-            columns = target if family.kind == "both" and place.part == "decoder" else source
+            rows = source if family.kind != "both" or layer_key.part == "encoder" else target
+            columns = target if family.kind == "both" and layer_key.part == "decoder" else source
             weights_hqk = weights_bhqk[sentence][:, rows][:, :, columns]
-            check_facts(seen.sentence(sentence)[place], weights_hqk)
+            check_facts(seen.sentence(sentence)[layer_key], weights_hqk)
 
 
 @pytest.mark.parametrize("padded", ["not", "left"])
@@ -70,23 +72,25 @@ def test_generate_is_stitched(family, padded):
     expected = eager(model, lambda: model.generate(
         **inputs, **options, output_attentions=True, return_dict_in_generate=True))  # fmt: skip
     with torch.no_grad(), regard.watch(model, top=4, keep="all") as seen:
-        found = model.generate(**inputs, **options)
-    assert found.tolist() == expected.sequences.tolist()
+        actual = model.generate(**inputs, **options)
+    assert actual.tolist() == expected.sequences.tolist()
 
-    for place in seen.names:
-        name = NAMES[place.part] if family.kind == "both" else "attentions"
+    for layer_key in seen.names:
+        name = NAMES[layer_key.part] if family.kind == "both" else "attentions"
         for sentence in range(3):
             source = real(inputs["attention_mask"], sentence)
-            weights_hqk = stitched(getattr(expected, name), place, sentence, source, family.kind)
-            check_facts(seen.sentence(sentence)[place], weights_hqk)
+            weights_hqk = stitched(
+                getattr(expected, name), layer_key, sentence, source, family.kind
+            )
+            check_facts(seen.sentence(sentence)[layer_key], weights_hqk)
 
 
-def stitched(given, place, sentence, source, kind):
+def stitched(arguments, layer_key, sentence, source, kind):
     """All rows of all steps over the keys of the last, padding left out."""
-    if place.part == "encoder":
-        return given[place.layer][sentence].double().numpy()[:, source][:, :, source]
-    steps = [step[place.layer][sentence].double().numpy() for step in given]
-    if place.part == "cross":
+    if layer_key.part == "encoder":
+        return arguments[layer_key.layer][sentence].double().numpy()[:, source][:, :, source]
+    steps = [step[layer_key.layer][sentence].double().numpy() for step in arguments]
+    if layer_key.part == "cross":
         return np.concatenate(steps, axis=1)[:, :, source]
     prompt = 1 if kind == "both" else 8
     rows = []
@@ -106,14 +110,14 @@ def stitched(given, place, sentence, source, kind):
 def test_float64_to_the_last_digits(family):
     """Where a model takes its softmax in float64 too, nothing is lost at all."""
     model = family.made(torch.float64)
-    inputs = whole_call(family, model, "right")
+    inputs = one_call(family, model, "right")
     expected = eager(model, lambda: model(**inputs, output_attentions=True))
     with torch.no_grad(), regard.watch(model, top=4) as seen:
         model(**inputs)
-    place = seen.names[-1]
-    name = NAMES[place.part] if family.kind == "both" else "attentions"
-    weights_hqk = getattr(expected, name)[place.layer][1].numpy()
+    layer_key = seen.names[-1]
+    name = NAMES[layer_key.part] if family.kind == "both" else "attentions"
+    weights_hqk = getattr(expected, name)[layer_key.layer][1].numpy()
     columns = real(inputs["attention_mask"], 1)
     rows = columns if family.kind != "both" else np.arange(5)
     # Two layers, each a few hundred sums of float64, whose step is 2e-16.
-    check_facts(seen.sentence(1)[place], weights_hqk[:, rows][:, :, columns], 1e-12)
+    check_facts(seen.sentence(1)[layer_key], weights_hqk[:, rows][:, :, columns], 1e-12)

@@ -122,7 +122,7 @@ def test_another_thread_in_the_middle_of_a_forward():
     hook.remove()
     assert runs(seen) == 1
     check_every_layer(seen, expected)
-    tokens = seen._source.watcher.runs[0].tokens["encoder"][0]
+    tokens = seen._source.recorder.runs[0].tokens["encoder"][0]
     assert tokens.tolist() == inputs["input_ids"][0].tolist()
 
 
@@ -144,9 +144,9 @@ def test_layers_that_are_computed_again_for_gradients(reentrant):
     model.embeddings.register_forward_hook(lambda _, __, output: output.requires_grad_())
     expected = gradient()
     with regard.watch(model) as seen:
-        found = gradient()
+        actual = gradient()
         gradient()
     # Where the forward runs without gradients the output is regard's: other sums, in float32.
-    torch.testing.assert_close(found, expected, rtol=1e-3 if reentrant else 0, atol=1e-3)
+    torch.testing.assert_close(actual, expected, rtol=1e-3 if reentrant else 0, atol=1e-3)
     assert runs(seen) == 2
     assert layer_numbers(seen) == [0, 1, 2]

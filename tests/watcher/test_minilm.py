@@ -29,12 +29,12 @@ def test_every_weight_is_eagers(model):
     inputs = tokenizer([text, "The dog slept."], padding=True, return_tensors="pt")
     with torch.no_grad():
         with regard.watch(bert, tokenizer=tokenizer) as seen:
-            found = bert(**inputs).last_hidden_state
+            actual = bert(**inputs).last_hidden_state
         bert.set_attn_implementation("eager")
         expected = bert(**inputs, output_attentions=True)
         bert.set_attn_implementation("sdpa")
     # Six layers in float32, numbers of a few units: ten steps of 1.2e-7 times 8 cover each.
-    np.testing.assert_allclose(found.numpy(), expected.last_hidden_state.numpy(), atol=2e-5)
+    np.testing.assert_allclose(actual.numpy(), expected.last_hidden_state.numpy(), atol=2e-5)
     for layer, weights in enumerate(expected.attentions):
         for sentence, length in enumerate(inputs["attention_mask"].sum(dim=1)):
             real = weights[sentence, :, :length, :length].numpy()

@@ -36,7 +36,7 @@ def test_every_call_is_a_layer(shared, padded):
     model, inputs = albert(**SHARED[shared]), batch(padded)
     expected = eager(model, lambda: model(**inputs, output_attentions=True))
     with torch.no_grad(), regard.watch(model, top=4, keep="all") as seen:
-        found = model(**inputs)
+        actual = model(**inputs)
     assert len(expected.attentions) == {"two layers in the group": 6, "both": 8}.get(shared, 4)
     apart = (expected.attentions[0] - expected.attentions[-1]).abs().max()
     assert apart > 0.1  # so that a layer taken for another would show
@@ -44,7 +44,7 @@ def test_every_call_is_a_layer(shared, padded):
     assert runs(seen) == 1
     for sentence in range(3):
         rows = real(inputs["attention_mask"], sentence)
-        outputs = (x.last_hidden_state[sentence, rows].numpy() for x in (found, expected))
+        outputs = (x.last_hidden_state[sentence, rows].numpy() for x in (actual, expected))
         close(*outputs, SHARP)
 
 
@@ -77,10 +77,10 @@ def test_a_file_holds_every_layer(tmp_path):
     for sentence in range(3):
         one, two = seen.sentence(sentence), again.sentence(sentence)
         assert one.report() == two.report()
-        for place in seen.names:
-            for fact, array in one[place].facts.items():
-                np.testing.assert_array_equal(two[place].facts[fact], array)
-            tiles = (x[place].tile(slice(0, 3), slice(1, 5)) for x in (one, two))
+        for layer_key in seen.names:
+            for fact, array in one[layer_key].facts.items():
+                np.testing.assert_array_equal(two[layer_key].facts[fact], array)
+            tiles = (x[layer_key].tile(slice(0, 3), slice(1, 5)) for x in (one, two))
             np.testing.assert_array_equal(*tiles)
 
 
@@ -92,9 +92,9 @@ def test_some_of_the_calls():
         torch.no_grad(),
         regard.watch(model, layers=[1, 3], keep=[3], map=4, notice=noticed.append) as seen,
     ):
-        found = model(ids)
-    close(found.last_hidden_state.numpy(), expected.last_hidden_state.numpy(), SHARP)
-    assert [tuple(place) for place in noticed] == [("encoder", 1), ("encoder", 3)]
+        actual = model(ids)
+    close(actual.last_hidden_state.numpy(), expected.last_hidden_state.numpy(), SHARP)
+    assert [tuple(layer_key) for layer_key in noticed] == [("encoder", 1), ("encoder", 3)]
     assert layer_numbers(seen) == [1, 3]
     close(seen[3].tile(slice(None), slice(None)), expected.attentions[3][0].numpy(), SHARP)
     assert not seen[1].parts
@@ -125,8 +125,8 @@ def test_every_call_is_proven(monkeypatch):
 @pytest.mark.parametrize("later", [3, 5])
 def test_another_number_of_calls_is_refused(later):
     model, ids = albert(), batch("not", 1)["input_ids"]
-    said = pytest.raises(BackendError)
-    with torch.no_grad(), said as error, regard.watch(model):
+    refused = pytest.raises(BackendError)
+    with torch.no_grad(), refused as error, regard.watch(model):
         model(ids)
         model.config.num_hidden_layers = later
         model(ids)
@@ -197,21 +197,23 @@ def recurrent():
 @pytest.mark.parametrize("padded", ["not", "left"])
 def test_tokens_after_a_prompt(recurrent, padded, together, monkeypatch):
     """The k-th call of a module belongs to its k-th layer in every forward."""
-    monkeypatch.setattr(recorder, "TOGETHER", together)
+    monkeypatch.setattr(recorder, "STEPS_AT_ONCE", together)
     inputs = batch(padded, tokens=8)
     options = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False}
     expected = eager(recurrent, lambda: recurrent.generate(
         **inputs, **options, output_attentions=True, return_dict_in_generate=True))  # fmt: skip
     with torch.no_grad(), regard.watch(recurrent, top=4, keep=[3, 11]) as seen:
-        found = recurrent.generate(**inputs, **options)
-    assert found.tolist() == expected.sequences.tolist()
-    assert [tuple(place) for place in seen.names] == [("decoder", layer) for layer in range(12)]
+        actual = recurrent.generate(**inputs, **options)
+    assert actual.tolist() == expected.sequences.tolist()
+    assert [tuple(layer_key) for layer_key in seen.names] == [
+        ("decoder", layer) for layer in range(12)
+    ]
     assert runs(seen) == 1
-    for place in seen.names:
+    for layer_key in seen.names:
         for sentence in range(3):
             rows = real(inputs["attention_mask"], sentence)
-            weights = stitched(expected.attentions, place.layer, sentence, rows)
-            check_facts(seen.sentence(sentence)[place], weights, SHARP)
+            weights = stitched(expected.attentions, layer_key.layer, sentence, rows)
+            check_facts(seen.sentence(sentence)[layer_key], weights, SHARP)
 
 
 @pytest.fixture(scope="module")
@@ -230,15 +232,17 @@ def test_two_values_for_one_query_and_key_are_one_layer(differential, padded):
     expected = eager(differential, lambda: differential.generate(
         **inputs, **options, output_attentions=True, return_dict_in_generate=True))  # fmt: skip
     with torch.no_grad(), regard.watch(differential, top=4, keep=[1]) as seen:
-        found = differential.generate(**inputs, **options)
-    assert found.tolist() == expected.sequences.tolist()
-    assert [tuple(place) for place in seen.names] == [("decoder", layer) for layer in range(3)]
+        actual = differential.generate(**inputs, **options)
+    assert actual.tolist() == expected.sequences.tolist()
+    assert [tuple(layer_key) for layer_key in seen.names] == [
+        ("decoder", layer) for layer in range(3)
+    ]
     assert runs(seen) == 1
-    for place in seen.names:
+    for layer_key in seen.names:
         for sentence in range(3):
             rows = real(inputs["attention_mask"], sentence)
-            weights = stitched(expected.attentions, place.layer, sentence, rows)
-            check_facts(seen.sentence(sentence)[place], weights, SHARP)
+            weights = stitched(expected.attentions, layer_key.layer, sentence, rows)
+            check_facts(seen.sentence(sentence)[layer_key], weights, SHARP)
 
 
 def test_modules_whose_names_share_a_number(monkeypatch, tmp_path):
@@ -251,7 +255,9 @@ def test_modules_whose_names_share_a_number(monkeypatch, tmp_path):
     with torch.no_grad(), regard.watch(model, top=4) as seen:
         model(pixels)
     assert runs(seen) == 1
-    assert [tuple(place) for place in seen.names] == [("encoder", layer) for layer in range(6)]
+    assert [tuple(layer_key) for layer_key in seen.names] == [
+        ("encoder", layer) for layer in range(6)
+    ]
     seen.save(tmp_path / "swin.regard")
     for one in (seen, regard.load(tmp_path / "swin.regard")):
         for layer, (_, weights_bhqk) in enumerate(expected):  # windows go in as sentences

@@ -62,10 +62,10 @@ def test_images_side_by_side_are_one_layer(sees_images, grids, monkeypatch, tmp_
     vision = sees_images.model.visual.blocks
     pictures = [diagonal([x[0] for module, x in calls if module is y.attn]) for y in vision]
     with torch.no_grad(), regard.watch(sees_images, top=4, keep="all") as seen:
-        found = sees_images(**inputs)
-    close(found.logits.numpy(), expected.logits.numpy(), SHARP)
+        actual = sees_images(**inputs)
+    close(actual.logits.numpy(), expected.logits.numpy(), SHARP)
     layers = [("encoder", 0), ("encoder", 1), ("decoder", 0), ("decoder", 1)]
-    assert [tuple(place) for place in seen.names] == layers
+    assert [tuple(layer_key) for layer_key in seen.names] == layers
     assert runs(seen) == 1
     seen.save(tmp_path / "images.regard")
     for one in (seen, regard.load(tmp_path / "images.regard")):
@@ -91,7 +91,7 @@ def test_patches_are_not_named_by_the_text(sees_images):
     named = inputs | {"input_ids": text, "mm_token_type_ids": (text == IMAGE).long()}
     with torch.no_grad(), regard.watch(sees_images) as seen:
         sees_images(**named)
-    tokens = seen._source.watcher.runs[0].tokens
+    tokens = seen._source.recorder.runs[0].tokens
     assert tokens["encoder"] == [None]
     assert tokens["decoder"][0].tolist() == text[0].tolist()
 
@@ -102,11 +102,11 @@ def test_images_and_then_tokens(sees_images):
     with torch.no_grad():
         expected = sees_images.generate(**inputs, **options)
         with regard.watch(sees_images) as seen:
-            found = sees_images.generate(**inputs, **options)
-    assert found.tolist() == expected.tolist()
+            actual = sees_images.generate(**inputs, **options)
+    assert actual.tolist() == expected.tolist()
     assert runs(seen) == 1
     assert seen["encoder", 1].map.shape == (2, 40, 40)
-    assert seen["decoder", 1].map.shape == (4, found.shape[1] - 1, found.shape[1] - 1)
+    assert seen["decoder", 1].map.shape == (4, actual.shape[1] - 1, actual.shape[1] - 1)
 
 
 def test_two_texts_with_an_image_each(sees_images, tmp_path):

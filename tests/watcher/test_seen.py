@@ -19,7 +19,7 @@ from regard.watcher.record import GrowingMap
 FAMILY = {family.name: family for family in FAMILIES}
 
 
-class Letters:
+class CharacterTokenizer:
     """A tokenizer of two-letter tokens; every third goes on inside a word."""
 
     all_special_ids = (0, 1, 2)
@@ -37,7 +37,7 @@ class Letters:
 @pytest.fixture(scope="module")
 def decoder():
     model = FAMILY["llama"].made()
-    with torch.no_grad(), regard.watch(model, tokenizer=Letters(), keep=[1]) as seen:
+    with torch.no_grad(), regard.watch(model, tokenizer=CharacterTokenizer(), keep=[1]) as seen:
         model(batch("not")["input_ids"][:1])
     return seen
 
@@ -46,7 +46,7 @@ def decoder():
 def translator():
     model = FAMILY["bart"].made()
     options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
-    with torch.no_grad(), regard.watch(model, tokenizer=Letters()) as seen:
+    with torch.no_grad(), regard.watch(model, tokenizer=CharacterTokenizer()) as seen:
         model.generate(**batch("left"), **options)
     return seen
 
@@ -135,15 +135,15 @@ def test_find_adds_over_the_tokens_of_a_word(decoder):
 def test_find_from_the_best_keys_or_not_at_all():
     model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
     with torch.no_grad():
-        with regard.watch(model, tokenizer=Letters(), map=4, top=11) as every:
+        with regard.watch(model, tokenizer=CharacterTokenizer(), map=4, top=11) as every:
             model(ids)
-        with regard.watch(model, tokenizer=Letters(), map=4, top=1) as few:
+        with regard.watch(model, tokenizer=CharacterTokenizer(), map=4, top=1) as few:
             model(ids)
-        with regard.watch(model, tokenizer=Letters()) as whole:
+        with regard.watch(model, tokenizer=CharacterTokenizer()) as complete:
             model(ids)
-    found = {(x.layer, x.head): x.weight for x in every.find(4, 1)}
-    for link in whole.find(4, 1):
-        assert found[link.layer, link.head] == pytest.approx(link.weight, rel=1e-4)
+    actual = {(x.layer, x.head): x.weight for x in every.find(4, 1)}
+    for link in complete.find(4, 1):
+        assert actual[link.layer, link.head] == pytest.approx(link.weight, rel=1e-4)
     with pytest.raises(NotAskedError) as error:
         few.find(4, 1)
     assert str(error.value) == (
@@ -156,11 +156,13 @@ def test_generated_tokens_have_names(translator):
     model = FAMILY["gpt2"].made()
     prompt = batch("not", 1, 6)
     options = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False}
-    with torch.no_grad(), regard.watch(model, tokenizer=Letters()) as seen:
+    with torch.no_grad(), regard.watch(model, tokenizer=CharacterTokenizer()) as seen:
         written = model.generate(**prompt, **options)
-    expected = tokenized_ids(Letters(), written[0, :-1].tolist(), 8)  # the last was never read
+    expected = tokenized_ids(
+        CharacterTokenizer(), written[0, :-1].tolist(), 8
+    )  # the last was never read
     assert seen.tokens == expected.tokens
-    assert seen[0].queries_side.tokens == expected.tokens
+    assert seen[0].query_text.tokens == expected.tokens
 
 
 def test_a_file_holds_it_all(decoder, translator, tmp_path):
@@ -174,10 +176,12 @@ def test_a_file_holds_it_all(decoder, translator, tmp_path):
             one, two = seen.sentence(sentence), again.sentence(sentence)
             assert one.texts() == two.texts() or one.tokens == two.tokens
             assert one.report() == two.report()
-            for place in seen.names:
-                for fact, array in one[place].facts.items():
-                    np.testing.assert_array_equal(two[place].facts[fact], array)
-                np.testing.assert_array_equal(two[place].profile.weight, one[place].profile.weight)
+            for layer_key in seen.names:
+                for fact, array in one[layer_key].facts.items():
+                    np.testing.assert_array_equal(two[layer_key].facts[fact], array)
+                np.testing.assert_array_equal(
+                    two[layer_key].profile.weight, one[layer_key].profile.weight
+                )
     again = regard.load(tmp_path / "one.regard")
     rows, columns = slice(2, 5), slice(0, 4)
     np.testing.assert_array_equal(again[1].tile(rows, columns), decoder[1].tile(rows, columns))

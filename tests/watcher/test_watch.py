@@ -11,10 +11,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher import attention_call as proof
-from regard.watcher import forward_run as memory
-from regard.watcher import observe_call as output
-from regard.watcher import recorder as watcher
+from regard.watcher import forward_run, model_call, observe_call, recorder
 
 FAMILY = {family.name: family for family in FAMILIES}
 NUMBERS = "needs 'all' or numbers of layers, counted from 0"
@@ -65,11 +62,11 @@ def test_each_model_keeps_its_own_way():
         with torch.no_grad():
             expected = model(**batch("not")).logits
             with regard.watch(model) as seen:
-                found = model(**batch("not")).logits
+                actual = model(**batch("not")).logits
         assert model.config._attn_implementation == "eager"
     finally:
         model.set_attn_implementation("sdpa")
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     assert len(seen.names) == 2
 
 
@@ -82,7 +79,7 @@ def test_two_models_at_once_and_one_within_another():
         with regard.watch(one, layers=[1], top=2) as inner:
             one(**batch("not"))
     assert (first.parts, second.parts) == (("decoder",), ("encoder",))
-    assert [place.layer for place in inner.names] == [1]
+    assert [layer_key.layer for layer_key in inner.names] == [1]
     outer = first.sentence(0)[1]
     np.testing.assert_array_equal(inner.sentence(0)[1].entropy, outer.entropy)
     np.testing.assert_array_equal(first.run(0).sentence(0)[1].entropy, outer.entropy)
@@ -96,20 +93,20 @@ def test_two_models_of_one_config():
     with torch.no_grad():
         expected = other(**batch("right")).last_hidden_state
         with regard.watch(one) as seen:
-            found = other(**batch("right")).last_hidden_state
-    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+            actual = other(**batch("right")).last_hidden_state
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0)
     assert seen.names == ()
 
 
 def test_other_threads_are_not_recorded_and_get_their_own_attention():
     model = LLAMA.made()
-    inputs, found = batch("left"), []
+    inputs, actual = batch("left"), []
     with torch.no_grad():
         expected = model(**inputs).logits
 
     def elsewhere():
         with torch.no_grad():
-            found.append(model(**inputs).logits)
+            actual.append(model(**inputs).logits)
 
     with torch.no_grad(), regard.watch(model) as seen:
         thread = threading.Thread(target=elsewhere)
@@ -117,7 +114,7 @@ def test_other_threads_are_not_recorded_and_get_their_own_attention():
         thread.join()
         assert seen.names == ()
         model(**batch("not"))
-    torch.testing.assert_close(found[0], expected, rtol=0, atol=0)
+    torch.testing.assert_close(actual[0], expected, rtol=0, atol=0)
     assert seen.sentence(0)[0].queries == 11
 
 
@@ -126,10 +123,10 @@ def test_layers_that_are_not_watched_compute_the_same():
     with torch.no_grad():
         expected = model(**batch("left")).logits
         with regard.watch(model, layers=1) as seen:
-            found = model(**batch("left")).logits
+            actual = model(**batch("left")).logits
     real = batch("left")["attention_mask"].bool()
-    torch.testing.assert_close(found[real], expected[real], rtol=0, atol=1e-4)
-    assert [tuple(place) for place in seen.names] == [("decoder", 1)]
+    torch.testing.assert_close(actual[real], expected[real], rtol=0, atol=1e-4)
+    assert [tuple(layer_key) for layer_key in seen.names] == [("decoder", 1)]
 
 
 def test_a_model_can_learn_while_it_is_watched():
@@ -139,8 +136,8 @@ def test_a_model_can_learn_while_it_is_watched():
     expected = torch.autograd.grad(loss, model.embeddings.word_embeddings.weight)[0]
     with regard.watch(model) as seen:
         loss = model(**inputs).last_hidden_state.square().sum()
-        found = torch.autograd.grad(loss, model.embeddings.word_embeddings.weight)[0]
-    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+        actual = torch.autograd.grad(loss, model.embeddings.word_embeddings.weight)[0]
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0)
     with torch.no_grad(), regard.watch(model) as still:
         model(**inputs)
     # The same weights, once beside the model's own attention and once in its place.
@@ -167,8 +164,8 @@ def test_padding_gets_what_it_would():
     with torch.no_grad():
         expected = model(**batch("right")).last_hidden_state
         with regard.watch(model):
-            found = model(**batch("right")).last_hidden_state
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+            actual = model(**batch("right")).last_hidden_state
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
 
 
 def test_bfloat16():
@@ -176,25 +173,25 @@ def test_bfloat16():
     with torch.no_grad():
         expected = model(**batch("not")).logits
         with regard.watch(model) as seen:
-            found = model(**batch("not")).logits
-    assert found.dtype == torch.bfloat16
+            actual = model(**batch("not")).logits
+    assert actual.dtype == torch.bfloat16
     # bfloat16 has a step of 2^-8; two layers each round a few times.
     size = float(expected.abs().max())
-    assert float((found - expected).abs().max()) <= 16 * 2**-8 * size
+    assert float((actual - expected).abs().max()) <= 16 * 2**-8 * size
     assert seen.sentence(0)[0].entropy.dtype == np.float32
 
 
 def test_refusal_where_the_attention_is_another(monkeypatch):
     """A model that scales in a way nobody told: the difference is found, and its size said."""
     model = LLAMA.made()
-    observed = watcher.observed
+    observed = recorder.observed
 
     def wrong(call, *arguments):
         call.options["scaling"] *= 2
         yield from observed(call, *arguments)
         call.options["scaling"] /= 2
 
-    monkeypatch.setattr(watcher, "observed", wrong)
+    monkeypatch.setattr(recorder, "observed", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not"))
     text = str(error.value)
@@ -207,13 +204,13 @@ def test_refusal_where_the_attention_is_another(monkeypatch):
 
 
 def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypatch):
-    kept = output.Output.put
+    original = observe_call.OutputBuffer.put
 
-    def put(self, stretch, mixed):
-        kept(self, stretch, mixed)
+    def put(self, segment, mixed):
+        original(self, segment, mixed)
         self.tensor[0, 0, 0, 0] = np.nan
 
-    monkeypatch.setattr(output.Output, "put", put)
+    monkeypatch.setattr(observe_call.OutputBuffer, "put", put)
     model = FAMILY["llama"].made()
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not"))
@@ -222,7 +219,7 @@ def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypa
 
 
 def test_a_long_call_is_proven_on_a_few_rows(monkeypatch):
-    monkeypatch.setattr(proof, "FEW", 4)
+    monkeypatch.setattr(model_call, "FEW", 4)
     model = FAMILY["mistral"].made()
     with torch.no_grad(), regard.watch(model) as seen:
         model(**batch("left"))
@@ -271,20 +268,20 @@ def test_a_cache_filled_in_parts():
     """A prompt given in two calls makes one text."""
     model, inputs = LLAMA.made(), batch("not")
     with torch.no_grad():
-        with regard.watch(model) as whole:
+        with regard.watch(model) as complete:
             model(**inputs)
         with regard.watch(model) as parts:
             cache = model(inputs["input_ids"][:, :6], use_cache=True).past_key_values
             model(inputs["input_ids"][:, 6:], past_key_values=cache, use_cache=True)
-    for place in whole.names:
-        one, two = whole.sentence(1)[place], parts.sentence(1)[place]
+    for layer_key in complete.names:
+        one, two = complete.sentence(1)[layer_key], parts.sentence(1)[layer_key]
         for name in ("entropy", "received", "map"):
             np.testing.assert_allclose(getattr(two, name), getattr(one, name), atol=2e-5)
         for back in range(11):
             np.testing.assert_allclose(two.profile.at(back), one.profile.at(back), atol=2e-5)
         for name in ("first", "previous", "duplicate", "induction"):
-            found, expected = (getattr(x.measures, name).mean_h for x in (two, one))
-            np.testing.assert_allclose(found, expected, atol=2e-5)
+            actual, expected = (getattr(x.measures, name).mean_h for x in (two, one))
+            np.testing.assert_allclose(actual, expected, atol=2e-5)
 
 
 def test_the_first_key_that_a_window_still_holds_is_not_the_first():
@@ -311,8 +308,8 @@ def test_a_custom_mask_is_followed():
     with torch.no_grad():
         expected = model(ids, attention_mask=mask).logits
         with regard.watch(model) as seen:
-            found = model(ids, attention_mask=mask).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+            actual = model(ids, attention_mask=mask).logits
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     assert seen[0].profile.previous.max() == 0
     assert seen[0].profile.itself.min() > 0
 
@@ -321,14 +318,14 @@ def test_a_custom_mask_is_followed():
 @pytest.mark.parametrize("padded", ["left", "right"])
 def test_masks_stay_descriptions(family, padded, monkeypatch):
     """Nothing of size n x n is passed on, except the bias that T5 itself makes."""
-    cut, masks = watcher.stretches, []
+    original, masks = recorder.segments_of, []
 
     def listening(call):
-        found = cut(call)
-        masks.extend(stretch.arguments.get("mask") for stretch in found)
-        return found
+        segments = original(call)
+        masks.extend(segment.arguments.get("mask") for segment in segments)
+        return segments
 
-    monkeypatch.setattr(watcher, "stretches", listening)
+    monkeypatch.setattr(recorder, "segments_of", listening)
     inputs = batch(padded)
     if family.kind == "both":
         inputs["decoder_input_ids"] = inputs["input_ids"][:, :5]
@@ -341,12 +338,12 @@ def test_masks_stay_descriptions(family, padded, monkeypatch):
 def test_packed_sentences_follow_the_models_own_rule():
     """Two texts in one row, told apart by their positions: a rule, asked tile by tile."""
     model, ids = LLAMA.made(), batch("not")["input_ids"][:1]
-    places = torch.tensor([[0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4]])
+    positions = torch.tensor([[0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4]])
     with torch.no_grad():
-        expected = model(ids, position_ids=places, use_cache=False).logits
+        expected = model(ids, position_ids=positions, use_cache=False).logits
         with regard.watch(model) as seen:
-            found = model(ids, position_ids=places, use_cache=False).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+            actual = model(ids, position_ids=positions, use_cache=False).logits
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     assert seen[1].map[:, 6:, :6].max() == 0
     assert seen[1].received[:, 6].min() > 1
 
@@ -357,8 +354,8 @@ def test_padding_amid_the_text():
     with torch.no_grad():
         expected = model(**inputs).last_hidden_state
         with regard.watch(model) as seen:
-            found = model(**inputs).last_hidden_state
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+            actual = model(**inputs).last_hidden_state
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     assert seen.sentence(0)[0].received[:, 4:6].max() == 0
 
 
@@ -379,13 +376,13 @@ def test_query_and_key_only_where_asked():
 
 
 def test_memory_is_said_before_it_is_held(monkeypatch):
-    monkeypatch.setattr(memory, "LARGE", 1000)
+    monkeypatch.setattr(forward_run, "LARGE", 1000)
     model = LLAMA.made()
     warned = pytest.warns(UserWarning, match="watch will hold")
-    with torch.no_grad(), warned as said, regard.watch(model, keep="all"):
+    with torch.no_grad(), warned as warnings, regard.watch(model, keep="all"):
         model(batch("not")["input_ids"][:1])
-    assert len(said) == 1
-    assert str(said[0].message) == (
+    assert len(warnings) == 1
+    assert str(warnings[0].message) == (
         "watch will hold about 0.0 GB: 2 layers, each 0 MB of facts and 0 MB of query and key. "
         "A smaller map, fewer layers or a shorter keep make it less."
     )
@@ -452,12 +449,12 @@ def test_tokens_observed_one_by_one_or_together(family, monkeypatch):
     options = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
     seen = []
     for together in (1, 3, 32):
-        monkeypatch.setattr(watcher, "TOGETHER", together)
+        monkeypatch.setattr(recorder, "STEPS_AT_ONCE", together)
         with torch.no_grad(), regard.watch(model, keep=[1]) as one:
             model.generate(**inputs, **options)
         seen.append(one)
-    for place in seen[0].names:
-        first, *others = (x.sentence(2)[place] for x in seen)
+    for layer_key in seen[0].names:
+        first, *others = (x.sentence(2)[layer_key] for x in seen)
         for other in others:
             for name, fact in first.facts.items():
                 np.testing.assert_allclose(other.facts[name], fact, rtol=0, atol=1e-5)
@@ -468,16 +465,16 @@ def test_tokens_observed_one_by_one_or_together(family, monkeypatch):
 
 def test_asking_in_the_middle_of_a_generation():
     """What waits is observed when it is asked for, and the rest follows."""
-    model, found = LLAMA.made(), []
+    model, actual = LLAMA.made(), []
 
-    def ask(place):
-        if place.layer == 1:
-            found.append(seen[1].queries)
+    def ask(layer_key):
+        if layer_key.layer == 1:
+            actual.append(seen[1].queries)
 
     options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
     with torch.no_grad(), regard.watch(model, notice=ask) as seen:
         model.generate(**batch("not", 1, 6), **options)
-    assert found == [6, 7, 8, 9]
+    assert actual == [6, 7, 8, 9]
     assert seen[1].queries == 9
 
 
@@ -489,9 +486,9 @@ def test_static_cache():
         with regard.watch(model) as plain:
             expected = model.generate(**inputs, **options)
         with regard.watch(model) as seen:
-            found = model.generate(**inputs, **options, cache_implementation="static",
+            actual = model.generate(**inputs, **options, cache_implementation="static",
                                    disable_compile=True)  # fmt: skip
-    assert found.tolist() == expected.tolist()
+    assert actual.tolist() == expected.tolist()
     for sentence in range(3):
         one, two = (x.sentence(sentence)[1] for x in (plain, seen))
         np.testing.assert_allclose(two.map, one.map, rtol=0, atol=2e-5)

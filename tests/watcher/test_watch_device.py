@@ -16,9 +16,7 @@ from triton.runtime.interpreter import GridExecutor
 import regard
 from regard.engine import tensors
 from regard.errors import ArgumentError, BackendError
-from regard.watcher import deferred as doubts
-from regard.watcher import deferred as shelf
-from regard.watcher import segments as stretches
+from regard.watcher import deferred, segments
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -29,7 +27,7 @@ def kernels(monkeypatch):
 
     Triton's interpreter runs the kernels, so little is asked of them.
     """
-    for module in (tensors, doubts, stretches):
+    for module in (tensors, deferred, segments):
         monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
     for name in ("observe", "attention"):
         engine = sys.modules[f"regard.engine.{name}"]
@@ -61,18 +59,18 @@ def watched(family, padded):
 def test_a_device_sees_the_same(name, padded, request):
     host, expected = watched(FAMILY[name], padded)
     request.getfixturevalue("device")
-    seen, found = watched(FAMILY[name], padded)
+    seen, actual = watched(FAMILY[name], padded)
     # The same sums in another order, in float32.
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     for sentence in range(3):
-        for place in host.names:
-            one, two = host.sentence(sentence)[place], seen.sentence(sentence)[place]
+        for layer_key in host.names:
+            one, two = host.sentence(sentence)[layer_key], seen.sentence(sentence)[layer_key]
             for fact in ("entropy", "received", "map", "top_weights"):
                 np.testing.assert_allclose(two.facts[fact], one.facts[fact], rtol=0, atol=1e-4)
             for measure in ("first", "previous", "duplicate", "induction"):
                 sums = (getattr(x.measures, measure).sum_h for x in (two, one))
                 np.testing.assert_allclose(*sums, rtol=0, atol=1e-4)
-        tiles = (x.sentence(sentence)[place].tile(0, slice(0, 3)) for x in (seen, host))
+        tiles = (x.sentence(sentence)[layer_key].tile(0, slice(0, 3)) for x in (seen, host))
         np.testing.assert_allclose(*tiles, rtol=0, atol=1e-4)
 
 
@@ -138,12 +136,12 @@ def test_facts_that_wait_are_the_same(name, request):
     model = FAMILY[name].made()
     host, expected = seen_by(model)
     request.getfixturevalue("kernels")
-    seen, found = seen_by(model)
-    tracks = seen._source.watcher.runs[0].tracks
-    assert all(track.held for each in tracks.values() for track in each)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    seen, actual = seen_by(model)
+    records = seen._source.recorder.runs[0].records
+    assert all(record.device_bytes for each in records.values() for record in each)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     assert_same(seen, host)
-    assert not any(track.held for each in tracks.values() for track in each)
+    assert not any(record.device_bytes for each in records.values() for record in each)
 
 
 def test_a_proven_layer_is_watched_without_waiting_for_the_device(kernels, monkeypatch):
@@ -169,14 +167,14 @@ def test_every_call_of_a_shared_module_waits_for_itself(request, monkeypatch):
     request.getfixturevalue("kernels")
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         clock = Clock(monkeypatch)
-        found = model(IDS).logits
+        actual = model(IDS).logits
         assert clock.waits == ["cpu", "numpy", *["tolist"] * 3]  # the tokens, and three proofs
         clock.waits.clear()
         model(IDS)
         assert clock.waits == ["cpu", "numpy"]
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     for run in (seen.run(0), seen):
-        assert [place.layer for place in run.names] == [0, 1, 2]
+        assert [layer_key.layer for layer_key in run.names] == [0, 1, 2]
         assert_same(run, host, layers=(0, 1, 2))
 
 
@@ -213,13 +211,17 @@ def test_a_device_holds_as_many_facts_as_there_is_room_for(request, monkeypatch)
     host, _ = seen_by(model)
     request.getfixturevalue("kernels")
     once, _ = seen_by(model)
-    size = once._source.watcher.shelf.held // 2  # of a layer
-    monkeypatch.setattr(shelf, "ROOM", 3 * size)
+    size = once._source.recorder.device_queue.device_bytes // 2  # of a layer
+    monkeypatch.setattr(deferred, "QUEUE_BYTES", 3 * size)
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         for _ in range(3):
             model(IDS)
-        tracks = [run.tracks[place][0] for run in seen._source.watcher.runs for place in seen.names]
-        waiting = [track.held > 0 for track in tracks]
+        records = [
+            run.records[layer_key][0]
+            for run in seen._source.recorder.runs
+            for layer_key in seen.names
+        ]
+        waiting = [record.device_bytes > 0 for record in records]
     assert waiting == [False] * 3 + [True] * 3  # the fourth had half the room made
     assert_same(seen.run(0), host)
     assert_same(seen.run(2), host)
@@ -236,7 +238,7 @@ def test_tokens_that_wait_on_a_device(kernels, request):
         return seen
 
     seen = generated()
-    assert seen._source.watcher.runs[0].tracks[seen.names[1]][1].held
+    assert seen._source.recorder.runs[0].records[seen.names[1]][1].device_bytes
     request.getfixturevalue("monkeypatch").undo()
     host = generated()
     for sentence in range(2):
@@ -246,6 +248,6 @@ def test_tokens_that_wait_on_a_device(kernels, request):
 def test_beam_search_is_refused_when_the_block_ends(kernels):
     model = FAMILY["llama"].made()
     options = {"max_new_tokens": 4, "num_beams": 3, "do_sample": False}
-    said = pytest.raises(BackendError, match="sentences changed places between two tokens")
-    with torch.no_grad(), said, regard.watch(model, top=0, map=0):
+    refused = pytest.raises(BackendError, match="sentences changed places between two tokens")
+    with torch.no_grad(), refused, regard.watch(model, top=0, map=0):
         model.generate(**batch("not", 1, 5), **options)

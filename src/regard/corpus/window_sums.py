@@ -14,7 +14,7 @@ from regard.heads.baseline import UniformBaseline, uniform_in_band, uniform_wher
 from regard.heads.measures import HeadMeasures, WeightStatistics
 from regard.heads.repeats import RepeatPairs, repeat_pairs
 from regard.typing import Array
-from regard.watcher.layer import LayerSeen
+from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
 NAMES = tuple(field.name for field in fields(HeadMeasures) if field.name != "distance")
@@ -109,7 +109,7 @@ class WindowSums:
         self.count_positions(layer.keys)
         self.cosine_hh[...] += cosines(np.concatenate(compared).astype(np.float32)[None])
 
-    def _set_layer(self, window: int, heads: slice, layer: LayerSeen) -> None:
+    def _set_layer(self, window: int, heads: slice, layer: LayerObservation) -> None:
         if layer.measures is not None:
             self.set_measures(window, heads, layer.measures)
         received_hk = np.asarray(layer.received, np.float64)

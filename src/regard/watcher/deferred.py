@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from regard.engine.tensors import in_host_memory
-from regard.watcher.attention_call import Call
-from regard.watcher.record import Later, Track
-from regard.watcher.segments import Stretch
+from regard.watcher.model_call import ModelCall
+from regard.watcher.record import LayerRecord, Pending
+from regard.watcher.segments import Segment
 
 if TYPE_CHECKING:
     import torch
 
 
-class Doubt(Protocol):
+class DeferredCheck(Protocol):
     """Something that may be wrong: ``ok`` is a tensor of one bool."""
 
     passed: bool
@@ -31,97 +31,98 @@ class Doubt(Protocol):
 
 
 @dataclass
-class Doubts:
+class DeferredChecks:
     """All that were not answered yet; one that fails stays, and raises again."""
 
-    waiting: list[Doubt] = field(default_factory=list)
+    pending: list[DeferredCheck] = field(default_factory=list)
 
-    def add(self, doubt: Doubt) -> None:
+    def add(self, check: DeferredCheck) -> None:
         """On the host it is answered at once."""
-        self.waiting.append(doubt)
-        if in_host_memory(doubt.ok):
-            self.settle()
+        self.pending.append(check)
+        if in_host_memory(check.ok):
+            self.raise_first_error()
 
-    def settle(self) -> None:
+    def raise_first_error(self) -> None:
         """Wait for the device, once, and raise what is wrong with the first."""
-        self.waiting = [doubt for doubt in self.waiting if not doubt.passed]
-        for doubt, fine in zip(self.waiting, _read(self.waiting), strict=True):
-            if not fine:
-                doubt.raise_error()
-            doubt.passed = True
-        self.waiting = []
+        self.pending = [check for check in self.pending if not check.passed]
+        for check, passed in zip(self.pending, _results(self.pending), strict=True):
+            if not passed:
+                check.raise_error()
+            check.passed = True
+        self.pending = []
 
 
-def _read(doubts: list[Doubt]) -> list[bool]:
+def _results(checks: list[DeferredCheck]) -> list[bool]:
     import torch
 
-    if not doubts:
+    if not checks:
         return []
-    device = doubts[0].ok.device
-    answers: list[bool] = torch.stack([doubt.ok.to(device) for doubt in doubts]).tolist()
-    return answers
+    device = checks[0].ok.device
+    results: list[bool] = torch.stack([check.ok.to(device) for check in checks]).tolist()
+    return results
 
 
-ROOM = 2**30  # bytes: a device has its model to hold
+QUEUE_BYTES = 2**30  # bytes: a device has its model to hold
 
 
 @dataclass
-class Shelf:
+class DeviceQueue:
     """Tracks with facts on a device, the oldest first; ``held`` is at least their bytes."""
 
-    tracks: list[Track] = field(default_factory=list)
-    held: int = 0
+    records: list[LayerRecord] = field(default_factory=list)
+    device_bytes: int = 0
 
-    def add(self, track: Track, later: Later) -> None:
+    def add(self, record: LayerRecord, pending: Pending) -> None:
         """Put a piece that its track expects aside, if it can wait on its device."""
-        if not later.held:
-            track.settle()
+        if not pending.device_bytes:
+            record.resolve()
             return
-        self.tracks.append(track)
-        self.held += later.held
-        if self.held > ROOM:
-            self._make_room()
+        self.records.append(record)
+        self.device_bytes += pending.device_bytes
+        if self.device_bytes > QUEUE_BYTES:
+            self._shrink()
 
-    def _make_room(self) -> None:
+    def _shrink(self) -> None:
         """Read the oldest until half is free: each time the host waits for the device."""
-        self.tracks = [track for track in dict.fromkeys(self.tracks) if track.waiting]
-        self.held = sum(track.held for track in self.tracks)
-        most = ROOM // 2 if self.held > ROOM else ROOM
-        while self.held > most:
-            track = self.tracks.pop(0)
-            self.held -= track.held
-            track.settle()
+        self.records = [record for record in dict.fromkeys(self.records) if record.pending]
+        self.device_bytes = sum(record.device_bytes for record in self.records)
+        most = QUEUE_BYTES // 2 if self.device_bytes > QUEUE_BYTES else QUEUE_BYTES
+        while self.device_bytes > most:
+            record = self.records.pop(0)
+            self.device_bytes -= record.device_bytes
+            record.resolve()
 
 
-TOGETHER = 32
+STEPS_AT_ONCE = 32
 
 
 PLAIN = (None, (None, 0), (None, None))
 
 
 @dataclass
-class Waiting:
+class PendingSteps:
     """Calls of one layer that nobody has observed yet."""
 
     queries: list[Any] = field(default_factory=list)
-    first: list[Stretch] = field(default_factory=list)
-    last: list[Stretch] = field(default_factory=list)
-    call: Call | None = None
+    first: list[Segment] = field(default_factory=list)
+    last: list[Segment] = field(default_factory=list)
+    call: ModelCall | None = None
 
-    def fits(self, call: Call, cut: list[Stretch]) -> bool:
+    def fits(self, call: ModelCall, segments: list[Segment]) -> bool:
         """Whether a call can wait, after those that do."""
         if call.bias is not None or call.query.shape[2] != 1:
             return False
-        same = not self.first or [x.sentences for x in cut] == [x.sentences for x in self.first]
-        return bool(cut) and same and all(_is_plain(stretch, call) for stretch in cut)
+        before, now = ([x.sentences for x in some] for some in (self.first, segments))
+        same = not before or now == before
+        return bool(segments) and same and all(_is_plain(segment, call) for segment in segments)
 
-    def add(self, call: Call, cut: list[Stretch]) -> None:
+    def add(self, call: ModelCall, segments: list[Segment]) -> None:
         """One more token; of the keys only the newest tensor is held."""
         self.queries.append(call.query.detach())
-        self.first = self.first or cut
-        self.last, self.call = cut, call
+        self.first = self.first or segments
+        self.last, self.call = segments, call
 
-    def joined(self) -> tuple[Call, list[Stretch]]:
+    def joined(self) -> tuple[ModelCall, list[Segment]]:
         """All that waited, as one call."""
         import torch
 
@@ -135,8 +136,8 @@ class Waiting:
         ]
 
 
-def _is_plain(stretch: Stretch, call: Call) -> bool:
+def _is_plain(segment: Segment, call: ModelCall) -> bool:
     """No mask, no window, and no keys that are still to be filled in."""
-    arguments = stretch.arguments
-    whole = stretch.columns.stop == call.key.shape[2] and stretch.column_start == 0
-    return whole and "mask" not in arguments and arguments.get("window") in PLAIN
+    arguments = segment.arguments
+    all_keys = segment.columns.stop == call.key.shape[2] and segment.column_start == 0
+    return all_keys and "mask" not in arguments and arguments.get("window") in PLAIN

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from regard.engine.tiles.plan import blocks
 from regard.errors import BackendError
-from regard.watcher.record import Track
+from regard.watcher.record import LayerRecord
 
 if TYPE_CHECKING:
-    from regard.watcher.attention_call import Call
-    from regard.watcher.deferred import Doubts, Waiting
-    from regard.watcher.segments import Stretch
+    from regard.watcher.deferred import DeferredChecks, PendingSteps
+    from regard.watcher.model_call import ModelCall
+    from regard.watcher.segments import Segment
     from regard.watcher.watch import Options
 
 
@@ -28,43 +28,43 @@ LARGE = 2**30
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryEstimate:
     """Bytes that one layer's facts take, and its query and key where they are kept."""
 
     facts: int = 0
-    kept: int = 0
+    query_key: int = 0
 
     @classmethod
-    def of(cls, call: Call, stretch: Stretch, options: Options, keep: bool) -> Memory:
+    def of(cls, call: ModelCall, segment: Segment, options: Options, keep: bool) -> MemoryEstimate:
         """From the shapes of a call: what grows with n, and the map."""
-        sentences, heads = len(stretch.sentences), call.query.shape[1]
-        queries = stretch.rows.stop - stretch.rows.start
-        keys = stretch.columns.stop - stretch.columns.start
+        sentences, heads = len(segment.sentences), call.query.shape[1]
+        queries = segment.rows.stop - segment.rows.start
+        keys = segment.columns.stop - segment.columns.start
         rows = queries * (8 + 4 + 12 * options.top)  # log-sum-exp, entropy, best weights and keys
         columns = keys * 8 + (queries + keys) * 8  # received, distances
-        sides = (len(blocks(side, options.map)) - 1 for side in (queries, keys))
-        cells = prod(sides) if options.map else 0
+        block_counts = (len(blocks(length, options.map)) - 1 for length in (queries, keys))
+        cells = prod(block_counts) if options.map else 0
         width = call.query.shape[3]
-        held = (queries * heads + keys * call.key.shape[1]) * width * 4 if keep else 0
-        return cls(sentences * heads * (rows + columns + 4 * cells), sentences * held)
+        query_key = (queries * heads + keys * call.key.shape[1]) * width * 4 if keep else 0
+        return cls(sentences * heads * (rows + columns + 4 * cells), sentences * query_key)
 
-    def larger(self, other: Memory) -> Memory:
+    def larger(self, other: MemoryEstimate) -> MemoryEstimate:
         """What the larger of two layers takes."""
-        return Memory(max(self.facts, other.facts), max(self.kept, other.kept))
+        return MemoryEstimate(max(self.facts, other.facts), max(self.query_key, other.query_key))
 
     def total(self, layers: int) -> int:
         """All layers alike."""
-        return layers * (self.facts + self.kept)
+        return layers * (self.facts + self.query_key)
 
 
-def warn_if_large(before: Memory, memory: Memory, layers: int) -> None:
+def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -> None:
     """Say it once, at the first layer that shows it."""
     total = memory.total(layers)
     if before.total(layers) <= LARGE < total:
         warnings.warn(
             f"watch will hold about {total / 1e9:.1f} GB: {layers} layers, each "
-            f"{memory.facts / 1e6:,.0f} MB of facts and {memory.kept / 1e6:,.0f} MB of query and "
-            "key. A smaller map, fewer layers or a shorter keep make it less.",
+            f"{memory.facts / 1e6:,.0f} MB of facts and {memory.query_key / 1e6:,.0f} MB of query "
+            "and key. A smaller map, fewer layers or a shorter keep make it less.",
             UserWarning,
             stacklevel=2,
         )
@@ -73,7 +73,7 @@ def warn_if_large(before: Memory, memory: Memory, layers: int) -> None:
 UNKNOWN = -1  # the token of a place that was filled before anybody watched
 
 
-class Place(NamedTuple):
+class LayerKey(NamedTuple):
     """A layer of a part: 'encoder', 'decoder' or 'cross', or a name of the model's own; from 0."""
 
     part: str
@@ -84,7 +84,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Moved:
+class OrderCheck:
     """A doubt whether the sentences stand where they stood."""
 
     ok: Any
@@ -99,47 +99,52 @@ class Moved:
 
 
 @dataclass
-class Run:
+class ForwardRun:
     """Tracks by place, one for each sentence; tokens by part; the real queries of each forward."""
 
-    tracks: dict[Place, list[Track]] = field(default_factory=dict)
+    records: dict[LayerKey, list[LayerRecord]] = field(default_factory=dict)
     tokens: dict[str, list[NDArray[np.int64] | None]] = field(default_factory=dict)
     rows: dict[str, list[slice]] = field(default_factory=dict)
-    last_keys: dict[Place, tuple[int, Any]] = field(default_factory=dict)
-    waiting: dict[Place, Waiting] = field(default_factory=dict)
+    last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
+    pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
 
-    def take_tokens(self, part: str, stretch: Stretch, ids_bq: Any, sentences: int) -> None:
+    def take_tokens(self, part: str, segment: Segment, ids_bq: Any, sentences: int) -> None:
         """The tokens of a stretch's queries; the layers after the first bring nothing new."""
-        known = self.tokens.setdefault(part, [None] * sentences)
+        recorded = self.tokens.setdefault(part, [None] * sentences)
         if ids_bq is None:
             return
-        for sentence in stretch.sentences:
-            before = known[sentence]
+        for sentence in segment.sentences:
+            before = recorded[sentence]
             length = 0 if before is None else len(before)
-            if stretch.row_start < length:
+            if segment.row_start < length:
                 continue
-            gap = np.full(stretch.row_start - length, UNKNOWN, np.int64)
-            new = ids_bq[sentence, stretch.rows].astype(np.int64)
+            gap = np.full(segment.row_start - length, UNKNOWN, np.int64)
+            new = ids_bq[sentence, segment.rows].astype(np.int64)
             parts = [gap, new] if before is None else [before, gap, new]
-            known[sentence] = np.concatenate(parts)
+            recorded[sentence] = np.concatenate(parts)
 
-    def check_order(self, place: Place, stretch: Stretch, key: Any, doubts: Doubts) -> None:
+    def check_order(
+        self, layer_key: LayerKey, segment: Segment, key: Any, checks: DeferredChecks
+    ) -> None:
         """Sentences must stay where they were between calls; beam search moves them."""
-        first, columns = stretch.sentences[0], stretch.columns
-        end = stretch.column_start + columns.stop - columns.start
-        queries = stretch.rows.stop - stretch.rows.start
-        before = self.last_keys.get(place)
+        first, columns = segment.sentences[0], segment.columns
+        end = segment.column_start + columns.stop - columns.start
+        queries = segment.rows.stop - segment.rows.start
+        before = self.last_keys.get(layer_key)
         old = columns.stop - queries - 1
         if before is not None and before[0] == end - queries - 1 and old >= 0:
-            doubts.add(Moved((key[:, :, old] == before[1]).all()))
+            checks.add(OrderCheck((key[:, :, old] == before[1]).all()))
         if first == 0:
-            self.last_keys[place] = (end - 1, key[:, :, columns.stop - 1].clone())
+            self.last_keys[layer_key] = (end - 1, key[:, :, columns.stop - 1].clone())
 
-    def check_follows(self, place: Place, track: Track, stretch: Stretch, waiting: int = 0) -> None:
+    def check_follows(
+        self, layer_key: LayerKey, record: LayerRecord, segment: Segment, pending: int = 0
+    ) -> None:
         """A call's queries must come right after those before, and after those that wait."""
-        expected = track.first_row + track.queries + waiting
-        if track.queries and stretch.row_start != expected:
+        expected = record.first_row + record.queries + pending
+        if record.queries and segment.row_start != expected:
             raise BackendError(
-                f"{place}: token {stretch.row_start} came where token {expected} was due. watch "
-                "follows one text token by token; a cache that was cut or moved is another text."
+                f"{layer_key}: token {segment.row_start} came where token {expected} was due. "
+                "watch follows one text token by token; a cache that was cut or moved is another "
+                "text."
             )

@@ -38,8 +38,8 @@ class Forwards:
         self.count = 0
         self.begun: Callable[[set[int]], None] = lambda inside: None
         self.ended: Callable[[set[int]], None] = lambda inside: None
-        self._sides = sides(model)
-        self._owners = _owners(model, holder, list(self._sides.values()))
+        self._stacks = encoder_and_decoder(model)
+        self._owners = _owners(model, holder, list(self._stacks.values()))
         self._inside = {id(x): {id(module) for module in x.modules()} for x in self._owners}
         self._running: list[Forward] = []
 
@@ -55,13 +55,13 @@ class Forwards:
 
     def owner(self, module: Any) -> int:
         """The innermost owner around a module."""
-        around = [key for key, inside in self._inside.items() if id(module) in inside]
-        return min(around, key=lambda key: len(self._inside[key]))
+        enclosing = [key for key, inside in self._inside.items() if id(module) in inside]
+        return min(enclosing, key=lambda key: len(self._inside[key]))
 
     def ids(self, module: Any) -> Ids | None:
         """The tokens (b, t) of the innermost forward around a module; None where it has none."""
-        around = [x for x in self._running if id(module) in self._inside[x.owner]]
-        return around[-1].ids_bt if around else None
+        enclosing = [x for x in self._running if id(module) in self._inside[x.owner]]
+        return enclosing[-1].ids_bt if enclosing else None
 
     def attach(self) -> list[Any]:
         """Hooks at the start and the end of every owner's forward, also of one that fails."""
@@ -71,12 +71,12 @@ class Forwards:
             hooks.append(owner.register_forward_hook(self._end, always_call=True))
         return hooks
 
-    def _begin(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if not self.on_thread:
             return
         self.count += 1
         self._leave(id(owner))
-        self._running.append(Forward(id(owner), *self._given(owner, arguments, named)))
+        self._running.append(Forward(id(owner), *self._token_ids(owner, arguments, keywords)))
         self.begun(self._inside[id(owner)])
 
     def _end(self, owner: Any, arguments: tuple[Any, ...], output: Any) -> None:
@@ -92,23 +92,25 @@ class Forwards:
         if owner in owners:
             del self._running[owners.index(owner) :]
 
-    def _given(
-        self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+    def _token_ids(
+        self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> tuple[torch.Tensor | None, Ids | None]:
         """Token ids among the arguments, or those around whose embeddings are among them."""
-        ids: Any = named.get("input_ids", arguments[0] if arguments else None)
-        around = self._running[-1] if self._running else Forward(0)
+        ids: Any = keywords.get("input_ids", arguments[0] if arguments else None)
+        enclosing = self._running[-1] if self._running else Forward(0)
         if getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point():
-            same = ids is around.tensor  # a head passes them on: they are fetched once
-            return ids, around.ids_bt if same else ids.detach().cpu().numpy()
-        if around.ids_bt is None or any(owner is side for side in self._sides.values()):
+            same = ids is enclosing.tensor  # a head passes them on: they are fetched once
+            return ids, enclosing.ids_bt if same else ids.detach().cpu().numpy()
+        if enclosing.ids_bt is None or any(owner is stack for stack in self._stacks.values()):
             return None, None
-        shapes = [x.shape[:2] for x in (*arguments, *named.values()) if getattr(x, "ndim", 0) == 3]
-        embedded = around.ids_bt.shape in [tuple(shape) for shape in shapes]
-        return (around.tensor, around.ids_bt) if embedded else (None, None)
+        shapes = [
+            x.shape[:2] for x in (*arguments, *keywords.values()) if getattr(x, "ndim", 0) == 3
+        ]
+        embedded = enclosing.ids_bt.shape in [tuple(shape) for shape in shapes]
+        return (enclosing.tensor, enclosing.ids_bt) if embedded else (None, None)
 
 
-def sides(model: Any) -> dict[str, Any]:
+def encoder_and_decoder(model: Any) -> dict[str, Any]:
     """Encoder and decoder of a model that has both; nothing for any other."""
     if not getattr(model.config, "is_encoder_decoder", False):
         return {}

@@ -16,8 +16,8 @@ from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS, HeadMeasures
 from regard.heads.names import MEASURES, Resting, name_of
-from regard.watcher.forward_run import Place
-from regard.watcher.layer import LayerSeen
+from regard.watcher.forward_run import LayerKey
+from regard.watcher.layer import LayerObservation
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class HeadReport(TextDisplay):
         return report_text(self)
 
 
-def report(layers: Sequence[tuple[Place, LayerSeen]]) -> HeadReport:
+def report(layers: Sequence[tuple[LayerKey, LayerObservation]]) -> HeadReport:
     """Measures of every head, from what was added up while the model ran."""
     rows: list[HeadRow] = []
     for key, seen in layers:
@@ -104,7 +104,7 @@ def report(layers: Sequence[tuple[Place, LayerSeen]]) -> HeadReport:
     return HeadReport(tuple(rows))
 
 
-def _row(key: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> HeadRow:
+def _row(key: LayerKey, seen: LayerObservation, measures: HeadMeasures, head: int) -> HeadRow:
     each = {name: getattr(measures, name) for name in MEASURES}
     measured = {name: float(x.mean_h[head]) for name, x in each.items()}
     baseline = {name: float(x.baseline_h[head]) for name, x in each.items()}
@@ -118,10 +118,10 @@ def _row(key: Place, seen: LayerSeen, measures: HeadMeasures, head: int) -> Head
     return HeadRow(*key, head, measured, baseline, queries, distance, rests, label)
 
 
-def _resting(seen: LayerSeen, head: int) -> Resting:
+def _resting(seen: LayerObservation, head: int) -> Resting:
     received_k = np.asarray(seen.received[head], np.float64)
     position = int(received_k.argmax())
     share = float(received_k[position] / max(received_k.sum(), np.finfo(float).tiny))
-    tokens = seen.keys_side.tokens if seen.keys_side is not None else ()
+    tokens = seen.key_text.tokens if seen.key_text is not None else ()
     token = tokens[position] if position < len(tokens) else str(position)
     return Resting(token, position, share)

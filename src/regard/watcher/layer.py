@@ -23,7 +23,7 @@ Span = str | int | tuple[int, int]
 
 
 @dataclass(frozen=True)
-class LayerSeen(Observation):
+class LayerObservation(Observation):
     """Facts of all heads of a layer, (h, ...), or of one head; rows are queries, columns are keys.
 
     ``queries_side`` and ``keys_side`` name rows and columns. The map's blocks lie between
@@ -32,8 +32,8 @@ class LayerSeen(Observation):
     """
 
     name: str = ""
-    queries_side: TokenizedText | None = field(default=None, repr=False)
-    keys_side: TokenizedText | None = field(default=None, repr=False)
+    query_text: TokenizedText | None = field(default=None, repr=False)
+    key_text: TokenizedText | None = field(default=None, repr=False)
     row_edges: Edges | None = field(default=None, repr=False)
     column_edges: Edges | None = field(default=None, repr=False)
     measures: HeadMeasures | None = field(default=None, repr=False)
@@ -50,16 +50,16 @@ class LayerSeen(Observation):
         if self.parts or not self.every_weight:
             self._need_weights("tile")
             return super().tile(rows, columns, head)
-        place = () if head is None else head if isinstance(head, tuple) else (head,)
-        weights = self.facts["map"][place]
+        index = () if head is None else head if isinstance(head, tuple) else (head,)
+        weights = self.facts["map"][index]
         return np.array(weights[..., _as_slice(rows), _as_slice(columns)])
 
     def by_words(self, head: Head = None) -> NDArray[Any]:
         """Weights between words: added over the tokens of a key, averaged over those of a query."""
-        if self.queries_side is None or self.keys_side is None:
+        if self.query_text is None or self.key_text is None:
             raise NotAskedError("by_words needs words: give watch the model's tokenizer.")
         weights_qk = self.tile(slice(None), slice(None), head)
-        return to_words(weights_qk, self.queries_side, self.keys_side)
+        return to_words(weights_qk, self.query_text, self.key_text)
 
     def span(self, row: Span, column: Span) -> NDArray[Any]:
         """Mean weight that the queries of one span give to another, for each head.
@@ -67,10 +67,10 @@ class LayerSeen(Observation):
         A span is a name or number of those given to ``watch``, or (start, stop) in tokens where
         query and key were kept.
         """
-        named = [self._span_index(x) for x in (row, column)]
-        if self.span_weights is not None and None not in named:
-            found: NDArray[Any] = self.span_weights[..., named[0], named[1]]
-            return found
+        indices = [self._span_index(x) for x in (row, column)]
+        if self.span_weights is not None and None not in indices:
+            weights: NDArray[Any] = self.span_weights[..., indices[0], indices[1]]
+            return weights
         if not self.parts:
             raise NotAskedError(
                 f"the span {row!r} to {column!r} was not asked for: give spans to watch, or keep "
@@ -86,7 +86,7 @@ class LayerSeen(Observation):
         sums = sums_by_span(part, self.logsumexp.reshape(part.heads, -1), edges[0], edges[1])
         return np.asarray(sums.reshape(self.leading) / max(1, edges[0][1] - edges[0][0]))
 
-    def head(self, head: int) -> LayerSeen:
+    def head(self, head: int) -> LayerObservation:
         """The facts of one head alone."""
         if not self.leading:
             raise ArgumentError(f"{self.name} is one head already.")
@@ -95,7 +95,7 @@ class LayerSeen(Observation):
                 f"{self.name} has {self.leading[-1]} heads, counted from 0, so there is no head "
                 f"{head}."
             )
-        one: LayerSeen = picked(self, head % self.leading[-1])
+        one: LayerObservation = picked(self, head % self.leading[-1])
         return one
 
     def _span_index(self, span: Span) -> int | None:
@@ -130,7 +130,7 @@ def picked(seen: Any, index: int) -> Any:
         profile = Profile(profile.first[index], profile.back, profile.weight[index])
     parts = tuple(picked_problem(part.on_host(), index) for part in seen.parts)
     changes: dict[str, Any] = {"facts": facts, "_profile": profile, "parts": parts}
-    if isinstance(seen, LayerSeen):
+    if isinstance(seen, LayerObservation):
         changes["name"] = f"{seen.name} head {index}"
         if seen.span_weights is not None:
             changes["span_weights"] = seen.span_weights[index]
@@ -164,7 +164,7 @@ def _picked_visibility(visibility: Visibility, heads: slice, mask: Any) -> Visib
     return replace(visibility, leading=visibility.leading[1:], mask=mask, lengths_h=lengths_h)
 
 
-def _as_slice(place: slice | int) -> slice:
-    if isinstance(place, slice):
-        return place
-    return slice(place, place + 1 if place != -1 else None)
+def _as_slice(index: slice | int) -> slice:
+    if isinstance(index, slice):
+        return index
+    return slice(index, index + 1 if index != -1 else None)

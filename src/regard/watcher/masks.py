@@ -21,7 +21,7 @@ Band = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class MaskSpec:
     """Which keys the queries of one forward may see, before anybody has drawn it as a matrix.
 
     Queries stand at ``query_start`` and on, keys at ``key_start`` and on; ``arguments`` are what
@@ -39,7 +39,7 @@ class Described:
         a = self.arguments
         return (int(a["batch_size"]), 1, int(a["q_length"]), int(a["kv_length"]))
 
-    def contiguous(self) -> Described:
+    def contiguous(self) -> MaskSpec:
         """As ``generate`` asks of a mask that it makes beforehand."""
         return self
 
@@ -73,15 +73,15 @@ class Described:
 
         function = self.arguments["mask_function"]
         if self.arguments.get("use_vmap"):
-            for places in ((None, None, None, 0), (None, None, 0, None)):
-                function = torch.vmap(function, in_dims=places)
+            for axes in ((None, None, None, 0), (None, None, 0, None)):
+                function = torch.vmap(function, in_dims=axes)
 
         def visible(query: NDArray[np.intp], key: NDArray[np.intp]) -> Any:
             rows, columns = torch.from_numpy(query), torch.from_numpy(key)
             if self.arguments.get("use_vmap"):
                 rows, columns = rows[:, 0], columns[0]
-            found = function(torch.tensor(sentence), torch.tensor(0), rows, columns)
-            return found.expand(query.shape[0], key.shape[1]).numpy()
+            visible_qk = function(torch.tensor(sentence), torch.tensor(0), rows, columns)
+            return visible_qk.expand(query.shape[0], key.shape[1]).numpy()
 
         return visible
 
@@ -111,14 +111,14 @@ class Described:
         return cast("torch.Tensor", self.made[name])
 
 
-def describe(**arguments: Any) -> Described:
+def describe_mask(**arguments: Any) -> MaskSpec:
     """The mask function that is registered with transformers."""
-    given = arguments.get("attention_mask")
-    if isinstance(given, Described):
-        return given
+    mask = arguments.get("attention_mask")
+    if isinstance(mask, MaskSpec):
+        return mask
     # A cache of fixed size gives a tensor that it goes on counting with: its number is needed now.
     starts = {name: int(arguments.get(name, 0)) for name in ("q_offset", "kv_offset")}
-    return Described(arguments | starts)
+    return MaskSpec(arguments | starts)
 
 
 def band_of(function: Callable[..., Any]) -> Band | None:
@@ -132,23 +132,23 @@ def band_of(function: Callable[..., Any]) -> Band | None:
     if name == "bidirectional_mask_function":
         return (None, None)
     if name == "sliding_window_overlay.<locals>.inner_mask":
-        return (_held(function, "sliding_window") - 1, None)
+        return (_closure_value(function, "sliding_window") - 1, None)
     if name == "sliding_window_bidirectional_overlay.<locals>.inner_mask":
-        reach = _held(function, "sliding_window")
+        reach = _closure_value(function, "sliding_window")
         return (reach, reach)
     if name == "and_masks.<locals>.and_mask":
-        bands = [band_of(part) for part in _held(function, "mask_functions")]
-        known = [band for band in bands if band is not None]
-        if len(known) == len(bands):
-            return _least(left for left, _ in known), _least(right for _, right in known)
+        bands = [band_of(part) for part in _closure_value(function, "mask_functions")]
+        simple = [band for band in bands if band is not None]
+        if len(simple) == len(bands):
+            return _least(left for left, _ in simple), _least(right for _, right in simple)
     return None
 
 
-def _held(function: Callable[..., Any], name: str) -> Any:
+def _closure_value(function: Callable[..., Any], name: str) -> Any:
     code: Any = function.__code__
     closure: Any = function.__closure__
     return closure[code.co_freevars.index(name)].cell_contents
 
 
-def _least(sides: Any) -> int | None:
-    return min((side for side in sides if side is not None), default=None)
+def _least(values: Any) -> int | None:
+    return min((value for value in values if value is not None), default=None)

@@ -15,14 +15,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import BackendError
-from regard.watcher.forward_run import Place
+from regard.watcher.forward_run import LayerKey
 from regard.watcher.forwards import Forwards
-from regard.watcher.masks import Described
+from regard.watcher.masks import MaskSpec
 
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.attention_call import Call
+    from regard.watcher.model_call import ModelCall
 
 CROSS = re.compile(r"cross_?att|encoder_attn|EncDecAttention|cross_attn", re.IGNORECASE)
 
@@ -40,7 +40,7 @@ class Turn(Enum):
 class LayerCall(NamedTuple):
     """The layer of an attention call, and how the call stands to the one before."""
 
-    layer: Place
+    layer: LayerKey
     turn: Turn
 
 
@@ -63,7 +63,7 @@ class LayerNumbering:
         self.model, self.forwards, self.watches = model, forwards, watches
         self._names = {id(module): name for name, module in model.named_modules()}
         self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
-        self._layers: dict[tuple[int, int], Place] = {}  # by module and number of its call
+        self._layers: dict[tuple[int, int], LayerKey] = {}  # by module and number of its call
         self._modules: dict[int, Any] = {}
         self._calls: dict[int, ModuleCalls] = {}
         self._counts: dict[int, int] = {}  # calls of a module in a forward
@@ -71,7 +71,7 @@ class LayerNumbering:
         forwards.begun, forwards.ended = self._begin, self._end
 
     @property
-    def layers(self) -> list[Place]:
+    def layers(self) -> list[LayerKey]:
         """Every layer that was called, watched or not."""
         return list(self._layers.values())
 
@@ -79,7 +79,7 @@ class LayerNumbering:
         """Whether calls of the module are counted, on this thread."""
         return self.forwards.on_thread and id(module) in self._names
 
-    def locate(self, call: Call) -> LayerCall:
+    def locate(self, call: ModelCall) -> LayerCall:
         """Count an attention call, and say which layer it is."""
         module = call.module
         outside = not self.forwards.running and id(module) in self._calls
@@ -138,21 +138,21 @@ class LayerNumbering:
         if not self.forwards.running:
             self._calls = {}
 
-    def _layer(self, module: Any, number: int) -> Place:
+    def _layer(self, module: Any, number: int) -> LayerKey:
         """The part and layer of a module's call, the same in every forward."""
         key = (id(module), number)
         if key not in self._layers:
             if id(module) not in self._modules:
                 self._modules[id(module)] = module
                 self._hooks.append(module.register_forward_pre_hook(self._enter))
-            self._layers[key] = self._free(self._named(module, number), module)
+            self._layers[key] = self._unique_key(self._key_of_name(module, number), module)
         return self._layers[key]
 
     def _enter(self, module: Any, arguments: Any) -> None:
         if self.forwards.on_thread and id(module) in self._calls:
             self._calls[id(module)].entered = True
 
-    def _named(self, module: Any, number: int) -> Place:
+    def _key_of_name(self, module: Any, number: int) -> LayerKey:
         """What the module's name says; a module under several names runs under each in turn."""
         name = self._names[id(module)]
         if number:
@@ -162,23 +162,23 @@ class LayerNumbering:
         numbers = re.findall(r"\.(\d+)(?=\.|$)", f".{name}")
         layer = int(numbers[0]) if numbers else int(getattr(module, "layer_idx", None) or 0)
         if is_cross(module, name):
-            return Place("cross", layer)
+            return LayerKey("cross", layer)
         if self._two_sided:
-            return Place("decoder" if "decoder" in name.split(".") else "encoder", layer)
-        return Place("decoder" if getattr(module, "is_causal", False) else "encoder", layer)
+            return LayerKey("decoder" if "decoder" in name.split(".") else "encoder", layer)
+        return LayerKey("decoder" if getattr(module, "is_causal", False) else "encoder", layer)
 
-    def _free(self, layer: Place, module: Any) -> Place:
+    def _unique_key(self, layer: LayerKey, module: Any) -> LayerKey:
         """The layer, or another where it is taken: by the same kind of module, the next."""
         taken = {other: key for (key, _), other in self._layers.items()}
-        if layer in taken and not self._alike(id(module), taken[layer]):
+        if layer in taken and not self._same_stack(id(module), taken[layer]):
             own = self._names[id(module)].rsplit(".", 1)[-1]
-            layer = Place(f"{layer.part} {own}", layer.layer)
+            layer = LayerKey(f"{layer.part} {own}", layer.layer)
         if layer in taken:
             numbers = [other.layer for other in taken if other.part == layer.part]
-            layer = Place(layer.part, max(numbers) + 1)
+            layer = LayerKey(layer.part, max(numbers) + 1)
         return layer
 
-    def _alike(self, one: int, other: int) -> bool:
+    def _same_stack(self, one: int, other: int) -> bool:
         """Whether two modules are layers of one stack: of a class, a name and a model."""
         if one == other:
             return True
@@ -190,16 +190,16 @@ class LayerNumbering:
 
 def is_cross(module: Any, name: str) -> bool:
     """Whether queries and keys of this attention come from different texts."""
-    said = getattr(module, "is_cross_attention", None)
-    return bool(said) or CROSS.search(f"{name} {type(module).__name__}") is not None
+    flag = getattr(module, "is_cross_attention", None)
+    return bool(flag) or CROSS.search(f"{name} {type(module).__name__}") is not None
 
 
-def _turn(calls: ModuleCalls, call: Call) -> Turn:
+def _turn(calls: ModuleCalls, call: ModelCall) -> Turn:
     """How a call stands to the one before it in the same call of its module."""
     before, now = [reference() for reference in calls.last], (call.query, call.key)
     if all(x is y for x, y in zip(before, now, strict=True)):
         return Turn.SAME
-    packed = not isinstance(call.mask, Described)
+    packed = not isinstance(call.mask, MaskSpec)
     if packed and all(_follows(x, y) for x, y in zip(before, now, strict=True)):
         return Turn.NEXT
     return Turn.UNKNOWN

@@ -21,23 +21,21 @@ from regard.engine.pairs import sums_by_span
 from regard.engine.tensors import cast_like, engine_input
 from regard.heads.measures import head_measures
 from regard.typing import Array
-from regard.watcher.attention_call import Call
-from regard.watcher.deferred import Doubt
+from regard.watcher.deferred import DeferredCheck
 from regard.watcher.layer import picked
-from regard.watcher.record import Later, Piece
-from regard.watcher.segments import Stretch
+from regard.watcher.model_call import ModelCall
+from regard.watcher.record import Pending, SentenceFacts
+from regard.watcher.segments import Segment
 from regard.watcher.watch import Options
 
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.attention_call import Call
 
-
-class Output:
+class OutputBuffer:
     """A tensor (b, q, h, d), zeros where nothing was put."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: ModelCall) -> None:
         self.call = call
         sentences, heads, queries, _ = call.query.shape
         self.shape = (sentences, queries, heads, call.value.shape[3])
@@ -50,26 +48,26 @@ class Output:
             self._tensor = self.call.value.detach().new_zeros(self.shape)
         return self._tensor
 
-    def put(self, stretch: Stretch, mixed: Any) -> None:
+    def put(self, segment: Segment, mixed: Any) -> None:
         """What a stretch's queries mixed, (..., h, q, d)."""
-        (some, _, rows), _ = stretch.place
+        (some, _, rows), _ = segment.indices
         part = cast_like(mixed, self.call.value).transpose(-3, -2)
         if self._tensor is None and part.numel() == self._size:  # the whole call, in one copy
             self._tensor = part.reshape(self.shape).contiguous()
         else:
             self.tensor[some, rows] = part
 
-    def put_padding(self, stretch: Stretch) -> None:
+    def put_padding(self, segment: Segment) -> None:
         """Queries that are padding get what they would: nobody reads it, but it stays the same."""
-        call, arguments = self.call, stretch.arguments
+        call, arguments = self.call, segment.arguments
         queries = call.query.shape[2]
-        for rows in (slice(0, stretch.rows.start), slice(stretch.rows.stop, queries)):
+        for rows in (slice(0, segment.rows.start), slice(segment.rows.stop, queries)):
             if rows.stop <= rows.start or "mask" in arguments:
                 continue
-            (some, _, _), columns = stretch.place
+            (some, _, _), columns = segment.indices
             moved: dict[str, Any] = dict(arguments)
             if "offset" in moved:
-                moved["offset"] += rows.start - stretch.rows.start
+                moved["offset"] += rows.start - segment.rows.start
             query = engine_input(call.query)[some, :, rows]
             key, value = engine_input(call.key)[columns], engine_input(call.value)[columns]
             mixed = attention(query, key, value, scale=call.scale, softcap=call.softcap, **moved)
@@ -81,63 +79,63 @@ class Output:
         return int(sentences * queries * heads * width)
 
 
-WHOLE = 2**24  # weights at once where every single one is wanted
+WEIGHTS_AT_ONCE = 2**24  # weights at once where every single one is wanted
 
 
 def observed(
-    call: Call, stretch: Stretch, options: Options, first: bool, with_output: bool
-) -> Iterator[tuple[Stretch, Observation]]:
+    call: ModelCall, segment: Segment, options: Options, first: bool, with_output: bool
+) -> Iterator[tuple[Segment, Observation]]:
     """Observe a stretch; queries that come after others in parts, each with every weight.
 
     A later part must fit the blocks of the map of the first, so it is asked for its weights.
     """
-    queries, keys = stretch.queries, stretch.keys
+    queries, keys = segment.queries, segment.keys
     at_once = queries
     if not first and options.map:
-        heads = len(stretch.sentences) * call.query.shape[1]
-        at_once = max(1, min(queries, WHOLE // max(1, heads * keys)))
+        heads = len(segment.sentences) * call.query.shape[1]
+        at_once = max(1, min(queries, WEIGHTS_AT_ONCE // max(1, heads * keys)))
     for start in range(0, queries, at_once):
-        for part in stretch.some(start, min(start + at_once, queries)).one_by_one(call.query):
+        for part in segment.some(start, min(start + at_once, queries)).one_by_one(call.query):
             yield part, _observed(call, part, options, first, with_output)
 
 
 def _observed(
-    call: Call, stretch: Stretch, options: Options, first: bool, with_output: bool
+    call: ModelCall, segment: Segment, options: Options, first: bool, with_output: bool
 ) -> Observation:
-    rows, columns = stretch.place
+    rows, columns = segment.indices
     query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
     blocks = options.map if first or not options.map else every
     return observe(query, key, value, top=options.top, map=blocks, scale=call.scale,
-                   softcap=call.softcap, **stretch.arguments)  # fmt: skip
+                   softcap=call.softcap, **segment.arguments)  # fmt: skip
 
 
-def pieces(
-    seen: Observation, stretch: Stretch, options: Options, keep: bool,
+def pending_facts(
+    seen: Observation, segment: Segment, options: Options, keep: bool,
     tokens: Sequence[NDArray[np.int64] | None],
-) -> Iterator[tuple[int, Later]]:  # fmt: skip
+) -> Iterator[tuple[int, Pending]]:  # fmt: skip
     """What each sentence of a stretch saw; only what is kept of query and key lives on.
 
     On a device it can wait to be read where nothing is kept of them.
     """
-    keys = slice(stretch.column_start, stretch.column_start + seen.keys)
+    keys = slice(segment.column_start, segment.column_start + seen.keys)
     seen = without_output(seen)
-    for place, sentence in enumerate(stretch.sentences):
-        own: Observation = seen if len(seen.leading) == 1 else picked(seen, place)
-        whole = tokens[sentence]
-        tokens_k = None if whole is None else whole[keys]
-        held, doubt = 0, None
+    for index, sentence in enumerate(segment.sentences):
+        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
+        ids = tokens[sentence]
+        tokens_k = None if ids is None else ids[keys]
+        device_bytes, check = 0, None
         if not (keep or options.spans):
-            own, held, doubt = left_on_device(own, tokens_k)
-        make = partial(piece_of, own, stretch, options, keep, tokens_k)
-        yield sentence, Later(own.queries, own.keys, stretch.row_start, stretch.column_start,
-                              make, held, doubt)  # fmt: skip
+            own, device_bytes, check = release_query_and_key(own, tokens_k)
+        make = partial(sentence_facts, own, segment, options, keep, tokens_k)
+        starts = segment.row_start, segment.column_start
+        yield sentence, Pending(own.queries, own.keys, *starts, make, device_bytes, check)
 
 
-def left_on_device(
+def release_query_and_key(
     seen: Observation, tokens_k: NDArray[np.int64] | None
-) -> tuple[Observation, int, Doubt | None]:
+) -> tuple[Observation, int, DeferredCheck | None]:
     """Without query and key, how many bytes are left, and a doubt; on the host as it is."""
     if not seen.on_device:
         return seen, 0, None
@@ -155,29 +153,29 @@ def without_output(seen: Observation) -> Observation:
     return replace(seen, facts=seen.facts.without("output"), _tensor=None)
 
 
-def piece_of(
-    seen: Observation, stretch: Stretch, options: Options, keep: bool,
+def sentence_facts(
+    seen: Observation, segment: Segment, options: Options, keep: bool,
     tokens_k: NDArray[np.int64] | None,
-) -> Piece:  # fmt: skip
+) -> SentenceFacts:  # fmt: skip
     """The measures of what one sentence saw, and what is kept of its query and key."""
     measures = head_measures(seen, tokens_k)
-    sums = span_sums(seen, stretch, options) if options.spans else None
-    kept = None
+    sums = span_sums(seen, segment, options) if options.spans else None
+    problem = None
     if keep:
         part = seen.parts[0].on_host()
-        kept = replace(
+        problem = replace(
             part, query_hqd=part.query_hqd.copy(), key_gkd=part.key_gkd.copy(),
             value_gkv=part.value_gkv[..., :0].copy(),
         )  # fmt: skip
-    return Piece(replace(seen, parts=()), stretch.row_start, stretch.column_start, measures,
-                 sums, kept)  # fmt: skip
+    starts = segment.row_start, segment.column_start
+    return SentenceFacts(replace(seen, parts=()), *starts, measures, sums, problem)
 
 
-def span_sums(seen: Observation, stretch: Stretch, options: Options) -> Array:
+def span_sums(seen: Observation, segment: Segment, options: Options) -> Array:
     """Weights added over the queries and keys of each pair of spans, (h, r, c)."""
     part, edges = seen.parts[0], options.edges
-    row_edges = np.clip(edges - stretch.row_start, 0, seen.queries)
-    column_edges = np.clip(edges - stretch.column_start, 0, seen.keys)
+    row_edges = np.clip(edges - segment.row_start, 0, seen.queries)
+    column_edges = np.clip(edges - segment.column_start, 0, seen.keys)
     sums_hrc = sums_by_span(part, seen.logsumexp.reshape(part.heads, -1), row_edges, column_edges)
     inside = np.array([
         [start <= low and high <= stop for low, high in pairwise(edges)]

@@ -22,10 +22,10 @@ from regard.heads.measures import HeadMeasures
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.watcher.deferred import Doubt
+    from regard.watcher.deferred import DeferredCheck
 
 
-class Kept(NamedTuple):
+class QueryKey(NamedTuple):
     """One call's query and key, and where its first of each stands in the sentence."""
 
     problem: Problem
@@ -33,35 +33,35 @@ class Kept(NamedTuple):
     column_start: int
 
 
-def joined_problem(kept: Sequence[Kept], keys: int) -> Problem:
+def joined_problem(query_keys: Sequence[QueryKey], keys: int) -> Problem:
     """All queries of all calls, over all keys."""
-    first = kept[0].problem
-    query_hqd = np.concatenate([part.problem.query_hqd for part in kept], axis=1)
+    first = query_keys[0].problem
+    query_hqd = np.concatenate([part.problem.query_hqd for part in query_keys], axis=1)
     key_gkd = np.zeros((first.key_gkd.shape[0], keys, first.key_gkd.shape[2]), first.dtype)
-    for part, _, start in kept:
+    for part, _, start in query_keys:
         key_gkd[:, start : start + part.visibility.keys] = part.key_gkd
-    given: dict[str, Any] = {x: first.options[x] for x in ("window", "softcap", "causal")}
-    given["offset"] = kept[0].row_start if first.options["offset"] is not None else None
-    if any(part.problem.visibility.mask is not None or _is_cut(part, keys) for part in kept):
-        given["mask"] = _joined_mask(kept, keys)
-    return prepare(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **given)
+    options: dict[str, Any] = {x: first.options[x] for x in ("window", "softcap", "causal")}
+    options["offset"] = query_keys[0].row_start if first.options["offset"] is not None else None
+    if any(part.problem.visibility.mask is not None or _is_cut(part, keys) for part in query_keys):
+        options["mask"] = _joined_mask(query_keys, keys)
+    return prepare(query_hqd, key_gkd, key_gkd[..., :0], scale=first.scale, **options)
 
 
-def _is_cut(part: Kept, keys: int) -> bool:
+def _is_cut(part: QueryKey, keys: int) -> bool:
     """Whether a call had fewer keys than its band alone would show, as of a packed sequence."""
     visibility = part.problem.visibility
     before = visibility.left is None and part.column_start > 0
     return before or (visibility.right is None and part.column_start + visibility.keys < keys)
 
 
-def _joined_mask(kept: Sequence[Kept], keys: int) -> Array:
+def _joined_mask(query_keys: Sequence[QueryKey], keys: int) -> Array:
     """What each call added to its scores, side by side; nothing is seen outside its own keys."""
-    masked = any(part.problem.visibility.mask is not None for part in kept)
-    heads = kept[0].problem.heads if masked else 1
-    rows = sum(part.problem.visibility.queries for part in kept)
-    mask_hqk = np.full((heads, rows, keys), -np.inf, kept[0].problem.dtype)
+    masked = any(part.problem.visibility.mask is not None for part in query_keys)
+    heads = query_keys[0].problem.heads if masked else 1
+    rows = sum(part.problem.visibility.queries for part in query_keys)
+    mask_hqk = np.full((heads, rows, keys), -np.inf, query_keys[0].problem.dtype)
     row = 0
-    for part, _, start in kept:
+    for part, _, start in query_keys:
         visibility = part.visibility
         every = slice(0, heads), slice(0, visibility.queries), slice(0, visibility.keys)
         tile_hqk = visibility.bias(*every)
@@ -127,9 +127,9 @@ class GrowingMap:
         width, edges = self.width, self.column_edges.tolist()
         blocks_before = len(edges) - 1
         while edges[-1] < keys:
-            room = width - (edges[-1] - edges[-2]) if len(edges) > 1 else 0
-            if room > 0:
-                edges[-1] = min(keys, edges[-1] + room)
+            space = width - (edges[-1] - edges[-2]) if len(edges) > 1 else 0
+            if space > 0:
+                edges[-1] = min(keys, edges[-1] + space)
             else:
                 edges.append(min(keys, edges[-1] + width))
         self.column_edges = np.array(edges)
@@ -166,7 +166,7 @@ ROW_FACTS = ("logsumexp", "entropy", "top_weights", "top_keys")
 
 
 @dataclass(frozen=True)
-class Piece:
+class SentenceFacts:
     """What one call said of one sentence: an observation (h, ...), and where it stands."""
 
     seen: Observation
@@ -174,11 +174,11 @@ class Piece:
     column_start: int
     measures: HeadMeasures
     span_sums: Array | None = None
-    kept: Problem | None = None
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True)
-class Later:
+class Pending:
     """A piece that is still to be made: how much it is of what, and where it stands.
 
     ``held`` bytes lie on a device until then; ``doubt`` is what the device has still to say of it.
@@ -188,27 +188,27 @@ class Later:
     keys: int
     row_start: int
     column_start: int
-    make: Callable[[], Piece]
-    held: int = 0
-    doubt: Doubt | None = None
+    make: Callable[[], SentenceFacts]
+    device_bytes: int = 0
+    check: DeferredCheck | None = None
 
 
 @dataclass(eq=False)
-class Track:
+class LayerRecord:
     """All pieces so far, added up; everything a query or a key has is kept in its own place.
 
     How many there are of each is known at once; what was seen, when the track is settled.
     """
 
     most: int  # blocks of the map
-    waiting: list[Later] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
     rows: dict[str, list[Array]] = field(default_factory=lambda: {x: [] for x in ROW_FACTS})
     received_hk: Array | None = None
     map: GrowingMap | None = None
-    distances: Distances | None = None
+    distances: DistanceSums | None = None
     measures: HeadMeasures | None = None
     span_sums: Array | None = None
-    kept: list[Kept] = field(default_factory=list)
+    query_keys: list[QueryKey] = field(default_factory=list)
     first_row: int = 0
     queries: int = 0
     keys: int = 0
@@ -216,57 +216,57 @@ class Track:
     peak: int = 0
     dtype: Any = np.float32
 
-    def expect(self, later: Later) -> None:
+    def expect(self, pending: Pending) -> None:
         """Take in a call; its queries follow those before."""
         if not self.queries:
-            self.first_row = later.row_start
-        self.queries += later.queries
-        self.keys = max(self.keys, later.column_start + later.keys)
-        self.waiting.append(later)
+            self.first_row = pending.row_start
+        self.queries += pending.queries
+        self.keys = max(self.keys, pending.column_start + pending.keys)
+        self.pending.append(pending)
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         """Make what is still to be made; what cannot be made says so each time."""
-        while self.waiting:
-            self._add(self.waiting[0].make())
-            del self.waiting[0]
+        while self.pending:
+            self._add(self.pending[0].make())
+            del self.pending[0]
 
     @property
-    def held(self) -> int:
+    def device_bytes(self) -> int:
         """Bytes that lie on a device."""
-        return sum(later.held for later in self.waiting)
+        return sum(pending.device_bytes for pending in self.pending)
 
-    def _add(self, piece: Piece) -> None:
-        seen = piece.seen
+    def _add(self, new: SentenceFacts) -> None:
+        seen = new.seen
         if self.measures is None:
             self.dtype = seen.facts["entropy"].dtype
         self.flops, self.peak = self.flops + seen.cost.flops, max(self.peak, seen.cost.peak_bytes)
         for name in ROW_FACTS:
             if name in seen.facts:
-                self.rows[name].append(_shifted(name, seen.facts[name], piece.column_start))
+                self.rows[name].append(_shifted(name, seen.facts[name], new.column_start))
         if "received" in seen.facts:
-            self.received_hk = _added(self.received_hk, seen.received, piece.column_start)
+            self.received_hk = _added(self.received_hk, seen.received, new.column_start)
         if "map" in seen.facts:
-            self._add_map(piece)
+            self._add_map(new)
         if seen._profile is not None:
             live_h = np.isfinite(seen.logsumexp).sum(axis=-1)
-            first = piece.column_start == 0
-            self.distances = Distances.of(seen.profile, live_h, first).plus(self.distances)
+            first = new.column_start == 0
+            self.distances = DistanceSums.of(seen.profile, live_h, first).plus(self.distances)
         # The first key of a call that begins later is not the first of the text.
-        measures = piece.measures.without_first() if piece.column_start else piece.measures
+        measures = new.measures.without_first() if new.column_start else new.measures
         self.measures = measures if self.measures is None else self.measures + measures
-        if piece.span_sums is not None:
-            self.span_sums = piece.span_sums + (0 if self.span_sums is None else self.span_sums)
-        if piece.kept is not None:
-            self.kept.append(Kept(piece.kept, piece.row_start, piece.column_start))
+        if new.span_sums is not None:
+            self.span_sums = new.span_sums + (0 if self.span_sums is None else self.span_sums)
+        if new.problem is not None:
+            self.query_keys.append(QueryKey(new.problem, new.row_start, new.column_start))
 
-    def _add_map(self, piece: Piece) -> None:
-        seen = piece.seen
+    def _add_map(self, new: SentenceFacts) -> None:
+        seen = new.seen
         live_hq = np.isfinite(seen.logsumexp)
         if self.map is None:
-            starts = (piece.row_start, piece.column_start)
+            starts = (new.row_start, new.column_start)
             self.map = GrowingMap.of(seen.map, live_hq, starts, seen.keys, self.most)
         else:
-            self.map.add(seen.map, live_hq, piece.column_start)
+            self.map.add(seen.map, live_hq, new.column_start)
 
     def facts(self) -> ArrayFacts:
         """Every fact under its name in an observation."""
@@ -289,13 +289,14 @@ class Track:
 
     def problem(self) -> Problem | None:
         """Query and key of all calls as one problem, where they were kept."""
-        if len(self.kept) < 2:
-            return self.kept[0].problem if self.kept and not self.kept[0].column_start else None
-        return joined_problem(self.kept, self.keys)
+        if len(self.query_keys) < 2:
+            first = self.query_keys[0] if self.query_keys else None
+            return first.problem if first is not None and not first.column_start else None
+        return joined_problem(self.query_keys, self.keys)
 
 
 @dataclass(frozen=True)
-class Distances:
+class DistanceSums:
     """Sums over queries of the weight at each distance, from ``low`` back up."""
 
     low: int
@@ -304,14 +305,14 @@ class Distances:
     live_h: Array
 
     @classmethod
-    def of(cls, profile: Profile, live_h: Array, first: bool) -> Distances:
+    def of(cls, profile: Profile, live_h: Array, first: bool) -> DistanceSums:
         """The sums behind a profile; where the first key is no longer there it gets nothing."""
         low = int(profile.back[0]) if profile.back.size else 0
         share_h = np.asarray(profile.first, np.float64) * (1 if first else 0)
         weight_hn = np.asarray(profile.weight, np.float64) * live_h[:, None]
         return cls(low, weight_hn, share_h * live_h, live_h)
 
-    def plus(self, other: Distances | None) -> Distances:
+    def plus(self, other: DistanceSums | None) -> DistanceSums:
         """Both together, over the distances of either."""
         if other is None:
             return self
@@ -320,7 +321,9 @@ class Distances:
         weight_hn = np.zeros((self.weight_hn.shape[0], high - low))
         for x in (self, other):
             weight_hn[:, x.low - low : x.low - low + x.weight_hn.shape[1]] += x.weight_hn
-        return Distances(low, weight_hn, self.first_h + other.first_h, self.live_h + other.live_h)
+        return DistanceSums(
+            low, weight_hn, self.first_h + other.first_h, self.live_h + other.live_h
+        )
 
     def profile(self, dtype: Any) -> Profile:
         """Means over the queries that see anything."""

@@ -7,36 +7,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
-from regard.watcher.attention_call import Call, prove
-from regard.watcher.deferred import TOGETHER, Doubts, Shelf, Waiting
-from regard.watcher.forward_run import Memory, Place, Run, warn_if_large
+from regard.watcher.deferred import STEPS_AT_ONCE, DeferredChecks, DeviceQueue, PendingSteps
+from regard.watcher.forward_run import ForwardRun, LayerKey, MemoryEstimate, warn_if_large
 from regard.watcher.forwards import Forwards
+from regard.watcher.model_call import ModelCall, prove
 from regard.watcher.numbering import LayerCall, LayerNumbering, Turn
-from regard.watcher.observe_call import Output, observed, pieces
-from regard.watcher.record import Track
-from regard.watcher.segments import Stretch, stretches
+from regard.watcher.observe_call import OutputBuffer, observed, pending_facts
+from regard.watcher.record import LayerRecord
+from regard.watcher.segments import Segment, segments_of
 from regard.watcher.watch import Options
 
 if TYPE_CHECKING:
     import torch
 
 
-class Watcher:
+class Recorder:
     """Records the calls made on its own thread while it is entered; see ``watch``."""
 
     def __init__(
-        self, model: Any, options: Options, notice: Callable[[Place], None] | None, holder: Any
+        self, model: Any, options: Options, notice: Callable[[LayerKey], None] | None, holder: Any
     ) -> None:
         self.options, self.notice = options, notice
         self.forwards = Forwards(model, holder)
         self.numbering = LayerNumbering(model, self.forwards, options.watches)
-        self.runs: list[Run] = []
-        self.memory = Memory()
-        self.shelf, self.doubts = Shelf(), Doubts()
+        self.runs: list[ForwardRun] = []
+        self.memory = MemoryEstimate()
+        self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
         self.layers = _count_layers(model)
-        self._proven: set[Place] = set()
+        self._proven: set[LayerKey] = set()
 
-    def locate(self, call: Call) -> LayerCall | None:
+    def locate(self, call: ModelCall) -> LayerCall | None:
         """The layer of a call; None where it is not recorded."""
         if not self.numbering.knows(call.module):
             return None
@@ -48,131 +48,154 @@ class Watcher:
         return layer_call
 
     @property
-    def places(self) -> list[Place]:
+    def layer_keys(self) -> list[LayerKey]:
         """Every attention that was called, watched or not."""
         return self.numbering.layers
 
-    def take(self, call: Call, layer_call: LayerCall) -> torch.Tensor:
+    def take(self, call: ModelCall, layer_call: LayerCall) -> torch.Tensor:
         """Observe a call; gives the output (b, q, h, d) for the model."""
-        place, cut = layer_call.layer, stretches(call)
+        layer_key, segments = layer_call.layer, segments_of(call)
         if layer_call.turn is Turn.NEXT:
-            cut = self._packed(place, cut)
-        run = self._run(place, cut, call)
-        own, proven = call.must_be_own, place in self._proven
-        if proven and self._can_wait(run, place, call, cut):
-            self._wait(run, place, call, cut)
+            segments = self._packed(layer_key, segments)
+        run = self._run(layer_key, segments, call)
+        own, proven = call.must_be_own, layer_key in self._proven
+        if proven and self._can_defer(run, layer_key, call, segments):
+            self._defer(run, layer_key, call, segments)
             return call.own()[0]
-        self.settle(run, place)
-        output = None if own and proven else Output(call)
-        for stretch in cut:
-            self._watch_stretch(run, place, call, stretch, output)
+        self.flush(run, layer_key)
+        output = None if own and proven else OutputBuffer(call)
+        for segment in segments:
+            self._record_segment(run, layer_key, call, segment, output)
             if output is not None and not own:
-                output.put_padding(stretch)
+                output.put_padding(segment)
         if output is not None and not proven:
-            self._prove(call, output, cut, place)
+            self._prove(call, output, segments, layer_key)
         if self.notice is not None:
-            self.notice(place)
+            self.notice(layer_key)
         return call.own()[0] if output is None or own else output.tensor
 
-    def read(self) -> None:
+    def synchronize(self) -> None:
         """Observe what waits, and hear what the device has to say of it all."""
-        self.settle()
-        self.doubts.settle()
+        self.flush()
+        self.checks.raise_first_error()
 
-    def settle(self, run: Run | None = None, place: Place | None = None) -> None:
+    def flush(self, run: ForwardRun | None = None, layer_key: LayerKey | None = None) -> None:
         """Observe what waits: of one layer, of one run, or everything."""
-        for one in self.runs if run is None else [run]:
-            for where in list(one.waiting) if place is None else [place]:
-                if where in one.waiting:
-                    call, cut = one.waiting.pop(where).joined()
-                    for stretch in cut:
-                        self._observe(one, where, call, stretch, None)
+        for each_run in self.runs if run is None else [run]:
+            for each in list(each_run.pending_steps) if layer_key is None else [layer_key]:
+                if each in each_run.pending_steps:
+                    call, segments = each_run.pending_steps.pop(each).joined()
+                    for segment in segments:
+                        self._observe(each_run, each, call, segment, None)
 
-    def _prove(self, call: Call, output: Output, cut: list[Stretch], place: Place) -> None:
+    def _prove(
+        self, call: ModelCall, output: OutputBuffer, segments: list[Segment], layer_key: LayerKey
+    ) -> None:
         try:
-            prove(call, output.tensor, real_rows(cut, output.shape[0]), str(place))
+            prove(call, output.tensor, real_rows(segments, output.shape[0]), str(layer_key))
         except BackendError:
-            self.doubts.settle()  # numbers that are none have words of their own
+            self.checks.raise_first_error()  # numbers that are none have words of their own
             raise
-        self._proven.add(place)
+        self._proven.add(layer_key)
 
-    def _can_wait(self, run: Run, place: Place, call: Call, cut: list[Stretch]) -> bool:
+    def _can_defer(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
+    ) -> bool:
         """Only tokens after a first call, whose blocks the map already has."""
-        tracks = run.tracks.get(place)
-        if tracks is None or any(tracks[x.sentences[0]].queries == 0 for x in cut):
+        records = run.records.get(layer_key)
+        if records is None or any(records[x.sentences[0]].queries == 0 for x in segments):
             return False
-        return run.waiting.get(place, Waiting()).fits(call, cut)
+        return run.pending_steps.get(layer_key, PendingSteps()).fits(call, segments)
 
-    def _wait(self, run: Run, place: Place, call: Call, cut: list[Stretch]) -> None:
-        waiting = run.waiting.setdefault(place, Waiting())
-        for stretch in cut:
-            self._follow(run, place, call, stretch, len(waiting.queries))
-        waiting.add(call, cut)
-        if len(waiting.queries) == TOGETHER:
-            self.settle(run, place)
+    def _defer(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
+    ) -> None:
+        steps = run.pending_steps.setdefault(layer_key, PendingSteps())
+        for segment in segments:
+            self._record_tokens(run, layer_key, call, segment, len(steps.queries))
+        steps.add(call, segments)
+        if len(steps.queries) == STEPS_AT_ONCE:
+            self.flush(run, layer_key)
         if self.notice is not None:
-            self.notice(place)
+            self.notice(layer_key)
 
-    def _watch_stretch(
-        self, run: Run, place: Place, call: Call, stretch: Stretch, output: Output | None
+    def _record_segment(
+        self,
+        run: ForwardRun,
+        layer_key: LayerKey,
+        call: ModelCall,
+        segment: Segment,
+        output: OutputBuffer | None,
     ) -> None:
         sentences = call.query.shape[0]
-        tracks = run.tracks.setdefault(place, [Track(self.options.map) for _ in range(sentences)])
-        if tracks[stretch.sentences[0]].queries == 0:
-            self._estimate(call, stretch, self.options.keeps(place.layer))
-        self._follow(run, place, call, stretch)
-        self._observe(run, place, call, stretch, output)
+        records = run.records.setdefault(
+            layer_key, [LayerRecord(self.options.map) for _ in range(sentences)]
+        )
+        if records[segment.sentences[0]].queries == 0:
+            self._estimate(call, segment, self.options.keeps(layer_key.layer))
+        self._record_tokens(run, layer_key, call, segment)
+        self._observe(run, layer_key, call, segment, output)
 
-    def _follow(
-        self, run: Run, place: Place, call: Call, stretch: Stretch, waiting: int = 0
+    def _record_tokens(
+        self,
+        run: ForwardRun,
+        layer_key: LayerKey,
+        call: ModelCall,
+        segment: Segment,
+        pending: int = 0,
     ) -> None:
         """Take down the tokens, and see that they follow those before."""
         if call.cross:
             return
         ids = self._ids_for(call)
-        run.take_tokens(place.part, stretch, ids, call.query.shape[0])
-        if place == min(x for x in run.tracks if x.part == place.part):
-            run.check_order(place, stretch, call.key, self.doubts)
-        run.check_follows(place, run.tracks[place][stretch.sentences[0]], stretch, waiting)
+        run.take_tokens(layer_key.part, segment, ids, call.query.shape[0])
+        if layer_key == min(x for x in run.records if x.part == layer_key.part):
+            run.check_order(layer_key, segment, call.key, self.checks)
+        run.check_follows(layer_key, run.records[layer_key][segment.sentences[0]], segment, pending)
 
     def _observe(
-        self, run: Run, place: Place, call: Call, stretch: Stretch, output: Output | None
+        self,
+        run: ForwardRun,
+        layer_key: LayerKey,
+        call: ModelCall,
+        segment: Segment,
+        output: OutputBuffer | None,
     ) -> None:
-        tracks, keep = run.tracks[place], self.options.keeps(place.layer)
-        before = tracks[stretch.sentences[0]].queries
+        records, keep = run.records[layer_key], self.options.keeps(layer_key.layer)
+        before = records[segment.sentences[0]].queries
         first = before == 0
         if call.cross:  # nobody says where its queries stand: after those before
-            arguments = stretch.arguments | {"offset": before}
-            stretch = replace(stretch, row_start=before, arguments=arguments)
-        tokens = [None] * len(tracks) if call.cross else run.tokens[place.part]
-        for part, seen in observed(call, stretch, self.options, first, output is not None):
+            arguments = segment.arguments | {"offset": before}
+            segment = replace(segment, row_start=before, arguments=arguments)
+        tokens = [None] * len(records) if call.cross else run.tokens[layer_key.part]
+        for part, seen in observed(call, segment, self.options, first, output is not None):
             if output is not None:
                 output.put(part, seen.output)
-            for sentence, later in pieces(seen, part, self.options, keep, tokens):
-                tracks[sentence].expect(later)
-                self.shelf.add(tracks[sentence], later)
-                if later.doubt is not None:
-                    self.doubts.add(later.doubt)
+            for sentence, pending in pending_facts(seen, part, self.options, keep, tokens):
+                records[sentence].expect(pending)
+                self.device_queue.add(records[sentence], pending)
+                if pending.check is not None:
+                    self.checks.add(pending.check)
 
-    def _packed(self, place: Place, cut: list[Stretch]) -> list[Stretch]:
+    def _packed(self, layer_key: LayerKey, segments: list[Segment]) -> list[Segment]:
         """Stretches of a packed sequence, moved behind the tokens that their layer has seen."""
         moved = []
-        for stretch in cut:
-            track = self.runs[-1].tracks[place][stretch.sentences[0]]
-            rows, columns = track.first_row + track.queries, track.keys
-            moved.append(replace(stretch, row_start=rows, column_start=columns))
+        for segment in segments:
+            record = self.runs[-1].records[layer_key][segment.sentences[0]]
+            rows, columns = record.first_row + record.queries, record.keys
+            moved.append(replace(segment, row_start=rows, column_start=columns))
         return moved
 
-    def _run(self, place: Place, cut: list[Stretch], call: Call) -> Run:
+    def _run(self, layer_key: LayerKey, segments: list[Segment], call: ModelCall) -> ForwardRun:
         """The text this call belongs to: a new one where a layer begins again."""
-        begins = any(stretch.row_start == 0 for stretch in cut) and not call.cross
-        known = bool(self.runs) and place in self.runs[-1].tracks
-        if not self.runs or (begins and known):
-            self.settle()
-            self.runs.append(Run())
+        begins = any(segment.row_start == 0 for segment in segments) and not call.cross
+        begun = bool(self.runs) and layer_key in self.runs[-1].records
+        if not self.runs or (begins and begun):
+            self.flush()
+            self.runs.append(ForwardRun())
         run = self.runs[-1]
         if not call.cross:
-            run.rows[place.part] = real_rows(cut, call.query.shape[0])
+            run.rows[layer_key.part] = real_rows(segments, call.query.shape[0])
         return run
 
     def query_rows(self, sentences: int) -> list[slice] | None:
@@ -180,14 +203,14 @@ class Watcher:
         rows = self.runs[-1].rows.get("decoder") if self.runs else None
         return rows if rows is not None and len(rows) == sentences else None
 
-    def _ids_for(self, call: Call) -> Any:
+    def _ids_for(self, call: ModelCall) -> Any:
         ids = self.forwards.ids(call.module)
         shape = (call.query.shape[0], call.query.shape[2])
         return ids if ids is not None and ids.shape == shape else None
 
-    def _estimate(self, call: Call, stretch: Stretch, keep: bool) -> None:
+    def _estimate(self, call: ModelCall, segment: Segment, keep: bool) -> None:
         before = self.memory
-        self.memory = before.larger(Memory.of(call, stretch, self.options, keep))
+        self.memory = before.larger(MemoryEstimate.of(call, segment, self.options, keep))
         if self.memory != before:
             warn_if_large(before, self.memory, self.watched_layers)
 
@@ -197,18 +220,18 @@ class Watcher:
         return self.layers if self.options.layers is None else len(self.options.layers)
 
 
-def real_rows(cut: list[Stretch], sentences: int) -> list[slice]:
+def real_rows(segments: list[Segment], sentences: int) -> list[slice]:
     """The real queries of each sentence; none where a sentence is all padding."""
     rows = [slice(0, 0)] * sentences
-    for stretch in cut:
-        for sentence in stretch.sentences:
-            rows[sentence] = stretch.rows
+    for segment in segments:
+        for sentence in segment.sentences:
+            rows[sentence] = segment.rows
     return rows
 
 
 def _count_layers(model: Any) -> int:
     config = getattr(model, "config", None)
-    found = [
+    counts = [
         getattr(config, x, None) for x in ("num_hidden_layers", "decoder_layers", "num_layers")
     ]
-    return max([number for number in found if isinstance(number, int)] or [1])
+    return max([number for number in counts if isinstance(number, int)] or [1])

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from regard.watcher.attention_call import Call
 from regard.watcher.forwards import in_backward
-from regard.watcher.masks import describe
+from regard.watcher.masks import describe_mask
+from regard.watcher.model_call import ModelCall
 from regard.watcher.numbering import LayerCall
-from regard.watcher.recorder import Watcher
+from regard.watcher.recorder import Recorder
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,7 @@ NAME = "regard"
 
 
 @dataclass
-class _Config:
+class PatchedConfig:
     """A config that was made to say 'regard', and what it said before."""
 
     config: Any
@@ -34,40 +34,40 @@ class _Config:
 
 
 _lock = threading.RLock()
-_watchers: list[Watcher] = []
-_configs: dict[int, _Config] = {}
+_recorders: list[Recorder] = []
+_configs: dict[int, PatchedConfig] = {}
 
 
-def install(watcher: Watcher, model: Any) -> None:
+def install(recorder: Recorder, model: Any) -> None:
     """Register with transformers where nobody has, and point the model's configs here."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     with _lock:
-        if not _watchers:
+        if not _recorders:
             AttentionInterface.register(NAME, attend)
-            AttentionMaskInterface.register(NAME, describe)
-        _watchers.append(watcher)
+            AttentionMaskInterface.register(NAME, describe_mask)
+        _recorders.append(recorder)
         for config in configs_of(model):
             entry = _configs.setdefault(
-                id(config), _Config(config, config._attn_implementation_internal)
+                id(config), PatchedConfig(config, config._attn_implementation_internal)
             )
             entry.users += 1
             config._attn_implementation_internal = NAME
 
 
-def remove(watcher: Watcher, model: Any) -> None:
+def remove(recorder: Recorder, model: Any) -> None:
     """Put everything back; the last one to leave takes the registration with it."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     with _lock:
-        _watchers.remove(watcher)
+        _recorders.remove(recorder)
         for config in configs_of(model):
             entry = _configs[id(config)]
             entry.users -= 1
             if entry.users == 0:
                 config._attn_implementation_internal = entry.before
                 del _configs[id(config)]
-        if not _watchers:
+        if not _recorders:
             AttentionInterface._global_mapping.pop(NAME, None)
             AttentionMaskInterface._global_mapping.pop(NAME, None)
 
@@ -76,14 +76,14 @@ def configs_of(model: Any) -> Iterator[Any]:
     """Every config that an attention of this model may ask, each once."""
     from transformers import PreTrainedConfig
 
-    found: dict[int, Any] = {}
-    waiting = [getattr(module, "config", None) for module in model.modules()]
-    while waiting:
-        config = waiting.pop()
-        if isinstance(config, PreTrainedConfig) and id(config) not in found:
-            found[id(config)] = config
-            waiting += [getattr(config, name, None) for name in config.sub_configs]
-    yield from found.values()
+    configs: dict[int, Any] = {}
+    queue = [getattr(module, "config", None) for module in model.modules()]
+    while queue:
+        config = queue.pop()
+        if isinstance(config, PreTrainedConfig) and id(config) not in configs:
+            configs[id(config)] = config
+            queue += [getattr(config, name, None) for name in config.sub_configs]
+    yield from configs.values()
 
 
 def attend(
@@ -92,26 +92,26 @@ def attend(
 ) -> tuple[torch.Tensor, Any]:  # fmt: skip
     """The attention function that is registered with transformers: output (b, q, h, d)."""
     before = _before(module)
-    call = Call(module, query, key, value, attention_mask, options, before)
+    call = ModelCall(module, query, key, value, attention_mask, options, before)
     if in_backward():
         return call.own()
-    located = [(watcher, watcher.locate(call)) for watcher in _watchers]
-    takers = [(watcher, layer_call) for watcher, layer_call in located if layer_call is not None]
+    located = [(recorder, recorder.locate(call)) for recorder in _recorders]
+    takers = [(recorder, layer_call) for recorder, layer_call in located if layer_call is not None]
     if not takers:
         return call.own()
     call.check()
     outputs = [
-        watcher.take(_across(call, watcher, layer_call), layer_call)
-        for watcher, layer_call in takers
+        recorder.take(_as_cross(call, recorder, layer_call), layer_call)
+        for recorder, layer_call in takers
     ]
     return outputs[-1], None
 
 
-def _across(call: Call, watcher: Watcher, layer_call: LayerCall) -> Call:
+def _as_cross(call: ModelCall, recorder: Recorder, layer_call: LayerCall) -> ModelCall:
     """The call as cross attention, where its layer is such."""
     if layer_call.layer.part.split()[0] != "cross":
         return call
-    return replace(call, cross=True, rows=watcher.query_rows(call.query.shape[0]))
+    return replace(call, cross=True, rows=recorder.query_rows(call.query.shape[0]))
 
 
 def _before(module: Any) -> str:

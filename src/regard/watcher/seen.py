@@ -13,148 +13,150 @@ from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
-from regard.watcher.forward_run import Place, Run
-from regard.watcher.layer import LayerSeen
-from regard.watcher.record import Track
+from regard.watcher.forward_run import ForwardRun, LayerKey
+from regard.watcher.layer import LayerObservation
+from regard.watcher.record import LayerRecord
 from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
     from regard.watcher.head_report import HeadReport
-    from regard.watcher.recorder import Watcher
+    from regard.watcher.recorder import Recorder
 
 
 ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 
 
-class Live:
+class LiveLayers:
     """The last run of a watcher, or a given one."""
 
-    def __init__(self, watcher: Watcher, tokenizer: Any, number: int | None = None) -> None:
-        self.watcher, self.tokenizer, self.number = watcher, tokenizer, number
-        self._made: dict[tuple[int, Place, int, int], LayerSeen] = {}
+    def __init__(self, recorder: Recorder, tokenizer: Any, number: int | None = None) -> None:
+        self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
+        self._made: dict[tuple[int, LayerKey, int, int], LayerObservation] = {}
 
-    def at(self, number: int) -> Live:
+    def at(self, number: int) -> LiveLayers:
         """One of several runs, from 0."""
-        if not 0 <= number < len(self.watcher.runs):
+        if not 0 <= number < len(self.recorder.runs):
             raise ArgumentError(
-                f"{len(self.watcher.runs)} texts were seen, counted from 0, so none is {number}."
+                f"{len(self.recorder.runs)} texts were seen, counted from 0, so none is {number}."
             )
-        return Live(self.watcher, self.tokenizer, number)
+        return LiveLayers(self.recorder, self.tokenizer, number)
 
     @property
-    def _run(self) -> Run:
-        if not self.watcher.runs:
-            return Run()
-        self.watcher.read()
-        return self.watcher.runs[-1 if self.number is None else self.number]
+    def _run(self) -> ForwardRun:
+        if not self.recorder.runs:
+            return ForwardRun()
+        self.recorder.synchronize()
+        return self.recorder.runs[-1 if self.number is None else self.number]
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def layer_keys(self) -> tuple[LayerKey, ...]:
         """Every watched layer: encoder, decoder, cross, then others by name."""
-        return tuple(sorted(self._run.tracks, key=lambda x: (ORDER.get(x.part, 9), *x)))
+        return tuple(sorted(self._run.records, key=lambda x: (ORDER.get(x.part, 9), *x)))
 
-    def holds(self, place: Place, sentence: int) -> bool:
+    def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer saw this sentence: the images of two texts are one sequence."""
-        return sentence < len(self._run.tracks[place])
+        return sentence < len(self._run.records[layer_key])
 
     @property
     def sentences(self) -> int:
         """How many sentences went in together."""
-        return max((len(tracks) for tracks in self._run.tracks.values()), default=0)
+        return max((len(records) for records in self._run.records.values()), default=0)
 
     def memory(self) -> str:
         """The estimate of the first call."""
-        held, layers = self.watcher.memory, self.watcher.watched_layers
+        estimate, layers = self.recorder.memory, self.recorder.watched_layers
         return (
-            f"about {held.total(layers) / 1e6:,.1f} MB for {layers} layers, "
-            f"{layers * held.kept / 1e6:,.1f} MB of it query and key"
+            f"about {estimate.total(layers) / 1e6:,.1f} MB for {layers} layers, "
+            f"{layers * estimate.query_key / 1e6:,.1f} MB of it query and key"
         )
 
-    def layer(self, place: Place, sentence: int) -> LayerSeen:
+    def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """Made once for as much as was seen so far."""
         run = self._run
-        track = run.tracks[place][sentence]
-        track.settle()
-        key = (id(run), place, sentence, track.queries)
+        record = run.records[layer_key][sentence]
+        record.resolve()
+        key = (id(run), layer_key, sentence, record.queries)
         if key not in self._made:
-            self._made[key] = self._layer(run, track, place, sentence)
+            self._made[key] = self._layer(run, record, layer_key, sentence)
         return self._made[key]
 
-    def _layer(self, run: Run, track: Track, place: Place, sentence: int) -> LayerSeen:
-        queries, keys = self._sides(run, track, place, sentence)
-        problem = track.problem()
-        grown = track.map
-        return LayerSeen(
-            track.facts(),
-            track.profile(),
+    def _layer(
+        self, run: ForwardRun, record: LayerRecord, layer_key: LayerKey, sentence: int
+    ) -> LayerObservation:
+        queries, keys = self._texts(run, record, layer_key, sentence)
+        problem = record.problem()
+        grown = record.map
+        return LayerObservation(
+            record.facts(),
+            record.profile(),
             () if problem is None else (problem,),
-            track.keys,
-            track.cost,
-            name=str(place),
-            queries_side=queries,
-            keys_side=keys,
+            record.keys,
+            record.cost,
+            name=str(layer_key),
+            query_text=queries,
+            key_text=keys,
             row_edges=None if grown is None else grown.row_edges,
             column_edges=None if grown is None else grown.column_edges,
-            measures=track.measures,
-            span_names=tuple(self.watcher.options.spans),
-            span_weights=self._span_weights(track),
+            measures=record.measures,
+            span_names=tuple(self.recorder.options.spans),
+            span_weights=self._span_weights(record),
         )
 
-    def _span_weights(self, track: Track) -> Array | None:
+    def _span_weights(self, record: LayerRecord) -> Array | None:
         """Sums over queries become means over the queries of a span that were seen."""
-        if track.span_sums is None:
+        if record.span_sums is None:
             return None
-        first, last = track.first_row, track.first_row + track.queries
+        first, last = record.first_row, record.first_row + record.queries
         sizes = [
             max(0, min(stop, last) - max(start, first))
-            for start, stop in self.watcher.options.spans.values()
+            for start, stop in self.recorder.options.spans.values()
         ]
-        return np.asarray(track.span_sums / np.maximum(sizes, 1)[:, None])
+        return np.asarray(record.span_sums / np.maximum(sizes, 1)[:, None])
 
-    def _sides(
-        self, run: Run, track: Track, place: Place, sentence: int
+    def _texts(
+        self, run: ForwardRun, record: LayerRecord, layer_key: LayerKey, sentence: int
     ) -> tuple[TokenizedText, TokenizedText]:
         """Rows and columns; in cross-attention the decoder's tokens and the encoder's."""
-        if place.part.split()[0] == "cross":
-            rows = self._side(run, "decoder", sentence, track.queries)
-            return rows, self._side(run, "encoder", sentence, track.keys)
-        keys = self._side(run, place.part, sentence, track.keys)
-        if (track.first_row, track.queries) == (0, track.keys):
+        if layer_key.part.split()[0] == "cross":
+            rows = self._text(run, "decoder", sentence, record.queries)
+            return rows, self._text(run, "encoder", sentence, record.keys)
+        keys = self._text(run, layer_key.part, sentence, record.keys)
+        if (record.first_row, record.queries) == (0, record.keys):
             return keys, keys
-        ids = self._ids(run, place.part, sentence)
-        start, stop = track.first_row, track.first_row + track.queries
-        return tokenized_ids(self.tokenizer, None if ids is None else ids[start:stop],
-                           track.queries), keys  # fmt: skip
+        ids = self._ids(run, layer_key.part, sentence)
+        start, stop = record.first_row, record.first_row + record.queries
+        ids = None if ids is None else ids[start:stop]
+        return tokenized_ids(self.tokenizer, ids, record.queries), keys
 
-    def _side(self, run: Run, part: str, sentence: int, length: int) -> TokenizedText:
+    def _text(self, run: ForwardRun, part: str, sentence: int, length: int) -> TokenizedText:
         ids = self._ids(run, part, sentence)
         if ids is not None and len(ids) != length:
             ids = None if len(ids) < length else ids[:length]
         return tokenized_ids(self.tokenizer, ids, length)
 
-    def _ids(self, run: Run, part: str, sentence: int) -> Any:
-        known = run.tokens.get(part)
-        return known[sentence] if known is not None and sentence < len(known) else None
+    def _ids(self, run: ForwardRun, part: str, sentence: int) -> Any:
+        ids_b = run.tokens.get(part)
+        return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
 
 
 Key = int | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
-class Source(Protocol):
+class LayerSource(Protocol):
     """Where the layers come from: a watcher at work, or a file."""
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def layer_keys(self) -> tuple[LayerKey, ...]:
         """Every watched layer, in the order of the model."""
 
     @property
     def sentences(self) -> int:
         """How many sentences went in together."""
 
-    def holds(self, place: Place, sentence: int) -> bool:
+    def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer saw a sentence; not every part of a model sees each one."""
 
-    def layer(self, place: Place, sentence: int) -> LayerSeen:
+    def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """What one layer attended to in one sentence."""
 
     def memory(self) -> str:
@@ -173,32 +175,32 @@ class Seen(NotebookDisplay):
     was called more than once, this is the last text; ``seen.run(0)`` is the first.
     """
 
-    _source: Source = field(repr=False)
+    _source: LayerSource = field(repr=False)
     _sentence: int | None = None
 
     @classmethod
-    def of(cls, watcher: Watcher, tokenizer: Any) -> Seen:
+    def of(cls, recorder: Recorder, tokenizer: Any) -> Seen:
         """Look over a watcher's shoulder."""
 
-        return cls(Live(watcher, tokenizer))
+        return cls(LiveLayers(recorder, tokenizer))
 
-    def __getitem__(self, key: Key) -> LayerSeen:
-        place, head = self._place(key)
-        layer = self._source.layer(place, self._chosen)
+    def __getitem__(self, key: Key) -> LayerObservation:
+        layer_key, head = self._parse_key(key)
+        layer = self._source.layer(layer_key, self._chosen)
         return layer if head is None else layer.head(head)
 
     @property
-    def names(self) -> tuple[Place, ...]:
+    def names(self) -> tuple[LayerKey, ...]:
         """Every watched layer: (part, layer); of one sentence those that saw it."""
-        places = self._source.places
+        layer_keys = self._source.layer_keys
         if self._sentence is None:
-            return places
-        return tuple(place for place in places if self._source.holds(place, self._sentence))
+            return layer_keys
+        return tuple(x for x in layer_keys if self._source.has(x, self._sentence))
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts: 'encoder', 'decoder', 'cross', as far as there are any."""
-        return tuple(dict.fromkeys(place.part for place in self.names))
+        return tuple(dict.fromkeys(layer_key.part for layer_key in self.names))
 
     @property
     def sentences(self) -> int:
@@ -217,22 +219,22 @@ class Seen(NotebookDisplay):
     def run(self, number: int) -> Seen:
         """An earlier text of the same block, from 0."""
 
-        if not isinstance(self._source, Live):
+        if not isinstance(self._source, LiveLayers):
             raise ArgumentError("a file holds one text: run is for a block that saw several.")
         return Seen(self._source.at(number), self._sentence)
 
     def texts(self, part: str | None = None) -> tuple[TokenizedText, TokenizedText]:
         """Tokens and words of the rows and of the columns of a part."""
         sentence = self._chosen
-        place = next((x for x in self.names if part in (None, x.part)), None)
-        if place is None:
+        layer_key = next((x for x in self.names if part in (None, x.part)), None)
+        if layer_key is None:
             raise ArgumentError(
                 f"part needs to be one of {', '.join(self.parts)}, but it is {part!r}."
             )
-        layer = self._source.layer(place, sentence)
-        if layer.queries_side is None or layer.keys_side is None:
+        layer = self._source.layer(layer_key, sentence)
+        if layer.query_text is None or layer.key_text is None:
             raise NotAskedError("tokens were not recorded.")
-        return layer.queries_side, layer.keys_side
+        return layer.query_text, layer.key_text
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -271,9 +273,9 @@ class Seen(NotebookDisplay):
 
         save(self, Path(path), query_and_key)
 
-    def picture(self, place: Key, head: int = 0, **options: Any) -> Any:
+    def picture(self, layer: Key, head: int = 0, **options: Any) -> Any:
         """One head to look at and to save."""
-        return self[place].picture(head, **options)
+        return self[layer].picture(head, **options)
 
     @property
     def memory(self) -> str:
@@ -291,21 +293,22 @@ class Seen(NotebookDisplay):
             )
         return self._sentence or 0
 
-    def _place(self, key: Key) -> tuple[Place, int | None]:
-        given = key if isinstance(key, tuple) else (key,)
-        part, numbers = (given[0], given[1:]) if isinstance(given[0], str) else (None, given)
+    def _parse_key(self, key: Key) -> tuple[LayerKey, int | None]:
+        items = key if isinstance(key, tuple) else (key,)
+        part, numbers = (items[0], items[1:]) if isinstance(items[0], str) else (None, items)
         self._check_key(key, part, numbers)
-        place = Place(part or self.parts[0], int(numbers[0]))
-        if place not in self.names:
-            layers = [str(x.layer) for x in self.names if x.part == place.part]
+        layer_key = LayerKey(part or self.parts[0], int(numbers[0]))
+        if layer_key not in self.names:
+            layers = [str(x.layer) for x in self.names if x.part == layer_key.part]
             raise ArgumentError(
-                f"{place} was not watched: {place.part} has layers {', '.join(layers) or 'none'}."
+                f"{layer_key} was not watched: {layer_key.part} has layers "
+                f"{', '.join(layers) or 'none'}."
             )
-        return place, int(numbers[1]) if len(numbers) > 1 else None
+        return layer_key, int(numbers[1]) if len(numbers) > 1 else None
 
     def _check_key(self, key: Key, part: str | None, numbers: tuple[Any, ...]) -> None:
-        whole = 1 <= len(numbers) <= 2 and all(isinstance(x, int) for x in numbers)
-        if not whole or (part is not None and self.names and part not in self.parts):
+        valid = 1 <= len(numbers) <= 2 and all(isinstance(x, int) for x in numbers)
+        if not valid or (part is not None and self.names and part not in self.parts):
             raise ArgumentError(
                 f"seen needs [layer], [layer, head] or a part before them "
                 f"({', '.join(self.parts)}), but it got {key!r}."

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tensors import as_wide_array, in_host_memory
-from regard.watcher.masks import Described
+from regard.watcher.masks import MaskSpec
 
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.attention_call import Call
+    from regard.watcher.model_call import ModelCall
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """Sentences of a call that are cut alike, and what they may see.
 
     ``rows`` and ``columns`` are the real queries and keys among the call's. The first of them stand
@@ -38,7 +38,7 @@ class Stretch:
     alone: bool = False  # one sentence without its axis
 
     @property
-    def place(self) -> tuple[Any, Any]:
+    def indices(self) -> tuple[Any, Any]:
         """Indices of queries and of keys: (b, h, q) and (b, h, k)."""
         first, last = self.sentences[0], self.sentences[-1]
         if self.alone:
@@ -58,19 +58,19 @@ class Stretch:
         """How many keys of each sentence."""
         return int(self.columns.stop - self.columns.start)
 
-    def one_by_one(self, query: torch.Tensor) -> list[Stretch]:
+    def one_by_one(self, query: torch.Tensor) -> list[Segment]:
         """On a device each sentence by itself, so that its query and key can stay there."""
         if in_host_memory(query):
             return [self]
         parts, mask = [], self.arguments.get("mask")
-        for place, sentence in enumerate(self.sentences):
+        for index, sentence in enumerate(self.sentences):
             arguments = dict(self.arguments)
             if isinstance(mask, np.ndarray) and mask.ndim == 4:
-                arguments["mask"] = mask[min(place, len(mask) - 1)]
+                arguments["mask"] = mask[min(index, len(mask) - 1)]
             parts.append(replace(self, sentences=(sentence,), arguments=arguments, alone=True))
         return parts
 
-    def some(self, start: int, stop: int) -> Stretch:
+    def some(self, start: int, stop: int) -> Segment:
         """The same for some of its queries."""
         if (start, stop) == (0, self.queries):
             return self
@@ -85,11 +85,11 @@ class Stretch:
         return replace(self, rows=rows, row_start=self.row_start + start, arguments=arguments)
 
 
-def stretches(call: Call) -> list[Stretch]:
+def segments_of(call: ModelCall) -> list[Segment]:
     """Cut a call; sentences with the same real tokens and the same band go together."""
     mask = call.mask
-    if isinstance(mask, Described):
-        return list(_described(call, mask))
+    if isinstance(mask, MaskSpec):
+        return list(_segments_of_spec(call, mask))
     arguments: dict[str, Any] = {}
     queries, keys = call.query.shape[2], call.key.shape[2]
     everything = tuple(range(call.query.shape[0]))
@@ -101,17 +101,17 @@ def stretches(call: Call) -> list[Stretch]:
     rows = slice(0, queries)
     start = 0 if call.cross or mask is None else keys - queries
     arguments |= _extra(call, mask, everything, rows, columns)
-    return [Stretch(everything, rows, columns, start, 0, arguments)]
+    return [Segment(everything, rows, columns, start, 0, arguments)]
 
 
-def _described(call: Call, mask: Described) -> Iterator[Stretch]:
+def _segments_of_spec(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
     queries, keys = call.query.shape[2], call.key.shape[2]
     bounds = [_real(mask, sentence, keys) for sentence in range(call.query.shape[0])]
-    alike: dict[tuple[int, int, bool, int], list[int]] = {}
-    for sentence, (low, high, whole) in enumerate(bounds):
-        own = sentence if not whole or mask.band is None or call.rows is not None else -1
-        alike.setdefault((low, high, whole, own), []).append(sentence)
-    for (low, high, whole, _), some in alike.items():
+    groups: dict[tuple[int, int, bool, int], list[int]] = {}
+    for sentence, (low, high, contiguous) in enumerate(bounds):
+        own = sentence if not contiguous or mask.band is None or call.rows is not None else -1
+        groups.setdefault((low, high, contiguous, own), []).append(sentence)
+    for (low, high, contiguous, _), some in groups.items():
         columns = slice(max(low - mask.key_start, 0), max(min(high - mask.key_start, keys), 0))
         rows = slice(0, queries)
         if not call.cross:
@@ -124,16 +124,16 @@ def _described(call: Call, mask: Described) -> Iterator[Stretch]:
         arguments = _band(mask, rows, columns, some[0])
         if not call.cross:
             arguments["offset"] = mask.query_start + rows.start - mask.key_start - columns.start
-        if not whole:
+        if not contiguous:
             arguments["mask"] = _holes(mask, some[0], columns)
         hidden = arguments.pop("mask", None)
         arguments |= _extra(call, hidden, tuple(some), rows, columns)
         row_start = 0 if call.cross else mask.query_start + rows.start - low
         column_start = mask.key_start + columns.start - low
-        yield Stretch(tuple(some), rows, columns, row_start, column_start, arguments)
+        yield Segment(tuple(some), rows, columns, row_start, column_start, arguments)
 
 
-def _real(mask: Described, sentence: int, keys: int) -> tuple[int, int, bool]:
+def _real(mask: MaskSpec, sentence: int, keys: int) -> tuple[int, int, bool]:
     """The positions of the first real key and after the last, and whether all between are real.
 
     Keys that no query can reach yet (a cache made for more tokens than came) are left out.
@@ -143,14 +143,14 @@ def _real(mask: Described, sentence: int, keys: int) -> tuple[int, int, bool]:
         stop = min(stop, mask.query_start + mask.shape[2] + mask.band[1])
     if mask.real_bk is None:
         return 0, stop, True
-    places = np.flatnonzero(mask.real_bk[sentence][:stop])
-    if not places.size:
+    positions = np.flatnonzero(mask.real_bk[sentence][:stop])
+    if not positions.size:
         return 0, 0, True
-    low, high = int(places[0]), int(places[-1]) + 1
-    return low, high, high - low == len(places)
+    low, high = int(positions[0]), int(positions[-1]) + 1
+    return low, high, high - low == len(positions)
 
 
-def _band(mask: Described, rows: slice, columns: slice, sentence: int) -> dict[str, Any]:
+def _band(mask: MaskSpec, rows: slice, columns: slice, sentence: int) -> dict[str, Any]:
     at_row, at_column = mask.query_start + rows.start, mask.key_start + columns.start
     if mask.band is None:
         rule = mask.rule(sentence)
@@ -160,20 +160,20 @@ def _band(mask: Described, rows: slice, columns: slice, sentence: int) -> dict[s
     return {"window": mask.band}
 
 
-def _holes(mask: Described, sentence: int, columns: slice) -> NDArray[np.bool_]:
+def _holes(mask: MaskSpec, sentence: int, columns: slice) -> NDArray[np.bool_]:
     """Padding amid real tokens: which keys may be seen, by every query and head."""
     real_bk = mask.real_bk
     start = mask.key_start + columns.start
     width = columns.stop - columns.start
     real_k = np.zeros(width, bool)
     if real_bk is not None:
-        found = real_bk[sentence][start : start + width]
-        real_k[: len(found)] = found
+        real = real_bk[sentence][start : start + width]
+        real_k[: len(real)] = real
     return real_k[None, None, None, :]
 
 
 def _extra(
-    call: Call, mask: Any, sentences: tuple[int, ...], rows: slice, columns: slice
+    call: ModelCall, mask: Any, sentences: tuple[int, ...], rows: slice, columns: slice
 ) -> dict[str, Any]:
     """A mask as numbers and a position bias, as ``observe`` takes them."""
     if mask is not None and not callable(mask) and not isinstance(mask, np.ndarray):

@@ -13,8 +13,8 @@ import numpy as np
 from regard.errors import ArgumentError, BackendError
 
 if TYPE_CHECKING:
-    from regard.watcher.forward_run import Place
-    from regard.watcher.recorder import Watcher
+    from regard.watcher.forward_run import LayerKey
+    from regard.watcher.recorder import Recorder
     from regard.watcher.seen import Seen
 
 
@@ -56,21 +56,21 @@ class Options:
     @property
     def edges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The text cut wherever a span begins or ends."""
-        return np.unique([place for span in self.spans.values() for place in span]).astype(np.int64)
+        return np.unique([edge for span in self.spans.values() for edge in span]).astype(np.int64)
 
 
-def _layers(name: str, wanted: Layers) -> frozenset[int] | None:
-    if isinstance(wanted, str):
-        if wanted == "all":
+def _layers(name: str, requested: Layers) -> frozenset[int] | None:
+    if isinstance(requested, str):
+        if requested == "all":
             return None
-    elif isinstance(wanted, int | np.integer):
-        return frozenset((int(wanted),))
+    elif isinstance(requested, int | np.integer):
+        return frozenset((int(requested),))
     else:
-        numbers = list(wanted)
+        numbers = list(requested)
         if all(isinstance(x, int | np.integer) for x in numbers):
             return frozenset(int(x) for x in numbers)
     raise ArgumentError(
-        f"{name} needs 'all' or numbers of layers, counted from 0, but it is {wanted!r}."
+        f"{name} needs 'all' or numbers of layers, counted from 0, but it is {requested!r}."
     )
 
 
@@ -79,15 +79,15 @@ def _spans(spans: Spans | None) -> Mapping[str, tuple[int, int]]:
         return {}
     pairs = dict(spans) if isinstance(spans, Mapping) else {str(i): s for i, s in enumerate(spans)}
     for name, span in pairs.items():
-        whole = [isinstance(x, int | np.integer) for x in span]
-        if whole != [True, True] or not 0 <= span[0] < span[1]:
+        integers = [isinstance(x, int | np.integer) for x in span]
+        if integers != [True, True] or not 0 <= span[0] < span[1]:
             raise ArgumentError(
                 f"spans needs (start, stop) in tokens, 0 <= start < stop, but {name!r} is {span!r}."
             )
     return {name: (int(a), int(b)) for name, (a, b) in pairs.items()}
 
 
-ELSEWHERE = (
+NO_INTERFACE = (
     "it does not attend through the attention interface of transformers. Take a model class of "
     "transformers 5 that does, or pass its query, key and value to regard.observe."
 )
@@ -103,7 +103,7 @@ def watch(
     map: int = 512,
     keep: Layers = (),
     spans: Spans | None = None,
-    notice: Callable[[Place], None] | None = None,
+    notice: Callable[[LayerKey], None] | None = None,
 ) -> Iterator[Seen]:
     """Watch a model's attention inside the block; what it computes stays what it was.
 
@@ -125,23 +125,23 @@ def watch(
     before dropout. On a GPU facts stay until they are read, up to 1 GiB of them, and what is wrong
     with the numbers is said then, or on leaving the block.
     """
-    from regard.watcher.recorder import Watcher
+    from regard.watcher.recorder import Recorder
     from regard.watcher.registry import install, remove
     from regard.watcher.seen import Seen
 
     options = Options.of(layers, top, map, keep, spans)
     _check(model)
-    watcher = Watcher(_outermost(model), options, notice, model)
+    recorder = Recorder(_outermost(model), options, notice, model)
     with contextlib.ExitStack() as cleanup:
-        cleanup.callback(watcher.numbering.detach)
-        for hook in watcher.forwards.attach():
+        cleanup.callback(recorder.numbering.detach)
+        for hook in recorder.forwards.attach():
             cleanup.callback(hook.remove)
-        install(watcher, model)
-        cleanup.callback(remove, watcher, model)
-        yield Seen.of(watcher, tokenizer)
-        watcher.read()
-        if watcher.forwards.count:
-            _check_seen(watcher, type(model).__name__)
+        install(recorder, model)
+        cleanup.callback(remove, recorder, model)
+        yield Seen.of(recorder, tokenizer)
+        recorder.synchronize()
+        if recorder.forwards.count:
+            _check_recorded(recorder, type(model).__name__)
 
 
 def _outermost(model: Any) -> Any:
@@ -161,12 +161,12 @@ def need_extra(what: str = "watching a model") -> None:
         )
 
 
-def _check_seen(watcher: Watcher, name: str) -> None:
+def _check_recorded(recorder: Recorder, name: str) -> None:
     """A model that ran must have been seen, in every layer that was asked for."""
-    layers = sorted({place.layer for place in watcher.places})
+    layers = sorted({key.layer for key in recorder.layer_keys})
     if not layers:
-        raise BackendError(f"{name} ran, but nothing was seen of its attention: {ELSEWHERE}")
-    missing = sorted((watcher.options.layers or set()) - set(layers))
+        raise BackendError(f"{name} ran, but nothing was seen of its attention: {NO_INTERFACE}")
+    missing = sorted((recorder.options.layers or set()) - set(layers))
     if missing:
         raise ArgumentError(
             f"layers needs layers of {name}, which are {', '.join(map(str, layers))}, but "
@@ -180,12 +180,12 @@ def _check(model: Any) -> None:
     from transformers import PreTrainedModel
 
     inside = model.modules() if isinstance(model, torch.nn.Module) else ()
-    found = [module for module in inside if isinstance(module, PreTrainedModel)]
-    if not found:
+    models = [module for module in inside if isinstance(module, PreTrainedModel)]
+    if not models:
         raise ArgumentError(
             f"watch needs a model of transformers, but it got {type(model).__name__}: load one "
             "with AutoModel.from_pretrained(folder). For attention of your own: regard.observe."
         )
-    for part in found:
-        if not part._can_set_attn_implementation():
-            raise BackendError(f"{type(part).__name__} cannot be watched: {ELSEWHERE}")
+    for module in models:
+        if not module._can_set_attn_implementation():
+            raise BackendError(f"{type(module).__name__} cannot be watched: {NO_INTERFACE}")

@@ -30,8 +30,8 @@ from regard.errors import FileError
 from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.forward_run import Place
-from regard.watcher.layer import LayerSeen
+from regard.watcher.forward_run import LayerKey
+from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
                               "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
     arrays: dict[str, Array] = {}
     for sentence in range(seen.sentences):
-        for place in seen.sentence(sentence).names:
-            layer = seen.sentence(sentence)[place]
-            prefix = f"{place.part}.{place.layer}.{sentence}."
+        for layer_key in seen.sentence(sentence).names:
+            layer = seen.sentence(sentence)[layer_key]
+            prefix = f"{layer_key.part}.{layer_key.layer}.{sentence}."
             arrays |= {prefix + name: array for name, array in _layer_arrays(layer).items()}
-            header["layers"].append(_layer_header(place, sentence, layer, header["sides"]))
+            header["layers"].append(_layer_header(layer_key, sentence, layer, header["sides"]))
             header["spans"] = list(layer.span_names)
             for part in layer.parts if query_and_key else ():
                 problem = part.on_host()
@@ -72,27 +72,29 @@ def load_seen(path: Path, verify: bool = True) -> Seen:
     """Read what ``save`` wrote."""
     header, arrays = read_file(path, FORMAT, VERSION, verify)
     with file_errors(path):
-        return Seen(Stored(header, arrays))
+        return Seen(StoredLayers(header, arrays))
 
 
-class Stored:
+class StoredLayers:
     """The layers of a file, as a Source; ``hold`` makes what tiles are computed from."""
 
     def __init__(
         self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = prepare
     ) -> None:
         self.header, self.arrays, self._hold = header, arrays, hold
-        self._made: dict[tuple[Place, int], LayerSeen] = {}
-        self._entries = {(Place(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]}
+        self._made: dict[tuple[LayerKey, int], LayerObservation] = {}
+        self._entries = {
+            (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
+        }
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def layer_keys(self) -> tuple[LayerKey, ...]:
         """Every layer, in the order of the file."""
-        return tuple(dict.fromkeys(place for place, _ in self._entries))
+        return tuple(dict.fromkeys(layer_key for layer_key, _ in self._entries))
 
-    def holds(self, place: Place, sentence: int) -> bool:
+    def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer saw this sentence."""
-        return (place, sentence) in self._entries
+        return (layer_key, sentence) in self._entries
 
     @property
     def sentences(self) -> int:
@@ -103,16 +105,17 @@ class Stored:
         """What the file's arrays take."""
         return f"{sum(x.nbytes for x in self.arrays.values()) / 1e6:,.1f} MB, from a file"
 
-    def layer(self, place: Place, sentence: int) -> LayerSeen:
+    def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """Made once."""
-        key = (place, sentence)
+        key = (layer_key, sentence)
         if key not in self._made:
             with file_errors("the file"):
-                self._made[key] = self._layer(place, sentence)
+                self._made[key] = self._layer(layer_key, sentence)
         return self._made[key]
 
-    def _layer(self, place: Place, sentence: int) -> LayerSeen:
-        prefix, entry = f"{place.part}.{place.layer}.{sentence}.", self._entries[place, sentence]
+    def _layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
+        prefix = f"{layer_key.part}.{layer_key.layer}.{sentence}."
+        entry = self._entries[layer_key, sentence]
         own = {x.removeprefix(prefix): a for x, a in self.arrays.items() if x.startswith(prefix)}
         profile: Profile | None = None
         parts: tuple[Problem, ...] = ()
@@ -121,15 +124,15 @@ class Stored:
         if prefix in self.header["parts"]:
             parts = (part_problem(self.header["parts"][prefix], own, 0, self._hold),)
         facts = ArrayFacts({x: a for x, a in own.items() if "." not in x and x not in EDGES})
-        return LayerSeen(
+        return LayerObservation(
             facts,
             profile,
             parts,
             entry["keys"],
             cost_of(entry["cost"]),
-            name=str(place),
-            queries_side=self._side(entry["rows"]),
-            keys_side=self._side(entry["columns"]),
+            name=str(layer_key),
+            query_text=self._text(entry["rows"]),
+            key_text=self._text(entry["columns"]),
             measures=_measures(own),
             span_names=tuple(self.header["spans"]),
             row_edges=own.get("row_edges"),
@@ -137,34 +140,34 @@ class Stored:
             span_weights=own.get("span_weights"),
         )
 
-    def _side(self, name: str) -> TokenizedText:
-        side = self.header["sides"].get(name)
-        if side is None:
+    def _text(self, name: str) -> TokenizedText:
+        text = self.header["sides"].get(name)
+        if text is None:
             raise FileError(f"the file promises the tokens {name!r}, but does not hold them.")
-        tokens, words = tuple(side["tokens"]), tuple(side["words"])
-        return TokenizedText(tokens, tokens, words, tuple(side["word_of_token"]))
+        tokens, words = tuple(text["tokens"]), tuple(text["words"])
+        return TokenizedText(tokens, tokens, words, tuple(text["word_of_token"]))
 
 
 def _layer_header(
-    place: Place, sentence: int, layer: LayerSeen, sides: dict[str, Any]
+    layer_key: LayerKey, sentence: int, layer: LayerObservation, texts: dict[str, Any]
 ) -> dict[str, Any]:
-    names = [_side_name(side, sides) for side in (layer.queries_side, layer.keys_side)]
-    return {"part": place.part, "layer": place.layer, "sentence": sentence, "keys": layer.keys,
+    names = [_text_name(text, texts) for text in (layer.query_text, layer.key_text)]
+    return {**layer_key._asdict(), "sentence": sentence, "keys": layer.keys,
             "cost": vars(layer.cost), "rows": names[0], "columns": names[1]}  # fmt: skip
 
 
-def _side_name(side: TokenizedText | None, sides: dict[str, Any]) -> str:
+def _text_name(text: TokenizedText | None, texts: dict[str, Any]) -> str:
     """The name of an equal side, or of a new one."""
-    entry = {} if side is None else {"tokens": list(side.tokens), "words": list(side.words),
-                                     "word_of_token": list(side.word_of_token)}  # fmt: skip
-    for name, known in sides.items():
-        if known == entry:
+    entry = {} if text is None else {"tokens": list(text.tokens), "words": list(text.words),
+                                     "word_of_token": list(text.word_of_token)}  # fmt: skip
+    for name, other in texts.items():
+        if other == entry:
             return name
-    sides[str(len(sides))] = entry
-    return str(len(sides) - 1)
+    texts[str(len(texts))] = entry
+    return str(len(texts) - 1)
 
 
-def _layer_arrays(layer: LayerSeen) -> dict[str, Array]:
+def _layer_arrays(layer: LayerObservation) -> dict[str, Array]:
     arrays = dict(layer.facts)
     arrays |= {x: getattr(layer, x) for x in EDGES if getattr(layer, x) is not None}
     if layer._profile is not None:
@@ -205,7 +208,7 @@ def kind_of(path: Path) -> str:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header: Any = json.loads(file.read(min(size, 2**30)))
-            found = json.loads(header["__metadata__"]["regard"])["format"]
+            kind = json.loads(header["__metadata__"]["regard"])["format"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""  # the reader of observations says what is wrong
-    return str(found)
+    return str(kind)

@@ -10,12 +10,12 @@ from regard.errors import NotAskedError
 from regard.heads.links import Link, word_position
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.forward_run import Place
-from regard.watcher.layer import LayerSeen
+from regard.watcher.forward_run import LayerKey
+from regard.watcher.layer import LayerObservation
 
 
 def find(
-    layers: Sequence[tuple[Place, LayerSeen]], word: str | int, other: str | int
+    layers: Sequence[tuple[LayerKey, LayerObservation]], word: str | int, other: str | int
 ) -> tuple[Link, ...]:
     """Weights added over the tokens of the other word, averaged over those of the first.
 
@@ -23,7 +23,7 @@ def find(
     """
     links = []
     for key, seen in layers:
-        queries, keys = seen.queries_side, seen.keys_side
+        queries, keys = seen.query_text, seen.key_text
         if queries is None or keys is None:
             raise NotAskedError("find needs words: give watch the model's tokenizer.")
         row, column = word_position(queries.words, word), word_position(keys.words, other)
@@ -43,7 +43,9 @@ def _tokens(text: TokenizedText, word: int) -> slice:
     return slice(int(tokens[0]), int(tokens[-1]) + 1)
 
 
-def _usual(key: Place, seen: LayerSeen, rows: slice, columns: slice, weights_h: Array) -> Array:
+def _usual(
+    key: LayerKey, seen: LayerObservation, rows: slice, columns: slice, weights_h: Array
+) -> Array:
     """The mean weight that the key word receives from the other queries."""
     first = columns.start - (seen.keys - seen.queries) if key.part == "decoder" else 0
     others = seen.queries - max(0, first) - (rows.stop - rows.start)
@@ -52,7 +54,7 @@ def _usual(key: Place, seen: LayerSeen, rows: slice, columns: slice, weights_h: 
     return np.asarray(np.maximum(rest_h, 0) / max(1, others))
 
 
-def _between(seen: LayerSeen, rows: slice, columns: slice) -> Array:
+def _between(seen: LayerObservation, rows: slice, columns: slice) -> Array:
     if seen.parts or seen.every_weight:
         return np.asarray(seen.tile(rows, columns).sum(axis=-1).mean(axis=-1))
     best = seen.top()

@@ -13,7 +13,7 @@ from regard.textbook.steps import attend
 from regard.view.page import regions
 from regard.view.page.map_source import can_subsample, subsampled
 from regard.view.page.regions import Region, edges, region_of
-from regard.watcher.layer import LayerSeen
+from regard.watcher.layer import LayerObservation
 
 RANDOM = np.random.default_rng(7)
 QUERY, KEY = RANDOM.normal(size=(4, 90, 8)), RANDOM.normal(size=(2, 90, 8))
@@ -137,7 +137,7 @@ def test_a_map_that_grew_is_shown_in_cells_of_one_size():
     blocks = np.stack([part.mean(axis=0) for part in np.split(seen.map[1], rows[1:-1])])
     facts = ArrayFacts(map=blocks[None], logsumexp=seen.logsumexp[1:2])
     edges = {"row_edges": rows, "column_edges": np.arange(91)}
-    grown = LayerSeen(facts, None, (), 90, seen.cost, **edges)
+    grown = LayerObservation(facts, None, (), 90, seen.cost, **edges)
     shown = region_of(grown, (0,), Region((0, 90), (0, 90), (90, 90)), thorough=True, check=nothing)
     assert shown.row_edges.tolist() == [*range(0, 90, 8), 90]
     expected = means(seen.map[1], shown.row_edges, np.arange(91))

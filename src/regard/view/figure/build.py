@@ -100,7 +100,7 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
     array: Any = seen.tile(slice(None), slice(None), index) if few else _map(seen, index)
     weights = np.asarray(array, np.float64).reshape(array.shape[-2:])
     words = options.pop("words", None)
-    texts = [words or _tokens(seen, name) for name in ("queries_side", "keys_side")]
+    texts = [words or _tokens(seen, name) for name in ("query_text", "key_text")]
     single = weights.shape == (seen.queries, seen.keys)
     edges = [np.arange(size + 1) for size in weights.shape] if single else map_edges(seen)
     name = getattr(seen, "name", "")

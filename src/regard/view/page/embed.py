@@ -17,8 +17,8 @@ from regard.typing import Array
 from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_picture
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
-from regard.watcher.forward_run import Place
-from regard.watcher.layer import LayerSeen
+from regard.watcher.forward_run import LayerKey
+from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
 RESOLUTIONS = (256, 192, 128, 96, 64, 48, 32)
@@ -244,22 +244,22 @@ def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
     return embed_tables(reading, tables, blobs)
 
 
-def _layers(seen: Seen, part: str) -> list[tuple[Place, LayerSeen]]:
+def _layers(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
     return [(key, seen[key]) for key in seen.names if key.part == part]
 
 
-def _is_short(layer: LayerSeen) -> bool:
+def _is_short(layer: LayerObservation) -> bool:
     few = max(layer.queries, layer.keys) <= MOST_TOKENS
-    return few and layer.queries_side is not None and bool(layer.parts or layer.every_weight)
+    return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
 
 
-def _watched_tables(layers: list[tuple[Place, LayerSeen]]) -> Tables:
+def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
     weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
     others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
     return Tables(weights_lhqk, others | {"all": weights_lhqk.mean(axis=(0, 1))})
 
 
-def _part(part: str, layers: list[tuple[Place, LayerSeen]]) -> dict[str, Any]:
+def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
     first = layers[0][1]
     return {
         "name": part,
@@ -269,8 +269,8 @@ def _part(part: str, layers: list[tuple[Place, LayerSeen]]) -> dict[str, Any]:
         "heads": first.leading[-1],
         "causal": False,
         "steps": False,
-        "query": _side(first.queries_side),
-        "key": _side(first.keys_side),
+        "query": _side(first.query_text),
+        "key": _side(first.key_text),
         "roles": None,
         "ways": ["head", "layer", "all"],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
@@ -283,7 +283,7 @@ def _side(side: TokenizedText | None) -> dict[str, Any]:
             "word_of_token": list(text.word_of_token)}  # fmt: skip
 
 
-def _numbering(layers: dict[str, list[tuple[Place, LayerSeen]]]) -> str:
+def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> str:
     """A sentence on the layers that were watched, where some were left out."""
     notes = []
     for part, entries in layers.items():

@@ -19,7 +19,7 @@ from regard.typing import Array
 from regard.watcher.seen import Seen
 from regard.watcher.watched_file import FORMAT as SEEN
 from regard.watcher.watched_file import VERSION as SEEN_VERSION
-from regard.watcher.watched_file import Stored
+from regard.watcher.watched_file import StoredLayers
 
 HeadIndex = tuple[int, ...] | None
 
@@ -124,7 +124,7 @@ def open_file(path: Path) -> MapSource:
     header, arrays = mapped_arrays(path)
     if isinstance(header, dict) and header.get("format") == SEEN:
         check_header(header, path, SEEN, SEEN_VERSION)
-        return source_of_watched(Seen(Stored(header, arrays, unread)), path.name)
+        return source_of_watched(Seen(StoredLayers(header, arrays, unread)), path.name)
     check_header(header, path)
     return source_of_observation(observation_of(header, arrays, unread), path.name)
 
@@ -145,7 +145,7 @@ def source_of_watched(seen: Seen, name: str = "model") -> MapSource:
 
 
 def _layer(seen: Observation, name: str) -> Layer:
-    sides = [getattr(seen, x, None) for x in ("queries_side", "keys_side")]
+    sides = [getattr(seen, x, None) for x in ("query_text", "key_text")]
     rows, columns = (() if side is None else side.tokens for side in sides)
     return Layer(name, seen, rows, columns)
 

@@ -13,7 +13,7 @@ from regard.view.terminal.style import PIPE, TerminalStyle, printable
 
 if TYPE_CHECKING:
     from regard.watcher.head_report import HeadReport, HeadRow
-    from regard.watcher.layer import LayerSeen
+    from regard.watcher.layer import LayerObservation
     from regard.watcher.seen import Seen
 
 MOST_LAYERS, MOST_HEADS, MOST_WORDS = 40, 24, 40
@@ -81,7 +81,7 @@ def _part(seen: Seen, part: str, style: TerminalStyle) -> list[str]:
     return lines
 
 
-def _layer_line(layer: LayerSeen, number: int) -> str:
+def _layer_line(layer: LayerObservation, number: int) -> str:
     measures = layer.measures
     if measures is None:
         return f"  {number:>5}"
@@ -92,7 +92,7 @@ def _layer_line(layer: LayerSeen, number: int) -> str:
     received_k = np.asarray(layer.received, np.float64).mean(axis=0)
     key = int(received_k.argmax())
     share = received_k[key] / max(received_k.sum(), np.finfo(float).tiny)
-    token = layer.keys_side.tokens[key] if layer.keys_side else str(key)
+    token = layer.key_text.tokens[key] if layer.key_text else str(key)
     of_uniform = 100 * entropy / uniform if uniform > 0 else 0.0
     return (
         f"  {number:>5} {entropy:>8.2f} {of_uniform:>7.0f}% {shares[0]:>5.0f}% {shares[1]:>6.0f}% "

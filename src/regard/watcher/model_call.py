@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from regard.engine.tensors import index_like
 from regard.errors import BackendError
-from regard.watcher.masks import Described
+from regard.watcher.masks import MaskSpec
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +22,7 @@ UNKNOWN = ("s_aux", "sinks")  # arguments that change the weights in ways observ
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """Query (b, h, q, d), key and value (b, h_kv, k, d), and what else the model passed.
 
     ``implementation`` is the attention the model uses when nobody watches. ``rows`` are the real
@@ -57,8 +57,8 @@ class Call:
     @property
     def causal(self) -> bool:
         """Whether the model asks for a causal mask where it gives none."""
-        given = self.options.get("is_causal")
-        return bool(getattr(self.module, "is_causal", True) if given is None else given)
+        is_causal = self.options.get("is_causal")
+        return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
 
     @property
     def must_be_own(self) -> bool:
@@ -81,7 +81,7 @@ class Call:
     def own(self) -> tuple[torch.Tensor, Any]:
         """The model's own attention: output (b, q, h, d), and its weights or None."""
         mask = self.mask
-        if isinstance(mask, Described):
+        if isinstance(mask, MaskSpec):
             mask = mask.own(self.implementation)
         attend = own_function(self.module, self.implementation)
         output, weights = attend(
@@ -89,7 +89,7 @@ class Call:
         )
         return output, weights
 
-    def some_rows(self, rows: list[int]) -> Call:
+    def some_rows(self, rows: list[int]) -> ModelCall:
         """The same call for a few queries, its mask drawn for them alone."""
         import torch
 
@@ -98,7 +98,7 @@ class Call:
         options = self.options | {"dropout": 0.0}
         if self.bias is not None:
             options["position_bias"] = self.bias[:, :, at]
-        if isinstance(mask, Described):
+        if isinstance(mask, MaskSpec):
             mask = mask.own_rows(self.implementation, rows)
         elif mask is not None:
             mask = mask[:, :, at] if mask.shape[2] > 1 else mask
@@ -115,10 +115,10 @@ def own_function(module: Any, implementation: str) -> Callable[..., Any]:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     if implementation != "eager":
-        found: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS[implementation]
-        return found
-    beside = sys.modules[type(module).__module__]
-    eager = getattr(beside, "eager_attention_forward", None)
+        function: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS[implementation]
+        return function
+    namespace = sys.modules[type(module).__module__]
+    eager = getattr(namespace, "eager_attention_forward", None)
     if eager is None:
         raise BackendError(
             f"{type(module).__name__} has no eager attention of its own to compare with: load the "
@@ -146,7 +146,7 @@ def compared_rows(queries: int) -> list[int]:
     return [0, queries // 3, 2 * queries // 3, queries - 1]
 
 
-def prove(call: Call, output: torch.Tensor, real: list[slice], name: str) -> None:
+def prove(call: ModelCall, output: torch.Tensor, real: list[slice], name: str) -> None:
     """Compare output (b, q, h, d) with the model's own attention, on the real queries.
 
     Raises BackendError with the size of the difference where they do not agree.
@@ -158,12 +158,12 @@ def prove(call: Call, output: torch.Tensor, real: list[slice], name: str) -> Non
         own = call.some_rows(rows).own()[0]
     inside = [[some.start <= row < some.stop for row in rows] for some in real]
     at, among = (index_like(x, output) for x in (rows, inside))
-    apart = (output[:, at].float() - own.float()).abs()
+    difference = (output[:, at].float() - own.float()).abs()
     # Where the model's own is no number the proof has nothing to compare; the facts will say so.
-    apart = torch.where(own.isnan(), 0, apart).nan_to_num(nan=torch.inf)
-    apart_bq = torch.where(among, apart.amax(dim=(2, 3)), 0)
+    difference = torch.where(own.isnan(), 0, difference).nan_to_num(nan=torch.inf)
+    difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)
     largest = call.value.detach().abs().max().float()
-    most, size = torch.stack([apart_bq.max(), largest]).tolist()  # the host waits once
+    most, size = torch.stack([difference_bq.max(), largest]).tolist()  # the host waits once
     allowed = ALLOWED[str(call.query.dtype).removeprefix("torch.")] * (size or 1.0)
     if not most <= allowed:
         raise BackendError(
