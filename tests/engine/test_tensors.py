@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from regard.engine.gpu import call as call_module  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
-from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
+from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 EVERYTHING = Requested(True, True, 3, 4, True, True)
 

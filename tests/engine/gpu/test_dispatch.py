@@ -16,9 +16,9 @@ from regard.engine.gpu.torch_path import facts_in_chunks  # noqa: E402
 from regard.engine.gpu.triton_path import facts_by_kernels  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.pairs import sums_by_span  # noqa: E402
-from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
+from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 EVERYTHING = Requested(True, True, TOP, MAP, True, True)
 # As in test_attention: 16 roundings of a score, in units of its size, of whichever dtype.

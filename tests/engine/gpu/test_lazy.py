@@ -11,10 +11,10 @@ pytest.importorskip("triton", reason="triton is not installed")
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import release  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
-from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.errors import NotAskedError  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
+from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 ARRAYS = [np.random.default_rng(0).standard_normal((2, 30, 8)).astype(np.float32) for _ in "qkv"]
 TOKENS = np.arange(30) % 7

@@ -15,11 +15,11 @@ from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
-from regard.engine.tiles.arguments import DEFAULT_OPTIONS  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.heads.baseline import uniform_baseline  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 from regard.heads.repeats import repeat_sums  # noqa: E402
+from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 RANDOM = np.random.default_rng(7)
 SOME = RANDOM.integers(0, 9, 60)

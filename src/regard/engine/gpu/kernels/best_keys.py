@@ -205,14 +205,18 @@ def score_and_key(number):
 
 
 @triton.jit
-def products(query_ptr, key_ptr, row, at_k, valid, C: tl.constexpr, CHUNK: tl.constexpr):
+def products(
+    query_ptr, key_ptr, row, at_k, valid,
+    WIDTH: tl.constexpr, PADDED: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """Products of each row (r) of queries with its own keys (r, n), some features at a time."""
+    # A field of a constexpr tuple is a plain number to Triton 3.6, which static_range refuses.
     s = tl.zeros(at_k.shape, tl.float32)
-    for first in tl.static_range(0, C.PADDED, CHUNK):
+    for first in tl.static_range(0, PADDED, CHUNK):
         at_d = first + tl.arange(0, CHUNK)
-        inside = (at_d < C.WIDTH)[None, :]
-        query = tl.load(query_ptr + row[:, None] * C.WIDTH + at_d[None, :], mask=inside, other=0.0)
-        element = at_k.to(tl.int64)[:, :, None] * C.WIDTH + at_d[None, None, :]
+        inside = (at_d < WIDTH)[None, :]
+        query = tl.load(query_ptr + row[:, None] * WIDTH + at_d[None, :], mask=inside, other=0.0)
+        element = at_k.to(tl.int64)[:, :, None] * WIDTH + at_d[None, None, :]
         key = tl.load(key_ptr + element, mask=valid[:, :, None] & inside[:, None, :], other=0.0)
         s += tl.sum(key.to(tl.float32) * query.to(tl.float32)[:, None, :], 2)
     return s
@@ -245,7 +249,7 @@ def refine_kernel(
     valid = tl.reshape(tl.join(v > VISIBLE, v > VISIBLE), [ROWS, 2 * PAIRS])
     valid &= visible(q, at_k, tl.load(inputs.length + head), call)
     _, key_ptr = head_pointers(inputs, head, call, C)
-    s = products(inputs.query, key_ptr, row, at_k, valid, C, CHUNK)
+    s = products(inputs.query, key_ptr, row, at_k, valid, C.WIDTH, C.PADDED, CHUNK)
     high, low = split_total(tl.load(total_ptr + row))
     t = capped(s * call.factor, call, C) - high[:, None] - low[:, None]
     t, key = score_and_key(tl.sort(sortable(tl.where(valid, t, LOWEST), at_k), descending=True))
@@ -300,7 +304,7 @@ def recheck_kernel(
                 length = tl.load(inputs.length + head)
                 valid &= visible(row[:, None] % call.queries, at_k, length, call)
                 _, key_ptr = head_pointers(inputs, head, call, C)
-                s = products(inputs.query, key_ptr, row, at_k, valid, C, CHUNK)
+                s = products(inputs.query, key_ptr, row, at_k, valid, C.WIDTH, C.PADDED, CHUNK)
                 s = capped(s * call.factor, call, C) - high[:, None] - low[:, None]
                 s = tl.where(valid, s, LOWEST)
                 if tl.max(s) > worst:
