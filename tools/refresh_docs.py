@@ -1,4 +1,4 @@
-"""Generated parts of the README and of docs/benchmarks.md: captures, the tree, tables of figures.
+"""Generated parts of the README, docs/benchmarks.md and docs/check.md: captures, tables, lists.
 
 Run ``make docs``. A test runs the same functions and compares, so that all of it stays true.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs/benchmarks.md")
+PAGES = (ROOT / "README.md", ROOT / "docs/benchmarks.md", ROOT / "docs/check.md")
 WIDTH = 22
 DEEPEST = 1
 SENTENCE = "A dog ate the food because it was hungry"
@@ -208,7 +208,15 @@ def _machine(results: dict[str, Any]) -> str:
     )
 
 
+def catalogue() -> str:
+    """Every mistake that ``check`` can name."""
+    from regard.checker.mistakes import CATALOGUE
+
+    return "\n".join(mistake.markdown for mistake in CATALOGUE)
+
+
 PARTS = {
+    "catalogue": catalogue,
     "others": other_figures,
     "gpu": gpu_figures,
     "sentences": reading_figures,

@@ -37,13 +37,13 @@ def written(array, digits, cut=False):
     return {word: [f"<{x:.{digits}f}>" for x in row] for word, row in zip(WORDS, rows, strict=True)}
 
 
-def by_place(report):
+def by_stage_and_word(report):
     return {(step.stage, step.word): step for step in report.steps}
 
 
 def test_the_robots_are_judged_step_by_step():
     report = check_sheet(ROBOTS)
-    steps = by_place(report)
+    steps = by_stage_and_word(report)
     assert report.verdict == "wrong"
     assert report.status == 1
     assert (report.first_wrong.stage, report.first_wrong.word) == ("weights", "robots")
@@ -118,7 +118,7 @@ def test_scaling_by_the_width_is_told(tmp_path):
 def test_wrong_weights_and_a_sum_that_follows_from_them(tmp_path):
     report = check_sheet(sheet(tmp_path, weights={"robots": [0.0, 0.2, 0.2, 0.0, 0.6]},
                                output={"robots": [0.2, 1.6]}))  # fmt: skip
-    output = by_place(report)["output", "robots"]
+    output = by_stage_and_word(report)["output", "robots"]
     assert output.follows
     assert not output.is_true
     assert "follows from its weights, which went wrong before" in str(report)
@@ -129,7 +129,7 @@ def test_a_causal_sheet_is_judged_by_what_each_word_may_see(tmp_path):
         "Smart": [1, 0, 0, 0, 0], "robots": [0.33, 0.67, 0, 0, 0], "perform": [0.2, 0.2, 0.6, 0, 0]
     })  # fmt: skip
     path.write_text(path.read_text().replace('{"words"', '{"causal": true, "words"'))
-    steps = by_place(check_sheet(path))
+    steps = by_stage_and_word(check_sheet(path))
     assert steps["weights", "Smart"].right
     assert steps["weights", "robots"].right
     assert not steps["weights", "perform"].right
@@ -152,6 +152,13 @@ def test_a_claim_stands_for_what_rounds_to_it():
         ({"weights": {"robot": [1]}}, "claimed.weights.robot needs one of the words Smart, robots"),
         ({"weights": {"robots": "0.1"}}, "claimed.weights.robots needs a row of numbers"),
         ({"weights": {"robots": [0.5, 0.5]}}, "claimed.weights.robots needs 5 numbers, but has 2."),
+        ({"weights": 5}, "claimed.weights needs rows by word, or a list of 5 rows, one for each "),
+        ({"weights": [[1]]}, "claimed.weights needs rows by word, or a list of 5 rows, one for "),
+        ({"weights": {"robots": ["<NaN>"]}}, "claimed.weights.robots needs a row of numbers"),
+        ({"weights": {"robots": ["<1e400>"]}}, "claimed.weights.robots needs a row of numbers"),
+        ({"weights": {"robots": ["<1e-99999999999999999999>"]}}, "needs a row of numbers, such as"),
+        ({"weights": {"robots": [10**400]}}, "claimed.weights.robots needs a row of numbers"),
+        ({"weights": {"robots": [True]}}, "claimed.weights.robots needs a row of numbers"),
     ],
 )
 def test_a_wrong_sheet_is_an_error_that_says_where(tmp_path, claimed, words):
@@ -163,3 +170,36 @@ def test_a_wrong_sheet_is_an_error_that_says_where(tmp_path, claimed, words):
 def test_a_sheet_without_claims_says_what_is_missing():
     with pytest.raises(FileError, match=r"robots.toml: table claimed is missing; it holds any of"):
         check_sheet(ROBOTS.with_name("robots.toml"))
+
+
+def test_an_error_names_the_line_of_the_sheet_itself(tmp_path):
+    path = tmp_path / "sheet.toml"
+    text = ROBOTS.read_text(encoding="utf-8")
+    path.write_text(text.replace("[[1, 0], [0, 1]]", "[[1, 0], [0, nan]]", 1), encoding="utf-8")
+    line = path.read_text(encoding="utf-8")[: path.read_text(encoding="utf-8").index("nan")]
+    with pytest.raises(FileError) as caught:
+        check_sheet(path)
+    field = line[: line.rindex("=")].split()[-1]
+    assert str(caught.value) == (
+        f"{path} line {line.count(chr(10)) + 1}: field {field} needs finite numbers, but row 1 "
+        "has nan."
+    )
+
+
+@pytest.mark.parametrize("name", ["deep.json", "deep.toml"])
+def test_a_sheet_that_is_nested_too_deeply(tmp_path, name):
+    path = tmp_path / name
+    nested = "[" * 100_000 + "]" * 100_000
+    path.write_text(f'{{"x": {nested}}}' if name.endswith("json") else f"x = {nested}")
+    with pytest.raises(FileError) as caught:
+        check_sheet(path)
+    assert str(caught.value) == f"{path} is nested too deeply: it needs lists of rows."
+
+
+def test_every_digit_counts_whatever_the_file(tmp_path):
+    """0.40 stands for 0.395 to 0.405, 0.400 for 0.3995 to 0.4005: the weight is 0.4042."""
+    weights = TRUE.weights[1]
+    rows = {n: [f"<{x:.{n}f}>" for x in weights[:4]] for n in (2, 3)}
+    right = check_sheet(sheet(tmp_path, weights={"robots": [*rows[2], "<0.40>"]}))
+    wrong = check_sheet(sheet(tmp_path, weights={"robots": [*rows[3], "<0.400>"]}))
+    assert (right.verdict, wrong.verdict) == ("right", "wrong")

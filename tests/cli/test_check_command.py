@@ -172,6 +172,7 @@ def test_the_page_holds_the_whole_catalogue():
     page = (ROOT / "docs" / "check.md").read_text()
     for mistake in CATALOGUE:
         assert f"### {mistake.name}\n\n{mistake.about}\n\n```python\n{mistake.fix}\n" in page
+        assert mistake.markdown in page
     table = (ROOT / "docs" / "conformance.md").read_text()
     assert "held to the flash backend" in table
     assert "held to the math backend" in table

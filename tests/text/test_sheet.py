@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard.errors import FileError
-from regard.text.sheet import load_sheet
+from regard.text.sheet import SheetFile, load_sheet
 
 GOOD = """\
 words = ["a", "b"]
@@ -110,3 +110,19 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileError) as error:
         load_sheet(binary)
     assert str(error.value) == f"{binary} needs to be a text file in UTF-8, TOML or JSON."
+
+
+def test_a_number_that_float64_cannot_hold(tmp_path):
+    path = written(tmp_path, GOOD.replace("[0, 1]]", f"[0, {10**400}]]"))
+    with pytest.raises(FileError) as error:
+        load_sheet(path)
+    shown = "1" + "0" * 36 + "..."
+    assert str(error.value) == (
+        f"{path} line 2: field x needs finite numbers, but row 1 has {shown}."
+    )
+
+
+def test_a_number_keeps_its_digits(tmp_path):
+    fields = SheetFile.read(written(tmp_path, "x = [0.20, 1e400, 3]")).fields()
+    assert [getattr(x, "text", None) for x in fields["x"]] == ["0.20", "1e400", None]
+    assert fields["x"] == [0.2, float("inf"), 3]

@@ -1,15 +1,9 @@
-"""A sheet worked by hand.
+"""The check of a sheet worked by hand: each claimed row against the step before and the truth."""
 
-Its file, and each claimed step against the author's own last step and the truth.
-"""
-
-import json
-import re
-import tempfile
-import tomllib
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -19,75 +13,55 @@ from regard.checker.check_report import RIGHT, STATUS, WRONG
 from regard.checker.claims import NOISE, Claimed, Interval, claimed_row
 from regard.checker.slips import explain_step
 from regard.display import TextDisplay
-from regard.errors import FileError
-from regard.text.sheet import Sheet, load_sheet
+from regard.errors import FileError, count
+from regard.text.sheet import Sheet, SheetFile, WrittenFloat, is_finite_number
 from regard.textbook.steps import Steps, self_attention
 
 STAGES = ("query", "key", "value", "scores", "scaled", "weights", "output")
-
-
 Claims = dict[str, dict[str, Claimed]]
 
 
 def read_sheet(path: Path) -> tuple[Sheet, Claims]:
-    """The sheet, and what its table ``claimed`` holds."""
-    fields = _parsed(path)
-    sheet = _load_rest(path, fields)
-    return sheet, _claims(path, fields)
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    """The file with every decimal kept as it was written: 0.20 has two digits."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix.lower() == ".json":
-            fields = json.loads(text, parse_float=Decimal)
-        else:
-            fields = tomllib.loads(text, parse_float=Decimal)
-    except (OSError, ValueError):
-        load_sheet(path)  # says what is wrong, and where
-        raise FileError(f"{path} cannot be read.") from None
-    if not isinstance(fields, dict) or not isinstance(fields.get("claimed"), dict):
+    """The sheet of a file and its table ``claimed``, each number with its digits."""
+    file = SheetFile.read(path)
+    fields = file.fields()
+    claimed = fields.pop("claimed", None)
+    if not isinstance(claimed, dict):
         raise FileError(
             f"{path}: table claimed is missing; it holds any of {', '.join(STAGES)}, such as "
             "[claimed.weights] with a row for each word."
         )
-    return fields
+    sheet = file.sheet(fields)
+    return sheet, _claims(path, sheet.words, claimed)
 
 
-def _claims(path: Path, fields: dict[str, Any]) -> Claims:
-    words = fields.get("words") or []
+def _claims(path: Path, words: tuple[str, ...], claimed: dict[str, Any]) -> Claims:
     claims: Claims = {}
-    for stage, rows in fields["claimed"].items():
+    for stage, rows in claimed.items():
+        name = f"claimed.{stage}"
         if stage not in STAGES:
-            raise FileError(f"{path}: claimed.{stage} is not known; there are {', '.join(STAGES)}.")
-        if isinstance(rows, list):
-            rows = dict(zip(words, rows, strict=False))
-        for word, row in rows.items():
-            _check_row(path, f"claimed.{stage}.{word}", word, row, words)
-        claims[stage] = {word: claimed_row(row) for word, row in rows.items()}
+            raise FileError(f"{path}: {name} is not known; there are {', '.join(STAGES)}.")
+        if isinstance(rows, list) and len(rows) == len(words):
+            rows = dict(zip(words, rows, strict=True))
+        if not isinstance(rows, dict):
+            raise FileError(
+                f"{path}: {name} needs rows by word, or a list of {count(len(words), 'row')}, one "
+                "for each word."
+            )
+        claims[stage] = {
+            word: _claimed_row(path, f"{name}.{word}", word, row, words)
+            for word, row in rows.items()
+        }
     return claims
 
 
-def _check_row(path: Path, name: str, word: str, row: Any, words: list[str]) -> None:
+def _claimed_row(path: Path, name: str, word: str, row: Any, words: tuple[str, ...]) -> Claimed:
     if word not in words:
         raise FileError(f"{path}: {name} needs one of the words {', '.join(words)}.")
-    if not isinstance(row, list) or not all(type(x) in (int, Decimal) for x in row):
-        raise FileError(f"{path}: {name} needs a row of numbers, such as [0, 0.19].")
-
-
-def _load_rest(path: Path, fields: dict[str, Any]) -> Sheet:
-    """The sheet without its claims, read as any sheet."""
-    rest = {name: value for name, value in fields.items() if name != "claimed"}
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / f"{path.stem}.json"
-        copy.write_text(json.dumps(rest, default=float), encoding="utf-8")
-        try:
-            return load_sheet(copy)
-        except FileError as error:
-            # The copy has one line, so its number says nothing.
-            message = re.sub(r"\s\(looked to line 1\)| line 1(?=:)", "", str(error))
-            raise FileError(message.replace(str(copy), str(path))) from None
+    if isinstance(row, list) and all(map(is_finite_number, row)):
+        with contextlib.suppress(InvalidOperation):  # an exponent that no decimal has
+            return claimed_row([Decimal(x.text) if isinstance(x, WrittenFloat) else x for x in row])
+    raise FileError(f"{path}: {name} needs a row of numbers, such as [0, 0.19].")
 
 
 @dataclass(frozen=True)

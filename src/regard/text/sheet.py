@@ -1,9 +1,9 @@
-"""A sheet: the reader's own words, vectors and matrices in a small TOML or JSON file."""
+"""Sheets: words, vectors and matrices in a small TOML or JSON file, and their one reader."""
 
 import json
+import math
 import re
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ OPTIONAL = ("w_output", "heads", "causal")
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a file holds: words, x (t, e), the matrices (e, h * d), and how to attend."""
+    """The content of a file: words, x (t, e), the matrices (e, h * d), heads and causal."""
 
     words: tuple[str, ...]
     x: Float64Array
@@ -45,39 +45,66 @@ def load_sheet(path: str | Path) -> Sheet:
     >>> load_sheet(file).words
     ('a', 'b')
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path} needs to be a text file in UTF-8, TOML or JSON.") from None
-    page = _Page(path, text, path.suffix.lower() == ".json")
-    fields = page.fields()
-    page.check_names(fields)
-    sheet = Sheet(
-        words=page.words(fields["words"]),
-        heads=page.heads(fields.get("heads", 1)),
-        causal=page.causal(fields.get("causal", False)),
-        **{name: page.matrix(name, fields[name]) for name in MATRICES if name in fields},
-    )
-    page.check_sizes(sheet)
-    return sheet
+    file = SheetFile.read(path)
+    return file.sheet(file.fields())
+
+
+class WrittenFloat(float):
+    """A number of a file with the text it was written as.
+
+    >>> WrittenFloat("0.20"), WrittenFloat("0.20").text
+    (0.2, '0.20')
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> "WrittenFloat":
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
 
 
 @dataclass(frozen=True)
-class _Page:
-    """A file's text, and the errors that point into it."""
+class SheetFile:
+    """A file's text, its fields, and errors that name a line and a field of it."""
 
     path: Path
     text: str
     is_json: bool
 
-    def fields(self) -> dict[str, Any]:
-        """The fields by name."""
-        parse: Callable[[str], Any] = _parse_json if self.is_json else tomllib.loads
+    @classmethod
+    def read(cls, path: str | Path) -> "SheetFile":
+        """The text of a TOML or JSON file."""
+        path = Path(path)
         try:
-            fields = parse(self.text)
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
+        except UnicodeDecodeError:
+            raise FileError(f"{path} needs to be a text file in UTF-8, TOML or JSON.") from None
+        return cls(path, text, path.suffix.lower() == ".json")
+
+    def sheet(self, fields: dict[str, Any]) -> Sheet:
+        """The sheet of these fields, validated."""
+        self.check_names(fields)
+        sheet = Sheet(
+            words=self.words(fields["words"]),
+            heads=self.heads(fields.get("heads", 1)),
+            causal=self.causal(fields.get("causal", False)),
+            **{name: self.matrix(name, fields[name]) for name in MATRICES if name in fields},
+        )
+        self.check_sizes(sheet)
+        return sheet
+
+    def fields(self) -> dict[str, Any]:
+        """The fields by name; a number with a point or an exponent is a ``WrittenFloat``."""
+        try:
+            if self.is_json:
+                fields = json.loads(
+                    self.text, parse_float=WrittenFloat, object_pairs_hook=_without_doubles
+                )
+            else:
+                fields = tomllib.loads(self.text, parse_float=WrittenFloat)
         except RecursionError:
             raise FileError(f"{self.path} is nested too deeply: it needs lists of rows.") from None
         except ValueError as error:
@@ -94,8 +121,8 @@ class _Page:
         """Every field that is needed, and none that is unknown."""
         unknown = [name for name in fields if name not in NEEDED + OPTIONAL]
         if unknown:
-            known = ", ".join(NEEDED + OPTIONAL)
-            raise self.wrong(unknown[0], f"is not known; the fields are {known}.")
+            names = ", ".join(NEEDED + OPTIONAL)
+            raise self.wrong(unknown[0], f"is not known; the fields are {names}.")
         missing = [name for name in NEEDED if name not in fields]
         if missing:
             last = len(self.text.splitlines())
@@ -129,9 +156,9 @@ class _Page:
         if not isinstance(rows, list) or not rows or not all(isinstance(r, list) for r in rows):
             raise self.wrong(name, f"needs rows such as [[1, 0], [0, 1]], but it is {_kind(rows)}.")
         for i, row in enumerate(rows):
-            bad = [x for x in row if not _is_number(x)]
+            bad = [x for x in row if not is_finite_number(x)]
             if bad:
-                raise self.wrong(name, f"needs finite numbers, but row {i} has {bad[0]!r}.")
+                raise self.wrong(name, f"needs finite numbers, but row {i} has {_kind(bad[0])}.")
             if len(row) != len(rows[0]) or not row:
                 raise self.wrong(
                     name,
@@ -187,10 +214,6 @@ class _Page:
         return 1 if match is None else self.text.count("\n", 0, match.end()) + 1
 
 
-def _parse_json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_without_doubles)
-
-
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The fields of an object; TOML refuses a doubled key too, and json takes the last."""
     fields = dict(pairs)
@@ -210,11 +233,22 @@ def _with_line_first(error: ValueError) -> str:
     return f"line {position[1]}, column {position[2]}: {what}."
 
 
-def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and bool(np.isfinite(x))
+def is_finite_number(x: Any) -> bool:
+    """Whether a value of a file is a number that float64 can hold.
+
+    >>> [is_finite_number(x) for x in (0.5, 2, True, "2", float("nan"), 10**400)]
+    [True, True, False, False, False, False]
+    """
+    try:
+        return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+    except OverflowError:  # an int above the largest float64
+        return False
 
 
 def _kind(value: Any) -> str:
-    """What came, in a few words."""
-    text = repr(value)
+    """A value for an error message, shortened."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested deeply; or an int of thousands of digits
+        text = f"a {type(value).__name__} that is too long to show"
     return text if len(text) <= 40 else f"{text[:37]}..."

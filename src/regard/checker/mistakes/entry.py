@@ -27,6 +27,11 @@ class Mistake:
     conduct: Callable[..., Any] | None = None
 
     @property
+    def markdown(self) -> str:
+        """The entry as docs/check.md shows it: the name, what it does, the fix."""
+        return f"### {self.name}\n\n{self.about}\n\n```python\n{self.fix}\n```\n"
+
+    @property
     def function(self) -> Callable[..., Any]:
         """The wrong attention, with the arguments of ``attend``."""
         return self.conduct or as_function(self.variants[0], self.returns)
