@@ -117,15 +117,26 @@ def survey(
     -------
     Survey
     """
+    _require(engine)
+    spec, sampling = _model_spec(model, window, gpus), Sampling(limit, sample, seed, batch)
+    job = SurveyJob(_sources(corpus, field), spec, sampling, Path(out))
+    return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
+
+
+def _require(engine: str) -> None:
     need("pyarrow")
     if engine not in ENGINES:
         raise ArgumentError(f"engine needs to be 'local' or 'ray', but it is {engine!r}.")
-    entries = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-    sources = find_sources(entries, field)
+
+
+def _model_spec(model: str | os.PathLike[str] | None, window: int | None, gpus: float) -> ModelSpec:
     device = "cuda" if gpus else "cpu"
-    spec = ModelSpec(None if model is None else os.fspath(model), window, device)
-    job = SurveyJob(sources, spec, Sampling(limit, sample, seed, batch), Path(out))
-    return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
+    return ModelSpec(None if model is None else os.fspath(model), window, device)
+
+
+def _sources(corpus: Corpus, field: str) -> list[CorpusFile]:
+    entries = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
+    return find_sources(entries, field)
 
 
 def _engine(name: str, workers: int, address: str | None, gpus: float) -> Engine:

@@ -8,9 +8,11 @@ from numpy.typing import ArrayLike
 from regard.engine.tensors import cast_like, on_device
 from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.plan import Unit, choose
+from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Requested, Scratch, stream_rows
 from regard.engine.tiles.threads import run_in_order
 from regard.textbook.options import AttentionOptions, MaskRule, Window
+from regard.typing import Array
 
 
 def attention(
@@ -67,9 +69,12 @@ def attention(
         from regard.engine.gpu.dispatch import attention_on_device
 
         return attention_on_device(query, key, value, options)
-    problem = prepare(query, key, value, **options)
-    plan = choose(problem, column_facts=False)
-    requested = Requested()
+    return cast_like(_attention_in_tiles(prepare(query, key, value, **options)), query)
+
+
+def _attention_in_tiles(problem: Problem) -> Array:
+    """The output (..., h, q, d_v) of one problem, each unit's block written by its thread."""
+    plan, requested = choose(problem, column_facts=False), Requested()
     shape = (problem.heads, problem.visibility.queries, problem.value_gkv.shape[-1])
     output_hqv = np.zeros(shape, problem.output_dtype)
 
@@ -78,4 +83,4 @@ def attention(
         output_hqv[unit.heads, unit.rows] = rows.mean_output_hqv()
 
     run_in_order(plan.units(problem), work)
-    return cast_like(output_hqv.reshape(*problem.leading, *shape[1:]), query)
+    return output_hqv.reshape(*problem.leading, *shape[1:])
