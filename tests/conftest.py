@@ -24,17 +24,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Begin to compile every kernel, if a test is going to ask for it."""
-    if any("test_compiled" in item.nodeid for item in session.items):
-        place = tempfile.TemporaryDirectory()
-        there = {"TRITON_CACHE_DIR": place.name, "TRITON_INTERPRET": "0"}
+    if any("engine/gpu/test_kernels.py" in item.nodeid for item in session.items):
+        cache = tempfile.TemporaryDirectory()
+        settings = {"TRITON_CACHE_DIR": cache.name, "TRITON_INTERPRET": "0"}
         worker = subprocess.Popen(
             [sys.executable, COMPILE],
-            env=os.environ | there,
+            env=os.environ | settings,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        session.config.add_cleanup(place.cleanup)
+        session.config.add_cleanup(cache.cleanup)
         session.config.add_cleanup(worker.wait)
         session.config.add_cleanup(worker.kill)  # the last to be added is the first to run
         session.config.compiling = worker  # type: ignore[attr-defined]

@@ -14,8 +14,8 @@ ON_HOPPER = {"prepare", "columns", "reduce", "best", "distances"}
 def compiled(request):
     """The names of the kernels that were compiled beside the other tests."""
     worker = request.config.compiling
-    printed, said = worker.communicate()
-    assert worker.returncode == 0, said[-3000:]
+    printed, errors = worker.communicate()
+    assert worker.returncode == 0, errors[-3000:]
     return set(printed.split())
 
 

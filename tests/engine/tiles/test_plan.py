@@ -1,14 +1,21 @@
-"""Where the map's blocks begin and end: equal, of a power of two, as many as were asked for."""
+"""The map's blocks, equal and of a power of two; memory that grows with n, whatever the plan."""
+
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers.attention_plans import Engine
 
+from regard.engine.attention import attention
 from regard.engine.observe import observe
 from regard.engine.tiles.plan import blocks
 
 POSITIONS, NUMBERS = st.integers(1, 5000), st.integers(1, 600)
+TOKENS, MEGABYTE = 16_384, 2**20  # all the weights would be 1,024 MB
+X = np.random.default_rng(0).standard_normal((TOKENS, 16)).astype(np.float32)
+LARGE_PLANS = (Engine("panel", {}), Engine("two passes", {"PANEL_BYTES": 0}))
 
 
 @given(POSITIONS, NUMBERS)
@@ -22,20 +29,20 @@ def test_blocks_cover_all_positions_in_order(positions: int, number: int) -> Non
 def test_blocks_have_one_size_a_power_of_two_and_only_the_last_may_be_smaller(
     positions: int, number: int
 ) -> None:
-    *whole, last = np.diff(blocks(positions, number)).tolist()
-    size = whole[0] if whole else last
-    assert whole == [size] * len(whole)
+    *others, last = np.diff(blocks(positions, number)).tolist()
+    size = others[0] if others else last
+    assert others == [size] * len(others)
     assert last <= size
-    assert not whole or size.bit_count() == 1
+    assert not others or size.bit_count() == 1
 
 
 @given(POSITIONS, NUMBERS)
 def test_there_are_at_most_so_many_and_more_than_half_as_many(positions: int, number: int) -> None:
-    found = len(blocks(positions, number)) - 1
+    count = len(blocks(positions, number)) - 1
     if positions <= number:
-        assert found == positions
+        assert count == positions
     else:
-        assert number / 2 < found <= number
+        assert number / 2 < count <= number
 
 
 @given(POSITIONS, NUMBERS)
@@ -75,3 +82,34 @@ def test_a_map_of_600_tokens_has_no_stripes() -> None:
     seen = observe(alike, alike, alike, map=512)
     # A block of two keys gets 2 / 600; sums of 600 terms in float64 are off by 600 eps at most.
     np.testing.assert_allclose(seen.map, np.full((300, 300), 1 / 300), rtol=1e-13)
+
+
+def peak_megabytes(call) -> float:
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1] / MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("engine", LARGE_PLANS, ids=str)
+def test_observe_holds_nothing_near_n_times_n(engine):
+    with engine.in_use():
+        peak = peak_megabytes(lambda: observe(X, X, X, causal=True))
+    assert peak < 100
+
+
+def test_attention_holds_a_few_tiles():
+    assert peak_megabytes(lambda: attention(X, X, X)) < 20
+
+
+def test_a_tile_costs_its_own_size():
+    seen = observe(X, X, X, top=0, map=0, received=False, profile=False)
+    assert peak_megabytes(lambda: seen.tile(slice(9000, 9100), slice(0, 100))) < 1
+    assert peak_megabytes(lambda: seen.row(TOKENS - 1)) < 1
+
+
+def test_a_function_as_mask_is_never_written_out():
+    peak = peak_megabytes(lambda: attention(X, X, X, mask=lambda query, key: key <= query))
+    assert peak < 20

@@ -1,0 +1,127 @@
+"""The summary of an observation, and its errors word for word."""
+
+import numpy as np
+import pytest
+
+from regard.engine.observe import observe, observe_from_logsumexp
+from regard.errors import ArgumentError, NotAskedError
+
+X = np.random.default_rng(0).standard_normal((3, 4))
+HEADS = np.random.default_rng(0).standard_normal((2, 6, 3, 4))
+BASE_2 = (
+    "It must be natural (multiply a base-2 one by ln 2 = 0.6931) and made with the same scale and "
+    "masks."
+)
+
+
+def previous_word_head(tokens: int = 40) -> tuple[np.ndarray, ...]:
+    """Queries that match the key just before them, and nothing else."""
+    one_hot = np.eye(tokens)
+    return 50 * np.roll(one_hot, 1, axis=0)[None], one_hot[None] * np.sqrt(tokens), one_hot[None]
+
+
+def test_the_summary_names_shape_cost_heads_keys_and_distances() -> None:
+    query, key, value = previous_word_head()
+    query[0, 0] = 0
+    text = str(observe(query, key, value, causal=True))
+    lines = text.splitlines()
+    assert (
+        lines[0] == "Observation of 1 head, 40 queries, 40 keys: 1,600 weights, none of them kept."
+    )
+    assert lines[1].startswith("  cost: panel, ")
+    assert lines[3].endswith("first key 5.0 %, itself 2.5 %, previous 97.5 %, next 0.0 %")
+    assert "                    1 back  97.5 %  ########################" in lines
+    assert "ahead" not in text
+
+
+def test_many_heads_are_elided() -> None:
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal((3, 7, 5, 4)) for _ in range(3)]
+    text = str(observe(*arrays))
+    assert "    ... 13 more" in text.splitlines()
+
+
+def test_what_was_not_asked_for_is_not_printed() -> None:
+    x = np.eye(4)
+    text = str(observe(x, x, x, entropy=False, received=False, profile=False))
+    assert len(text.splitlines()) == 2
+
+
+def test_nothing_to_see_prints_too() -> None:
+    empty = np.zeros((2, 0, 4))
+    assert str(observe(empty, empty, empty)).startswith("Observation of 2 heads, 0 queries, 0 keys")
+
+
+SEEN = observe(X, X, X, top=2)
+BARE = observe(HEADS, HEADS, HEADS, top=0, map=0, entropy=False, received=False, profile=False)
+AGAIN = observe_from_logsumexp(X, X, SEEN.logsumexp)
+RANGE = "needs a range inside 3 positions, but it is"
+HEAD = "head needs an index into the leading axes (2, 6), but it is"
+
+ASKED = [
+    (lambda: observe(X, X, X, top=-1), "top needs a whole number from 0 up, but it is -1."),
+    (lambda: observe(X, X, X, top=1.5), "top needs a whole number from 0 up, but it is 1.5."),
+    (lambda: observe(X, X, X, map=-1), "map needs a whole number from 0 up, but it is -1."),
+    (lambda: observe(X, X, X, map="all"), "map needs a whole number from 0 up, but it is 'all'."),
+    (lambda: SEEN.tile(slice(2, 1), 0), f"rows {RANGE} slice(2, 1, None)."),
+    (lambda: SEEN.tile(slice(0, 3, 2), 0), f"rows {RANGE} slice(0, 3, 2)."),
+    (lambda: SEEN.tile(0, slice(3, 5)), f"columns {RANGE} slice(3, 5, None)."),
+    (lambda: SEEN.row(3), f"rows {RANGE} 3."),
+    (lambda: SEEN.row(-4), f"rows {RANGE} -4."),
+    (lambda: SEEN.row(-5), f"rows {RANGE} -5."),
+    (lambda: BARE.row(0, head=(0, 6)), f"{HEAD} (0, 6)."),
+    (lambda: BARE.row(0, head=(-1, 0)), f"{HEAD} (-1, 0)."),
+    (lambda: BARE.row(0, head=1), f"{HEAD} 1."),
+    (lambda: observe_from_logsumexp(X, X, np.zeros(2)),
+     "logsumexp needs numbers or -inf of shape (3,), but its shape is (2,)."),
+    (lambda: observe_from_logsumexp(X, X, [0, np.nan, 0]),
+     "logsumexp needs numbers or -inf of shape (3,), but its shape is (3,) "
+     "and it has nan or +inf in it."),
+    (lambda: observe_from_logsumexp(X, X, [0, np.inf, 0]),
+     "logsumexp needs numbers or -inf of shape (3,), but its shape is (3,) "
+     "and it has nan or +inf in it."),
+]  # fmt: skip
+NOT_ASKED = [
+    (lambda: AGAIN.output, "output was not asked for: observe again with value."),
+    (lambda: BARE.entropy, "entropy was not asked for: observe again with entropy=True."),
+    (lambda: BARE.received, "received was not asked for: observe again with received=True."),
+    (lambda: BARE.received_mean, "received was not asked for: observe again with received=True."),
+    (lambda: BARE.map, "map was not asked for: observe again with map=256."),
+    (lambda: BARE.profile, "profile was not asked for: observe again with profile=True."),
+    (lambda: BARE.top(), "top was not asked for: observe again with top=16."),
+    (lambda: BARE.top(3), "top was not asked for: observe again with top=3."),
+    (lambda: SEEN.top(3), "top(3) needs more than the 2 kept: observe with top=3."),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), ASKED)
+def test_a_wrong_request_is_refused(wrong, words):
+    with pytest.raises(ArgumentError) as raised:
+        wrong()
+    assert str(raised.value) == words
+
+
+@pytest.mark.parametrize(("absent", "words"), NOT_ASKED)
+def test_a_fact_that_was_not_asked_for_says_how_to_get_it(absent, words):
+    with pytest.raises(NotAskedError) as raised:
+        absent()
+    assert str(raised.value) == words
+
+
+@pytest.mark.smoke
+def test_a_base_2_logsumexp_is_refused(engine):
+    deep = np.full((20, 4), 2.0)  # scores of -8, so the base-2 sum lies below the natural one
+    base_2 = observe(deep, -deep, deep).logsumexp / np.log(2)
+    with pytest.raises(ArgumentError) as raised:
+        observe_from_logsumexp(deep, -deep, base_2, **engine.asked)
+    assert str(raised.value) == (
+        "logsumexp does not belong to these scores: a row's weights would sum to 9.16. " + BASE_2
+    )
+
+
+def test_a_logsumexp_of_nothing_over_keys_that_are_seen_gives_no_weight(engine):
+    huge = np.full((20, 4), 1e3)
+    seen = observe_from_logsumexp(huge, huge, np.full(20, -np.inf), **engine.asked)
+    facts = [seen.entropy, seen.top().weights, seen.row(0)]
+    assert all((fact == 0).all() for fact in facts)
+    assert (seen.top().keys == -1).all()

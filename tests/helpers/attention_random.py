@@ -1,0 +1,70 @@
+"""Random calls of attention: arrays in any memory layout, and any options that they allow."""
+
+import numpy as np
+
+LEADING = ((), (1,), (4,), (2, 4), (3, 2), (2, 1, 6), (0, 2))
+
+
+def draw_arrays(random):
+    """Query, key and value in any layout: C, Fortran, strided or reversed."""
+    leading = LEADING[random.integers(len(LEADING))]
+    group = random.choice([n for n in (1, 2, 4) if leading and leading[-1] % n == 0] or [1])
+    shared = (*leading[:-1], leading[-1] // group) if leading else ()
+    queries, keys = (int(n) for n in random.integers(0, 41, 2))
+    width, value_width = (int(n) for n in random.integers(1, 9, 2))
+    if random.random() < 0.5:
+        keys = queries
+    dtype = random.choice([np.float16, np.float32, np.float64])
+    shapes = (*leading, queries, width), (*shared, keys, width), (*shared, keys, value_width)
+    size = random.choice([0.1, 1.0, 4.0])
+    return [_laid_out(random, (random.standard_normal(x) * size).astype(dtype)) for x in shapes]
+
+
+def _laid_out(random, array):
+    """The same numbers in another memory layout."""
+    kind = random.integers(4)
+    if kind == 1:
+        return np.asfortranarray(array)
+    if kind == 2:
+        return np.repeat(array, 2, axis=-2)[..., ::2, :]
+    if kind == 3:
+        return np.ascontiguousarray(array[..., ::-1, :])[..., ::-1, :]
+    return array
+
+
+def draw_options(random, query, key):
+    """Any options that these arrays can have."""
+    leading, queries, keys = query.shape[:-2], query.shape[-2], key.shape[-2]
+
+    def side():
+        return None if random.random() < 0.3 else int(random.integers(0, 45))
+
+    options = {
+        "offset": int(random.integers(-20, 21)),
+        "causal": bool(random.random() < 0.5),
+        "window": (side(), side()) if random.random() < 0.4 else None,
+        "softcap": random.choice([None, 0.5, 30.0]),
+        "scale": random.choice([None, 0.1, 2.0]),
+        "mask": _draw_mask(random, (*leading, queries, keys)),
+    }
+    if random.random() < 0.3:
+        options["lengths"] = random.integers(0, keys + 1, leading[:-1])
+    return options
+
+
+def _draw_mask(random, full):
+    """No mask, or one of six kinds."""
+    shape = (full, full[-2:], full[-1:], (full[-2], 1))[random.integers(4)]
+    visible = random.random(shape) < random.choice([0.1, 0.9])
+    bias = random.standard_normal(shape) * 5
+    far = int(random.integers(1, 10))
+    kinds = (
+        None,
+        visible,
+        bias,
+        np.where(visible, bias, -np.inf),
+        np.where(visible, 0, -1e4),
+        np.where(visible, bias, -1e9).astype(np.float32),
+        lambda at_q, at_k: (at_q + at_k) % far != 0,
+    )
+    return kinds[random.integers(len(kinds))]
