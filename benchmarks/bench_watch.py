@@ -87,9 +87,9 @@ def show_peak(kind: str, tokens: int) -> None:
     with torch.no_grad():
         model(ids[:, :16])
         before = _peak_kilobytes()
-        kept = model(ids) if kind == "sdpa" else calls[kind](model, ids)
+        output = model(ids) if kind == "sdpa" else calls[kind](model, ids)
         after = _peak_kilobytes()
-    assert kept is not None
+    assert output is not None
     print(round((after - before) / 1024, 1))
 
 

@@ -18,13 +18,13 @@ def watched() -> dict[str, Any]:
     ``watched`` is a whole block, in which every layer is proven; ``proven`` a second forward in
     such a block, and ``reading`` what it takes to read every fact of every layer afterwards.
     """
-    found: dict[str, Any] = {"facts at 1024 off by": _facts(1024)}
+    measured: dict[str, Any] = {"facts at 1024 off by": _facts(1024)}
     for n in (2048, 8192, 32768):
         taken = _times(n)
-        found[f"ms at {n}"] = {name: round(ms, 2) for name, ms in taken.items()}
+        measured[f"ms at {n}"] = {name: round(ms, 2) for name, ms in taken.items()}
         for name in ("watched", "proven"):
-            found[f"{name} / sdpa at {n}"] = round(taken[name] / taken["sdpa"], 3)
-    return found | {"waits of a proven forward at 2048": _waits(2048)}
+            measured[f"{name} / sdpa at {n}"] = round(taken[name] / taken["sdpa"], 3)
+    return measured | {"waits of a proven forward at 2048": _waits(2048)}
 
 
 def _times(n: int) -> dict[str, float]:
@@ -53,7 +53,7 @@ def _proven(model: Any, words: Any) -> tuple[float, float]:
 def _read(seen: Any) -> int:
     """The report and every fact; gives their bytes."""
     seen.report()
-    facts = [fact for place in seen.names for fact in seen[place].facts.values()]
+    facts = [fact for key in seen.names for fact in seen[key].facts.values()]
     return sum(fact.nbytes for fact in facts)
 
 
@@ -61,7 +61,7 @@ def _read(seen: Any) -> int:
 def _waits(n: int) -> list[str]:
     """Where the host waited for the GPU, in torch's own count: once for the tokens."""
     model, words = _model("sdpa"), torch.randint(0, 1000, (1, n), device="cuda")
-    with regard.watch(model, top=8, map=512), warnings.catch_warnings(record=True) as said:
+    with regard.watch(model, top=8, map=512), warnings.catch_warnings(record=True) as caught:
         model(words, logits_to_keep=1)
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
@@ -69,7 +69,7 @@ def _waits(n: int) -> list[str]:
             model(words, logits_to_keep=1)
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    waits = [x for x in said if "synchronizing" in str(x.message)]
+    waits = [x for x in caught if "synchronizing" in str(x.message)]
     return [f"{Path(x.filename).name}:{x.lineno}" for x in waits]
 
 
@@ -103,9 +103,9 @@ def _facts(n: int) -> dict[str, float]:
     exact = weights.sum(dim=-2).cpu().reshape(received.shape)
     p = weights / weights.sum(dim=-1, keepdim=True)
     entropy = -torch.special.xlogy(p, p).sum(dim=-1).cpu()
-    found = torch.as_tensor(seen[0].entropy).double()
+    actual = torch.as_tensor(seen[0].entropy).double()
     return {"received": float((received - exact).abs().max() / exact.mean()),
-            "entropy": float((found - entropy.reshape(found.shape)).abs().max())}  # fmt: skip
+            "entropy": float((actual - entropy.reshape(actual.shape)).abs().max())}  # fmt: skip
 
 
 @torch.no_grad()

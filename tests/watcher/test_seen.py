@@ -60,7 +60,7 @@ def test_a_plain_number_is_the_only_part(decoder):
     np.testing.assert_allclose(tile, decoder[1].map[3, :4, :4], atol=1e-6)
 
 
-def test_three_parts_are_told_apart(translator):
+def test_three_parts_have_keys_of_their_own(translator):
     one = translator.sentence(1)
     assert one.parts == ("encoder", "decoder", "cross")
     assert one["encoder", 1].map.shape == (4, 9, 9)
@@ -96,7 +96,7 @@ def test_three_parts_are_told_apart(translator):
          "layer, head or label, but it is 'size'."),
     ],
 )  # fmt: skip
-def test_errors_say_what_there_is(decoder, translator, ask, words):
+def test_errors_list_the_choices(decoder, translator, ask, words):
     with pytest.raises(ArgumentError) as error:
         ask(decoder, translator)
     assert str(error.value) == words
@@ -303,6 +303,6 @@ def test_where_words_begin(pieces, starts):
     assert word_starts(pieces, [False] * len(pieces)) == [bool(x) for x in starts]
 
 
-def test_without_a_tokenizer_places_are_numbers():
+def test_without_a_tokenizer_tokens_are_numbers():
     side = tokenized_ids(None, [5, 6, 7], 3)
     assert side.tokens == side.words == ("0", "1", "2")

@@ -375,7 +375,7 @@ def test_query_and_key_only_where_asked():
     assert seen.memory.startswith("about 0.0 MB for 2 layers")
 
 
-def test_memory_is_said_before_it_is_held(monkeypatch):
+def test_memory_is_estimated_before_it_is_used(monkeypatch):
     monkeypatch.setattr(forward_run, "LARGE", 1000)
     model = LLAMA.made()
     warned = pytest.warns(UserWarning, match="watch will hold")

@@ -206,7 +206,7 @@ def test_what_cannot_be_proven_for_lack_of_numbers_says_so(kernels):
         seen_by(model)
 
 
-def test_a_device_holds_as_many_facts_as_there_is_room_for(request, monkeypatch):
+def test_the_device_queue_is_bounded(request, monkeypatch):
     model = FAMILY["llama"].made()
     host, _ = seen_by(model)
     request.getfixturevalue("kernels")
@@ -221,8 +221,8 @@ def test_a_device_holds_as_many_facts_as_there_is_room_for(request, monkeypatch)
             for run in seen._source.recorder.runs
             for layer_key in seen.names
         ]
-        waiting = [record.device_bytes > 0 for record in records]
-    assert waiting == [False] * 3 + [True] * 3  # the fourth had half the room made
+        pending = [record.device_bytes > 0 for record in records]
+    assert pending == [False] * 3 + [True] * 3  # the fourth had half the room made
     assert_same(seen.run(0), host)
     assert_same(seen.run(2), host)
 

@@ -1,1 +1,1 @@
-"""Other people's models: what any Hugging Face model attends to, while it runs as ever."""
+"""Attention of any Hugging Face model, recorded while the model runs unchanged."""

@@ -1,7 +1,4 @@
-"""Deferred work of a device.
-
-Numeric checks read once at exit, a bounded queue of results, pending decode steps.
-"""
+"""Deferred work: numeric checks, facts in device memory, and decode steps to observe together."""
 
 from __future__ import annotations
 
@@ -18,32 +15,32 @@ if TYPE_CHECKING:
 
 
 class DeferredCheck(Protocol):
-    """Something that may be wrong: ``ok`` is a tensor of one bool."""
+    """A numeric check of device tensors; ``ok`` is a tensor of one bool."""
 
     passed: bool
 
     @property
     def ok(self) -> torch.Tensor:
-        """Whether nothing is wrong."""
+        """True where the check passes."""
 
     def raise_error(self) -> None:
-        """Raise what is wrong."""
+        """Raise the error of a check that fails."""
 
 
 @dataclass
 class DeferredChecks:
-    """All that were not answered yet; one that fails stays, and raises again."""
+    """Checks that were not read yet; one that fails stays, and raises again."""
 
     pending: list[DeferredCheck] = field(default_factory=list)
 
     def add(self, check: DeferredCheck) -> None:
-        """On the host it is answered at once."""
+        """Queue a check; one in host memory is read at once."""
         self.pending.append(check)
         if in_host_memory(check.ok):
             self.raise_first_error()
 
     def raise_first_error(self) -> None:
-        """Wait for the device, once, and raise what is wrong with the first."""
+        """Synchronise with the device once, and raise the error of the first check that fails."""
         self.pending = [check for check in self.pending if not check.passed]
         for check, passed in zip(self.pending, _results(self.pending), strict=True):
             if not passed:
@@ -62,18 +59,18 @@ def _results(checks: list[DeferredCheck]) -> list[bool]:
     return results
 
 
-QUEUE_BYTES = 2**30  # bytes: a device has its model to hold
+QUEUE_BYTES = 2**30  # a device needs its memory for the model
 
 
 @dataclass
 class DeviceQueue:
-    """Tracks with facts on a device, the oldest first; ``held`` is at least their bytes."""
+    """Records with facts in device memory, the oldest first; at most ``QUEUE_BYTES`` of them."""
 
     records: list[LayerRecord] = field(default_factory=list)
     device_bytes: int = 0
 
     def add(self, record: LayerRecord, pending: Pending) -> None:
-        """Put a piece that its track expects aside, if it can wait on its device."""
+        """Queue a record for its pending facts, or resolve it where they are in host memory."""
         if not pending.device_bytes:
             record.resolve()
             return
@@ -83,7 +80,7 @@ class DeviceQueue:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Read the oldest until half is free: each time the host waits for the device."""
+        """Resolve the oldest until half is free, since every resolving synchronises."""
         self.records = [record for record in dict.fromkeys(self.records) if record.pending]
         self.device_bytes = sum(record.device_bytes for record in self.records)
         most = QUEUE_BYTES // 2 if self.device_bytes > QUEUE_BYTES else QUEUE_BYTES
@@ -93,15 +90,14 @@ class DeviceQueue:
             record.resolve()
 
 
-STEPS_AT_ONCE = 32
-
+STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together
 
 PLAIN = (None, (None, 0), (None, None))
 
 
 @dataclass
 class PendingSteps:
-    """Calls of one layer that nobody has observed yet."""
+    """Decode steps of one layer that are still to be observed, as one call."""
 
     queries: list[Any] = field(default_factory=list)
     first: list[Segment] = field(default_factory=list)
@@ -109,7 +105,7 @@ class PendingSteps:
     call: ModelCall | None = None
 
     def fits(self, call: ModelCall, segments: list[Segment]) -> bool:
-        """Whether a call can wait, after those that do."""
+        """Whether a call can be deferred together with the steps before it."""
         if call.bias is not None or call.query.shape[2] != 1:
             return False
         before, now = ([x.sentences for x in some] for some in (self.first, segments))
@@ -117,16 +113,16 @@ class PendingSteps:
         return bool(segments) and same and all(_is_plain(segment, call) for segment in segments)
 
     def add(self, call: ModelCall, segments: list[Segment]) -> None:
-        """One more token; of the keys only the newest tensor is held."""
+        """Append the query of one step; the keys of the last step contain those before."""
         self.queries.append(call.query.detach())
         self.first = self.first or segments
         self.last, self.call = segments, call
 
     def joined(self) -> tuple[ModelCall, list[Segment]]:
-        """All that waited, as one call."""
+        """One call with the queries of all steps, and its segments."""
         import torch
 
-        assert self.call is not None  # asked only where something waits
+        assert self.call is not None  # called only where there are steps
         call = replace(self.call, query=torch.cat(self.queries, dim=2), mask=None)
         rows = slice(0, len(self.queries))
         pairs = zip(self.first, self.last, strict=True)
@@ -137,7 +133,7 @@ class PendingSteps:
 
 
 def _is_plain(segment: Segment, call: ModelCall) -> bool:
-    """No mask, no window, and no keys that are still to be filled in."""
+    """Whether a segment has no mask, no window and no unfilled keys of a static cache."""
     arguments = segment.arguments
     all_keys = segment.columns.stop == call.key.shape[2] and segment.column_start == 0
     return all_keys and "mask" not in arguments and arguments.get("window") in PLAIN

@@ -1,7 +1,4 @@
-"""One text through a model over all its forwards.
-
-Its records and tokens, and the memory they hold.
-"""
+"""Records and tokens of one text over all forwards of a model, and an estimate of their memory."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ LARGE = 2**30
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes that one layer's facts take, and its query and key where they are kept."""
+    """Bytes of one layer: its facts, and its query and key where they are recorded."""
 
     facts: int = 0
     query_key: int = 0
 
     @classmethod
     def of(cls, call: ModelCall, segment: Segment, options: Options, keep: bool) -> MemoryEstimate:
-        """From the shapes of a call: what grows with n, and the map."""
+        """The estimate from the shapes of a call: facts per query and key, and the map."""
         sentences, heads = len(segment.sentences), call.query.shape[1]
         queries = segment.rows.stop - segment.rows.start
         keys = segment.columns.stop - segment.columns.start
@@ -49,16 +46,16 @@ class MemoryEstimate:
         return cls(sentences * heads * (rows + columns + 4 * cells), sentences * query_key)
 
     def larger(self, other: MemoryEstimate) -> MemoryEstimate:
-        """What the larger of two layers takes."""
+        """The larger of two estimates, in both terms."""
         return MemoryEstimate(max(self.facts, other.facts), max(self.query_key, other.query_key))
 
     def total(self, layers: int) -> int:
-        """All layers alike."""
+        """Bytes of this many layers of the same size."""
         return layers * (self.facts + self.query_key)
 
 
 def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -> None:
-    """Say it once, at the first layer that shows it."""
+    """Warn once, at the first layer whose estimate exceeds ``LARGE`` in total."""
     total = memory.total(layers)
     if before.total(layers) <= LARGE < total:
         warnings.warn(
@@ -70,11 +67,11 @@ def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -
         )
 
 
-UNKNOWN = -1  # the token of a place that was filled before anybody watched
+UNKNOWN = -1  # the token of a position that was cached before the recording began
 
 
 class LayerKey(NamedTuple):
-    """A layer of a part: 'encoder', 'decoder' or 'cross', or a name of the model's own; from 0."""
+    """A part ('encoder', 'decoder', 'cross' or a name of the model's own) and a layer from 0."""
 
     part: str
     layer: int
@@ -85,13 +82,13 @@ class LayerKey(NamedTuple):
 
 @dataclass
 class OrderCheck:
-    """A doubt whether the sentences stand where they stood."""
+    """A deferred check that the sentences of a batch have not changed their order."""
 
     ok: Any
     passed: bool = False
 
     def raise_error(self) -> None:
-        """Raise what is wrong."""
+        """Raise the error of a reordered batch."""
         raise BackendError(
             "the sentences changed places between two tokens, as beam search makes them: "
             "generate with num_beams=1 while watching."
@@ -100,7 +97,7 @@ class OrderCheck:
 
 @dataclass
 class ForwardRun:
-    """Tracks by place, one for each sentence; tokens by part; the real queries of each forward."""
+    """One text: records by layer and sentence, tokens by part, unpadded queries by part."""
 
     records: dict[LayerKey, list[LayerRecord]] = field(default_factory=dict)
     tokens: dict[str, list[NDArray[np.int64] | None]] = field(default_factory=dict)
@@ -109,7 +106,7 @@ class ForwardRun:
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
 
     def take_tokens(self, part: str, segment: Segment, ids_bq: Any, sentences: int) -> None:
-        """The tokens of a stretch's queries; the layers after the first bring nothing new."""
+        """Record the tokens of a segment's queries; later layers of the same call add none."""
         recorded = self.tokens.setdefault(part, [None] * sentences)
         if ids_bq is None:
             return
@@ -126,7 +123,7 @@ class ForwardRun:
     def check_order(
         self, layer_key: LayerKey, segment: Segment, key: Any, checks: DeferredChecks
     ) -> None:
-        """Sentences must stay where they were between calls; beam search moves them."""
+        """Check that the cached keys are those of the call before; beam search reorders them."""
         first, columns = segment.sentences[0], segment.columns
         end = segment.column_start + columns.stop - columns.start
         queries = segment.rows.stop - segment.rows.start
@@ -140,7 +137,7 @@ class ForwardRun:
     def check_follows(
         self, layer_key: LayerKey, record: LayerRecord, segment: Segment, pending: int = 0
     ) -> None:
-        """A call's queries must come right after those before, and after those that wait."""
+        """Raise where a call's queries do not follow those recorded and those pending."""
         expected = record.first_row + record.queries + pending
         if record.queries and segment.row_start != expected:
             raise BackendError(

@@ -1,4 +1,4 @@
-"""Forwards of a model and of the models inside it: which are running, and on which tokens."""
+"""Running forwards of a model and of its submodels, with their token ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Forward:
-    """One forward under way: whose, the token ids it was given, and the same on the host."""
+    """A running forward: its owner by id, and its token ids as a tensor and on the host."""
 
     owner: int
     tensor: torch.Tensor | None = field(default=None, repr=False)
@@ -26,11 +26,11 @@ class Forward:
 
 
 class Forwards:
-    """Forwards on the thread that made this, the outermost first.
+    """Running forwards of one thread, the outermost first.
 
-    An owner is a module whose forward is one of the model: the model, what holds it, its encoder
-    and decoder, and every model of transformers inside. ``begun`` and ``ended`` are called with the
-    modules inside an owner, by id; ``ended`` only where the forward gave something.
+    An owner is a module whose forward is one of the model: the model, the module around it, its
+    encoder and decoder, and every model of transformers inside. ``begun`` and ``ended`` are called
+    with the modules inside an owner, by id; ``ended`` only where the forward returned.
     """
 
     def __init__(self, model: Any, holder: Any) -> None:
@@ -50,7 +50,7 @@ class Forwards:
 
     @property
     def running(self) -> bool:
-        """Whether a forward of the model is under way."""
+        """Whether a forward of the model is running."""
         return bool(self._running)
 
     def owner(self, module: Any) -> int:
@@ -95,7 +95,7 @@ class Forwards:
     def _token_ids(
         self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> tuple[torch.Tensor | None, Ids | None]:
-        """Token ids among the arguments, or those around whose embeddings are among them."""
+        """Token ids among the arguments, or those of the forward around that passes embeddings."""
         ids: Any = keywords.get("input_ids", arguments[0] if arguments else None)
         enclosing = self._running[-1] if self._running else Forward(0)
         if getattr(ids, "ndim", 0) == 2 and not ids.is_floating_point():
@@ -111,14 +111,14 @@ class Forwards:
 
 
 def encoder_and_decoder(model: Any) -> dict[str, Any]:
-    """Encoder and decoder of a model that has both; nothing for any other."""
+    """Encoder and decoder of a model that has both; empty for any other."""
     if not getattr(model.config, "is_encoder_decoder", False):
         return {}
     return {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
 
 
 def in_backward() -> bool:
-    """Whether gradients are computed just now: checkpointed layers run once more for them."""
+    """Whether this is a backward pass, in which checkpointed layers run once more."""
     import torch
 
     return bool(torch._C._current_graph_task_id() != -1)

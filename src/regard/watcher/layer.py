@@ -1,4 +1,4 @@
-"""What one layer attended to: an observation whose rows and columns have names."""
+"""The observation of one layer, with the tokens of its queries and keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Span = str | int | tuple[int, int]
 class LayerObservation(Observation):
     """Facts of all heads of a layer, (h, ...), or of one head; rows are queries, columns are keys.
 
-    ``queries_side`` and ``keys_side`` name rows and columns. The map's blocks lie between
+    ``query_text`` and ``key_text`` are the tokens of rows and columns. The map's blocks lie between
     ``row_edges`` and ``column_edges``; while each block is a single token the map is the weights.
     ``span_weights`` (h, r, c) is the mean weight that the queries of span r give to span c.
     """
@@ -138,7 +138,7 @@ def picked(seen: Any, index: int) -> Any:
 
 
 def picked_problem(problem: Problem, index: int) -> Problem:
-    """The same of a problem: its first leading axis at one place."""
+    """One entry of the first leading axis of a problem."""
     each = problem.heads // problem.leading[0]
     heads = slice(index * each, (index + 1) * each)
     shared = slice(heads.start // problem.group, (heads.stop - 1) // problem.group + 1)

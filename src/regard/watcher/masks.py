@@ -1,7 +1,7 @@
 """The mask of a Hugging Face model as a description, so that nothing of size n x n is made.
 
-transformers asks a registered function for the mask of a call, once a forward. What is given back
-here is not a tensor but what it would have been made of; the attention function reads it.
+transformers calls a registered function for the mask, once a forward. It returns the arguments of
+the mask instead of a tensor; the attention function reads them.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ Band = tuple[int | None, int | None]
 
 @dataclass(frozen=True, eq=False)
 class MaskSpec:
-    """Which keys the queries of one forward may see, before anybody has drawn it as a matrix.
+    """The mask of one forward as its arguments, without the matrix.
 
-    Queries stand at ``query_start`` and on, keys at ``key_start`` and on; ``arguments`` are what
-    transformers gave, from which the model's own kind of mask can be made.
+    Queries have positions from ``query_start`` on, keys from ``key_start`` on; ``arguments`` are
+    those of transformers, from which the model's own mask can be made.
     """
 
     arguments: dict[str, Any] = field(repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    ndim = 4  # some models ask before they pass a mask on
+    ndim = 4  # some models read it before they pass a mask on
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """As the matrix would have it: sentences, 1, queries, keys."""
+        """Shape of the matrix: (sentences, 1, queries, keys)."""
         a = self.arguments
         return (int(a["batch_size"]), 1, int(a["q_length"]), int(a["kv_length"]))
 
     def contiguous(self) -> MaskSpec:
-        """As ``generate`` asks of a mask that it makes beforehand."""
+        """The mask itself; ``generate`` calls this on a mask that it prepares."""
         return self
 
     @property
@@ -50,12 +50,12 @@ class MaskSpec:
 
     @property
     def key_start(self) -> int:
-        """The position of the first key; above 0 where a cache has let the oldest go."""
+        """The position of the first key; above 0 where a sliding cache dropped the oldest."""
         return int(self.arguments["kv_offset"])
 
     @cached_property
     def real_bk(self) -> NDArray[np.bool_] | None:
-        """Which positions are no padding, from position 0 on; None where all are real."""
+        """Unpadded positions (b, k) from position 0 on; None where nothing is padding."""
         padding = self.arguments.get("attention_mask")
         if padding is None:
             return None
@@ -124,7 +124,7 @@ def describe_mask(**arguments: Any) -> MaskSpec:
 def band_of(function: Callable[..., Any]) -> Band | None:
     """Read a mask function of transformers as a band around each query, where it is one.
 
-    The functions are told by name and by what they close over: there is nothing else to go by.
+    The functions are recognised by name and closure: they have no other description.
     """
     name = getattr(function, "__qualname__", "")
     if name == "causal_mask_function":

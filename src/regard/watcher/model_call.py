@@ -1,7 +1,4 @@
-"""One call of a model's attention.
-
-Its arguments, the model's own answer, and the proof that both agree.
-"""
+"""One call of a model's attention: its arguments, the model's own output, and their comparison."""
 
 from __future__ import annotations
 
@@ -23,10 +20,10 @@ UNKNOWN = ("s_aux", "sinks")  # arguments that change the weights in ways observ
 
 @dataclass(frozen=True)
 class ModelCall:
-    """Query (b, h, q, d), key and value (b, h_kv, k, d), and what else the model passed.
+    """Arguments of a call: query (b, h, q, d), key and value (b, h_kv, k, d), mask and options.
 
-    ``implementation`` is the attention the model uses when nobody watches. ``rows`` are the real
-    queries of each sentence, where padding of the queries is known from elsewhere.
+    ``implementation`` is the model's own attention. ``rows`` are the unpadded queries of each
+    sentence in cross attention, whose mask describes the keys alone.
     """
 
     module: Any = field(repr=False)
@@ -41,7 +38,7 @@ class ModelCall:
 
     @property
     def scale(self) -> float | None:
-        """What scores are multiplied by; None for 1 / sqrt(d)."""
+        """The factor of the scores; None for 1 / sqrt(d)."""
         return self.options.get("scaling")
 
     @property
@@ -51,7 +48,7 @@ class ModelCall:
 
     @property
     def bias(self) -> torch.Tensor | None:
-        """What a model adds to the scores by position, (1, h, q, k)."""
+        """The position bias that is added to the scores, (1, h, q, k)."""
         return self.options.get("position_bias")
 
     @property
@@ -70,7 +67,7 @@ class ModelCall:
         return learning or bool(self.options.get("dropout"))
 
     def check(self) -> None:
-        """Refuse what observe has no argument for."""
+        """Raise where an option changes the weights in a way that observe has no argument for."""
         for name in UNKNOWN:
             if self.options.get(name) is not None:
                 raise BackendError(
@@ -90,7 +87,7 @@ class ModelCall:
         return output, weights
 
     def some_rows(self, rows: list[int]) -> ModelCall:
-        """The same call for a few queries, its mask drawn for them alone."""
+        """The same call for a few queries, with the rows of its mask."""
         import torch
 
         at = index_like(rows, self.query)
@@ -104,14 +101,14 @@ class ModelCall:
             mask = mask[:, :, at] if mask.shape[2] > 1 else mask
         elif self.causal and self.query.shape[2] > 1:
             at_k = torch.arange(self.key.shape[2], device=query.device)
-            seen = at_k <= at[:, None]
+            visible = at_k <= at[:, None]
             lowest = torch.finfo(query.dtype).min
-            mask = torch.where(seen, 0.0, lowest)[None, None].to(query.dtype)
+            mask = torch.where(visible, 0.0, lowest)[None, None].to(query.dtype)
         return replace(self, query=query, mask=mask, options=options)
 
 
 def own_function(module: Any, implementation: str) -> Callable[..., Any]:
-    """The function a model attends with when nobody watches; eager is written beside the model."""
+    """The model's own attention function; the eager one is in the module of the model."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     if implementation != "eager":

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 CROSS = re.compile(r"cross_?att|encoder_attn|EncDecAttention|cross_attn", re.IGNORECASE)
 
 
-class Turn(Enum):
-    """How an attention call stands to the one before it of the same module."""
+class CallRelation(Enum):
+    """Relation of an attention call to the one before it of the same module."""
 
     FIRST = "the first of a call of the module"
     SAME = "the same query and key once more, for other values, as DiffLlama does"
@@ -38,17 +38,17 @@ class Turn(Enum):
 
 
 class LayerCall(NamedTuple):
-    """The layer of an attention call, and how the call stands to the one before."""
+    """The layer of an attention call, and its relation to the call before."""
 
     layer: LayerKey
-    turn: Turn
+    relation: CallRelation
 
 
 @dataclass
 class ModuleCalls:
     """Calls of one module in a forward; ``entered`` from a call's start to its first attention.
 
-    Of the last attention only weak references stay: its tensors are the model's to let go.
+    The last query and key are weak references, so that the model can free them.
     """
 
     number: int = -1
@@ -75,36 +75,36 @@ class LayerNumbering:
         """Every layer that was called, watched or not."""
         return list(self._layers.values())
 
-    def knows(self, module: Any) -> bool:
+    def counts_calls_of(self, module: Any) -> bool:
         """Whether calls of the module are counted, on this thread."""
         return self.forwards.on_thread and id(module) in self._names
 
     def locate(self, call: ModelCall) -> LayerCall:
-        """Count an attention call, and say which layer it is."""
+        """Count an attention call, and return its layer."""
         module = call.module
         outside = not self.forwards.running and id(module) in self._calls
         calls = self._calls.setdefault(id(module), ModuleCalls())
-        turn = Turn.FIRST
+        relation = CallRelation.FIRST
         if not calls.entered:
-            turn = _turn(calls, call)
+            relation = _relation(calls, call)
         elif outside:
-            turn = Turn.OUTSIDE
+            relation = CallRelation.OUTSIDE
         else:
             calls.number += 1
         calls.entered = False
         calls.last = tuple(weakref.ref(x) for x in (call.query, call.key))
-        return LayerCall(self._layer(module, calls.number), turn)
+        return LayerCall(self._layer(module, calls.number), relation)
 
     def check(self, layer_call: LayerCall, module: Any) -> None:
         """Refuse a call whose layer is not known."""
         name = f"{layer_call.layer}: {type(module).__name__}"
-        if layer_call.turn is Turn.OUTSIDE:
+        if layer_call.relation is CallRelation.OUTSIDE:
             raise BackendError(
                 f"{name} ran twice outside a forward of {type(self.model).__name__}: whether that "
                 "is another layer or another text is not known. Call the model itself, as "
                 "model(...), inside the block."
             )
-        if layer_call.turn is Turn.UNKNOWN:
+        if layer_call.relation is CallRelation.UNKNOWN:
             raise BackendError(
                 f"{name} attends twice in one call, with other queries and keys: whether that is "
                 "one layer or two is not known. Leave this layer out with layers=..."
@@ -120,7 +120,7 @@ class LayerNumbering:
         self._calls = {key: calls for key, calls in self._calls.items() if key not in inside}
 
     def _end(self, inside: set[int]) -> None:
-        """A module must run as often in every forward: its calls are known by their number."""
+        """Raise where a watched module runs more or less often than in an earlier forward."""
         for key, calls in self._calls.items():
             if key not in inside:
                 continue
@@ -153,7 +153,7 @@ class LayerNumbering:
             self._calls[id(module)].entered = True
 
     def _key_of_name(self, module: Any, number: int) -> LayerKey:
-        """What the module's name says; a module under several names runs under each in turn."""
+        """The layer in the module's name; a module of several names runs under each in turn."""
         name = self._names[id(module)]
         if number:
             every = self.model.named_modules(remove_duplicate=False)
@@ -168,7 +168,7 @@ class LayerNumbering:
         return LayerKey("decoder" if getattr(module, "is_causal", False) else "encoder", layer)
 
     def _unique_key(self, layer: LayerKey, module: Any) -> LayerKey:
-        """The layer, or another where it is taken: by the same kind of module, the next."""
+        """The layer, or where it is taken the next of its stack, or a part of another name."""
         taken = {other: key for (key, _), other in self._layers.items()}
         if layer in taken and not self._same_stack(id(module), taken[layer]):
             own = self._names[id(module)].rsplit(".", 1)[-1]
@@ -194,19 +194,19 @@ def is_cross(module: Any, name: str) -> bool:
     return bool(flag) or CROSS.search(f"{name} {type(module).__name__}") is not None
 
 
-def _turn(calls: ModuleCalls, call: ModelCall) -> Turn:
-    """How a call stands to the one before it in the same call of its module."""
+def _relation(calls: ModuleCalls, call: ModelCall) -> CallRelation:
+    """Relation of a call to the one before it in the same call of its module."""
     before, now = [reference() for reference in calls.last], (call.query, call.key)
     if all(x is y for x, y in zip(before, now, strict=True)):
-        return Turn.SAME
+        return CallRelation.SAME
     packed = not isinstance(call.mask, MaskSpec)
     if packed and all(_follows(x, y) for x, y in zip(before, now, strict=True)):
-        return Turn.NEXT
-    return Turn.UNKNOWN
+        return CallRelation.NEXT
+    return CallRelation.UNKNOWN
 
 
 def _follows(before: torch.Tensor | None, now: torch.Tensor) -> bool:
-    """Whether a tensor (b, h, t, d) holds the tokens right after another's, of the same whole."""
+    """Whether a tensor (b, h, t, d) is the slice right after another of the same storage."""
     if before is None or before.stride() != now.stride():
         return False
     shapes = [(*x.shape[:2], *x.shape[3:]) for x in (before, now)]

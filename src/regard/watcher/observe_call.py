@@ -1,7 +1,4 @@
-"""One call of attention, observed.
-
-Segments in, an output for the model and one piece for each sentence out.
-"""
+"""Observation of one attention call: the output for the model, and pending facts by sentence."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class OutputBuffer:
-    """A tensor (b, q, h, d), zeros where nothing was put."""
+    """The output (b, q, h, d) of a call, filled segment by segment; zeros elsewhere."""
 
     def __init__(self, call: ModelCall) -> None:
         self.call = call
@@ -43,22 +40,22 @@ class OutputBuffer:
 
     @property
     def tensor(self) -> torch.Tensor:
-        """As far as it is filled."""
+        """The output as far as it is filled."""
         if self._tensor is None:
             self._tensor = self.call.value.detach().new_zeros(self.shape)
         return self._tensor
 
     def put(self, segment: Segment, mixed: Any) -> None:
-        """What a stretch's queries mixed, (..., h, q, d)."""
+        """Write the output of a segment's queries, (..., h, q, d)."""
         (some, _, rows), _ = segment.indices
         part = cast_like(mixed, self.call.value).transpose(-3, -2)
-        if self._tensor is None and part.numel() == self._size:  # the whole call, in one copy
+        if self._tensor is None and part.numel() == self._size:  # all of the call, in one copy
             self._tensor = part.reshape(self.shape).contiguous()
         else:
             self.tensor[some, rows] = part
 
     def put_padding(self, segment: Segment) -> None:
-        """Queries that are padding get what they would: nobody reads it, but it stays the same."""
+        """Write the output of padded queries, so that the model's output is the same there."""
         call, arguments = self.call, segment.arguments
         queries = call.query.shape[2]
         for rows in (slice(0, segment.rows.start), slice(segment.rows.stop, queries)):
@@ -79,15 +76,15 @@ class OutputBuffer:
         return int(sentences * queries * heads * width)
 
 
-WEIGHTS_AT_ONCE = 2**24  # weights at once where every single one is wanted
+WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
 
 
 def observed(
     call: ModelCall, segment: Segment, options: Options, first: bool, with_output: bool
 ) -> Iterator[tuple[Segment, Observation]]:
-    """Observe a stretch; queries that come after others in parts, each with every weight.
+    """Observations of a segment; of a later call in chunks of queries, with every weight.
 
-    A later part must fit the blocks of the map of the first, so it is asked for its weights.
+    The map of a later call has to fit the blocks of the first, so its weights are needed.
     """
     queries, keys = segment.queries, segment.keys
     at_once = queries
@@ -115,9 +112,9 @@ def pending_facts(
     seen: Observation, segment: Segment, options: Options, keep: bool,
     tokens: Sequence[NDArray[np.int64] | None],
 ) -> Iterator[tuple[int, Pending]]:  # fmt: skip
-    """What each sentence of a stretch saw; only what is kept of query and key lives on.
+    """Pending facts of each sentence of a segment.
 
-    On a device it can wait to be read where nothing is kept of them.
+    On a device they stay there until they are read, unless query and key are recorded.
     """
     keys = slice(segment.column_start, segment.column_start + seen.keys)
     seen = without_output(seen)
@@ -136,7 +133,7 @@ def pending_facts(
 def release_query_and_key(
     seen: Observation, tokens_k: NDArray[np.int64] | None
 ) -> tuple[Observation, int, DeferredCheck | None]:
-    """Without query and key, how many bytes are left, and a doubt; on the host as it is."""
+    """An observation without query and key, its device bytes, and a deferred numeric check."""
     if not seen.on_device:
         return seen, 0, None
     from regard.engine.gpu.lazy import release
@@ -149,7 +146,7 @@ def release_query_and_key(
 
 
 def without_output(seen: Observation) -> Observation:
-    """The model has it."""
+    """The observation without its output, which the model has."""
     return replace(seen, facts=seen.facts.without("output"), _tensor=None)
 
 
@@ -157,7 +154,7 @@ def sentence_facts(
     seen: Observation, segment: Segment, options: Options, keep: bool,
     tokens_k: NDArray[np.int64] | None,
 ) -> SentenceFacts:  # fmt: skip
-    """The measures of what one sentence saw, and what is kept of its query and key."""
+    """Facts and measures of one sentence, with its query and key where they are recorded."""
     measures = head_measures(seen, tokens_k)
     sums = span_sums(seen, segment, options) if options.spans else None
     problem = None

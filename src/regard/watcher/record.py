@@ -1,7 +1,4 @@
-"""The record of one layer and sentence over all its calls.
-
-Query and key, a growing map, and measures.
-"""
+"""The record of one layer and sentence over all calls: facts, a growing map, measures."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class QueryKey(NamedTuple):
-    """One call's query and key, and where its first of each stands in the sentence."""
+    """Query and key of one call, and the positions of their first rows in the sentence."""
 
     problem: Problem
     row_start: int
@@ -34,7 +31,7 @@ class QueryKey(NamedTuple):
 
 
 def joined_problem(query_keys: Sequence[QueryKey], keys: int) -> Problem:
-    """All queries of all calls, over all keys."""
+    """One problem of the queries of all calls over all keys."""
     first = query_keys[0].problem
     query_hqd = np.concatenate([part.problem.query_hqd for part in query_keys], axis=1)
     key_gkd = np.zeros((first.key_gkd.shape[0], keys, first.key_gkd.shape[2]), first.dtype)
@@ -55,7 +52,7 @@ def _is_cut(part: QueryKey, keys: int) -> bool:
 
 
 def _joined_mask(query_keys: Sequence[QueryKey], keys: int) -> Array:
-    """What each call added to its scores, side by side; nothing is seen outside its own keys."""
+    """The masks of all calls in one; a call sees nothing outside its own keys."""
     masked = any(part.problem.visibility.mask is not None for part in query_keys)
     heads = query_keys[0].problem.heads if masked else 1
     rows = sum(part.problem.visibility.queries for part in query_keys)
@@ -82,9 +79,9 @@ Edges = NDArray[np.int64]
 class GrowingMap:
     """Mean weight of a block of queries on a block of keys, (h, r, c); counts_hr queries a block.
 
-    What the first call saw keeps its blocks; later keys get blocks of the same width, later
-    queries one each. Above twice ``most`` of either, neighbours become one, in the blocks that
-    ``observe`` would cut: sums of columns and weighted means of rows stay exact.
+    The first call keeps its blocks; later keys get blocks of the same width, later queries one
+    each. Above twice ``most`` of either, neighbours are merged into the blocks that ``observe``
+    would make: sums of columns and weighted means of rows stay exact.
     """
 
     map_hrc: Array
@@ -105,7 +102,7 @@ class GrowingMap:
 
     @property
     def width(self) -> int:
-        """How many keys a new block gets."""
+        """The number of keys of a new block."""
         return int(np.diff(self.column_edges).max(initial=1))
 
     def add(self, weights_hqk: Array, live_hq: Array, column_start: int) -> None:
@@ -123,7 +120,7 @@ class GrowingMap:
             self._merge_columns()
 
     def _reach(self, keys: int) -> None:
-        """The last block is filled up before a new one begins."""
+        """Extend the columns to this many keys, filling up the last block first."""
         width, edges = self.width, self.column_edges.tolist()
         blocks_before = len(edges) - 1
         while edges[-1] < keys:
@@ -157,7 +154,7 @@ class GrowingMap:
         self.map_hrc = np.add.reduceat(self.map_hrc, groups, axis=2)
 
     def _fewer(self, edges: Edges) -> tuple[Edges, Edges]:
-        """The edges of larger blocks, and which of the old ones each begins with."""
+        """The edges of larger blocks, and the old block that each begins with."""
         fewer = blocks(edges[-1] - edges[0], self.most) + edges[0]
         return fewer, np.searchsorted(edges, fewer[:-1])
 
@@ -167,7 +164,7 @@ ROW_FACTS = ("logsumexp", "entropy", "top_weights", "top_keys")
 
 @dataclass(frozen=True)
 class SentenceFacts:
-    """What one call said of one sentence: an observation (h, ...), and where it stands."""
+    """Facts of one sentence from one call: an observation (h, ...) and its start positions."""
 
     seen: Observation
     row_start: int
@@ -179,9 +176,9 @@ class SentenceFacts:
 
 @dataclass(frozen=True)
 class Pending:
-    """A piece that is still to be made: how much it is of what, and where it stands.
+    """Facts of one sentence that ``make`` computes later; sizes and start positions are known.
 
-    ``held`` bytes lie on a device until then; ``doubt`` is what the device has still to say of it.
+    Until then ``device_bytes`` stay on a device, and ``check`` is a numeric check of them.
     """
 
     queries: int
@@ -195,9 +192,9 @@ class Pending:
 
 @dataclass(eq=False)
 class LayerRecord:
-    """All pieces so far, added up; everything a query or a key has is kept in its own place.
+    """Facts of one layer and sentence, summed over calls; facts by query are concatenated.
 
-    How many there are of each is known at once; what was seen, when the track is settled.
+    The numbers of queries and keys are current; the facts are after ``resolve``.
     """
 
     most: int  # blocks of the map
@@ -217,7 +214,7 @@ class LayerRecord:
     dtype: Any = np.float32
 
     def expect(self, pending: Pending) -> None:
-        """Take in a call; its queries follow those before."""
+        """Append the pending facts of a call; its queries follow those before."""
         if not self.queries:
             self.first_row = pending.row_start
         self.queries += pending.queries
@@ -225,14 +222,14 @@ class LayerRecord:
         self.pending.append(pending)
 
     def resolve(self) -> None:
-        """Make what is still to be made; what cannot be made says so each time."""
+        """Add all pending facts; an error leaves them pending, and is raised each time."""
         while self.pending:
             self._add(self.pending[0].make())
             del self.pending[0]
 
     @property
     def device_bytes(self) -> int:
-        """Bytes that lie on a device."""
+        """Bytes of pending facts on a device."""
         return sum(pending.device_bytes for pending in self.pending)
 
     def _add(self, new: SentenceFacts) -> None:
@@ -288,7 +285,7 @@ class LayerRecord:
         return Cost("watched", self.flops, self.peak)
 
     def problem(self) -> Problem | None:
-        """Query and key of all calls as one problem, where they were kept."""
+        """Query and key of all calls as one problem, where they were recorded."""
         if len(self.query_keys) < 2:
             first = self.query_keys[0] if self.query_keys else None
             return first.problem if first is not None and not first.column_start else None
@@ -306,7 +303,7 @@ class DistanceSums:
 
     @classmethod
     def of(cls, profile: Profile, live_h: Array, first: bool) -> DistanceSums:
-        """The sums behind a profile; where the first key is no longer there it gets nothing."""
+        """The sums of a profile; the first key gets none where a sliding cache dropped it."""
         low = int(profile.back[0]) if profile.back.size else 0
         share_h = np.asarray(profile.first, np.float64) * (1 if first else 0)
         weight_hn = np.asarray(profile.weight, np.float64) * live_h[:, None]

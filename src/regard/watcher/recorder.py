@@ -1,4 +1,4 @@
-"""Who watches: takes the calls of one model's attention, and keeps what they say."""
+"""The recorder of one model's attention calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.watcher.deferred import STEPS_AT_ONCE, DeferredChecks, DeviceQueue, 
 from regard.watcher.forward_run import ForwardRun, LayerKey, MemoryEstimate, warn_if_large
 from regard.watcher.forwards import Forwards
 from regard.watcher.model_call import ModelCall, prove
-from regard.watcher.numbering import LayerCall, LayerNumbering, Turn
+from regard.watcher.numbering import CallRelation, LayerCall, LayerNumbering
 from regard.watcher.observe_call import OutputBuffer, observed, pending_facts
 from regard.watcher.record import LayerRecord
 from regard.watcher.segments import Segment, segments_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Records the calls made on its own thread while it is entered; see ``watch``."""
+    """Records of the attention calls on one thread, text by text; see ``watch``."""
 
     def __init__(
         self, model: Any, options: Options, notice: Callable[[LayerKey], None] | None, holder: Any
@@ -38,11 +38,13 @@ class Recorder:
 
     def locate(self, call: ModelCall) -> LayerCall | None:
         """The layer of a call; None where it is not recorded."""
-        if not self.numbering.knows(call.module):
+        if not self.numbering.counts_calls_of(call.module):
             return None
         layer_call = self.numbering.locate(call)
-        # Where only the values are others the weights were seen already.
-        if layer_call.turn is Turn.SAME or not self.options.watches(layer_call.layer.layer):
+        # The same query and key with other values: the weights are recorded already.
+        if layer_call.relation is CallRelation.SAME or not self.options.watches(
+            layer_call.layer.layer
+        ):
             return None
         self.numbering.check(layer_call, call.module)
         return layer_call
@@ -53,9 +55,9 @@ class Recorder:
         return self.numbering.layers
 
     def take(self, call: ModelCall, layer_call: LayerCall) -> torch.Tensor:
-        """Observe a call; gives the output (b, q, h, d) for the model."""
+        """Observe a call, and return the output (b, q, h, d) for the model."""
         layer_key, segments = layer_call.layer, segments_of(call)
-        if layer_call.turn is Turn.NEXT:
+        if layer_call.relation is CallRelation.NEXT:
             segments = self._packed(layer_key, segments)
         run = self._run(layer_key, segments, call)
         own, proven = call.must_be_own, layer_key in self._proven
@@ -75,12 +77,12 @@ class Recorder:
         return call.own()[0] if output is None or own else output.tensor
 
     def synchronize(self) -> None:
-        """Observe what waits, and hear what the device has to say of it all."""
+        """Observe all pending steps, and raise the error of the first deferred check that fails."""
         self.flush()
         self.checks.raise_first_error()
 
     def flush(self, run: ForwardRun | None = None, layer_key: LayerKey | None = None) -> None:
-        """Observe what waits: of one layer, of one run, or everything."""
+        """Observe the pending steps of one layer, of one run, or of all."""
         for each_run in self.runs if run is None else [run]:
             for each in list(each_run.pending_steps) if layer_key is None else [layer_key]:
                 if each in each_run.pending_steps:
@@ -94,14 +96,14 @@ class Recorder:
         try:
             prove(call, output.tensor, real_rows(segments, output.shape[0]), str(layer_key))
         except BackendError:
-            self.checks.raise_first_error()  # numbers that are none have words of their own
+            self.checks.raise_first_error()  # nan has an error of its own
             raise
         self._proven.add(layer_key)
 
     def _can_defer(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
     ) -> bool:
-        """Only tokens after a first call, whose blocks the map already has."""
+        """Whether a call can be observed later: a decode step after a first call."""
         records = run.records.get(layer_key)
         if records is None or any(records[x.sentences[0]].queries == 0 for x in segments):
             return False
@@ -144,7 +146,7 @@ class Recorder:
         segment: Segment,
         pending: int = 0,
     ) -> None:
-        """Take down the tokens, and see that they follow those before."""
+        """Record the tokens of a segment, and check that they follow those before."""
         if call.cross:
             return
         ids = self._ids_for(call)
@@ -164,7 +166,7 @@ class Recorder:
         records, keep = run.records[layer_key], self.options.keeps(layer_key.layer)
         before = records[segment.sentences[0]].queries
         first = before == 0
-        if call.cross:  # nobody says where its queries stand: after those before
+        if call.cross:  # its queries have no positions: they follow those before
             arguments = segment.arguments | {"offset": before}
             segment = replace(segment, row_start=before, arguments=arguments)
         tokens = [None] * len(records) if call.cross else run.tokens[layer_key.part]
@@ -178,7 +180,7 @@ class Recorder:
                     self.checks.add(pending.check)
 
     def _packed(self, layer_key: LayerKey, segments: list[Segment]) -> list[Segment]:
-        """Stretches of a packed sequence, moved behind the tokens that their layer has seen."""
+        """Segments of a packed sequence, moved after the tokens that their layer has recorded."""
         moved = []
         for segment in segments:
             record = self.runs[-1].records[layer_key][segment.sentences[0]]
@@ -187,7 +189,7 @@ class Recorder:
         return moved
 
     def _run(self, layer_key: LayerKey, segments: list[Segment], call: ModelCall) -> ForwardRun:
-        """The text this call belongs to: a new one where a layer begins again."""
+        """The text of this call: a new one where a layer begins again."""
         begins = any(segment.row_start == 0 for segment in segments) and not call.cross
         begun = bool(self.runs) and layer_key in self.runs[-1].records
         if not self.runs or (begins and begun):
@@ -216,7 +218,7 @@ class Recorder:
 
     @property
     def watched_layers(self) -> int:
-        """How many layers of a part are recorded."""
+        """The number of recorded layers of a part."""
         return self.layers if self.options.layers is None else len(self.options.layers)
 
 

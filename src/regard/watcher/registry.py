@@ -1,8 +1,8 @@
-"""Where transformers asks for attention and for masks, and who is watching just now.
+"""The attention and mask functions registered with transformers, and the active recorders.
 
-Both are registered while anybody watches: without a mask function of that name transformers would
-silently pass no mask at all. A config that says 'regard' while its model is not watched (two models
-may share one, another thread may use the model) is served by the model's own attention.
+Both are registered while a recorder is active: without a mask function of that name transformers
+would silently pass no mask at all. A config may name 'regard' while its model is not watched (two
+models may share one, another thread may use the model); it then gets the model's own attention.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME = "regard"
 
 @dataclass
 class PatchedConfig:
-    """A config that was made to say 'regard', and what it said before."""
+    """A config whose attention is set to 'regard', with its former value."""
 
     config: Any
     before: str
@@ -39,7 +39,7 @@ _configs: dict[int, PatchedConfig] = {}
 
 
 def install(recorder: Recorder, model: Any) -> None:
-    """Register with transformers where nobody has, and point the model's configs here."""
+    """Register with transformers at the first recorder, and patch the model's configs."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     with _lock:
@@ -56,7 +56,7 @@ def install(recorder: Recorder, model: Any) -> None:
 
 
 def remove(recorder: Recorder, model: Any) -> None:
-    """Put everything back; the last one to leave takes the registration with it."""
+    """Restore the model's configs; the last recorder removes the registration."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     with _lock:
@@ -73,7 +73,7 @@ def remove(recorder: Recorder, model: Any) -> None:
 
 
 def configs_of(model: Any) -> Iterator[Any]:
-    """Every config that an attention of this model may ask, each once."""
+    """Every config that an attention of this model may read, each once."""
     from transformers import PreTrainedConfig
 
     configs: dict[int, Any] = {}
@@ -108,14 +108,14 @@ def attend(
 
 
 def _as_cross(call: ModelCall, recorder: Recorder, layer_call: LayerCall) -> ModelCall:
-    """The call as cross attention, where its layer is such."""
+    """The call, marked as cross attention where its layer is one."""
     if layer_call.layer.part.split()[0] != "cross":
         return call
     return replace(call, cross=True, rows=recorder.query_rows(call.query.shape[0]))
 
 
 def _before(module: Any) -> str:
-    """What the model attends with when nobody watches."""
+    """The model's own attention implementation."""
     entry = _configs.get(id(getattr(module, "config", None)))
     if entry is None:
         entry = next(iter(_configs.values()), None)

@@ -27,7 +27,7 @@ ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 
 
 class LiveLayers:
-    """The last run of a watcher, or a given one."""
+    """Layers of a recorder: of its last run, or of a given one."""
 
     def __init__(self, recorder: Recorder, tokenizer: Any, number: int | None = None) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
@@ -54,7 +54,7 @@ class LiveLayers:
         return tuple(sorted(self._run.records, key=lambda x: (ORDER.get(x.part, 9), *x)))
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
-        """Whether a layer saw this sentence: the images of two texts are one sequence."""
+        """Whether a layer recorded this sentence: the images of two texts are one sequence."""
         return sentence < len(self._run.records[layer_key])
 
     @property
@@ -71,7 +71,7 @@ class LiveLayers:
         )
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """Made once for as much as was seen so far."""
+        """The observation of a layer so far, cached until more is recorded."""
         run = self._run
         record = run.records[layer_key][sentence]
         record.resolve()
@@ -143,7 +143,7 @@ Key = int | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
 class LayerSource(Protocol):
-    """Where the layers come from: a watcher at work, or a file."""
+    """Layers of a recorder or of a file."""
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
@@ -157,20 +157,20 @@ class LayerSource(Protocol):
         """Whether a layer saw a sentence; not every part of a model sees each one."""
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """What one layer attended to in one sentence."""
+        """The observation of one layer in one sentence."""
 
     def memory(self) -> str:
-        """What is held, in words."""
+        """The memory of the facts, in words."""
 
 
 @dataclass(frozen=True)
 class Seen(NotebookDisplay):
-    """What a model attended to. ``print`` it for a summary.
+    """Attention of a watched model, layer by layer. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
     tile, row); ``seen[4, 3]`` its head 3. Layers and heads count from 0, as in the model's own
     names. A model with two sides has three parts: ``seen["encoder", 4]``, ``seen["decoder", 4]``
-    and ``seen["cross", 4]``, each with a head after it if wanted. A batch has
+    and ``seen["cross", 4]``, each with an optional head after it. A batch has
     ``seen.sentence(0)``, ``seen.sentence(1)`` and so on, each without its padding. Where a model
     was called more than once, this is the last text; ``seen.run(0)`` is the first.
     """
@@ -180,8 +180,7 @@ class Seen(NotebookDisplay):
 
     @classmethod
     def of(cls, recorder: Recorder, tokenizer: Any) -> Seen:
-        """Look over a watcher's shoulder."""
-
+        """The layers of a recorder, current at every access."""
         return cls(LiveLayers(recorder, tokenizer))
 
     def __getitem__(self, key: Key) -> LayerObservation:
@@ -252,12 +251,12 @@ class Seen(NotebookDisplay):
         'the#2' is the second 'the'. Exact, from the map while its blocks are single tokens, from
         query and key where they were kept, else from the best keys as far as they reach.
         """
-        self.texts(part)  # says what is wrong where there is no such part
+        self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
 
     def report(self) -> HeadReport:
-        """What each head does, measured, with a baseline and in words."""
+        """Measures, uniform baselines and a name for each head."""
         from regard.watcher.head_report import report
 
         return report([(x, self._source.layer(x, self._chosen)) for x in self.names])
@@ -274,12 +273,12 @@ class Seen(NotebookDisplay):
         save(self, Path(path), query_and_key)
 
     def picture(self, layer: Key, head: int = 0, **options: Any) -> Any:
-        """One head to look at and to save."""
+        """The picture of one head, to show and to save."""
         return self[layer].picture(head, **options)
 
     @property
     def memory(self) -> str:
-        """How much is held, estimated at the first call."""
+        """The memory of one text, estimated at its first call; earlier texts are kept as well."""
         return self._source.memory()
 
     @property

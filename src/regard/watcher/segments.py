@@ -1,6 +1,6 @@
-"""A padded batch, cut into the real tokens of each sentence: what ``observe`` is asked about.
+"""Segments of a padded batch: the unpadded tokens of each sentence, as ``observe`` takes them.
 
-Where padding stands on one side, cutting it off says all that a mask would, in no memory at all.
+Padding on one side is sliced off, which needs no mask.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Segment:
-    """Sentences of a call that are cut alike, and what they may see.
+    """Sentences of a call with the same unpadded slice, and the arguments of their mask.
 
-    ``rows`` and ``columns`` are the real queries and keys among the call's. The first of them stand
-    at ``row_start`` and ``column_start`` of their sentence. ``arguments`` are for ``observe``.
+    ``rows`` and ``columns`` are the unpadded queries and keys of the call. The first of them
+    have the positions ``row_start`` and ``column_start`` of their sentence. ``arguments`` are
+    those of ``observe``.
     """
 
     sentences: tuple[int, ...]
@@ -50,16 +51,16 @@ class Segment:
 
     @property
     def queries(self) -> int:
-        """How many queries of each sentence."""
+        """The number of queries of each sentence."""
         return int(self.rows.stop - self.rows.start)
 
     @property
     def keys(self) -> int:
-        """How many keys of each sentence."""
+        """The number of keys of each sentence."""
         return int(self.columns.stop - self.columns.start)
 
     def one_by_one(self, query: torch.Tensor) -> list[Segment]:
-        """On a device each sentence by itself, so that its query and key can stay there."""
+        """One segment for each sentence on a device, so that query and key stay there."""
         if in_host_memory(query):
             return [self]
         parts, mask = [], self.arguments.get("mask")
@@ -71,7 +72,7 @@ class Segment:
         return parts
 
     def some(self, start: int, stop: int) -> Segment:
-        """The same for some of its queries."""
+        """The same segment for some of its queries."""
         if (start, stop) == (0, self.queries):
             return self
         arguments, mask = dict(self.arguments), self.arguments.get("mask")
@@ -86,7 +87,7 @@ class Segment:
 
 
 def segments_of(call: ModelCall) -> list[Segment]:
-    """Cut a call; sentences with the same real tokens and the same band go together."""
+    """Segments of a call: sentences of the same unpadded slice and band are one."""
     mask = call.mask
     if isinstance(mask, MaskSpec):
         return list(_segments_of_spec(call, mask))
@@ -95,7 +96,7 @@ def segments_of(call: ModelCall) -> list[Segment]:
     everything = tuple(range(call.query.shape[0]))
     columns = slice(0, keys)
     if mask is None and call.causal and queries > 1:
-        # As torch does it: query 0 stands at key 0, and later keys are not there.
+        # As in torch, query 0 has the position of key 0, and later keys are hidden.
         columns = slice(0, min(queries, keys))
         arguments = {"causal": True, "offset": 0}
     rows = slice(0, queries)
@@ -161,7 +162,7 @@ def _band(mask: MaskSpec, rows: slice, columns: slice, sentence: int) -> dict[st
 
 
 def _holes(mask: MaskSpec, sentence: int, columns: slice) -> NDArray[np.bool_]:
-    """Padding amid real tokens: which keys may be seen, by every query and head."""
+    """The mask (1, 1, 1, k) of padding between unpadded tokens."""
     real_bk = mask.real_bk
     start = mask.key_start + columns.start
     width = columns.stop - columns.start

@@ -26,7 +26,7 @@ Spans = Mapping[str, tuple[int, int]] | Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Options:
-    """Which layers to watch, how many best keys and blocks, which layers' query and key to keep.
+    """Layers to record, numbers of best keys and blocks, layers whose query and key to record.
 
     ``spans`` are (start, stop) in tokens of the text, by name.
     """
@@ -39,23 +39,23 @@ class Options:
 
     @classmethod
     def of(cls, layers: Layers, top: int, map: int, keep: Layers, spans: Spans | None) -> Options:
-        """Checked; None stands for every layer."""
+        """Validated options; None is every layer."""
         for name, number in (("top", top), ("map", map)):
             if not isinstance(number, int | np.integer) or number < 0:
                 raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
         return cls(_layers("layers", layers), top, map, _layers("keep", keep), _spans(spans))
 
     def watches(self, layer: int) -> bool:
-        """Whether facts of this layer are wanted."""
+        """Whether facts of this layer are recorded."""
         return self.layers is None or layer in self.layers
 
     def keeps(self, layer: int) -> bool:
-        """Whether query and key of this layer are kept."""
+        """Whether query and key of this layer are recorded."""
         return self.keep is None or layer in self.keep
 
     @property
     def edges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The text cut wherever a span begins or ends."""
+        """The positions where a span begins or ends, sorted."""
         return np.unique([edge for span in self.spans.values() for edge in span]).astype(np.int64)
 
 
@@ -105,12 +105,12 @@ def watch(
     spans: Spans | None = None,
     notice: Callable[[LayerKey], None] | None = None,
 ) -> Iterator[Seen]:
-    """Watch a model's attention inside the block; what it computes stays what it was.
+    """Record a model's attention inside the block; the model's output is unchanged.
 
     Parameters
     ----------
-    model : a model of transformers, or a module that holds one.
-    tokenizer : gives tokens and words their names.
+    model : a model of transformers, or a module that contains one.
+    tokenizer : the model's tokenizer, for the names of tokens and words.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
     top, map : how many best keys of each query, and the largest number of blocks a side, all of the
         same size, a power of two of tokens; the last may be smaller.
@@ -152,7 +152,7 @@ def _outermost(model: Any) -> Any:
 
 
 def need_extra(what: str = "watching a model") -> None:
-    """Say which packages are missing and how to get them."""
+    """Raise a BackendError that names the missing packages and their installation."""
     missing = [x for x in ("torch", "transformers") if importlib.util.find_spec(x) is None]
     if missing:
         raise BackendError(
@@ -162,7 +162,7 @@ def need_extra(what: str = "watching a model") -> None:
 
 
 def _check_recorded(recorder: Recorder, name: str) -> None:
-    """A model that ran must have been seen, in every layer that was asked for."""
+    """Raise where a model ran but a requested layer was not recorded."""
     layers = sorted({key.layer for key in recorder.layer_keys})
     if not layers:
         raise BackendError(f"{name} ran, but nothing was seen of its attention: {NO_INTERFACE}")

@@ -49,7 +49,7 @@ EDGES = ("row_edges", "column_edges", "span_weights")
 
 
 def save(seen: Seen, path: Path, query_and_key: bool) -> None:
-    """Write every layer of every sentence; query and key of those that were kept."""
+    """Write every layer of every sentence, with query and key where they were recorded."""
     check_writable(path)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
                               "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
@@ -69,14 +69,14 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
 
 
 def load_seen(path: Path, verify: bool = True) -> Seen:
-    """Read what ``save`` wrote."""
+    """Read a file of ``save``."""
     header, arrays = read_file(path, FORMAT, VERSION, verify)
     with file_errors(path):
         return Seen(StoredLayers(header, arrays))
 
 
 class StoredLayers:
-    """The layers of a file, as a Source; ``hold`` makes what tiles are computed from."""
+    """The layers of a file, as a LayerSource; ``hold`` makes the problem that tiles need."""
 
     def __init__(
         self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = prepare
@@ -93,7 +93,7 @@ class StoredLayers:
         return tuple(dict.fromkeys(layer_key for layer_key, _ in self._entries))
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
-        """Whether a layer saw this sentence."""
+        """Whether the file has this layer of this sentence."""
         return (layer_key, sentence) in self._entries
 
     @property
@@ -102,11 +102,11 @@ class StoredLayers:
         return int(self.header["sentences"])
 
     def memory(self) -> str:
-        """What the file's arrays take."""
+        """The memory of the file's arrays, in words."""
         return f"{sum(x.nbytes for x in self.arrays.values()) / 1e6:,.1f} MB, from a file"
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """Made once."""
+        """The observation of a layer, made once."""
         key = (layer_key, sentence)
         if key not in self._made:
             with file_errors("the file"):
@@ -157,7 +157,7 @@ def _layer_header(
 
 
 def _text_name(text: TokenizedText | None, texts: dict[str, Any]) -> str:
-    """The name of an equal side, or of a new one."""
+    """The name of an equal text in the header, or of a new one."""
     entry = {} if text is None else {"tokens": list(text.tokens), "words": list(text.words),
                                      "word_of_token": list(text.word_of_token)}  # fmt: skip
     for name, other in texts.items():
