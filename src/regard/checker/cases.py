@@ -14,7 +14,7 @@ from regard.typing import Array
 
 
 class Sizes(NamedTuple):
-    """How long every axis is: b, h, q, k, d, v (features of a value), and g, the heads of key."""
+    """The lengths of the axes b, h, q, k, d, v (features of a value), and g, the heads of key."""
 
     b: int
     h: int
@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
 
     @property
     def text(self) -> str:
-        """For a report.
+        """The sizes as a report shows them.
 
         >>> Sizes(1, 1, 2, 3, 4, 4).text
         'b=1 h=1 q=2 k=3 d=4 v=4'
@@ -39,7 +39,7 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Case(AttentionInputs):
-    """query (b, h, q, d), key (b, g, k, d), value (b, g, k, v) and how to attend.
+    """One input: query (b, h, q, d), key (b, g, k, d), value (b, g, k, v) and the options.
 
     Where the function under test starts from vectors, ``x`` (b, t, e) and ``matrices``
     (each (e, h * d)) are what the three were made from.
@@ -61,7 +61,7 @@ class Case(AttentionInputs):
         return {name: getattr(self, name) for name in names}
 
     def with_projections(self, matrices: tuple[Array, ...], x: Array) -> "Case":
-        """The same question about query, key and value made from x."""
+        """The case with query, key and value made from x."""
         heads = self.query.shape[1]
         query, key, value = (split_heads(x @ matrix, heads) for matrix in matrices)
         return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
@@ -83,7 +83,7 @@ def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
 
 
 def draw_projected(case: Case, seed: int = 0) -> Case:
-    """As many words and heads, but query, key and value are made from x of width 8."""
+    """A case of the same sizes whose query, key and value are made from x of width 8."""
     sizes = case.sizes
     random = np.random.default_rng([seed, 8, *sizes])
     x = random.standard_normal((sizes.b, sizes.k, 8)).round(3)
@@ -130,7 +130,7 @@ FRAMES = (CROSS, SQUARE, NARROW, PLAIN, SAME)
 
 @dataclass(frozen=True)
 class Probe:
-    """A question: what it is called, what the function must accept, and its input at a size."""
+    """A kind of input: its name, the arguments that a function needs for it, a case at any size."""
 
     name: str
     needs: tuple[str, ...]
@@ -169,7 +169,7 @@ def _masked(sizes: Sizes) -> Case:
 
 
 def _masked_large(sizes: Sizes) -> Case:
-    """Scores of hundreds: a mask of -100 is nothing to them."""
+    """Masked scores of hundreds, which a mask of -100 does not hide."""
     return replace(draw(sizes, seed=3, spread=30.0), mask=see_some(sizes.q, sizes.k))
 
 

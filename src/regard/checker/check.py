@@ -172,7 +172,7 @@ def check(
     features: str | Iterable[str] = "auto",
     dtype: str = "auto",
 ) -> Report:
-    """Find the first wrong step of someone's attention.
+    """Check a function that should be attention, and name its first wrong step.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Report(TextDisplay):
 
     @property
     def right(self) -> bool:
-        """Whether everything that was asked was answered rightly."""
+        """Whether the verdict is right."""
         return self.verdict == RIGHT
 
     @property
@@ -58,7 +58,7 @@ class Report(TextDisplay):
 
     @property
     def diagnosis(self) -> tuple[Mistake, ...]:
-        """The entries of the catalogue that explain every answer."""
+        """The entries of the catalogue that explain every result."""
         return tuple(BY_NAME[name] for name in self.mistakes)
 
     @property
@@ -67,7 +67,7 @@ class Report(TextDisplay):
         return tuple(finding for finding in self.findings if finding.status == FAIL)
 
     def raise_if_wrong(self) -> "Report":
-        """For tests: raise unless the verdict is right, with the whole report as the message."""
+        """The report; raises an error with its text as the message where it is not right."""
         if not self.right:
             raise WrongAttentionError(str(self))
         return self

@@ -14,22 +14,22 @@ NOISE = 1e-9
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers known to lie in [low, high], element by element."""
+    """Numbers that lie in [low, high], element by element."""
 
     low: Array
     high: Array
 
     @classmethod
     def exactly(cls, array: Array) -> "Interval":
-        """Nothing was rounded."""
+        """The interval of exact numbers."""
         return cls(array, array)
 
     def overlaps(self, other: "Interval") -> Array:
-        """Where both can be true at once."""
+        """The elements in which the intervals have a number in common."""
         return np.asarray((self.low <= other.high + NOISE) & (other.low <= self.high + NOISE))
 
     def times(self, other: "Interval") -> "Interval":
-        """The matrix product of what lies between."""
+        """The interval of the matrix product."""
         corners = np.stack(
             [
                 a[..., :, None] * b[None, :, :]
@@ -41,15 +41,15 @@ class Interval:
 
     @property
     def transposed(self) -> "Interval":
-        """Rows as columns."""
+        """The interval of the transposed matrix."""
         return Interval(self.low.T, self.high.T)
 
     def scaled(self, factor: float) -> "Interval":
-        """Every number times a positive factor."""
+        """The interval times a positive factor."""
         return Interval(self.low * factor, self.high * factor)
 
     def softmax(self, visible_k: Array) -> "Interval":
-        """The least and the most each weight of a row can be; 0 where nothing is seen.
+        """The interval of the softmax of each row; 0 for hidden keys.
 
         A weight is least with its own score lowest and all others highest.
         """
@@ -69,13 +69,13 @@ class Claimed:
 
     @property
     def rounded(self) -> Interval:
-        """0.19 stands for 0.185 to 0.195."""
+        """The interval of numbers that round to these: 0.19 stands for 0.185 to 0.195."""
         half = 0.5 * 10.0**-self.decimals
         return Interval(self.numbers - half, self.numbers + half)
 
     @property
     def cut(self) -> Interval:
-        """Digits cut off: 0.19 stands for 0.19 to 0.20, -0.19 for -0.20 to -0.19."""
+        """The interval of numbers cut to these: 0.19 to 0.20 for 0.19, -0.20 to -0.19 for -0.19."""
         unit = 10.0**-self.decimals
         below = np.where(self.numbers < 0, unit, 0)
         above = np.where(self.numbers >= 0, unit, 0)
@@ -83,17 +83,17 @@ class Claimed:
 
     @property
     def either(self) -> Interval:
-        """Rounded or cut."""
+        """The interval of numbers that are rounded or cut to these."""
         one, other = self.rounded, self.cut
         return Interval(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
     def row(self, index: int) -> "Claimed":
-        """One row, still a matrix."""
+        """One row, as a matrix."""
         return Claimed(self.numbers[index : index + 1], self.decimals[index : index + 1])
 
 
 def claimed_row(row: list[Any]) -> Claimed:
-    """A row as written; a whole number among decimals has as many as the fewest of them.
+    """The claim of a row; a whole number among decimals has as many digits as the fewest of them.
 
     >>> claimed_row([0, Decimal("0.19"), Decimal("0.620")]).decimals
     array([[2., 2., 3.]])
@@ -108,11 +108,11 @@ def claimed_row(row: list[Any]) -> Claimed:
     return Claimed(np.array([[float(x) for x in row]]), np.array([decimals], np.float64))
 
 
-def _weights(own: Array, others: Array) -> Array:
+def _weights(scores: Array, others: Array) -> Array:
     """Each weight with its own score from one array and every other from the other."""
     with np.errstate(over="ignore"):
-        gaps = others[..., None, :] - own[..., :, None]
+        gaps = others[..., None, :] - scores[..., :, None]
         e = np.exp(gaps)
-    diagonal = np.arange(own.shape[-1])
+    diagonal = np.arange(scores.shape[-1])
     e[..., diagonal, diagonal] = 1.0
     return np.asarray(1 / e.sum(axis=-1))

@@ -118,7 +118,7 @@ class CallingConvention:
         }
 
     def pack(self, array_bhtd: Array) -> Array:
-        """(b, h, t, d) as the function has it; an odd shape only loses its axes of size 1."""
+        """An array (b, h, t, d) in the function's layout; an odd shape loses its axes of size 1."""
         if array_bhtd.ndim != 4:
             return array_bhtd.squeeze()
         if self.layout == "bte" or self.roles.form != "qkv":
@@ -257,7 +257,7 @@ def _parts(returned: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def _quietly(library: str) -> Iterator[None]:
-    """Warnings and printed lines of the user's function would drown the report."""
+    """A context without warnings, printed lines and gradients of the function under test."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")

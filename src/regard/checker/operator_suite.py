@@ -29,7 +29,7 @@ LONG = Sizes(1, 2, 200, 333, 64, 64)
 
 @dataclass(frozen=True)
 class Feature:
-    """One row of the table; ``cornered``: which corner is meant cannot be said without offset."""
+    """One row of the table; ``cornered``: without an offset both corners are right."""
 
     name: str
     needs: tuple[str, ...]
@@ -139,7 +139,7 @@ class Suite:
 
     @property
     def status(self) -> int:
-        """0 where nothing that is claimed fails, else 1."""
+        """The exit status: 0 where nothing that is claimed fails, else 1."""
         return int(any(c.status == FAIL for row in self.rows.values() for c in row.values()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class Suite:
 
 
 def run_suite(function: Callable[..., Any], name: str = "") -> Suite:
-    """Every feature in every dtype."""
+    """The conformance table of a function: every feature in every dtype."""
     prepared = prepare(function, "auto", "float32")
     for conventions in prepared.groups():
         working, _ = working_layouts(prepared.function, conventions)
@@ -202,7 +202,7 @@ def _cell(
 
 
 def _corners(convention: CallingConvention, feature: Feature) -> list[CallingConvention]:
-    """Without an offset both corners are in use."""
+    """The convention, or both of its corners where there is no offset."""
     if feature.cornered and not convention.roles.has("offset"):
         return [replace(convention, last=False), replace(convention, last=True)]
     return [convention]

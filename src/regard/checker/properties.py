@@ -14,7 +14,7 @@ from regard.typing import Array
 
 
 def values_of(harness: Harness, name: str, probes: list[Probe]) -> Finding:
-    """Equal to the specification on all these probes."""
+    """Property: values equal to those of the specification on all these probes."""
     calls = 0
     for probe in probes:
         for case in harness.cases(probe):
@@ -34,7 +34,7 @@ def values_of(harness: Harness, name: str, probes: list[Probe]) -> Finding:
 
 
 def rows_sum_to_one(harness: Harness) -> Finding:
-    """Weights that were returned, or the output where every value is 1."""
+    """Property: rows of weights, or the output where every value is 1, sum to one."""
     name = "rows sum to one"
     by_weights = "weights" in harness.kinds
     if not by_weights and harness.convention.roles.form != "qkv":
@@ -54,7 +54,7 @@ def rows_sum_to_one(harness: Harness) -> Finding:
 
 
 def causality(harness: Harness) -> Finding:
-    """Another last word changes nothing for the words before it."""
+    """Property: another last word changes nothing for the words before it."""
     name, convention = "causality", harness.convention
     if not (convention.always or convention.roles.has("causal")) or convention.roles.form != "qkv":
         return Finding(name, SKIPPED, "it is not causal")
@@ -72,7 +72,7 @@ def causality(harness: Harness) -> Finding:
 
 
 def batch_independence(harness: Harness) -> Finding:
-    """Another second sentence changes nothing for the first."""
+    """Property: another second sentence changes nothing for the first."""
     name = "batch independence"
     if not harness.convention.batched:
         return Finding(name, SKIPPED, "it takes one sentence")
@@ -86,7 +86,7 @@ def batch_independence(harness: Harness) -> Finding:
 
 
 def permutation_of_keys(harness: Harness) -> Finding:
-    """Keys and values in another order give the same output."""
+    """Property: keys and values in another order give the same output."""
     name, convention = "permutation of keys", harness.convention
     if convention.always or convention.roles.form != "qkv" or "output" not in harness.kinds:
         return Finding(name, SKIPPED, "order matters to it" if convention.always else "no q, k, v")
@@ -103,7 +103,7 @@ def permutation_of_keys(harness: Harness) -> Finding:
 
 
 def precision(harness: Harness, right: bool) -> Finding:
-    """The error against float64, beside that of a plain computation in the same dtype."""
+    """Property: an error near that of a plain computation in the same dtype, against float64."""
     name, dtype = "precision", harness.convention.dtype
     if not right:
         return Finding(name, SKIPPED, "the values are wrong already")
@@ -131,7 +131,7 @@ def precision(harness: Harness, right: bool) -> Finding:
 
 
 def failing(name: str, detail: str, gap: Gap, case: Case) -> Finding:
-    """A property that does not hold, with its numbers and its input."""
+    """The finding of a property that does not hold, with its numbers and its input."""
     if not gap.index:
         return Finding(name, FAIL, detail, input=_input(case))
     element = f"{gap.kind}[{', '.join(map(str, gap.index))}]"
@@ -139,7 +139,7 @@ def failing(name: str, detail: str, gap: Gap, case: Case) -> Finding:
 
 
 def _input(case: Case) -> str:
-    """The sizes; and where there are few numbers, all of them."""
+    """The input as text: its sizes, and all numbers where they are few."""
     if case.query.size + case.key.size + case.value.size > 16 or case.x is not None:
         return case.sizes.text
     shown = (f"{x} {_row(getattr(case, x))}" for x in ("query", "key", "value"))
@@ -162,7 +162,7 @@ def _first_gap(
 
 
 def _moved(harness: Harness, case: Case, other: Case, along: str) -> Gap | None:
-    """Where the first part of the result changed; ``along`` is the axis that was changed."""
+    """The largest change of the unchanged part; ``along`` is the axis that was changed."""
     one, two = harness.call(case), harness.call(other)
     if one is None or two is None or _output(one).shape != _output(two).shape:
         return None
@@ -176,7 +176,7 @@ def _moved(harness: Harness, case: Case, other: Case, along: str) -> Gap | None:
 
 
 def _axis_of_queries(harness: Harness) -> int:
-    """Where the queries stand in what is returned first."""
+    """The axis of queries in the first returned array."""
     kind = harness.kinds[0]
     if kind.startswith("weights"):
         return -2

@@ -40,7 +40,7 @@ class Roles:
     order: tuple[str, ...] = ("query", "key", "value")
 
     def has(self, role: str) -> bool:
-        """Whether there is a parameter for it."""
+        """Whether there is a parameter for the role."""
         return role in self.names
 
 
@@ -80,7 +80,7 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
 
 
 def _order(first: list[inspect.Parameter]) -> tuple[str, ...]:
-    """Query, key, value, unless the names say another order: (values, keys, query) is in use."""
+    """The order of the first three parameters: (values, keys, query) is in use too."""
     usual = ("query", "key", "value")
     named = tuple(x for p in first for x in usual if p.name.lower().startswith(x[0]))
     return named if sorted(named) == sorted(usual) else usual
@@ -102,7 +102,7 @@ def _form(parameters: list[inspect.Parameter]) -> str:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """From the signature, or, for what is compiled, from the first line of its documentation."""
+    """The parameters, from the signature or, for compiled functions, from the docstring."""
     target = getattr(function, "forward", function)
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     try:

@@ -123,8 +123,8 @@ def _arithmetic(step: "Step", before: dict[str, Array], value_kv: Array) -> str:
         scaled_k = before["scaled"]
         total = np.exp(scaled_k).sum()
         terms = " + ".join(f"e^{x:.2f}" for x in scaled_k if np.isfinite(x))
-        own = np.exp(scaled_k[at])
-        return f"e^{scaled_k[at]:.2f} / ({terms}) = {own:.3f} / {total:.3f} {end}"
+        exponential = np.exp(scaled_k[at])
+        return f"e^{scaled_k[at]:.2f} / ({terms}) = {exponential:.3f} / {total:.3f} {end}"
     if step.stage == "output":
         pairs = zip(before["weights"], value_kv[:, at], strict=True)
         terms = " + ".join(f"{w:.3g}·{v:g}" for w, v in pairs if w and v)

@@ -41,7 +41,7 @@ class Parameters:
         return replace(case, query=query, key=key, value=value, x=x, matrices=self.matrices)
 
     def finish(self, output_bte: Array) -> Array:
-        """The last multiplication, where the module has one."""
+        """The output after the module's last layer, where it has one."""
         if self.output is None:
             return output_bte
         return np.asarray(output_bte @ self.output[:-1] + self.output[-1])
@@ -103,7 +103,7 @@ def _of_multihead(module: Any) -> Parameters:
 
 
 def _of_fused(module: Any, fused: Any, output: Any) -> Parameters:
-    """One layer makes query, key and value side by side."""
+    """The parameters of a module with one layer for query, key and value side by side."""
     matrix = _matrix(fused)
     if matrix.shape[1] % 3:
         raise ArgumentError("a layer for query, key and value together needs 3 equal parts.")

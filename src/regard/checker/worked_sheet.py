@@ -66,7 +66,7 @@ def _claimed_row(path: Path, name: str, word: str, row: Any, words: tuple[str, .
 
 @dataclass(frozen=True)
 class Step:
-    """One claimed row: does it follow from the author's last step, and is it true?
+    """One claimed row: whether it follows from the author's last step, and whether it is true.
 
     ``follows`` is None where the author wrote nothing that it could follow from.
     """
@@ -85,13 +85,13 @@ class Step:
 
     @property
     def right(self) -> bool:
-        """Nothing to say: it follows from the step before, or is true where there is none."""
+        """Whether it follows from the step before, or is true where there is none."""
         return self.is_true if self.follows is None else self.follows
 
 
 @dataclass(frozen=True, repr=False)
 class SheetReport(TextDisplay):
-    """Every claimed row in the order of the steps."""
+    """The report on a sheet: every claimed row in the order of the steps."""
 
     path: str
     words: tuple[str, ...]
@@ -104,12 +104,12 @@ class SheetReport(TextDisplay):
 
     @property
     def verdict(self) -> str:
-        """right where everything follows and is true."""
+        """The verdict: right where everything follows and is true."""
         return RIGHT if all(s.right and s.is_true for s in self.steps) else WRONG
 
     @property
     def status(self) -> int:
-        """0 right, 1 wrong."""
+        """The exit status: 0 right, 1 wrong."""
         return STATUS[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def check_sheet(path: str | Path) -> SheetReport:
 
 
 def _judge_row(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Step:
-    """One row, twice: against the step before as the author has it, and against the truth."""
+    """The judgement of one row, against the author's step before and against the truth."""
     index = true.words.index(word)
     exact = Interval.exactly(_stage(true, stage)[index : index + 1])
     if row.numbers.shape != exact.low.shape:
@@ -177,7 +177,7 @@ def _judge_row(stage: str, word: str, row: Claimed, claims: Claims, true: Steps)
 
 
 def _due(stage: str, word: str, claims: Claims, true: Steps) -> tuple[Interval | None, Any, str]:
-    """What the author's last written step leads to: the range, its middle, and which it was."""
+    """The interval, its middle and its source that follow from the author's last written step."""
     at = true.words.index(word)
     exact = _stage(true, stage)[at : at + 1]
     if stage in ("query", "key", "value"):
@@ -202,7 +202,7 @@ Forward = Callable[[Interval], Interval]
 
 
 def _predecessors(at: int, claims: Claims, true: Steps) -> dict[str, dict[str, Forward]]:
-    """From which earlier steps a stage of one row can follow, the nearest first, and how."""
+    """The earlier stages that a stage of one row can follow from, the nearest first, and how."""
     masked = true.scaled if true.masked is None else true.masked
     seen_k = np.isfinite(masked[at])
     value = _rows(claims, true, "value")
@@ -217,7 +217,7 @@ def _predecessors(at: int, claims: Claims, true: Steps) -> dict[str, dict[str, F
 
 
 def _interval_of(stage: str, word: str, row: Claimed, claims: Claims, true: Steps) -> Interval:
-    """What a claimed row stands for; a number that is exact as it is written was never rounded."""
+    """The interval of a claimed row; a number that is exact as written was never rounded."""
     due, _, _ = _due(stage, word, claims, true)
     at = true.words.index(word)
     due = due or Interval.exactly(_stage(true, stage)[at : at + 1])

@@ -33,7 +33,7 @@ class Sheet:
 
 
 def load_sheet(path: str | Path) -> Sheet:
-    """Read a sheet; a wrong one is an error that names the line and the field.
+    """The sheet of a file; the error for a wrong one names the line and the field.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class SheetFile:
         return FileError(f"{self.path} line {self.line_of(name)}: field {name} {what}")
 
     def line_of(self, name: str) -> int:
-        """The line where a field begins; 1 where it cannot be told."""
+        """The line where a field begins; 1 where it is unknown."""
         key = (
             rf'"{re.escape(name)}"\s*:'
             if self.is_json
@@ -225,7 +225,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _with_line_first(error: ValueError) -> str:
-    """tomllib and json both end with the position: put it in front."""
+    """The message of a parser with its position, which tomllib and json put last, in front."""
     position = re.search(r"line (\d+),? column (\d+)", str(error))
     what = re.sub(r"[:(\s]*(\(?at )?line \d+.*$", "", str(error)).rstrip(" :(")
     if position is None:

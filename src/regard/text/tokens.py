@@ -128,7 +128,7 @@ def special_name(token: int) -> str | None:
 
 
 def unknown_characters(pieces: Iterable[str], text: str) -> str:
-    """The characters of a text that are spelled out in bytes, because training never met them."""
+    """The characters of a text that are spelled out in bytes: the vocabulary lacks them."""
     spelled = "".join(pieces)
     if "<0x" not in spelled:
         return ""

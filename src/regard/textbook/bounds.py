@@ -1,4 +1,4 @@
-"""Bounds on the rounding error of every stage: how far its numbers may lie from the exact ones.
+"""Bounds on the rounding error of every stage of Steps.
 
 A sum of n products errs by at most n u times the sum of their sizes, with u the unit roundoff,
 whatever the order in which it is added up (Higham, Accuracy and Stability of Numerical Algorithms,
@@ -21,7 +21,7 @@ FAR = 50.0  # scores beyond it are written less the highest of their row
 
 
 def error_bounds(steps: "Steps", stage: str) -> Float64Array:
-    """How far each number of a stage may lie from the exact one, in the shape of the stage.
+    """A bound on the error of each number of a stage, in the shape of the stage.
 
     >>> from regard.textbook.steps import attend
     >>> steps = attend(np.eye(2), np.eye(2), np.eye(2))
@@ -33,17 +33,17 @@ def error_bounds(steps: "Steps", stage: str) -> Float64Array:
         return np.nan_to_num(_BOUNDS[stage](steps, stage), nan=np.inf, posinf=np.inf)
 
 
-def _given(steps: "Steps", stage: str) -> Float64Array:
+def _input_bound(steps: "Steps", stage: str) -> Float64Array:
     array: Float64Array = getattr(steps, stage)
     return np.full(array.shape, steps.x_error if stage == "x" else 0.0)
 
 
 def _projected(steps: "Steps", stage: str) -> Float64Array:
-    """Of x times the parameters, cut into heads as the stage is."""
+    """The bound of x times the parameters, cut into heads as the stage is."""
     parameters: Float64Array | None = getattr(steps, f"w_{stage}")
     if steps.x is None or parameters is None:
-        return _given(steps, stage)
-    bound_te = _product(steps.x, _given(steps, "x"), parameters, np.zeros_like(parameters))
+        return _input_bound(steps, stage)
+    bound_te = _product(steps.x, _input_bound(steps, "x"), parameters, np.zeros_like(parameters))
     array: Float64Array = getattr(steps, stage)
     *batch, tokens, _ = bound_te.shape
     by_head = bound_te.reshape(*batch, tokens, -1, array.shape[-1]).swapaxes(-2, -3)
@@ -60,7 +60,7 @@ def _scaled(steps: "Steps", stage: str) -> Float64Array:
 
 
 def _capped(steps: "Steps", stage: str) -> Float64Array:
-    """tanh never widens a difference."""
+    """The bound of capped scores: tanh never widens a difference."""
     size = np.minimum(abs(steps.scaled), steps.softcap or np.inf)
     return error_bounds(steps, "scaled") + 8 * EPSILON * size + TINY
 
@@ -79,11 +79,11 @@ def _weights(steps: "Steps", stage: str) -> Float64Array:
     scores, bound = steps.stages()[last], error_bounds(steps, last)
     sizes = np.where(np.isfinite(scores), abs(scores), 0.0)
     size = np.minimum(sizes.max(axis=-1, keepdims=True, initial=0.0), FAR)
-    own = 4 * EPSILON * (np.isfinite(scores).sum(axis=-1, keepdims=True) + 8 + 2 * size)
-    others = np.maximum(1 - steps.weights, 0.0) + own
+    rounding = 4 * EPSILON * (np.isfinite(scores).sum(axis=-1, keepdims=True) + 8 + 2 * size)
+    others = np.maximum(1 - steps.weights, 0.0) + rounding
     moved = np.expm1(2 * bound.max(axis=-1, keepdims=True, initial=0.0)) * others
     seen = np.where(np.isfinite(scores), TINY, 0.0)
-    bound_qk: Float64Array = np.fmin(steps.weights * (own + moved) + seen, 1.0)
+    bound_qk: Float64Array = np.fmin(steps.weights * (rounding + moved) + seen, 1.0)
     return bound_qk
 
 
@@ -109,16 +109,16 @@ def _output(steps: "Steps", stage: str) -> Float64Array:
 def _product(
     left: Float64Array, left_bound: Float64Array, right: Float64Array, right_bound: Float64Array
 ) -> Float64Array:
-    """Of left @ right: each sum's own rounding, and what its operands are off by."""
+    """The bound of left @ right: the rounding of each sum, and the errors of its operands."""
     terms = left.shape[-1]
-    own = EPSILON * (terms + 2) * (abs(left) @ abs(right)) + TINY * (terms + 1)
+    rounding = EPSILON * (terms + 2) * (abs(left) @ abs(right)) + TINY * (terms + 1)
     brought = left_bound @ (abs(right) + right_bound) + abs(left) @ right_bound
-    bound: Float64Array = own + brought
+    bound: Float64Array = rounding + brought
     return bound
 
 
 _BOUNDS: dict[str, Callable[["Steps", str], Float64Array]] = {
-    "x": _given,
+    "x": _input_bound,
     "query": _projected,
     "key": _projected,
     "value": _projected,

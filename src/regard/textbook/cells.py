@@ -49,7 +49,7 @@ def of_head(
 
 
 def sizes(steps: "Steps") -> tuple[int, int]:
-    """How many sentences and how many heads."""
+    """The number of sentences and of heads."""
     sentences, heads = _by_head(steps, "weights", steps.weights).shape[:2]
     return int(sentences), int(heads)
 
@@ -145,7 +145,7 @@ class Cell:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the row and the column are called."""
+        """The names of the row and the column."""
         rows, columns = self.of(self.stage).shape
         row = labels(self.steps, rows, self.sentence)[self.row]
         if self.stage not in BETWEEN_WORDS:
@@ -160,9 +160,9 @@ class Cell:
         return f"{name} ({spot})" if spot else name
 
 
-def _given(cell: Cell) -> Expression:
+def _stored(cell: Cell) -> Expression:
     value, noise = _number(cell, cell.stage)
-    return make.given(value, "given", "given", noise)
+    return make.stored(value, "given", "given", noise)
 
 
 def _number(cell: Cell, stage: str) -> tuple[float, float]:
@@ -176,7 +176,7 @@ def _projected(cell: Cell) -> Expression:
     name = f"w_{cell.stage}"
     parameters = getattr(cell.steps, name)
     if cell.steps.x is None or parameters is None:
-        return _given(cell)
+        return _stored(cell)
     column = parameters[:, cell.head * cell.of(cell.stage).shape[1] + cell.column]
     return make.dot(cell.bounded("x").at(cell.row), make.exact(column), f"x · {name}")
 
@@ -201,7 +201,7 @@ def _masked(cell: Cell) -> Expression:
     if value == -np.inf:
         return make.fixed(value, "hidden", _hidden(cell))
     if value == score:
-        return make.given(value, before, f"as {before}: visible, nothing added", noise)
+        return make.stored(value, before, f"as {before}: visible, nothing added", noise)
     return make.added(score, noise, value - score, f"{before} + mask")
 
 
@@ -235,7 +235,7 @@ def _output(cell: Cell) -> Expression:
     head, column = divmod(cell.column, sums[0].values.shape[1])
     value, noise = sums[head].at(cell.row, column)
     note = f"sums[{cell.names[0]}, {column}] of head {head}"
-    return make.given(float(value), "sums", note, float(noise))
+    return make.stored(float(value), "sums", note, float(noise))
 
 
 def _last_scores(cell: Cell) -> str:
@@ -256,7 +256,7 @@ def _hidden(cell: Cell) -> str:
 
 
 EXPRESSIONS: dict[str, Callable[[Cell], Expression]] = {
-    "x": _given,
+    "x": _stored,
     "query": _projected,
     "key": _projected,
     "value": _projected,

@@ -21,12 +21,12 @@ class Bounded(NamedTuple):
     bounds: Float64Array
 
     def at(self, *index: int | slice) -> "Bounded":
-        """A part of them."""
+        """The numbers and bounds at an index."""
         return Bounded(self.values[index], self.bounds[index])
 
 
 def exact(values: Float64Array) -> Bounded:
-    """Numbers that are what they are."""
+    """Numbers without error."""
     return Bounded(values, np.zeros(values.shape))
 
 
@@ -47,13 +47,13 @@ class Expression:
     then: "Expression | None" = None
 
 
-def given(value: float, formula: str = "", note: str = "", noise: float = 0.0) -> Expression:
-    """A number that is what it is."""
+def stored(value: float, formula: str = "", note: str = "", noise: float = 0.0) -> Expression:
+    """The expression of a number that was not computed."""
     return Expression(formula, (value,), lambda o: o[0], lambda o: o[0], (noise,), note)
 
 
 def fixed(value: float, formula: str, note: str) -> Expression:
-    """A value that no arithmetic made: hidden, or nothing to look at."""
+    """The expression of a constant: a hidden key, or a row that sees nothing."""
     return Expression(formula, (), lambda o: value, lambda o: "", note=note)
 
 
@@ -85,7 +85,7 @@ def scaled(score: float, noise: float, scale: float, width: int) -> Expression:
 
 
 def capped(score: float, noise: float, softcap: float) -> Expression:
-    """A score bent so that it never exceeds the cap."""
+    """The expression of softcap: cap * tanh(score / cap)."""
     return Expression(
         "softcap · tanh(scaled / softcap)",
         (score, softcap),
@@ -143,8 +143,8 @@ def _quotient(scores: Bounded, index: int) -> Expression | None:
     """
     e = np.exp(scores.values)
     with np.errstate(over="ignore", invalid="ignore"):
-        own = 4 * EPSILON * (np.abs(scores.values) + len(e) + 2)
-        bounds = np.nan_to_num(e * (np.expm1(scores.bounds) + own), nan=np.inf)
+        rounding = 4 * EPSILON * (np.abs(scores.values) + len(e) + 2)
+        bounds = np.nan_to_num(e * (np.expm1(scores.bounds) + rounding), nan=np.inf)
     parts, noise = (float(e[index]), math.fsum(e.tolist())), (bounds[index], bounds.sum())
     if any(n > part / 40 for part, n in zip(parts, noise, strict=True)):
         return None

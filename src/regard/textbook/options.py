@@ -23,7 +23,7 @@ Mask = NDArray[Any] | MaskRule | None
 class AttentionOptions(TypedDict, total=False):
     """The keyword arguments that attention, observe and every backend share.
 
-    Their meaning is told once, in the docstring of ``regard.attention``.
+    Their meaning is in the docstring of ``regard.attention``.
     """
 
     mask: ArrayLike | MaskRule | None
@@ -99,7 +99,7 @@ def check_finite(name: str, array: Array) -> None:
 
 
 def check_products(bound: float) -> None:
-    """Refuse scores whose bound, in base 2, leaves no room in float64."""
+    """Refuse scores whose bound, in base 2, overflows float64."""
     if bound >= 2.0**999:
         raise ArgumentError("query and key are too large: their products overflow float64.")
 
@@ -139,7 +139,7 @@ def check_shapes(query: Array, key: Array, value: Array) -> tuple[int, ...]:
 
 
 def band(causal: bool, window: Window | None) -> Window:
-    """How far each query sees to the left and to the right; None is unbounded."""
+    """The window of each query, left and right, causal included; None is unbounded."""
     sides = (None, None) if window is None else window
     if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(map(_is_side, sides)):
         raise ArgumentError(
@@ -159,7 +159,7 @@ def _is_side(side: Any) -> bool:
 
 
 def check_offset(offset: int | None, queries: int, keys: int, needed: bool) -> int:
-    """Where query 0 stands among the keys; it has to be said where that is open."""
+    """The position of query 0 among the keys; required where it cannot be derived."""
     if offset is not None:
         if not isinstance(offset, int | np.integer):
             raise ArgumentError(f"offset needs a whole number, but it is {offset!r}.")
@@ -197,7 +197,7 @@ def check_mask(mask: ArrayLike | MaskRule | None, shape: tuple[int, ...]) -> Mas
 def check_lengths(
     lengths: ArrayLike | None, leading: tuple[int, ...], keys: int
 ) -> NDArray[np.int64] | None:
-    """How many keys are real, one number for each entry of the batch axes."""
+    """The number of real keys, one for each entry of the batch axes."""
     if lengths is None:
         return None
     batch = leading[:-1]

@@ -63,7 +63,7 @@ class Trace:
 
     @property
     def received(self) -> Array:
-        """How much attention each key gets, (..., h, k)."""
+        """The attention that each key receives, (..., h, k)."""
         return np.asarray(self.weights.sum(axis=-2))
 
 

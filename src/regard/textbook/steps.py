@@ -30,7 +30,7 @@ from regard.typing import Float64Array
 
 
 def floats(name: str, array: ArrayLike) -> Float64Array:
-    """Any numbers as float64; what is not a finite number is an error that says where."""
+    """Numbers as float64; the error for one that is not finite names its index."""
     refuse_masked_array(name, array)
     try:
         plain = np.asarray(array)
@@ -101,7 +101,7 @@ def to_dict(steps: "Steps") -> dict[str, Any]:
     stages = steps.stages()
     return {
         "words": [list(w) if isinstance(w, tuple) else w for w in steps.words],
-        "parameters": {x: lists(getattr(steps, x)) for x in PARAMETERS if _given(steps, x)},
+        "parameters": {x: lists(getattr(steps, x)) for x in PARAMETERS if _is_present(steps, x)},
         "shapes": {name: list(stage.shape) for name, stage in stages.items()},
         "stages": {name: lists(stage) for name, stage in stages.items()},
     }
@@ -118,7 +118,7 @@ def lists(value: NDArray[Any] | float) -> Any:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def _given(steps: "Steps", name: str) -> bool:
+def _is_present(steps: "Steps", name: str) -> bool:
     return getattr(steps, name) is not None
 
 
@@ -166,11 +166,11 @@ class Steps(StepsDisplay):
         return {x: getattr(self, x) for x in STAGES if getattr(self, x) is not None}
 
     def why(self, stage: str, row: str | int, column: str | int, **where: int) -> Why:
-        """What made a cell, by word or index; ``head``, ``sentence`` and ``digits`` by keyword."""
+        """The arithmetic of a cell; ``head``, ``sentence`` and ``digits`` by keyword."""
         return why(self, stage, row, column, **where)
 
     def read(self, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
-        """What one word's row means, in words."""
+        """The row of one word, in words."""
         return read_row(self, row, head=head, sentence=sentence)
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def self_attention(
     mask: ArrayLike | None = None,
     causal: bool = False,
 ) -> Steps:
-    """Let every word of a sentence look at every word, and keep each step.
+    """Self-attention of the words of a sentence, with every intermediate step.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def attend(
     scale: float | None = None,
     lengths: ArrayLike | None = None,
 ) -> Steps:
-    """Attention from query, key and value on: what ``attention`` and ``observe`` must equal.
+    """Attention of query, key and value with every step: what ``attention`` must equal.
 
     The arguments are those of ``attention``; every stage keeps the leading axes of ``query``.
 

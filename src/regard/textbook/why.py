@@ -1,4 +1,4 @@
-"""Any cell of Steps explained by its expression, and any row of weights said in words."""
+"""Explanations of Steps: a cell by its expression, a row of weights in words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ NAMED = 5  # keys named before the rest are taken together
 
 
 class Share(NamedTuple):
-    """Part of a query's attention: on whom, under which name among the values, and how much."""
+    """A part of a query's attention: the key's name, its name among the values, the weight."""
 
     name: str
     value: str
@@ -40,7 +40,7 @@ class Share(NamedTuple):
 
 
 def read_row(steps: "Steps", row: str | int, *, head: int = 0, sentence: int = 0) -> str:
-    """Say where a word looks and what its output is made of.
+    """A row of weights in words: the keys that a word attends to, and its output.
 
     Examples
     --------
@@ -93,7 +93,7 @@ WIDEST = 20  # steps from the last digit of a float64 to where a value counts as
 
 @dataclass(frozen=True, repr=False)
 class Why(TextDisplay):
-    """One cell: what it is called, the formula, the operands as shown, the value as stored.
+    """The explanation of a cell: its name, formula, operands as shown, and value as stored.
 
     ``str()`` is the whole line. ``recomputed()`` applies the formula to the operands shown, and
     lies within ``tolerance`` (half a unit of the last digit shown) of ``value``.

@@ -1,4 +1,4 @@
-"""The catalogue: every mistake that can be named, in the order they are looked for."""
+"""The catalogue of mistakes that can be named, in the order in which they are tried."""
 
 from functools import lru_cache
 from itertools import combinations
@@ -17,7 +17,7 @@ BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
 
 
 def single() -> list[tuple[tuple[Mistake, ...], Stages]]:
-    """Every mistake alone, in each way it is made; the usual ways of all come first."""
+    """Every mistake alone, in each of its variants; the usual variants of all come first."""
     parts = (slice(0, 1), slice(1, None))
     return [((m,), stages) for part in parts for m in CATALOGUE for stages in m.variants[part]]
 

@@ -1,4 +1,4 @@
-"""Mistakes of order: a causal mask that is turned, shifted, misplaced, too weak or not there."""
+"""Mistakes of causal masks: transposed, shifted, at the wrong corner or stage, or missing."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,12 +14,12 @@ Order = Callable[[Case], Array]
 
 
 def _only(order: Order) -> Order:
-    """Another order where the case is causal; everything is seen where it is not."""
+    """A causal stage that is another where the case is causal, and the same where it is not."""
     return lambda case: order(case) if case.causal else causal_visibility(case)
 
 
 def _gap(case: Case) -> Array:
-    """How far each key stands after the place of each query."""
+    """The position of each key less that of each query, (q, k)."""
     queries, keys = case.query.shape[2], case.key.shape[2]
     return np.asarray(np.arange(keys) - np.arange(queries)[:, None] - case.offset)
 

@@ -13,7 +13,7 @@ from regard.typing import Array
 
 @dataclass(frozen=True)
 class Mistake:
-    """A small wrong attention.
+    """A mistake: one or more wrong stages of attention, or wrong conduct.
 
     ``variants`` are the stages in which it is made, the usual one first. A mistake of conduct
     (inputs changed, results that differ) has none, for its values are right; it has a function.

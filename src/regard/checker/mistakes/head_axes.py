@@ -10,7 +10,7 @@ from regard.typing import Array
 
 
 def _cut(array_bhtd: Array) -> Array:
-    """The heads as reshape alone would deal them out of (b, t, h * d)."""
+    """The heads that reshape alone makes of (b, t, h * d)."""
     return join_heads(array_bhtd).reshape(array_bhtd.shape)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes with masks: turned round, too weak, misplaced, forgotten, or an empty row."""
+"""Mistakes of masks: inverted, too weak, at the wrong stage, ignored, and empty rows."""
 
 from collections.abc import Callable
 

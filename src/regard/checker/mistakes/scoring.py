@@ -1,4 +1,4 @@
-"""Mistakes on the way to the scores: which arrays meet, how they are turned, what divides them."""
+"""Mistakes of scores: the wrong arrays, a key that is not transposed, a wrong scale."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Mistakes of conduct: what is returned beside the output, and what a call leaves behind."""
+"""Mistakes of conduct: wrong statistics beside the output, and side effects of a call."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Mistakes in the softmax: over the wrong axis, at the wrong time, or without its care."""
+"""Mistakes of the softmax: the wrong axis or stage, no maximum subtracted, no division."""
 
 import numpy as np
 

@@ -128,7 +128,7 @@ def _summary(steps: Steps) -> Claim:
 
 
 def _solved(start: Start, w_query: Float64Array, steps: Steps) -> str:
-    """Say plainly what was done to get the document's scores."""
+    """The claim that names what was solved for to get the document's scores."""
     moved = float(np.linalg.norm(w_query - start.w_query) / np.linalg.norm(start.w_query))
     before = (start.x_te @ start.w_query @ steps.key.T)[0]
     return (

@@ -75,9 +75,11 @@ def _row_of_robots(steps: Steps) -> tuple[Claim, ...]:
 def _weighted_sum(steps: Steps) -> Claim:
     """The document's weighted sum, against what its own weights give."""
     printed = OUTPUTS["robots"]
-    own_weights_k = np.array(numbers(WEIGHTS))
-    followed = own_weights_k @ X_TE
-    terms = " + ".join(f"{w:g}·{v:g}" for w, v in zip(own_weights_k, X_TE[:, 1], strict=True) if w)
+    printed_weights_k = np.array(numbers(WEIGHTS))
+    followed = printed_weights_k @ X_TE
+    terms = " + ".join(
+        f"{w:g}·{v:g}" for w, v in zip(printed_weights_k, X_TE[:, 1], strict=True) if w
+    )
     return Claim(
         about="weighted sum (output) of robots",
         printed=numbers(printed),
@@ -104,7 +106,7 @@ def _outputs(steps: Steps) -> tuple[Claim, ...]:
 
 
 def _gap(printed: Numbers, output_e: Float64Array, weights_k: Float64Array) -> str:
-    """How far off a printed output is, and the weights that lead to the true one."""
+    """The error of a printed output in words, and the weights that lead to the true one."""
     gap = float(np.abs(np.array(printed) - output_e).max())
     size = "Off only in its last digit" if gap < 0.01 else f"Off by up to {tidy(gap):.2f}"
     return f"{size}; the true weights are {' '.join(f'{tidy(w):.3f}' for w in weights_k)}."

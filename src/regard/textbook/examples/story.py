@@ -1,4 +1,4 @@
-"""How an example is told: what a document claims, what is true, and where they differ."""
+"""An example of a document: its claims, the truth, and the differences."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that a document prints, beside what is computed here.
+    """One statement of a document beside the computed one.
 
     ``printed`` is data: the document's own claim, never used in a computation of the truth.
     ``follows``, where given, is a label and what the document's own numbers or code lead to.
@@ -28,7 +28,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Example:
-    """A document's example: its computation done anew, and its claims weighed."""
+    """A document's example: its computation repeated, and its claims judged."""
 
     name: str
     title: str
