@@ -1,37 +1,79 @@
-"""Wrong code as people write it is named; what has no name is still found wrong."""
+"""Right code passes without a false alarm; wrong code is named, or wrong without a name."""
 
-import importlib.util
-from pathlib import Path
-
+import numpy as np
 import pytest
 import torch
+from tests.helpers import attention_right as right
+from tests.helpers import attention_wrong as wrong
 
 from regard.checker.check import check
+from regard.engine.attention import attention
 from regard.errors import ArgumentError
+from regard.textbook.steps import attend
+
+DTYPED = [
+    (function, dtype)
+    for function in (right.with_einsum, right.with_matmul, right.in_tiles, right.returning_both)
+    for dtype in ("float32", "float16")
+] + [(function, dtype) for function in right.TORCH[2:] for dtype in ("float16", "bfloat16")]
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(
-        name, Path(__file__).parents[1] / "helpers" / f"{name}.py"
+def assert_right(report):
+    assert report.verdict == "right", str(report)
+    assert report.mistakes == ()
+    assert report.failed == ()
+    assert report.raise_if_wrong() is report
+
+
+@pytest.mark.parametrize("function", [*right.NUMPY, *right.TORCH], ids=lambda f: f.__name__)
+def test_a_right_function_passes(function):
+    assert_right(check(function))
+
+
+@pytest.mark.parametrize(("function", "dtype"), DTYPED)
+def test_a_right_function_passes_in_every_dtype(function, dtype):
+    assert_right(check(function, dtype=dtype))
+
+
+@pytest.mark.parametrize("name", right.MODULES)
+def test_a_right_module_passes(name):
+    assert_right(check(right.seeded(right.MODULES[name]).eval()))
+
+
+def test_the_specification_and_the_engine_pass():
+    def specification(query, key, value, *, mask=None, causal=False, offset=None, window=None,
+                      softcap=None, scale=None, lengths=None):  # fmt: skip
+        options = {"mask": mask, "causal": causal, "offset": offset, "window": window}
+        return attend(query, key, value, **options, softcap=softcap, scale=scale,
+                      lengths=_by_head(query, lengths)).output  # fmt: skip
+
+    assert_right(check(specification))
+    assert_right(check(attention, features=("no lengths", "no window")))
+
+
+def _by_head(query, lengths):
+    return None if lengths is None else np.asarray(lengths)
+
+
+def test_the_report_describes_the_call():
+    report = check(right.tokens_first)
+    assert report.called == (
+        "tokens_first(q, k, v) with NumPy float64 arrays (batch, token, head, feature); "
+        "it returned output (2, 5, 3, 6)"
     )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-wrong = load("attention_wrong")
-right = load("attention_right")
+    assert "always hides later words" in check(right.always_causal).notes[0]
+    assert "last words" in check(right.always_causal_with_a_cache).notes[1]
 
 
 @pytest.mark.parametrize("function", list(wrong.WRONG), ids=lambda f: f.__name__)
-def test_somebodys_mistake_is_named(function):
+def test_a_mistake_in_other_styles_is_named(function):
     report = check(function)
     assert set(report.mistakes) == set(wrong.WRONG[function]), str(report)
     assert report.verdict == "wrong"
     assert report.failed
 
 
-def test_what_has_no_name_is_wrong_all_the_same():
+def test_a_fault_outside_the_catalogue_is_wrong():
     report = check(wrong.not_attention)
     assert report.verdict == "wrong"
     assert report.mistakes == ()
@@ -47,12 +89,12 @@ def test_a_module_with_one_layer_for_all_three_is_read():
     assert check(wrong.NoScale(0.5)).right
 
 
-def test_the_width_of_the_input_is_told_from_the_width_of_a_head():
+def test_the_width_of_the_input_differs_from_the_width_of_a_head():
     torch.manual_seed(0)
     assert check(wrong.OneHead()).mistakes == ("scaling by the model width",)
 
 
-def test_a_module_whose_dropout_is_on_is_told():
+def test_a_module_with_dropout_on_is_named():
     module = torch.nn.MultiheadAttention(12, 3, dropout=0.5)
     assert check(module.train()).mistakes == ("results that differ between two calls",)
     assert check(module.eval()).right
@@ -87,7 +129,7 @@ def test_right_with_fewer_axes_is_noted():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"signature": "k v"}, "signature needs one of auto, q k v"),
         ({"signature": "q k v as thb"}, None),
@@ -95,14 +137,14 @@ def test_right_with_fewer_axes_is_noted():
         ({"features": ("quick",)}, "features needs words of causal, last queries"),
     ],
 )
-def test_arguments_that_cannot_be_used_say_so(arguments, said):
-    if said is None:
+def test_arguments_that_cannot_be_used_are_refused(arguments, message):
+    if message is None:
         report = check(right.with_matmul, **arguments)
         assert report.verdict == "could not check"
         assert report.tried[0].startswith("the axes after 'as' need to be of bhtd")
         return
     if "signature" in arguments:
-        assert said in check(right.with_matmul, **arguments).tried[0]
+        assert message in check(right.with_matmul, **arguments).tried[0]
         return
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         check(right.with_matmul, **arguments)
