@@ -4,7 +4,7 @@
     python examples/watch_smollm2.py
 
 It shows that where a token comes a second time, head 4 of layer 17 gives 72 % of its attention to
-what followed it the first time (even attention: 4 %), and rests on the first token otherwise. So
+what followed it the first time (uniform attention: 4 %), and rests on the first token otherwise. So
 the model writes "Wharf" after the second "Brindle".
 """
 

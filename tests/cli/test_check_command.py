@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import regard
@@ -115,6 +116,24 @@ def test_the_sheet_and_the_help():
     assert "EXECUTED" in told
     assert run("nothing.toml").returncode == 2
     assert run("x.py:f", "--suite", "other").returncode == 2
+
+
+def test_a_saved_file_is_compared_with_its_checksums(tmp_path):
+    path = tmp_path / "run.regard"
+    x = np.eye(4, dtype=np.float32)
+    regard.observe(x, x, x).save(path)
+    done = run(path)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = f"RIGHT: {path}. Every array has the checksum that was saved with it.\n"
+    assert done.stdout == expected
+    assert json.loads(run(path, "--json").stdout) == {"file": str(path), "verdict": "right"}
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    done = run(path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{path} is damaged: the numbers of " in done.stderr
+    assert run(tmp_path / "nothing.regard").returncode == 2
 
 
 def test_the_operator_suite_prints_a_table():

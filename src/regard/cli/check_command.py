@@ -1,4 +1,4 @@
-"""regard check: the first wrong step in attention code, or in numbers worked by hand."""
+"""regard check: the first wrong step in attention code or in a sheet; a saved file's checksums."""
 
 from typing import Annotated, Any
 
@@ -12,7 +12,10 @@ SUITES = ("", "operator")
 
 def check(
     target: Annotated[
-        str, typer.Argument(help="file.py:function, module:function, or a sheet (TOML, JSON).")
+        str,
+        typer.Argument(
+            help="file.py:function, module:function, a sheet (TOML, JSON), or a .regard file."
+        ),
     ],
     *,
     suite: Annotated[str, typer.Option(help="operator: conformance of a kernel.")] = "",
@@ -28,13 +31,15 @@ def check(
     """Find the first wrong step in attention code, or in numbers worked by hand.
 
     The file is your own code and is EXECUTED, in a process of its own with a time and a memory
-    limit. A sheet (regard check sheet.toml) is only read. Exit status: 0 right, 1 wrong, 2 could
-    not be checked.
+    limit. A sheet (regard check sheet.toml) is only read, and of a saved file (regard check
+    run.regard) the checksums are compared. Exit status: 0 right, 1 wrong, 2 could not be checked.
     """
     if suite not in SUITES:
         raise ArgumentError(f"--suite needs to be operator, but it is {suite!r}.")
     if target.lower().endswith((".toml", ".json")):
         status = _sheet(target, json)
+    elif target.lower().endswith(".regard"):
+        status = _saved_file(target, json)
     elif suite:
         status = _operator(target, seconds, memory, json)
     else:
@@ -69,6 +74,18 @@ def _sheet(path: str, json: bool) -> int:
 
         show(draw_sheet(result))
     return result.status
+
+
+def _saved_file(path: str, json: bool) -> int:
+    """Compare every array of a file with its checksum; a damaged file is a FileError."""
+    from regard.watcher.watched_file import load
+
+    load(path, verify=True)
+    if json:
+        show_json({"file": path, "verdict": "right"})
+    else:
+        show_text(f"RIGHT: {path}. Every array has the checksum that was saved with it.")
+    return 0
 
 
 def _operator(target: str, seconds: float, memory: float, json: bool) -> int:

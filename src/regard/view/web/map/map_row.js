@@ -69,7 +69,7 @@ export function rowPanel(close) {
               `All other keys together: ${shareWritten(rest)}.`,
             )
           : null,
-        element("button", { type: "button", class: "button", on: { click: close } }, "Let go"),
+        element("button", { type: "button", class: "button", on: { click: close } }, "Close"),
       );
     },
   };

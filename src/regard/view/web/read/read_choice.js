@@ -22,8 +22,8 @@ export function choiceOf({ state, reading, peek }) {
   };
 }
 
-// Chosen words: those of the address, else the telling word of the telling head, as in the first
-// document's figure.
+// Chosen words: those of the address, else the highlighted word where its head is shown, as in the
+// first document's figure.
 /** @param {ReadView} view */
 export function pinnedOf({ state, reading, grid, choice }) {
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];

@@ -199,7 +199,7 @@ function rankedList(now) {
     "section",
     null,
     element("h2", null, `Ranked by ${report.measures[now.measure].name}`),
-    element("p", { class: "quiet small" }, `${first}; beside each what even attention would give.`),
+    element("p", { class: "quiet small" }, `${first}; beside each what uniform attention gives.`),
     element(
       "ol",
       { class: "survey-ranked" },

@@ -40,7 +40,7 @@ function roleSentence(report, head) {
   const stands = mean > baseline ? "Stands out most by giving" : "Looks evenly; at most it gives";
   const { target } = report.measures[measure];
   const even = shown(measure, baseline);
-  return `${stands} ${shown(measure, mean)} to ${target}; even attention would give ${even}.`;
+  return `${stands} ${shown(measure, mean)} to ${target}; uniform attention gives ${even}.`;
 }
 
 function measuresTable(report, head) {
