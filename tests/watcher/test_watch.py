@@ -348,6 +348,51 @@ def test_packed_sentences_follow_the_models_own_rule():
     assert seen[1].received[:, 6].min() > 1
 
 
+def test_padding_amid_a_mask_that_is_no_band():
+    """Llama 4 attends in chunks: after a plain first call nothing compares the outputs any more."""
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16,
+             "num_key_value_heads": 2, "intermediate_size": 96, "intermediate_size_mlp": 96,
+             "num_local_experts": 2, "vocab_size": 99, "attention_chunk_size": 8,
+             "no_rope_layers": [1, 1], "initializer_range": 0.3}  # fmt: skip
+    torch.manual_seed(3)
+    config = hf.Llama4TextConfig(**sizes, attn_implementation="sdpa")
+    model = hf.Llama4ForCausalLM(config).eval()
+    ids = torch.randint(3, 99, (1, 12))
+    mask = torch.ones_like(ids)
+    mask[0, 4:6] = 0
+    real = mask[0].bool()
+    with torch.no_grad():
+        expected = model(ids, attention_mask=mask).logits[0, real]
+        with regard.watch(model) as seen:
+            model(ids)
+            actual = model(ids, attention_mask=mask).logits[0, real]
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
+    assert seen[0].map[:, 8:, :8].max() == 0
+    assert seen[0].received[:, 4:6].max() == 0
+
+
+def test_a_mask_of_another_size_is_refused():
+    """RecurrentGemma has a cache of its window, which its mask does not describe."""
+    sizes = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "lru_width": 64,
+             "num_key_value_heads": 1, "intermediate_size": 96, "vocab_size": 50,
+             "attention_window_size": 8, "initializer_range": 0.3}  # fmt: skip
+    torch.manual_seed(0)
+    model = hf.RecurrentGemmaForCausalLM(hf.RecurrentGemmaConfig(**sizes)).eval()
+    ids = torch.arange(3, 9)[None]
+    with torch.no_grad():
+        expected = model(ids, use_cache=False).logits
+        with regard.watch(model):
+            actual = model(ids, use_cache=False).logits
+        with pytest.raises(BackendError) as error, regard.watch(model):
+            model.generate(ids, max_new_tokens=4, do_sample=False)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
+    assert str(error.value) == (
+        "RecurrentGemmaAttention attends with (queries, keys) = (1, 7), but its mask is for (1, "
+        "1): which keys it hides is not known, so watch shows nothing. Leave this layer out with "
+        "layers=..., or watch one forward without a cache."
+    )
+
+
 def test_padding_amid_the_text():
     model, inputs = BERT.made(), batch("not")
     inputs["attention_mask"][0, 4:6] = 0
@@ -386,6 +431,25 @@ def test_memory_is_estimated_before_it_is_used(monkeypatch):
         "watch will hold about 0.0 GB: 2 layers, each 0 MB of facts and 0 MB of query and key. "
         "A smaller map, fewer layers or a shorter keep make it less."
     )
+
+
+def test_memory_of_many_texts(monkeypatch):
+    """Every text of a block is kept, so the estimate grows with them, and warns once."""
+    model, ids = LLAMA.made(), batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model, keep="all") as seen:
+        model(ids)
+        once = seen._source.recorder.memory.total(2)
+        monkeypatch.setattr(forward_run, "LARGE", 3 * once)
+        model(ids)
+        model(ids)
+        with pytest.warns(UserWarning, match="watch holds") as warnings:
+            model(ids)
+        model(ids)  # a second warning would be an error
+    assert [str(warning.message) for warning in warnings] == [
+        "watch holds about 0.0 GB: 4 texts of 2 layers, and every further text adds to it. Watch "
+        "fewer texts in a block, or fewer layers."
+    ]
+    assert seen.memory.startswith(f"about {5 * once / 1e6:,.1f} MB for 2 layers of 5 texts, ")
 
 
 def test_spans_up_front_and_later():

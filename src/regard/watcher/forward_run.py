@@ -67,6 +67,18 @@ def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -
         )
 
 
+def warn_if_many(memory: MemoryEstimate, layers: int, runs: int) -> None:
+    """Warn once, at the text with which all texts of a block together exceed ``LARGE``."""
+    total = memory.total(layers)
+    if total <= LARGE and total * (runs - 1) <= LARGE < total * runs:
+        warnings.warn(
+            f"watch holds about {total * runs / 1e9:.1f} GB: {runs} texts of {layers} layers, and "
+            "every further text adds to it. Watch fewer texts in a block, or fewer layers.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 UNKNOWN = -1  # the token of a position that was cached before the recording began
 
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
 from regard.watcher.deferred import STEPS_AT_ONCE, DeferredChecks, DeviceQueue, PendingSteps
-from regard.watcher.forward_run import ForwardRun, LayerKey, MemoryEstimate, warn_if_large
+from regard.watcher.forward_run import (
+    ForwardRun,
+    LayerKey,
+    MemoryEstimate,
+    warn_if_large,
+    warn_if_many,
+)
 from regard.watcher.forwards import Forwards
 from regard.watcher.model_call import ModelCall, prove
 from regard.watcher.numbering import CallRelation, LayerCall, LayerNumbering
@@ -195,6 +201,7 @@ class Recorder:
         if not self.runs or (begins and begun):
             self.flush()
             self.runs.append(ForwardRun())
+            warn_if_many(self.memory, self.watched_layers, len(self.runs))
         run = self.runs[-1]
         if not call.cross:
             run.rows[layer_key.part] = real_rows(segments, call.query.shape[0])

@@ -63,11 +63,13 @@ class LiveLayers:
         return max((len(records) for records in self._run.records.values()), default=0)
 
     def memory(self) -> str:
-        """The estimate of the first call."""
+        """The estimate of the largest text, for every text of the block."""
         estimate, layers = self.recorder.memory, self.recorder.watched_layers
+        runs = max(1, len(self.recorder.runs))
         return (
-            f"about {estimate.total(layers) / 1e6:,.1f} MB for {layers} layers, "
-            f"{layers * estimate.query_key / 1e6:,.1f} MB of it query and key"
+            f"about {runs * estimate.total(layers) / 1e6:,.1f} MB for {layers} layers"
+            f"{f' of {runs} texts' if runs > 1 else ''}, "
+            f"{runs * layers * estimate.query_key / 1e6:,.1f} MB of it query and key"
         )
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
@@ -278,7 +280,7 @@ class Seen(NotebookDisplay):
 
     @property
     def memory(self) -> str:
-        """The memory of one text, estimated at its first call; earlier texts are kept as well."""
+        """The memory of all texts of the block, estimated from the first call of the largest."""
         return self._source.memory()
 
     @property

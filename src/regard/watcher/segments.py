@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tensors import as_wide_array, in_host_memory
+from regard.errors import BackendError
 from regard.watcher.masks import MaskSpec
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def segments_of(call: ModelCall) -> list[Segment]:
 
 def _segments_of_spec(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
     queries, keys = call.query.shape[2], call.key.shape[2]
+    _check_sizes(call, mask)
     bounds = [_real(mask, sentence, keys) for sentence in range(call.query.shape[0])]
     groups: dict[tuple[int, int, bool, int], list[int]] = {}
     for sentence, (low, high, contiguous) in enumerate(bounds):
@@ -126,12 +128,24 @@ def _segments_of_spec(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
         if not call.cross:
             arguments["offset"] = mask.query_start + rows.start - mask.key_start - columns.start
         if not contiguous:
-            arguments["mask"] = _holes(mask, some[0], columns)
+            arguments["mask"] = _with_holes(arguments.get("mask"), _holes(mask, some[0], columns))
         hidden = arguments.pop("mask", None)
         arguments |= _extra(call, hidden, tuple(some), rows, columns)
         row_start = 0 if call.cross else mask.query_start + rows.start - low
         column_start = mask.key_start + columns.start - low
         yield Segment(tuple(some), rows, columns, row_start, column_start, arguments)
+
+
+def _check_sizes(call: ModelCall, mask: MaskSpec) -> None:
+    """Raise where a mask is of another size than the attention, as of a cache it does not know."""
+    described, sizes = mask.shape[2:], (call.query.shape[2], call.key.shape[2])
+    if described != sizes:
+        raise BackendError(
+            f"{type(call.module).__name__} attends with (queries, keys) = {tuple(sizes)}, but its "
+            f"mask is for {tuple(described)}: which keys it hides is not known, so watch shows "
+            "nothing. Leave this layer out with layers=..., or watch one forward "
+            "without a cache."
+        )
 
 
 def _real(mask: MaskSpec, sentence: int, keys: int) -> tuple[int, int, bool]:
@@ -171,6 +185,13 @@ def _holes(mask: MaskSpec, sentence: int, columns: slice) -> NDArray[np.bool_]:
         real = real_bk[sentence][start : start + width]
         real_k[: len(real)] = real
     return real_k[None, None, None, :]
+
+
+def _with_holes(rule: Any, real_k: NDArray[np.bool_]) -> Any:
+    """The mask of padding between tokens, together with the rule of a mask that is no band."""
+    if rule is None:
+        return real_k
+    return lambda query, key: np.asarray(rule(query, key)) & real_k[0, 0, 0, key]
 
 
 def _extra(
