@@ -80,8 +80,8 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> Any:
         """The same elements under other axes; nothing is read."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-        known = math.prod(size for size in sizes if size != -1)
-        sizes = tuple(self.size // max(1, known) if size == -1 else int(size) for size in sizes)
+        product = math.prod(size for size in sizes if size != -1)
+        sizes = tuple(self.size // max(1, product) if size == -1 else int(size) for size in sizes)
         if math.prod(sizes) != self.size:
             raise ValueError(f"cannot reshape {self.shape} into {sizes}")
         return FileArray(self.reader, self.start, self.dtype, sizes)

@@ -33,7 +33,7 @@ VERSION = 1
 PROFILE = ("first", "back", "weight")
 
 
-Hold = Callable[..., Problem]
+BuildProblem = Callable[..., Problem]
 
 
 def save(seen: Observation, path: Path, query_and_key: bool) -> None:
@@ -102,14 +102,14 @@ def file_errors(path: str | Path) -> Iterator[None]:
 
 
 def observation_of(
-    header: dict[str, Any], arrays: dict[str, Array], hold: Hold = prepare
+    header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
 ) -> Observation:
-    """Facts, profile and parts out of named arrays; ``hold`` makes a part of query and key."""
+    """Facts, profile and parts out of named arrays; ``build`` makes a part of query and key."""
     profile = None
     if "profile.first" in arrays:
         profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
     parts = tuple(
-        part_problem(options, arrays, i, hold) for i, options in enumerate(header["parts"])
+        part_problem(options, arrays, i, build) for i, options in enumerate(header["parts"])
     )
     facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
     check_facts(facts, header["keys"], parts)
@@ -152,8 +152,8 @@ def part_arguments(part: Problem, path: Path) -> dict[str, Any]:
             f"{path} cannot hold query and key: their mask is a function, which no file can "
             "hold. Save without query_and_key."
         )
-    given = {x: part.options[x] for x in ("causal", "offset", "window", "softcap")}
-    return given | {"scale": part.scale}
+    options = {x: part.options[x] for x in ("causal", "offset", "window", "softcap")}
+    return options | {"scale": part.scale}
 
 
 def part_arrays(index: int, part: Problem) -> dict[str, Array]:
@@ -172,7 +172,7 @@ def part_arrays(index: int, part: Problem) -> dict[str, Array]:
 
 
 def part_problem(
-    arguments: dict[str, Any], arrays: dict[str, Array], index: int, hold: Hold = prepare
+    arguments: dict[str, Any], arrays: dict[str, Array], index: int, build: BuildProblem = prepare
 ) -> Problem:
     """What ``part_arguments`` and ``part_arrays`` were made of."""
     query, key, mask, lengths = (
@@ -183,7 +183,7 @@ def part_problem(
     options = {name: arguments[name] for name in ("causal", "offset", "softcap", "scale")}
     window = tuple(arguments["window"]) if arguments["window"] else None
     options |= {"window": window, "mask": mask, "lengths": lengths}
-    return hold(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **options)
+    return build(query, key, np.zeros((*key.shape[:-1], 0), key.dtype), **options)
 
 
 def read_file(

@@ -112,16 +112,18 @@ def _column_facts(
     if not (first.parts and second.parts):
         why = "is left out after a merge: it needs query and key, and they were not kept."
         return {}, (*notes, *(f"{name} {why}" for name in requested))
-    # No side has more blocks than were asked for: with the most of them the queries' blocks stay as
+    # No axis has more blocks than were asked for: with the most of them the queries' blocks stay as
     # they are, and the keys' are those of the whole where it has as many keys as queries.
     maps = [part.facts["map"] for part in (first, second) if "map" in requested]
-    side = max((size for array in maps for size in array.shape[-2:]), default=0)
-    pieces = _observed_parts(first.parts + second.parts, logsumexp, side, first.keys + second.keys)
+    map_size = max((size for array in maps for size in array.shape[-2:]), default=0)
+    pieces = _observed_parts(
+        first.parts + second.parts, logsumexp, map_size, first.keys + second.keys
+    )
     facts: dict[str, Array] = {}
     if "received" in requested:
         facts["received"] = np.concatenate([piece.received for piece, _ in pieces], axis=-1)
     if "map" in requested:
-        blocks_in_all = len(blocks(first.keys + second.keys, side)) - 1
+        blocks_in_all = len(blocks(first.keys + second.keys, map_size)) - 1
         first_map = pieces[0][0].map
         facts["map"] = np.zeros((*first_map.shape[:-1], blocks_in_all), first_map.dtype)
         for piece, columns in pieces:
@@ -130,15 +132,15 @@ def _column_facts(
 
 
 def _observed_parts(
-    parts: tuple[ProblemLike, ...], logsumexp: Array, side: int, keys: int
+    parts: tuple[ProblemLike, ...], logsumexp: Array, map_size: int, keys: int
 ) -> list[tuple[Observation, slice]]:
     """Each part with the joint log-sum-exp, and which blocks of the joint map it touches."""
-    edges, start, pieces = blocks(keys, max(1, side)), 0, []
+    edges, start, pieces = blocks(keys, max(1, map_size)), 0, []
     for part in parts:
         log2_total_hq = logsumexp.reshape(part.heads, part.visibility.queries) * LOG2_E
         inside, columns = cut(edges, slice(start, start + part.visibility.keys))
         requested = Requested(
-            output=False, map=side, received=True, log2_total_hq=log2_total_hq, edges=inside
+            output=False, map=map_size, received=True, log2_total_hq=log2_total_hq, edges=inside
         )
         pieces.append((observe_problem(part.on_host(), requested), columns))
         start += part.visibility.keys

@@ -284,17 +284,17 @@ def _by_entropy(seen: Observation) -> list[str]:
             continue
         nats = entropy_h[head]
         facts = f"    head {names[head]:<6} {nats:7.3f} nats, as if {np.exp(nats):,.1f} keys"
-        lines.append(facts + _habits(seen, int(head)))
+        lines.append(facts + _profile_text(seen, int(head)))
     return lines
 
 
-def _habits(seen: Observation, head: int) -> str:
+def _profile_text(seen: Observation, head: int) -> str:
     if seen._profile is None:
         return ""
     profile = seen.profile
-    named = {"first key": profile.first, "itself": profile.itself, "previous": profile.previous,
-             "next": profile.next}  # fmt: skip
-    shares = {name: float(np.reshape(share, -1)[head]) for name, share in named.items()}
+    measures = {"first key": profile.first, "itself": profile.itself,
+                "previous": profile.previous, "next": profile.next}  # fmt: skip
+    shares = {name: float(np.reshape(share, -1)[head]) for name, share in measures.items()}
     return "; " + ", ".join(f"{name} {percent(share, 1)}" for name, share in shares.items())
 
 
@@ -325,6 +325,6 @@ def _distances(seen: Observation) -> list[str]:
 def _band_name(near: int, far: int) -> str:
     if near == 0:
         return "itself"
-    side = "back" if near > 0 else "ahead"
+    direction = "back" if near > 0 else "ahead"
     low, high = sorted((abs(near), abs(far)))
-    return f"{low:,} {side}" if low == high else f"{low:,} to {high:,} {side}"
+    return f"{low:,} {direction}" if low == high else f"{low:,} to {high:,} {direction}"

@@ -156,8 +156,8 @@ class Gathered:
         if rows.best is not None:
             self.weights_hqn[block] = rows.best.values_hqn
             self.keys_hqn[block] = rows.best.columns_hqn
-        if rows.given_hq is not None:
-            _check_given(rows)
+        if rows.external_log2_hq is not None:
+            _check_external_total(rows)
 
     def observation(self, plan: TilePlan) -> Observation:
         """All facts in the caller's shapes; what was not asked for is absent."""
@@ -231,7 +231,7 @@ def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
     return sums_hrc
 
 
-def _check_given(rows: Rows) -> None:
+def _check_external_total(rows: Rows) -> None:
     """A sum of weights above 1 means that the log-sum-exp belongs to other scores."""
     sums_hq = rows.inverse_hq() * rows.total_hq
     if sums_hq.size and sums_hq.max() > 1.01:

@@ -88,8 +88,8 @@ def sums_by_span(
 def _chunks(block: Block, heads: int, size: int) -> Iterator[Block]:
     """Whole lists while they are small, else some rows of one list at a time."""
     lists, rows = block.rows_ma.shape
-    room = max(1, size // max(1, heads * block.columns_mb.shape[1]))
-    many, few = max(1, room // max(1, rows)), min(max(1, rows), room)
+    limit = max(1, size // max(1, heads * block.columns_mb.shape[1]))
+    many, few = max(1, limit // max(1, rows)), min(max(1, rows), limit)
     for m in range(0, lists, many):
         for a in range(0, rows, few):
             yield Block(block.rows_ma[m : m + many, a : a + few], block.columns_mb[m : m + many])

@@ -12,7 +12,7 @@ import numpy as np
 from regard.atomic_write import check_writable
 from regard.engine.files import (
     PROFILE,
-    Hold,
+    BuildProblem,
     cost_of,
     file_errors,
     part_arguments,
@@ -76,12 +76,12 @@ def load_seen(path: Path, verify: bool = True) -> Seen:
 
 
 class StoredLayers:
-    """The layers of a file, as a LayerSource; ``hold`` makes the problem that tiles need."""
+    """The layers of a file, as a LayerSource; ``build`` makes the problem that tiles need."""
 
     def __init__(
-        self, header: dict[str, Any], arrays: dict[str, Array], hold: Hold = prepare
+        self, header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
     ) -> None:
-        self.header, self.arrays, self._hold = header, arrays, hold
+        self.header, self.arrays, self._build = header, arrays, build
         self._made: dict[tuple[LayerKey, int], LayerObservation] = {}
         self._entries = {
             (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
@@ -122,7 +122,7 @@ class StoredLayers:
         if "profile.first" in own:
             profile = Profile(*(own[f"profile.{name}"] for name in PROFILE))
         if prefix in self.header["parts"]:
-            parts = (part_problem(self.header["parts"][prefix], own, 0, self._hold),)
+            parts = (part_problem(self.header["parts"][prefix], own, 0, self._build),)
         facts = ArrayFacts({x: a for x, a in own.items() if "." not in x and x not in EDGES})
         return LayerObservation(
             facts,

@@ -120,8 +120,8 @@ class DeviceCall:
         return self.heads * max(0, pairs)
 
 
-def _pairs_up_to(visibility: Visibility, side: int) -> int:
-    """The number of pairs with key <= query + offset + side, by two triangles.
+def _pairs_up_to(visibility: Visibility, bound: int) -> int:
+    """The number of pairs with key <= query + offset + bound, by two triangles.
 
     >>> _pairs_up_to(Visibility((1,), queries=3, keys=3), 0)
     6
@@ -132,7 +132,7 @@ def _pairs_up_to(visibility: Visibility, side: int) -> int:
         inside = min(max(last, 0), visibility.keys)
         return inside * (inside + 1) // 2 + max(0, last - visibility.keys) * visibility.keys
 
-    first = visibility.offset + side
+    first = visibility.offset + bound
     return triangle(first + visibility.queries) - triangle(first)
 
 

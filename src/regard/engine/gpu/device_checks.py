@@ -41,18 +41,22 @@ class FirstNonFinite(NamedTuple):
 class DeviceCheck:
     """Check of a call's numbers; calling it waits for the device, once, and raises what is wrong.
 
-    ``given_hq`` is a log-sum-exp that the caller brought.
+    ``external_total_hq`` is a log-sum-exp that the caller brought.
     """
 
-    def __init__(self, call: DeviceCall, total_hq: Tensor | None, given_hq: Tensor | None) -> None:
+    def __init__(
+        self, call: DeviceCall, total_hq: Tensor | None, external_total_hq: Tensor | None
+    ) -> None:
         self._call: DeviceCall | None = call
-        self._total_hq, self._given_hq = total_hq, given_hq
+        self._total_hq, self._external_total_hq = total_hq, external_total_hq
         self.passed = False
 
     @cached_property
     def ok(self) -> Tensor:
         """Whether all numbers are finite, a device tensor: NaN and infinity reach the total."""
-        totals = [x for x in (self._total_hq, self._given_hq) if x is not None and x.numel()]
+        totals = [
+            x for x in (self._total_hq, self._external_total_hq) if x is not None and x.numel()
+        ]
         finite = [x.max() < torch.inf for x in totals]
         return reduce(torch.logical_and, finite) if finite else torch.tensor(True)
 
@@ -72,8 +76,8 @@ class DeviceCheck:
     def __call__(self) -> None:
         if not self.passed and not bool(self.ok):
             self.raise_error()
-        if not self.passed and self._given_hq is not None:
-            _check_same_scores(self._total_hq, self._given_hq)
+        if not self.passed and self._external_total_hq is not None:
+            _check_same_scores(self._total_hq, self._external_total_hq)
         self.passed = True
 
     def raise_error(self) -> None:
@@ -82,16 +86,16 @@ class DeviceCheck:
             first.raise_error()
         raise ArgumentError(
             "logsumexp needs numbers or -inf, but it has nan or +inf in it."
-            if self._given_hq is not None
+            if self._external_total_hq is not None
             else "query and key are too large: their products overflow."
         )
 
 
-def _check_same_scores(total_hq: Tensor | None, given_hq: Tensor) -> None:
+def _check_same_scores(total_hq: Tensor | None, external_total_hq: Tensor) -> None:
     """Raise if a row's weights sum to more than 1: the log-sum-exp is of other scores."""
-    if total_hq is None or not given_hq.numel():
+    if total_hq is None or not external_total_hq.numel():
         return
-    sums_hq = torch.exp(total_hq - given_hq)
+    sums_hq = torch.exp(total_hq - external_total_hq)
     largest = float(torch.where(total_hq > -torch.inf, sums_hq, 0).max())
     if largest > 1.01:
         raise ArgumentError(

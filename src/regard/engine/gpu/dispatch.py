@@ -69,10 +69,14 @@ def compute_facts(
 
 
 def build_observation(
-    call: DeviceCall, requested: Requested, facts: FactTensors, plan: str, given_hq: Tensor | None
+    call: DeviceCall,
+    requested: Requested,
+    facts: FactTensors,
+    plan: str,
+    external_total_hq: Tensor | None,
 ) -> Observation:
     """An observation of facts in the caller's shapes; those not requested are absent."""
-    total_hq = facts.total_hq if given_hq is None else given_hq
+    total_hq = facts.total_hq if external_total_hq is None else external_total_hq
     assert total_hq is not None
     tensors = {"logsumexp": total_hq}
     optional = {
@@ -89,7 +93,7 @@ def build_observation(
             tensors["map"] = _mean_map(call, requested, facts.map_hrc, total_hq)
     shaped = {x: t.reshape(*call.leading, *t.shape[1:]) for x, t in tensors.items()}
     dtype = np.dtype(np.float64 if call.compute_dtype == torch.float64 else np.float32)
-    lazy = LazyFacts(shaped, dtype, DeviceCheck(call, facts.total_hq, given_hq))
+    lazy = LazyFacts(shaped, dtype, DeviceCheck(call, facts.total_hq, external_total_hq))
     profile = None
     if facts.distance_hn is not None and facts.received_hk is not None:
         make = partial(_profile, call.visibility, call.leading, dtype, lazy)

@@ -83,8 +83,8 @@ class CommonArguments:
         return Constants(self.width, self.padded, self.call.softcap is not None)
 
 
-def _limit(side: int | None, offset: int) -> int:
-    return FAR if side is None else max(-FAR, min(FAR, side + offset))
+def _limit(bound: int | None, offset: int) -> int:
+    return FAR if bound is None else max(-FAR, min(FAR, bound + offset))
 
 
 @dataclass

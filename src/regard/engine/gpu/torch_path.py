@@ -53,10 +53,12 @@ def facts_in_chunks(
     for heads, rows in _chunks(call):
         scores_hqk = _scores(call, heads, rows)
         facts.note_memory(scores_hqk, scores_hqk, scores_hqk)  # scores, their logs, weights
-        own_hq = torch.logsumexp(scores_hqk, dim=-1)
-        _write(facts.total_hq, heads, rows, own_hq)
-        given_hq = own_hq if total_hq is None else total_hq[heads, rows].to(own_hq.dtype)
-        safe_hq1 = torch.where(given_hq > -math.inf, given_hq, 0)[..., None]
+        block_total_hq = torch.logsumexp(scores_hqk, dim=-1)
+        _write(facts.total_hq, heads, rows, block_total_hq)
+        final_total_hq = (
+            block_total_hq if total_hq is None else total_hq[heads, rows].to(block_total_hq.dtype)
+        )
+        safe_hq1 = torch.where(final_total_hq > -math.inf, final_total_hq, 0)[..., None]
         log_hqk = scores_hqk - safe_hq1
         weights_hqk = torch.exp(log_hqk)
         _write_rows(call, facts, heads, rows, weights_hqk, log_hqk)

@@ -21,27 +21,29 @@ from regard.engine.tiles.rows import Requested
 
 
 def facts_by_kernels(
-    call: DeviceCall, requested: Requested, given_hq: Tensor | None
+    call: DeviceCall, requested: Requested, external_total_hq: Tensor | None
 ) -> FactTensors:
     """Every requested fact, equal to ``textbook.attend`` on the numbers as they are.
 
-    ``given_hq`` is a log-sum-exp that may belong to more keys than the call's.
+    ``external_total_hq`` is a log-sum-exp that may belong to more keys than the call's.
     """
     on_gpu = call.device.type == "cuda"
     with torch.cuda.device(call.device) if on_gpu else contextlib.nullcontext():
-        return _facts(CommonArguments(call), requested, given_hq)
+        return _facts(CommonArguments(call), requested, external_total_hq)
 
 
-def _facts(common: CommonArguments, requested: Requested, given_hq: Tensor | None) -> FactTensors:
+def _facts(
+    common: CommonArguments, requested: Requested, external_total_hq: Tensor | None
+) -> FactTensors:
     on_hopper = not reasons_against_hopper(common)
-    if cudnn_serves(common) and given_hq is None and (on_hopper or not requested.entropy):
+    if cudnn_serves(common) and external_total_hq is None and (on_hopper or not requested.entropy):
         facts = forward_by_cudnn(common)
     else:
-        facts = forward(common, requested, given_hq)
-    total_hq = facts.total_hq if given_hq is None else given_hq
+        facts = forward(common, requested, external_total_hq)
+    total_hq = facts.total_hq if external_total_hq is None else external_total_hq
     assert total_hq is not None
     if on_hopper:
-        _add_by_hopper(common, requested, facts, total_hq, given_hq is None)
+        _add_by_hopper(common, requested, facts, total_hq, external_total_hq is None)
     _add_missing(common, requested, facts, total_hq)
     if not requested.entropy:
         facts.entropy_hq = None
@@ -73,7 +75,9 @@ def forward_by_cudnn(common: CommonArguments) -> FactTensors:
     return FactTensors(total_hq=total_hq, output_hqv=results[0][0])
 
 
-def forward(common: CommonArguments, requested: Requested, given_hq: Tensor | None) -> FactTensors:
+def forward(
+    common: CommonArguments, requested: Requested, external_total_hq: Tensor | None
+) -> FactTensors:
     """Output, log-sum-exp in float64, and entropy, by rows_kernel: any mask that is a band."""
     width = int(common.value_gkv.shape[-1])
     total_hq = common.empty(common.queries, dtype=torch.float64)
@@ -88,26 +92,30 @@ def forward(common: CommonArguments, requested: Requested, given_hq: Tensor | No
     facts = FactTensors(total_hq=total_hq, output_hqv=output_hqv if requested.output else None)
     if requested.entropy:
         facts.entropy_hq = entropy_hq
-        if given_hq is not None:
-            facts.entropy_hq = _entropy_share(total_hq, entropy_hq, given_hq)
+        if external_total_hq is not None:
+            facts.entropy_hq = _entropy_share(total_hq, entropy_hq, external_total_hq)
     return facts
 
 
-def _entropy_share(own_hq: Tensor, entropy_hq: Tensor, given_hq: Tensor) -> Tensor:
+def _entropy_share(total_hq: Tensor, entropy_hq: Tensor, external_total_hq: Tensor) -> Tensor:
     """This part's share of an entropy over more keys: its own, and how far its sum lies below."""
-    live_hq = own_hq > -torch.inf
-    below_hq = torch.where(live_hq, given_hq - own_hq, 0).float()
+    live_hq = total_hq > -torch.inf
+    below_hq = torch.where(live_hq, external_total_hq - total_hq, 0).float()
     return torch.where(live_hq, torch.exp(-below_hq) * (entropy_hq + below_hq), 0)
 
 
 def _add_by_hopper(
-    common: CommonArguments, requested: Requested, facts: FactTensors, total_hq: Tensor, own: bool
+    common: CommonArguments,
+    requested: Requested,
+    facts: FactTensors,
+    total_hq: Tensor,
+    complete: bool,
 ) -> None:
     """The facts that the kernels for Hopper compute; _add_missing does the rest."""
     lacks_entropy = requested.entropy and facts.entropy_hq is None
     if not (requested.column_facts or requested.top or requested.profile or lacks_entropy):
         return
-    hopper = HopperCall(common, live=own and common.call.all_live)
+    hopper = HopperCall(common, live=complete and common.call.all_live)
     thresholds = sum_columns_on_hopper(hopper, requested, facts, total_hq)
     if requested.top:
         best_keys_on_hopper(hopper, facts, thresholds)

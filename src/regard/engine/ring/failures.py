@@ -78,10 +78,11 @@ class FailureMonitor:
 
     def _absent_message(self, every: list[str]) -> str:
         missing = [rank for rank, name in enumerate(every) if not self._is_written(name)] or [0]
-        absent, own = self.rank_names(*missing), self.rank_names(self.rank)
+        absent, caller = self.rank_names(*missing), self.rank_names(self.rank)
         return (
-            f"{absent} did not call regard.distributed.observe within {self.timeout:g} s of {own}. "
-            "Every rank of the group must; look at what it does instead, or give a longer timeout."
+            f"{absent} did not call regard.distributed.observe within {self.timeout:g} s of "
+            f"{caller}. Every rank of the group must; look at what it does instead, or give a "
+            "longer timeout."
         )
 
     def delete_keys(self) -> None:
@@ -114,11 +115,11 @@ class FailureMonitor:
 
     def connection_lost(self, peer: int) -> RankError:
         """The error of a broken connection: what the peer reported before, else that it is gone."""
-        name, own = self.rank_names(peer), self.rank_names(self.rank)
+        name, caller = self.rank_names(peer), self.rank_names(self.rank)
         return self.report_failure(
             peer,
-            f"{name} is gone: its connection to {own} broke at step {self.step} of the ring. See "
-            "its own output for the reason, then start all ranks again.",
+            f"{name} is gone: its connection to {caller} broke at step {self.step} of the ring. "
+            "See its own output for the reason, then start all ranks again.",
         )
 
     def timed_out(self, peer: int) -> RankError:
@@ -127,12 +128,12 @@ class FailureMonitor:
         while behind not in visited and self._is_written(f"waits/{behind}"):
             visited.add(behind)
             behind = int(self._read(f"waits/{behind}")[0])
-        name, own = self.rank_names(behind), self.rank_names(self.rank)
+        name, caller = self.rank_names(behind), self.rank_names(self.rank)
         return self.report_failure(
             behind,
-            f"{name} is late: {own} waited for {self.timeout:g} s at step {self.step} of the ring, "
-            f"and {name} is what it waited for in the end. Look at what it does, or give a longer "
-            "timeout; then start all ranks again.",
+            f"{name} is late: {caller} waited for {self.timeout:g} s at step {self.step} of the "
+            f"ring, and {name} is what it waited for in the end. Look at what it does, or give a "
+            "longer timeout; then start all ranks again.",
         )
 
     def _acknowledged(self, message: bytes) -> RankError:

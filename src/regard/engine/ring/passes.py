@@ -57,16 +57,16 @@ class RankDistances:
         self.finish(transport)  # the step before, so that one step's messages are in memory at most
         rank, ranks = self.rank_slice.rank, self.rank_slice.ranks
         send: list[Message] = []
-        for index, owner, inside, own in self._pieces(visitor, rank):
+        for index, owner, inside, target in self._pieces(visitor, rank):
             weight_hn = sums[index]
             if weight_hn is not None and owner == rank:
-                self.weight_hn[:, own] += weight_hn[:, inside]
+                self.weight_hn[:, target] += weight_hn[:, inside]
             elif weight_hn is not None:
                 send.append((owner, weight_hn[:, inside]))
         self.incoming = [
-            (source, own, np.empty((self.weight_hn.shape[0], own.stop - own.start)))
+            (source, target, np.empty((self.weight_hn.shape[0], target.stop - target.start)))
             for source in self.rank_slice.others
-            for _, owner, _, own in self._pieces((source - rank + visitor) % ranks, source)
+            for _, owner, _, target in self._pieces((source - rank + visitor) % ranks, source)
             if owner == rank
         ]
         receive = [(source, buffer) for source, _, buffer in self.incoming]
@@ -76,8 +76,8 @@ class RankDistances:
         """Wait for the sums of other ranks, and add them in the order of the ranks."""
         if self.transfer is not None:
             transport.wait(self.transfer)
-        for _, own, part_hn in self.incoming:
-            self.weight_hn[:, own] += part_hn
+        for _, target, part_hn in self.incoming:
+            self.weight_hn[:, target] += part_hn
         self.transfer, self.incoming = None, []
 
     def _pieces(self, query_rank: int, key_rank: int) -> Iterator[tuple[int, int, slice, slice]]:
@@ -98,8 +98,8 @@ class RankDistances:
                 if low >= stop:
                     break
                 if low < high:
-                    own = slice(low - self.edges[owner], high - self.edges[owner])
-                    yield index, owner, slice(low - start, high - start), own
+                    target = slice(low - self.edges[owner], high - self.edges[owner])
+                    yield index, owner, slice(low - start, high - start), target
 
 
 def row_pass(rank_slice: RankSlice, requested: Requested, transport: Transport) -> dict[str, Array]:
@@ -308,14 +308,14 @@ def gathered_pass(
 
 def _gather_keys_and_values(rank_slice: RankSlice, transport: Transport) -> list[Array]:
     """Keys and values of all ranks, in the order of the sequence."""
-    own = [rank_slice.problem.key_gkd, rank_slice.problem.value_gkv]
+    local = [rank_slice.problem.key_gkd, rank_slice.problem.value_gkv]
     keys, others = rank_slice.keys, rank_slice.others
-    incoming = {rank: [empty_tokens(x, keys.tokens_of(rank)) for x in own] for rank in others}
-    send = [(rank, x) for rank in others for x in own]
+    incoming = {rank: [empty_tokens(x, keys.tokens_of(rank)) for x in local] for rank in others}
+    send = [(rank, x) for rank in others for x in local]
     receive = [(rank, x) for rank in others for x in incoming[rank]]
     transport.wait(transport.exchange(send, receive))
-    gathered = [empty_tokens(x, keys.tokens) for x in own]
-    for rank, arrays in (incoming | {rank_slice.rank: own}).items():
+    gathered = [empty_tokens(x, keys.tokens) for x in local]
+    for rank, arrays in (incoming | {rank_slice.rank: local}).items():
         for chunk in keys.ranks[rank]:
             for array, target in zip(arrays, gathered, strict=True):
                 target[:, chunk.sequence] = array[:, chunk.local]

@@ -127,14 +127,14 @@ def _profile(columns: RankColumns, totals: dict[str, Array]) -> RankProfile | No
 
 def _cost(rank_slice: RankSlice, requested: Requested) -> Cost:
     """The products that this rank computed, and its memory beside its slice and the facts."""
-    problem, own_rank = rank_slice.problem, rank_slice.rank
+    problem, this_rank = rank_slice.problem, rank_slice.rank
     width, value_width = problem.key_gkd.shape[-1], problem.value_gkv.shape[-1]
     at_once = fits_gathered(rank_slice, requested)
     ranks, value_gkv = range(rank_slice.ranks), problem.value_gkv
-    flops = sum(rank_slice.flops(own_rank, rank, value_gkv) for rank in ranks)
+    flops = sum(rank_slice.flops(this_rank, rank, value_gkv) for rank in ranks)
     if requested.column_facts and not at_once:
         empty = rank_slice.empty_value()
-        flops += sum(rank_slice.flops(rank, own_rank, empty) for rank in ranks)
+        flops += sum(rank_slice.flops(rank, this_rank, empty) for rank in ranks)
     largest = max(rank_slice.keys.tokens_of(rank) for rank in ranks)
     tokens = rank_slice.keys.tokens if at_once else 2 * largest  # of this step and of the next
     elements = problem.key_gkd.shape[0] * tokens * (width + value_width)

@@ -86,9 +86,9 @@ def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
     By Cauchy and Schwarz no score exceeds the bound. With a bound of 40 and values between 2^-64
     and 2^64 every product stays 20 bits away from both ends of float32; float64 has ten times that.
     """
-    room = 40 if dtype == np.float32 else 400
-    tame = value_size == 0 or abs(math.log2(value_size)) <= room + 24
-    return bound <= room and tame
+    limit = 40 if dtype == np.float32 else 400
+    tame = value_size == 0 or abs(math.log2(value_size)) <= limit + 24
+    return bound <= limit and tame
 
 
 def prepare(
@@ -104,10 +104,10 @@ def prepare(
     With ``copy`` it shares no memory with the caller's query, key, mask and lengths.
     """
     complete = with_defaults(**options)
-    given = {"query": query, "key": key, "value": value}
-    for name, array in (given | {x: complete[x] for x in ("mask", "lengths")}).items():
+    inputs = {"query": query, "key": key, "value": value}
+    for name, array in (inputs | {x: complete[x] for x in ("mask", "lengths")}).items():
         refuse_masked_array(name, array)
-    arrays = {name: as_array(array) for name, array in given.items()}
+    arrays = {name: as_array(array) for name, array in inputs.items()}
     complete["mask"] = tensor_to_array(complete["mask"])
     complete["lengths"] = tensor_to_array(complete["lengths"])
     if copy:

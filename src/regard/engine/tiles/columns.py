@@ -80,6 +80,7 @@ class ColumnSums:
         if self.requested.profile:
             distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
         if self.map_hrc is not None and self.single:
+            # No other unit has these cells: they are written at once, in any order.
             block = self.map_hrc[unit.heads, unit.rows, panel.columns]
             np.multiply(panel.e_hqk, inverse_hq[..., None], out=block)
         if self.map_hrc is None or self.single:
@@ -123,9 +124,9 @@ def second_pass(
     for columns in tiles(problem, plan, unit):
         panel = blank_panel(problem, unit, columns, sums.requested.profile, scratch)
         e_hqk = panel.e_hqk
-        seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=e_hqk)
+        visible = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=e_hqk)
         e_hqk -= shift_hq1
-        problem.exponential(e_hqk, seen, out=e_hqk)
+        problem.exponential(e_hqk, visible, out=e_hqk)
         parts.append(sums.part(unit, panel, inverse_hq))
     return parts
 

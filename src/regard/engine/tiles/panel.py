@@ -13,26 +13,28 @@ from regard.typing import Array
 
 @dataclass(frozen=True)
 class Panel:
-    """Unnormalised weights e of some queries over a range of keys, with zeros on both sides.
+    """Unnormalised weights e of some queries over a range of keys, with margins of zeros.
 
     The zeros let a view whose rows each start one column later (a skew) stay inside its own row.
     """
 
     full_hqs: Array
-    side: int
+    margin: int
     columns: slice
 
     @property
     def e_hqk(self) -> Array:
         """The weights alone, a view."""
-        return self.full_hqs[..., self.side : self.side + self.columns.stop - self.columns.start]
+        return self.full_hqs[
+            ..., self.margin : self.margin + self.columns.stop - self.columns.start
+        ]
 
     @property
     def skewed_hqn(self) -> Array:
         """Row i moved left by i, a view: its column n holds key - query = n - (rows - 1)."""
         heads, rows, _ = self.full_hqs.shape
         head_step, row_step, step = self.full_hqs.strides
-        first = self.full_hqs[:, :, self.side - (rows - 1) :]
+        first = self.full_hqs[:, :, self.margin - (rows - 1) :]
         width = self.columns.stop - self.columns.start + rows - 1
         return np.lib.stride_tricks.as_strided(
             first, (heads, rows, width), (head_step, row_step + step, step), writeable=False
@@ -42,14 +44,15 @@ class Panel:
 def blank_panel(
     problem: Problem, unit: Unit, columns: slice, skew: bool, scratch: Scratch
 ) -> Panel:
-    """A panel with its sides zero and the rest left over."""
+    """A panel with its margins zero and the rest uninitialised."""
     heads, rows = unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start
-    side = rows if skew else 0
+    margin = rows if skew else 0
     width = columns.stop - columns.start
-    full = side + width + max(side, 1)
-    panel = Panel(buffer(scratch, "panel", (heads, rows, full), problem.dtype), side, columns)
-    panel.full_hqs[..., :side] = 0
-    panel.full_hqs[..., side + width :] = 0
+    # One zero at least on the right: _find_best reads it for columns past the last.
+    full = margin + width + max(margin, 1)
+    panel = Panel(buffer(scratch, "panel", (heads, rows, full), problem.dtype), margin, columns)
+    panel.full_hqs[..., :margin] = 0
+    panel.full_hqs[..., margin + width :] = 0
     return panel
 
 
@@ -63,6 +66,7 @@ def panel_rows(
     panel = blank_panel(problem, unit, reach, requested.profile, scratch)
     groups = _blank_groups(problem, plan, panel, scratch) if requested.top else None
     if not problem.bounded:
+        # Columns are summed over e, so that a row needs one shift: its maximum, before any e.
         _fill_scores(problem, plan, unit, query_hqd, panel)
         rows.raise_shift(panel.e_hqk.max(axis=-1, initial=problem.floor))
     for index, columns in enumerate(tiles(problem, plan, unit)):
@@ -113,16 +117,16 @@ def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> N
     """The largest e of each full row; a zero beside it stands for columns past its end."""
     heads, queries, full = panel.full_hqs.shape
     width = panel.columns.stop - panel.columns.start
-    number, side = best.values_hqn.shape[-1], panel.side
+    number, margin = best.values_hqn.shape[-1], panel.margin
     if groups is None:
-        side = 0
+        margin = 0
         e_rn, columns_rn = largest(panel.e_hqk.reshape(heads * queries, width), number)
     else:
         flat_rs = panel.full_hqs.reshape(heads * queries, full)
-        among_rn = np.minimum(groups.columns(number), width) + side
+        among_rn = np.minimum(groups.columns(number), width) + margin
         e_rn, columns_rn = largest_among(flat_rs, among_rn, number)
     shape = (heads, queries, e_rn.shape[1])
     weights_hqn = e_rn.reshape(shape) * rows.inverse_hq()[..., None]
     best.values_hqn[..., : shape[-1]] = weights_hqn
-    best.columns_hqn[..., : shape[-1]] = columns_rn.reshape(shape) - side + panel.columns.start
+    best.columns_hqn[..., : shape[-1]] = columns_rn.reshape(shape) - margin + panel.columns.start
     best.drop_weightless()

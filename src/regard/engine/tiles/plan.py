@@ -77,7 +77,7 @@ def choose(problem: Problem, column_facts: bool) -> TilePlan:
     # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
     most = min(_block_rows(problem), max(PANEL_ROWS, keys // 8))
     rows = max(1, min(rows // 32 * 32 or rows, most, queries))
-    return TilePlan("panel", _heads_together(problem, rows * keys, PANEL), rows, COLUMNS)
+    return TilePlan("panel", _heads_in_unit(problem, rows * keys, PANEL), rows, COLUMNS)
 
 
 def _tiles(name: str, problem: Problem) -> TilePlan:
@@ -86,7 +86,7 @@ def _tiles(name: str, problem: Problem) -> TilePlan:
     # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
     columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
     most = TILE if queries > ROWS else UNIT
-    return TilePlan(name, _heads_together(problem, rows * min(columns, keys), most), rows, columns)
+    return TilePlan(name, _heads_in_unit(problem, rows * min(columns, keys), most), rows, columns)
 
 
 def _block_rows(problem: Problem) -> int:
@@ -96,7 +96,7 @@ def _block_rows(problem: Problem) -> int:
     return min(ROWS, max(128, problem.visibility.keys // 8))
 
 
-def _heads_together(problem: Problem, scores: int, most: int) -> int:
+def _heads_in_unit(problem: Problem, scores: int, most: int) -> int:
     """Small heads share a unit, but never so many that a second core would idle."""
     return max(1, min(most // max(1, scores), math.ceil(problem.heads / 2)))
 

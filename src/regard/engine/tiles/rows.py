@@ -26,7 +26,9 @@ class Requested:
     received: bool = False
     profile: bool = False
     log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
-    edges: Array | None = None  # where the map's blocks of keys begin and end, if part of a whole
+    edges: Array | None = (
+        None  # where the map's blocks of keys begin and end, if these keys are a part
+    )
     row_edges: Array | None = None  # the same of queries
 
     @property
@@ -48,7 +50,7 @@ class Rows:
     moment_hq: Array  # sum of e * (t - shift), in float64
     output_hqv: Array  # sum of e * value
     best: Best | None = None
-    given_hq: Array | None = None  # log2 of the sum over more keys than these, where known
+    external_log2_hq: Array | None = None  # log2 of the caller's sum, over these keys or more
     value_scale: float = 1.0  # see Problem
 
     @classmethod
@@ -56,7 +58,7 @@ class Rows:
         """Before the first key."""
         shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
         start = 0.0 if problem.bounded else problem.floor
-        given_hq = requested.log2_total_hq
+        external_log2_hq = requested.log2_total_hq
         return cls(
             np.full(shape, start, problem.dtype),
             np.zeros(shape),
@@ -67,24 +69,24 @@ class Rows:
             Best.empty(shape, requested.top, problem.dtype, problem.floor)
             if requested.top
             else None,
-            None if given_hq is None else given_hq[unit.heads, unit.rows],
+            None if external_log2_hq is None else external_log2_hq[unit.heads, unit.rows],
             problem.value_scale,
         )
 
     def log2_total_hq(self) -> Array:
         """Base-2 log-sum-exp of each row; minus infinity where nothing was seen."""
-        if self.given_hq is not None:
-            return self.given_hq
+        if self.external_log2_hq is not None:
+            return self.external_log2_hq
         with np.errstate(divide="ignore"):
             return np.asarray(self.shift_hq + np.log2(self.total_hq))
 
     def inverse_hq(self) -> Array:
         """What turns e into a weight; 0 where nothing was seen."""
-        if self.given_hq is not None:
+        if self.external_log2_hq is not None:
             # Where this part saw nothing its shift has nothing to do with the sum of all.
-            seen_hq = np.isfinite(self.given_hq) & (self.total_hq > 0)
-            known_hq = np.where(seen_hq, self.given_hq, np.inf)
-            return np.asarray(np.exp2(self.shift_hq - known_hq))
+            seen_hq = np.isfinite(self.external_log2_hq) & (self.total_hq > 0)
+            log2_total_hq = np.where(seen_hq, self.external_log2_hq, np.inf)
+            return np.asarray(np.exp2(self.shift_hq - log2_total_hq))
         return np.divide(
             1, self.total_hq, out=np.zeros_like(self.total_hq), where=self.total_hq > 0
         )
@@ -92,8 +94,8 @@ class Rows:
     def entropy_hq(self) -> Array:
         """Entropy in nats, the weighted mean of log total - t; rounding may not take it below 0."""
         # Never by way of shift + log2(total): next to a large shift the second would be lost.
-        given_hq = self.given_hq
-        above_hq = np.log2(self.total_hq) if given_hq is None else given_hq - self.shift_hq
+        log2_hq = self.external_log2_hq
+        above_hq = np.log2(self.total_hq) if log2_hq is None else log2_hq - self.shift_hq
         above_hq = np.where(np.isfinite(above_hq), above_hq, 0)
         bits_hq = self.inverse_hq() * (self.total_hq * above_hq - self.moment_hq)
         return np.asarray(np.maximum(bits_hq * math.log(2), 0))
@@ -127,6 +129,7 @@ class Rows:
         shift_hq = np.maximum(self.shift_hq, highest_hq)
         change_hq = self.shift_hq - shift_hq
         factor_hq = np.exp2(change_hq)
+        # t - new shift = (t - old shift) + change, so the moment also gains change times the sum.
         self.moment_hq = factor_hq * (self.moment_hq + change_hq * self.total_hq)
         self.total_hq = factor_hq * self.total_hq
         self.output_hqv *= factor_hq[..., None]
@@ -136,7 +139,7 @@ class Rows:
 def stream_rows(
     problem: Problem, plan: TilePlan, unit: Unit, requested: Requested, scratch: Scratch
 ) -> Rows:
-    """Let the keys stream past these queries once, tile by tile; one tile is in memory at a time.
+    """Rows of a unit in one pass over its keys, tile by tile; one tile is in memory at a time.
 
     Equals ``steps.attend``. Where scores are bounded (see Problem) nothing is subtracted from them;
     elsewhere a running maximum is.
@@ -156,7 +159,7 @@ def stream_past(
     scratch: Scratch,
     first: int = 0,
 ) -> None:
-    """Add the keys of a problem to rows that may have seen others; ``first`` is the first's place.
+    """Add the keys of a problem to rows that may have seen others; ``first`` is its first key.
 
     The problems must agree in dtype and in whether they are bounded.
     """
@@ -164,16 +167,18 @@ def stream_past(
     for columns in tiles(problem, plan, unit):
         shape = (*rows.shift_hq.shape, columns.stop - columns.start)
         t_hqk = buffer(scratch, "scores", shape, problem.dtype)
-        seen = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+        visible = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
         if rows.best is not None:
-            if seen is not None:
-                problem.hide(t_hqk, seen)
+            # By score and before the shift, which differs from tile to tile; a bounded problem
+            # leaves the scores of hidden keys as they are.
+            if visible is not None:
+                problem.hide(t_hqk, visible)
             rows.best.update(t_hqk, first + columns.start)
         if not problem.bounded:
             rows.raise_shift(t_hqk.max(axis=-1))
             t_hqk -= rows.shift_hq[..., None]
         e_hqk = buffer(scratch, "e", shape, problem.dtype) if requested.entropy else t_hqk
-        problem.exponential(t_hqk, seen, out=e_hqk)
+        problem.exponential(t_hqk, visible, out=e_hqk)
         value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
         rows.take(
             e_hqk, t_hqk if requested.entropy else None, value_hkv if requested.output else None

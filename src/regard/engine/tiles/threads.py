@@ -121,8 +121,8 @@ class _Queue:
         """Take units until none is left."""
         # Each worker by itself: MKL and OpenMP have a number of threads for each of them.
         with one_blas_thread(), _scratch() as scratch, np.errstate(all="ignore"):
-            while (taken := self._take()) is not None:
-                index, unit = taken
+            while (entry := self._take()) is not None:
+                index, unit = entry
                 try:
                     self._hand_in(index, self.work(unit, scratch))
                 except BaseException as error:

@@ -91,8 +91,8 @@ class Groups:
     def columns(self, number: int) -> NDArray[np.int64]:
         """The columns of each row's best groups, (h * q, columns); some may lie past the last."""
         spans, heads, queries, tile = self.maxima_shqc.shape
-        together = np.moveaxis(self.maxima_shqc, 0, 2).reshape(heads * queries, spans * tile)
-        _, groups_rn = largest(together, min(number, spans * tile))
+        maxima = np.moveaxis(self.maxima_shqc, 0, 2).reshape(heads * queries, spans * tile)
+        _, groups_rn = largest(maxima, min(number, spans * tile))
         start_rn = groups_rn // tile * (FANOUT * tile) + groups_rn % tile
         return _inside(start_rn, tile, FANOUT)
 
