@@ -88,7 +88,7 @@ def test_a_mistake_is_named_when_somebody_makes_it(mistake):
 
 
 @pytest.mark.parametrize("mistake", WITH_STAGES, ids=lambda mistake: mistake.name)
-def test_other_ways_of_making_it_have_the_same_name(mistake):
+def test_other_variants_have_the_same_name(mistake):
     for stages in mistake.variants[1:3]:
         more = "weights" if "weights" in mistake.returns else "logsumexp"
         assert check(as_function(stages, f"output {more}")).mistakes == (mistake.name,)
@@ -120,6 +120,6 @@ def test_an_entry_is_complete():
     assert len(pairs()) > 500
 
 
-def test_a_calling_says_what_it_cannot_ask():
+def test_a_convention_refuses_a_case_it_cannot_express():
     grouped = next(probe for probe in PROBES if probe.name == "grouped heads")
     assert CallingConvention(Roles("qkv"), "td").fit(grouped.build(FRAMES[0])) is None

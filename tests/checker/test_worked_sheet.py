@@ -101,13 +101,13 @@ def test_a_chain_from_rounded_numbers_follows(tmp_path):
         ([0.0, 0.248, 0.248, 0.0, 0.503], "words with a score of 0 were left out of the softmax"),
     ],
 )
-def test_what_was_done_instead_is_told(tmp_path, row, instead):
+def test_a_known_slip_is_named(tmp_path, row, instead):
     scaled = {"robots": [0, 0.707, 0.707, 0, 1.414]}
     report = check_sheet(sheet(tmp_path, scaled=scaled, weights={"robots": row}))
     assert report.first_wrong.instead.startswith(instead)
 
 
-def test_scaling_by_the_width_is_told(tmp_path):
+def test_scaling_by_the_width_is_named(tmp_path):
     report = check_sheet(sheet(tmp_path, scores={"robots": [0, 1, 1, 0, 2]},
                                scaled={"robots": [0, 0.5, 0.5, 0, 1.0]}))  # fmt: skip
     first = report.first_wrong

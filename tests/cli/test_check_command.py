@@ -84,14 +84,14 @@ def test_the_third_documents_code_is_diagnosed(mine):
 def test_right_code_is_status_0_and_json_is_json(mine):
     done = run(f"{mine}:right", "--json")
     assert done.returncode == 0
-    found = json.loads(done.stdout)
-    assert found["verdict"] == "right"
-    assert found["mistakes"] == []
-    assert Report.from_dict(found).right
+    fields = json.loads(done.stdout)
+    assert fields["verdict"] == "right"
+    assert fields["mistakes"] == []
+    assert Report.from_dict(fields).right
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("for_ever", ("--seconds", "2"), "it took longer than 2 s"),
         ("too_much", ("--memory", "2"), "MemoryError"),
@@ -101,19 +101,19 @@ def test_right_code_is_status_0_and_json_is_json(mine):
         ("nobody", (), "has no 'nobody'; it has softmax, document, right"),
     ],
 )
-def test_what_cannot_be_checked_is_status_2_and_says_why(mine, name, options, said):
+def test_a_target_that_cannot_be_checked_is_status_2(mine, name, options, message):
     done = run(f"{mine}:{name}", *options)
     assert done.returncode == 2, done.stdout
     assert done.stdout.startswith("COULD NOT CHECK: ")
-    assert said in re.sub(r"\s+", " ", done.stdout)
+    assert message in re.sub(r"\s+", " ", done.stdout)
 
 
 def test_the_sheet_and_the_help():
     done = run(ROOT / "examples" / "robots_sheet.toml")
     assert done.returncode == 1
     assert "weights of robots: does not follow from its scaled scores" in done.stdout
-    told = run("--help").stdout
-    assert "EXECUTED" in told
+    text = run("--help").stdout
+    assert "EXECUTED" in text
     assert run("nothing.toml").returncode == 2
     assert run("x.py:f", "--suite", "other").returncode == 2
 

@@ -30,19 +30,19 @@ def softmax(scores: Exact) -> Exact:
 
 def exact_stages(steps: Steps) -> dict[str, Exact]:
     """Every stage of one head from what was given, to 60 digits."""
-    found = {x: exact(getattr(steps, x)) for x in ("query", "key", "value")}
+    stages = {x: exact(getattr(steps, x)) for x in ("query", "key", "value")}
     if steps.x is not None:
         x = exact(steps.x)
-        found = {name: product(x, exact(getattr(steps, f"w_{name}"))) for name in found}
-    found["scores"] = product(found["query"], [list(x) for x in zip(*found["key"], strict=True)])
+        stages = {name: product(x, exact(getattr(steps, f"w_{name}"))) for name in stages}
+    stages["scores"] = product(stages["query"], [list(x) for x in zip(*stages["key"], strict=True)])
     width = Decimal(steps.query.shape[1])
-    found["scaled"] = [[x / width.sqrt() for x in row] for row in found["scores"]]
-    last = found["scaled"]
+    stages["scaled"] = [[x / width.sqrt() for x in row] for row in stages["scores"]]
+    last = stages["scaled"]
     if steps.softcap is not None:
         cap = Decimal(steps.softcap)
-        last = found["capped"] = [[cap * tanh(x / cap) for x in row] for row in last]
-    found["weights"] = softmax(last)
-    return found | {"output": product(found["weights"], found["value"])}
+        last = stages["capped"] = [[cap * tanh(x / cap) for x in row] for row in last]
+    stages["weights"] = softmax(last)
+    return stages | {"output": product(stages["weights"], stages["value"])}
 
 
 def tanh(x: Decimal) -> Decimal:
@@ -54,9 +54,9 @@ def assert_within(steps: Steps, true: dict[str, Exact]) -> None:
     for stage, expected in true.items():
         stored, bounds = getattr(steps, stage), error_bounds(steps, stage)
         assert bounds.shape == stored.shape
-        for place in np.ndindex(stored.shape):
-            off = abs(Decimal(float(stored[place])) - expected[place[0]][place[1]])
-            assert off <= Decimal(float(bounds[place])), (stage, place)
+        for index in np.ndindex(stored.shape):
+            off = abs(Decimal(float(stored[index])) - expected[index[0]][index[1]])
+            assert off <= Decimal(float(bounds[index])), (stage, index)
 
 
 @settings(max_examples=40, deadline=None)
@@ -106,11 +106,11 @@ def test_masks_and_heads():
     for stage, stored in steps.stages().items():
         if stage == "x":
             continue
-        found, bounds = other.stages()[stage], error_bounds(steps, stage)
+        computed, bounds = other.stages()[stage], error_bounds(steps, stage)
         assert bounds.shape == stored.shape
         seen = np.isfinite(stored)
         both = bounds[seen] + error_bounds(other, stage)[seen]
-        assert (np.abs(found[seen] - stored[seen]) <= both).all(), stage
+        assert (np.abs(computed[seen] - stored[seen]) <= both).all(), stage
         assert not bounds[~seen].any()
 
 

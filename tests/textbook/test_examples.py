@@ -40,13 +40,13 @@ def test_every_parting_is_explained(example):
 
 
 def test_robots_row_and_weighted_sum():
-    found = claims(run_example("robots"))
-    assert found["scores of robots"].agrees
-    assert found["scaled scores of robots"].agrees
-    weights = found["weights of robots"]
+    by_subject = claims(run_example("robots"))
+    assert by_subject["scores of robots"].agrees
+    assert by_subject["scaled scores of robots"].agrees
+    weights = by_subject["weights of robots"]
     assert not weights.agrees
     np.testing.assert_allclose(weights.true, [0.098, 0.199, 0.199, 0.098, 0.404], atol=5e-4)
-    total = found["weighted sum (output) of robots"]
+    total = by_subject["weighted sum (output) of robots"]
     assert total.printed == (0.19, 1.43)
     np.testing.assert_allclose(total.follows[1], [0.19, 1.62])
     np.testing.assert_allclose(total.true, [0.494, 1.208], atol=5e-4)
@@ -58,10 +58,10 @@ def test_robots_other_rows_by_hand():
     x = np.array([[1, 0], [0, 1], [1, 1], [2, 0], [0, 2]], float)
     e = np.exp(x @ x.T / np.sqrt(2))
     outputs = e @ x / e.sum(axis=1, keepdims=True)
-    found = claims(run_example("robots"))
+    by_subject = claims(run_example("robots"))
     for row, word in ((0, "Smart"), (2, "perform"), (3, "complex"), (4, "tasks")):
-        np.testing.assert_allclose(found[f"output of {word}"].true, outputs[row])
-        assert not found[f"output of {word}"].agrees
+        np.testing.assert_allclose(by_subject[f"output of {word}"].true, outputs[row])
+        assert not by_subject[f"output of {word}"].agrees
 
 
 def test_good_reaches_the_percentages():
@@ -88,14 +88,14 @@ def test_good_changes_w_query_by_the_least_norm():
 
 
 def test_cat_shapes():
-    found = claims(run_example("cat"))
-    scores = found["shape of the scores and weights"]
+    by_subject = claims(run_example("cat"))
+    scores = by_subject["shape of the scores and weights"]
     assert (scores.printed, scores.follows[1], scores.true) == (
         "(1, 6, 1, 6)",
         "(1, 6, 1, 6)",
         "(1, 6, 6)",
     )
-    output = found["shape of the output"]
+    output = by_subject["shape of the output"]
     assert (output.printed, output.follows[1], output.true) == (
         "(1, 6, 1, 8)",
         "(1, 6, 1, 1, 8)",

@@ -71,7 +71,7 @@ def test_as_dict_is_json_and_unrounded():
     np.testing.assert_array_equal(plain["parameters"]["w_query"], np.eye(2))
 
 
-def test_as_dict_of_a_batch_keeps_the_words_of_each_sentence():
+def test_to_dict_of_a_batch_has_the_words_of_each_sentence():
     steps = regard.self_attention(np.ones((2, 1, 1)), *[[[1.0]]] * 3, words=[["a"], ["b"]])
     assert steps.to_dict()["words"] == [["a"], ["b"]]
 

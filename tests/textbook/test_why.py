@@ -95,9 +95,9 @@ def test_heads_and_sentences_are_named():
 def test_long_sums_are_elided_but_their_operands_are_all_there():
     random = np.random.default_rng(0)
     steps = self_attention(random.random((3, 64)), *random.random((3, 64, 64)))
-    found = steps.why("query", 0, 0)
-    assert "... 58 more ..." in str(found)
-    assert len(found.operands) == 128
+    why = steps.why("query", 0, 0)
+    assert "... 58 more ..." in str(why)
+    assert len(why.operands) == 128
 
 
 @pytest.mark.parametrize(
@@ -200,24 +200,24 @@ def test_what_is_shown_gives_what_is_stored(steps, digits, data):
         row = data.draw(st.integers(0, array.shape[-2] - 1))
         column = data.draw(st.integers(0, array.shape[-1] - 1))
         head = data.draw(st.integers(0, heads - 1))
-        found = steps.why(stage, row, column, head=head, digits=digits)
+        why = steps.why(stage, row, column, head=head, digits=digits)
         stored = array[head, row, column] if array.ndim == 3 else array[row, column]
-        assert found.value == stored
-        check(found)
+        assert why.value == stored
+        check(why)
 
 
-def check(found: Why) -> None:
-    if not math.isfinite(found.value):
-        assert found.recomputed() == found.value
+def check(why: Why) -> None:
+    if not math.isfinite(why.value):
+        assert why.recomputed() == why.value
         return
-    room = found.tolerance * (1 + 1e-9)
-    assert abs(found.recomputed() - found.value) <= room, found.line
-    body = re.sub(r" \([^()]*\)$", "", found.line.split(" = ", 1)[1])  # the note at the end
+    allowed = why.tolerance * (1 + 1e-9)
+    assert abs(why.recomputed() - why.value) <= allowed, why.line
+    body = re.sub(r" \([^()]*\)$", "", why.line.split(" = ", 1)[1])  # the note at the end
     *links, shown = body.split(" = ")
-    assert abs(shown_number(shown) - found.value) <= 2.1 * room, found.line
+    assert abs(shown_number(shown) - why.value) <= 2.1 * allowed, why.line
     for link in links:  # every link of the chain, read as a person would
         if "more ..." not in link:
-            assert abs(arithmetic(link) - found.value) <= room, found.line
+            assert abs(arithmetic(link) - why.value) <= allowed, why.line
 
 
 def shown_number(text: str) -> float:
@@ -233,6 +233,6 @@ def arithmetic(text: str) -> float:
     if "e^" in text or "tanh" in text:
         text = re.sub(r"e\^" + number, r"math.exp(\1)", text).replace("tanh", "math.tanh")
     else:
-        text = re.sub(r"√" + number, lambda found: repr(math.sqrt(float(found[1]))), text)
+        text = re.sub(r"√" + number, lambda match: repr(math.sqrt(float(match[1]))), text)
         text = re.sub(number, r"Fraction('\1')", text)
     return float(eval(text.replace("·", "*"), {"math": math, "Fraction": Fraction}))  # noqa: S307

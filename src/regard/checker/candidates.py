@@ -62,8 +62,14 @@ class Features:
         pads = ("hides", "bool") if convention.roles.has("padding") else ("hides",)
         for always, last in self._orders(convention):
             for (form, shape), pad in product(masks, pads):
-                yield replace(convention, mask_form=form, mask_shape=shape, pad_form=pad,
-                              always=always, last=last)  # fmt: skip
+                yield replace(
+                    convention,
+                    mask_form=form,
+                    mask_shape=shape,
+                    pad_form=pad,
+                    always=always,
+                    last=last,
+                )
 
     def _masks(self, convention: CallingConvention) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not convention.roles.has("mask"):

@@ -106,8 +106,9 @@ def _repeats(function: Callable[..., Any], candidate: Candidate) -> Finding:
         again = call_function(function, candidate.convention, trial.case)
         for one, other in zip(trial.result.arrays, again.arrays, strict=False):
             if one.shape != other.shape or differ(other, one, allowed).any():
-                return Finding(name, FAIL, "the same input gave another result",
-                               input=trial.case.sizes.text)  # fmt: skip
+                return Finding(
+                    name, FAIL, "the same input gave another result", input=trial.case.sizes.text
+                )
     return Finding(name, PASS, "four calls, one result")
 
 

@@ -100,9 +100,13 @@ class CallingConvention:
 
     def options(self, case: Case) -> dict[str, Any]:
         """The keyword arguments."""
-        options: dict[str, Any] = {"causal": case.causal and not self.always, "scale": case.scale,
-                                 "offset": case.offset, "window": case.window,
-                                 "softcap": case.softcap}  # fmt: skip
+        options: dict[str, Any] = {
+            "causal": case.causal and not self.always,
+            "scale": case.scale,
+            "offset": case.offset,
+            "window": case.window,
+            "softcap": case.softcap,
+        }
         options["heads"], options["width"] = case.query.shape[1], case.query.shape[-1]
         options["mask"] = None if case.mask is None else self._mask(case)
         options["lengths"], options["padding"] = case.lengths, self._padding(case)

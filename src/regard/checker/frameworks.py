@@ -17,8 +17,11 @@ def library_order(function: Callable[..., Any]) -> list[str]:
     if names is None:
         module = sys.modules.get(type(target).__module__ if _is_module(target) else "")
         names = vars(module) if module else {}
-    used = {getattr(value, "__name__", "").split(".")[0] for value in names.values()
-            if type(value).__name__ == "module"}  # fmt: skip
+    used = {
+        getattr(value, "__name__", "").split(".")[0]
+        for value in names.values()
+        if type(value).__name__ == "module"
+    }
     home = str(getattr(target, "__module__", "") or type(target).__module__).split(".")[0]
     first = [x for x in ("torch", "jax") if x in used or x == home or _is_of(target, x)]
     installed = [x for x in ("torch", "jax") if x in first or _is_loaded(x)]

@@ -109,8 +109,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         match = re.search(r"\w+\((.*?)\)\s*->", inspect.getdoc(target) or "", re.DOTALL)
-        named = re.findall(r"(\w+)\s*(=?)[^,]*", match[1]) if match else [("q", ""), ("k", ""),
-                                                                          ("v", "")]  # fmt: skip
+        named = re.findall(r"(\w+)\s*(=?)[^,]*", match[1]) if match else []
         parameters = [_parameter(name, bool(default)) for name, default in named]
     parameters = [p for p in parameters if p.kind not in kinds]
     if not parameters:

@@ -103,8 +103,11 @@ def _oddities(row: Claimed, scaled_k: Array) -> str:
     oddities = []
     if ((claimed_k == 0) & np.isfinite(scaled_k)).any():
         zero = bool(((claimed_k == 0) == (scaled_k == 0)).all())
-        oddities.append("a score of 0 got weight 0, but e^0 is 1" if zero else
-                    "a softmax gives no weight of exactly 0")  # fmt: skip
+        oddities.append(
+            "a score of 0 got weight 0, but e^0 is 1"
+            if zero
+            else "a softmax gives no weight of exactly 0"
+        )
     if not row.either.low.sum() <= 1 <= row.either.high.sum():
         oddities.append(f"the row sums to {claimed_k.sum():g}, not to 1")
     how = "; ".join(oddities)

@@ -139,8 +139,9 @@ def check_sheet(path: str | Path) -> SheetReport:
     sheet, claims = read_sheet(Path(path))
     if sheet.heads != 1 or sheet.w_output is not None:
         raise FileError(f"{path}: a sheet that is checked needs one head and no w_output.")
-    true = self_attention(sheet.x, sheet.w_query, sheet.w_key, sheet.w_value, words=sheet.words,
-                          causal=sheet.causal)  # fmt: skip
+    true = self_attention(
+        sheet.x, sheet.w_query, sheet.w_key, sheet.w_value, words=sheet.words, causal=sheet.causal
+    )
     steps = [
         _judge_row(stage, word, row, claims, true)
         for stage in STAGES

@@ -110,8 +110,9 @@ def find_feature(name: str, key: str | int, size: int, stage: str) -> int:
 def _by_head(steps: "Steps", stage: str, array: Float64Array) -> Float64Array:
     """Any stage as (b, h, rows, columns); an axis that it does not have counts 1."""
     heads = array.shape[-3] if has_heads(steps, stage) else 1
-    return array.reshape(array.size // max(1, heads * array.shape[-2] * array.shape[-1]),
-                         heads, *array.shape[-2:])  # fmt: skip
+    return array.reshape(
+        array.size // max(1, heads * array.shape[-2] * array.shape[-1]), heads, *array.shape[-2:]
+    )
 
 
 def _check_index(name: str, key: Any, size: int) -> int:

@@ -264,9 +264,17 @@ def attend(
            [0.        , 0.70710678]])
     """
     inputs = _validated(
-        query, key, value, mask=mask, causal=causal, offset=offset, window=window,
-        softcap=softcap, scale=scale, lengths=lengths,
-    )  # fmt: skip
+        query,
+        key,
+        value,
+        mask=mask,
+        causal=causal,
+        offset=offset,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        lengths=lengths,
+    )
     trace = run(SPECIFICATION, inputs)
     changed = not trace.visible.all() or not np.array_equal(trace.masked, trace.capped)
     return Steps(

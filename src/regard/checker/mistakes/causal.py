@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from regard.checker.cases import Case
-from regard.checker.mistakes.entry import Mistake, changed
+from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
 from regard.textbook.stages import causal_visibility
 from regard.typing import Array
 
-Order = Callable[[Case], Array]
+CausalStage = Callable[[Case], Array]
 
 
-def _only(order: Order) -> Order:
+def _where_causal(stage: CausalStage) -> CausalStage:
     """A causal stage that is another where the case is causal, and the same where it is not."""
-    return lambda case: order(case) if case.causal else causal_visibility(case)
+    return lambda case: stage(case) if case.causal else causal_visibility(case)
 
 
 def _gap(case: Case) -> Array:
@@ -24,7 +24,7 @@ def _gap(case: Case) -> Array:
     return np.asarray(np.arange(keys) - np.arange(queries)[:, None] - case.offset)
 
 
-def _turned(case: Case) -> Array:
+def _transposed(case: Case) -> Array:
     return np.asarray(_gap(case) >= 0)
 
 
@@ -36,20 +36,16 @@ def _not_itself(case: Case) -> Array:
     return np.asarray(_gap(case) < 0)
 
 
-def _all(case: Case) -> Array:
+def _all_visible(case: Case) -> Array:
     return np.ones((case.query.shape[2], case.key.shape[2]), bool)
 
 
-def _at(offset: Callable[[Case], int]) -> Order:
-    return _only(lambda case: causal_visibility(replace(case, offset=offset(case))))
+def _at_offset(offset: Callable[[Case], int]) -> CausalStage:
+    return _where_causal(lambda case: causal_visibility(replace(case, offset=offset(case))))
 
 
-def _after(weights: Array, visible: Array, case: Case) -> Array:
+def _zeroed_after(weights: Array, visible: Array, case: Case) -> Array:
     return np.where(causal_visibility(case), weights, 0)
-
-
-def _as_it_is(weights: Array, visible: Array, case: Case) -> Array:
-    return weights
 
 
 CAUSAL = (
@@ -58,7 +54,7 @@ CAUSAL = (
         "The causal mask is asked for and never used: every word sees what comes after it. "
         "Training looks wonderful, for the answer can be read off.",
         "visible = np.tri(queries, keys, dtype=bool)\nscores = np.where(visible, scores, -np.inf)",
-        (changed(causal=_all),),
+        (changed(causal=_all_visible),),
     ),
     Mistake(
         "causal mask transposed",
@@ -66,7 +62,7 @@ CAUSAL = (
         "kept: a word sees itself and its future, not its past.",
         "visible = np.tril(np.ones((queries, keys), bool))\n"
         "scores = np.where(visible, scores, -np.inf)",
-        (changed(causal=_only(_turned)),),
+        (changed(causal=_where_causal(_transposed)),),
     ),
     Mistake(
         "causal mask off by one: sees the next word",
@@ -74,7 +70,7 @@ CAUSAL = (
         "word too many, and that is the one it should foretell.",
         "visible = np.tril(np.ones((queries, keys), bool), k=0)\n"
         "scores = np.where(visible, scores, -np.inf)",
-        (changed(causal=_only(_one_ahead)),),
+        (changed(causal=_where_causal(_one_ahead)),),
     ),
     Mistake(
         "causal mask off by one: does not see itself",
@@ -83,8 +79,8 @@ CAUSAL = (
         "hide = np.triu(np.ones((queries, keys), bool), k=1)\n"
         "scores = np.where(hide, -np.inf, scores)",
         (
-            changed(causal=_only(_not_itself)),
-            changed(causal=_only(_not_itself), empty_rows=_as_it_is),
+            changed(causal=_where_causal(_not_itself)),
+            changed(causal=_where_causal(_not_itself), empty_rows=ignore_visibility),
         ),
     ),
     Mistake(
@@ -94,9 +90,9 @@ CAUSAL = (
         "offset = keys - queries  # the queries are the last words\n"
         "visible = np.arange(keys) <= np.arange(queries)[:, None] + offset",
         (
-            changed(causal=_at(lambda case: 0)),
-            changed(causal=_at(lambda case: case.key.shape[2] - case.query.shape[2])),
-            changed(causal=_at(lambda case: -case.offset)),
+            changed(causal=_at_offset(lambda case: 0)),
+            changed(causal=_at_offset(lambda case: case.key.shape[2] - case.query.shape[2])),
+            changed(causal=_at_offset(lambda case: -case.offset)),
         ),
     ),
     Mistake(
@@ -104,6 +100,6 @@ CAUSAL = (
         "The weights of later words are set to 0 after the softmax: they have already taken their "
         "share, and the rows no longer sum to 1.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(causal=_all, adjust=_after),),
+        (changed(causal=_all_visible, adjust=_zeroed_after),),
     ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case, join_heads, split_heads
-from regard.checker.mistakes.entry import Mistake, changed
+from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
 from regard.typing import Array
 
 
@@ -30,10 +30,6 @@ def _joined_interleaved(output_bhqv: Array) -> Array:
 
 def _across_heads(case: Case) -> tuple[Any, ...]:
     return tuple(array.swapaxes(1, 2) for array in (case.query, case.key, case.value))
-
-
-def _unmasked(array: Array, visible: Array, case: Case) -> Array:
-    return array
 
 
 def _back(output: Array) -> Array:
@@ -65,7 +61,14 @@ HEADS = (
         "at each other, and no word ever sees another.",
         "query = query.swapaxes(1, 2)  # (b, t, h, d) to (b, h, t, d)\n"
         "scores = query @ key.swapaxes(-1, -2)",
-        (changed(arrange=_across_heads, hide=_unmasked, empty_rows=_unmasked, join_heads=_back),),
+        (
+            changed(
+                arrange=_across_heads,
+                hide=ignore_visibility,
+                empty_rows=ignore_visibility,
+                join_heads=_back,
+            ),
+        ),
     ),
     Mistake(
         "grouped heads tiled instead of interleaved",

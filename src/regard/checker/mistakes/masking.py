@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from regard.checker.cases import Case
-from regard.checker.mistakes.entry import Mistake, changed
+from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
 from regard.textbook.stages import cap_scores, hide_scores, mask_visibility
 from regard.typing import Array
 
@@ -21,11 +21,7 @@ def _filled(number: float) -> Hide:
     return lambda scores, visible, case: np.where(visible, scores, number)
 
 
-def _as_it_is(weights: Array, visible: Array, case: Case) -> Array:
-    return weights
-
-
-def _even(weights: Array, visible: Array, case: Case) -> Array:
+def _uniform(weights: Array, visible: Array, case: Case) -> Array:
     return np.where(visible.any(axis=-1, keepdims=True), weights, 1 / weights.shape[-1])
 
 
@@ -34,16 +30,12 @@ def _inverted(case: Case) -> Array:
     return ~through if case.mask is not None and case.mask.dtype == bool else through
 
 
-def _everything(case: Case) -> Array:
+def _all_visible(case: Case) -> Array:
     return np.ones((1, 1), bool)
 
 
-def _wiped(weights: Array, visible: Array, case: Case) -> Array:
+def _zeroed(weights: Array, visible: Array, case: Case) -> Array:
     return np.where(visible, weights, 0)
-
-
-def _unhidden(scores: Array, visible: Array, case: Case) -> Array:
-    return scores
 
 
 def _uncapped(scores: Array, case: Case) -> Array:
@@ -64,14 +56,14 @@ MASKS = (
         "Hidden scores become 0, and e^0 is 1: what should be hidden gets more weight than any "
         "word with a negative score.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(hide=_filled(0.0), empty_rows=_as_it_is),),
+        (changed(hide=_filled(0.0), empty_rows=ignore_visibility),),
     ),
     Mistake(
         "mask after the softmax",
         "The weights of hidden words are set to 0 after the softmax and not divided by their sum "
         "again: the rows sum to less than 1.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(hide=_unhidden, adjust=_wiped),),
+        (changed(hide=ignore_visibility, adjust=_zeroed),),
     ),
     Mistake(
         "boolean mask inverted",
@@ -79,14 +71,14 @@ MASKS = (
         "scaled_dot_product_attention lets True through, its MultiheadAttention hides it.",
         "# True: this query may look at this key (else say features=('mask hides',))\n"
         "scores = np.where(mask, scores, -np.inf)",
-        (changed(mask=_inverted), changed(mask=_inverted, empty_rows=_as_it_is)),
+        (changed(mask=_inverted), changed(mask=_inverted, empty_rows=ignore_visibility)),
     ),
     Mistake(
         "mask ignored",
         "The mask is an argument, and no line uses it: every query sees every key. Without a "
         "padded or ordered input in the tests nobody notices.",
         "scores = np.where(mask, scores, -np.inf)\nweights = softmax(scores)",
-        (changed(mask=_everything, bias=_uncapped),),
+        (changed(mask=_all_visible, bias=_uncapped),),
     ),
     Mistake(
         "padding not masked",
@@ -94,7 +86,7 @@ MASKS = (
         "every batch that it is padded for.",
         "real = np.arange(keys) < lengths[:, None, None, None]\n"
         "scores = np.where(real, scores, -np.inf)",
-        (changed(padding=_everything),),
+        (changed(padding=_all_visible),),
     ),
     Mistake(
         "a row that may see nothing gives NaN",
@@ -102,7 +94,7 @@ MASKS = (
         "to everything that is computed from it. If no row can be empty, say 'no empty rows'.",
         "weights = softmax(scores)\n"
         "weights = np.where(visible.any(axis=-1, keepdims=True), weights, 0)",
-        (changed(empty_rows=_as_it_is),),
+        (changed(empty_rows=ignore_visibility),),
     ),
     Mistake(
         "a row that may see nothing gives a uniform row",
@@ -112,9 +104,9 @@ MASKS = (
         "weights = softmax(scores)\n"
         "weights = np.where(visible.any(axis=-1, keepdims=True), weights, 0)",
         (
-            changed(empty_rows=_even),
-            changed(hide=_filled(-1e9), empty_rows=_as_it_is),
-            changed(hide=_added(-1e4), empty_rows=_as_it_is),
+            changed(empty_rows=_uniform),
+            changed(hide=_filled(-1e9), empty_rows=ignore_visibility),
+            changed(hide=_added(-1e4), empty_rows=ignore_visibility),
         ),
     ),
     Mistake(
@@ -122,7 +114,7 @@ MASKS = (
         "What may not be seen gets a number such as -10 where minus infinity is meant: e^-10 is "
         "small but not 0, and with large scores it is not even small.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        tuple(changed(hide=hide, empty_rows=_as_it_is) for hide in _weak(SMALL)),
+        tuple(changed(hide=hide, empty_rows=ignore_visibility) for hide in _weak(SMALL)),
     ),
     Mistake(
         "softcap after the mask",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case
-from regard.checker.mistakes.entry import Mistake, changed
+from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
 from regard.typing import Array
 
 
@@ -40,14 +40,10 @@ def _dotted(query: Array, key: Array) -> Array:
     return np.asarray(np.dot(query, key.swapaxes(-1, -2)))
 
 
-def _ignoring_masks(array: Array, visible: Array, case: Case) -> Array:
-    return array
-
-
 DOTTED = changed(
     score=_dotted,
-    hide=_ignoring_masks,
-    empty_rows=_ignoring_masks,
+    hide=ignore_visibility,
+    empty_rows=ignore_visibility,
     sum_values=lambda weights, value: np.dot(weights, value),
 )
 
