@@ -148,3 +148,8 @@ def test_arguments_that_cannot_be_used_are_refused(arguments, message):
         return
     with pytest.raises(ArgumentError, match=message):
         check(right.with_matmul, **arguments)
+
+
+def test_a_property_that_does_not_apply_is_skipped_with_the_reason():
+    (causality,) = [x for x in check(right.with_matmul).findings if x.name == "causality"]
+    assert (causality.status, causality.detail) == ("skipped", "it is not causal")

@@ -68,6 +68,7 @@ def test_the_report_says_it_in_words():
     text = str(check_sheet(ROBOTS))
     assert "The first wrong step is the weights of" in text.replace("\n", " ")
     assert "output of perform: right (digits cut off, not rounded)" in text
+    assert "Diagnosis: the term of 'robots' was left out of the sum." in text
     assert max(map(len, text.splitlines())) <= 80
     plain = json.dumps(check_sheet(ROBOTS).to_dict(), allow_nan=False)
     assert json.loads(plain)["first wrong"] == {"stage": "weights", "word": "robots"}

@@ -10,7 +10,7 @@ from regard.errors import RegardError
 
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "could not check"
 STATUS = {RIGHT: 0, WRONG: 1, UNKNOWN: 2}
-PASS, FAIL, SKIPPED = "pass", "FAIL", "not asked"
+PASS, FAIL, SKIPPED = "pass", "FAIL", "skipped"
 
 
 class WrongAttentionError(RegardError, AssertionError):
@@ -19,7 +19,7 @@ class WrongAttentionError(RegardError, AssertionError):
 
 @dataclass(frozen=True)
 class Finding:
-    """One property: pass, FAIL or not asked; with the smallest input that shows a failure."""
+    """One property: pass, FAIL or skipped; with the smallest input that shows a failure."""
 
     name: str
     status: str

@@ -133,7 +133,7 @@ def _because(step: Step) -> Iterator[str]:
     if step.arithmetic:
         yield step.arithmetic
     if step.instead:
-        yield f"What can be told: {step.instead}."
+        yield f"Diagnosis: {step.instead}."
 
 
 def _number(x: float, exact: bool) -> str:
