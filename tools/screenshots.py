@@ -2,7 +2,7 @@
 
     python tools/screenshots.py [FOLDER]
 
-Needs Chromium on PATH, Playwright and Pillow (pip install 'regard[test]').
+Needs Chromium on PATH, Playwright and Pillow (pip install '.[test]').
 """
 
 import io

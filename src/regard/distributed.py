@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from regard.errors import BackendError
 
 if find_spec("torch") is None:
-    raise BackendError("regard.distributed needs torch: pip install 'regard[models]'.")
+    raise BackendError("regard.distributed needs torch: pip install '.[models]'.")
 
 from regard.engine.ring.agreement import cut
 from regard.engine.ring.rank_observation import RankObservation

@@ -108,7 +108,7 @@ def test_no_odd_number_of_seconds_lifts_the_limit(seconds):
 
 @pytest.mark.parametrize("memory", [0, -1, float("nan"), float("inf"), 1e300])
 def test_no_odd_amount_of_memory_lifts_the_limit(memory):
-    with pytest.raises(ArgumentError, match=r"^--memory needs a number above 0, 1\.04858e\+06 at"):
+    with pytest.raises(ArgumentError, match=r"^--memory needs a number above 0, 100000 at"):
         Limits(memory=memory)
 
 

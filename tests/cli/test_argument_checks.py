@@ -57,7 +57,7 @@ def test_a_file_is_no_folder(tmp_path):
 @pytest.mark.parametrize("command", ["survey", "train"])
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path, command):
     if command == "train":
-        pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
+        pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("A dog.\tUn chien.\n")
     arguments = [sys.executable, "-m", "regard", command, str(corpus), "--out", "/proc/x"]

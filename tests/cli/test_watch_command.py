@@ -156,6 +156,5 @@ def test_a_missing_extra(folders, capsys, monkeypatch):
     status, _, err = run(capsys, folders / "bert", TEXT)
     assert status == 2
     assert err == (
-        "error: watching a model needs transformers, not installed here: "
-        "pip install 'regard[models]'.\n"
+        "error: watching a model needs transformers, not installed here: pip install '.[models]'.\n"
     )

@@ -11,7 +11,7 @@ from regard.text.tokens import SentencePieceTokenizer
 from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
 
-pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'regard[survey]'")
+pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[survey]'")
 
 
 WORDS = ("dog", "cat", "robot", "teacher", "child", "river")

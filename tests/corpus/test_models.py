@@ -10,7 +10,7 @@ from regard.corpus.models import ModelSpec, WatchedObserver
 from regard.corpus.window_sums import NAMES
 from regard.errors import ArgumentError, BackendError, FileError
 
-torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "the", "a", "dog", "cat", "saw", "and"]

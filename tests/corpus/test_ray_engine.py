@@ -18,7 +18,7 @@ from regard.corpus.survey import SurveyJob
 from regard.errors import BackendError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, about itself and open sockets
-ray = pytest.importorskip("ray", reason="needs ray: pip install 'regard[survey]'")
+ray = pytest.importorskip("ray", reason="needs ray: pip install '.[survey]'")
 
 # Workers import this test's own work.
 PATHS = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
@@ -115,5 +115,5 @@ def test_without_the_extra(surveyed, monkeypatch, engine, package):
     with pytest.raises(BackendError) as error:
         surveyed(engine=engine)
     assert str(error.value) == (
-        f"this survey needs {package}, which is not installed: pip install 'regard[survey]'."
+        f"this survey needs {package}, which is not installed: pip install '.[survey]'."
     )

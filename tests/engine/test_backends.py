@@ -27,9 +27,9 @@ def test_what_is_not_installed_is_a_reason(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(backends, "NVIDIA", Path("/nowhere"))
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert BACKENDS[1].reasons_against() == ["torch is not installed: pip install 'regard[models]'"]
+    assert BACKENDS[1].reasons_against() == ["torch is not installed: pip install '.[models]'"]
     assert BACKENDS[2].reasons_against() == [
-        "torch is not installed: pip install 'regard[models]'",
+        "torch is not installed: pip install '.[models]'",
         "triton is not installed: pip install triton",
         "there is no NVIDIA GPU here",
     ]

@@ -23,7 +23,7 @@ TEXT = (
 @pytest.fixture
 def one_torch() -> Iterator[Any]:
     """PyTorch on one thread: on a busy machine two would mostly wait for each other."""
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[train]'")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[train]'")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield torch

@@ -62,7 +62,7 @@ class Noticed:
 def browser_and_loop() -> Iterator[tuple[Any, Any]]:
     """Chromium, started once, and the event loop that Playwright keeps running beside the tests."""
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="needs Playwright: pip install 'regard[test]'"
+        "playwright.sync_api", reason="needs Playwright: pip install '.[test]'"
     )
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:

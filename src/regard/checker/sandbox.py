@@ -25,7 +25,7 @@ from regard.checker.check_report import UNKNOWN, Report
 from regard.errors import ArgumentError
 
 LONGEST = 24 * 3600.0  # seconds
-LARGEST = 1024.0**2  # GB
+LARGEST = 100_000.0  # GB
 LAST_BYTES = 2**16  # of what the child wrote to stderr
 
 

@@ -91,7 +91,7 @@ def _describe_blas(blas: dict[str, Any]) -> str:
 def _describe_extra(extra: str, versions: dict[str, str | None]) -> str:
     listed = ", ".join(f"{name} {version or 'not installed'}" for name, version in versions.items())
     missing = None in versions.values()
-    return f"{listed}; to get it: pip install 'regard[{extra}]'" if missing else listed
+    return f"{listed}; to get it: pip install '.[{extra}]'" if missing else listed
 
 
 def _describe_backend(backend: dict[str, Any]) -> str:

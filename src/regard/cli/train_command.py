@@ -81,7 +81,7 @@ def train(
 def _need_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise ArgumentError(
-            "training needs PyTorch, which is not installed: pip install 'regard[train]'."
+            "training needs PyTorch, which is not installed: pip install '.[train]'."
         )
 
 

@@ -17,7 +17,7 @@ from regard.corpus.window_sums import NAMES
 from regard.errors import BackendError, FileError
 from regard.typing import Array
 
-EXTRA = "pip install 'regard[survey]'"
+EXTRA = "pip install '.[survey]'"
 
 
 def need(package: str) -> None:

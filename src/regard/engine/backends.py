@@ -31,7 +31,7 @@ def _against_numpy() -> list[str]:
 def _against_torch() -> list[str]:
     if importlib.util.find_spec("torch") is not None:
         return []
-    return ["torch is not installed: pip install 'regard[models]'"]
+    return ["torch is not installed: pip install '.[models]'"]
 
 
 def reasons_against_triton() -> list[str]:

@@ -156,8 +156,7 @@ def need_extra(what: str = "watching a model") -> None:
     missing = [x for x in ("torch", "transformers") if importlib.util.find_spec(x) is None]
     if missing:
         raise BackendError(
-            f"{what} needs {' and '.join(missing)}, not installed here: "
-            "pip install 'regard[models]'."
+            f"{what} needs {' and '.join(missing)}, not installed here: pip install '.[models]'."
         )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
-pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[train]'")
 
 from regard.errors import ArgumentError, FileError
 from regard.text.tokens import normalise

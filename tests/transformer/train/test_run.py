@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
-pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[train]'")
 
 import torch
 

@@ -5,8 +5,8 @@ import gzip
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
-pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[train]'")
 
 import torch
 

@@ -25,7 +25,7 @@ def readings():
 @pytest.fixture
 def one_torch():
     """PyTorch on one thread: on a busy machine two would mostly wait for each other."""
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield torch
@@ -35,9 +35,7 @@ def one_torch():
 @pytest.fixture
 def tiny_model(one_torch):
     """Two layers of four heads, untrained."""
-    kind = pytest.importorskip(
-        "transformers", reason="needs Transformers: pip install 'regard[models]'"
-    )
+    kind = pytest.importorskip("transformers", reason="needs Transformers: pip install '.[models]'")
     sizes = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 50, "n_positions": 16}
     one_torch.manual_seed(0)
     config = kind.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)

@@ -213,6 +213,6 @@ def test_without_matplotlib_the_way_out_is_said(reading, monkeypatch):
     with pytest.raises(BackendError) as caught:
         reading.picture(0, 0).content(".png")
     assert str(caught.value) == (
-        ".png needs matplotlib, and it is not installed: pip install 'regard[picture]', "
+        ".png needs matplotlib, and it is not installed: pip install '.[picture]', "
         "or save as .svg, which needs nothing."
     )

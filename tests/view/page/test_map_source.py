@@ -19,8 +19,8 @@ SIZES = {"n_layer": 2, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions
 
 @pytest.fixture(scope="module")
 def seen():
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
-    hf = pytest.importorskip("transformers", reason="needs it: pip install 'regard[models]'")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
     torch.manual_seed(0)
     model = hf.GPT2LMHeadModel(hf.GPT2Config(**SIZES)).eval()
     with regard.watch(model, keep=(1,)) as seen, torch.no_grad():

@@ -5,7 +5,7 @@ import pytest
 import regard
 from regard.view.page.offline import survey_page
 
-pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'regard[survey]'")
+pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[survey]'")
 
 HOSTILE = "</script><img src=x onerror=\"document.title='caught'\"><b>bold</b> {report} {style}"
 TEXTS = [HOSTILE, "A dog ate the food because it was hungry.", "The cat saw the cat.", "I am good."]

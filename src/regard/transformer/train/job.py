@@ -98,7 +98,7 @@ def check_job(job: TrainingJob) -> None:
     if job.text.valid is not None and importlib.util.find_spec("sacrebleu") is None:
         raise ArgumentError(
             "measuring BLEU on validation pairs needs sacrebleu, which is not installed: "
-            "pip install 'regard[train]'."
+            "pip install '.[train]'."
         )
     for path in (*job.pairs, *([job.text.valid] if job.text.valid else [])):
         if not read_pairs(path):

@@ -33,7 +33,7 @@ def check_installed(ending: str) -> None:
     """Raise where matplotlib, which writes these files, is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         raise BackendError(
-            f".{ending} needs matplotlib, and it is not installed: pip install 'regard[picture]', "
+            f".{ending} needs matplotlib, and it is not installed: pip install '.[picture]', "
             "or save as .svg, which needs nothing."
         )
 
