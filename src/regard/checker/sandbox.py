@@ -31,7 +31,7 @@ LAST_BYTES = 2**16  # of what the child wrote to stderr
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a check may take, in seconds, and how much memory it may have, in GB."""
+    """Limits of a check: time in seconds, memory in GB."""
 
     seconds: float = 60.0
     memory: float = 8.0
