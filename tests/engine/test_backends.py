@@ -49,5 +49,5 @@ def test_info_prints_every_reason():
     from regard.cli.info_command import _describe_backend
 
     absent = Backend("triton", "on a GPU", lambda: ["no GPU was found", "triton is not installed"])
-    said = _describe_backend({"about": absent.about, "against": absent.reasons_against()})
-    assert said == "cannot serve: no GPU was found; triton is not installed"
+    text = _describe_backend({"about": absent.about, "against": absent.reasons_against()})
+    assert text == "cannot serve: no GPU was found; triton is not installed"

@@ -44,24 +44,24 @@ def in_pieces(edges: list[int], queries: int = 17, **arguments):
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=3), st.booleans())
 def test_splitting_the_keys_anywhere_changes_nothing(cuts: list[int], causal: bool) -> None:
-    merged, whole = in_pieces([0, *sorted(cuts), 40], causal=causal)
+    merged, at_once = in_pieces([0, *sorted(cuts), 40], causal=causal)
     for name in FACTS:
-        np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), atol=TOLERANCE)
-    np.testing.assert_allclose(merged.top().weights, whole.top().weights, atol=TOLERANCE)
-    np.testing.assert_array_equal(merged.top(3).keys, whole.top(3).keys)
+        np.testing.assert_allclose(getattr(merged, name), getattr(at_once, name), atol=TOLERANCE)
+    np.testing.assert_allclose(merged.top().weights, at_once.top().weights, atol=TOLERANCE)
+    np.testing.assert_array_equal(merged.top(3).keys, at_once.top(3).keys)
     tile = (slice(2, 9), slice(5, 33))
-    np.testing.assert_allclose(merged.tile(*tile), whole.tile(*tile), atol=TOLERANCE)
+    np.testing.assert_allclose(merged.tile(*tile), at_once.tile(*tile), atol=TOLERANCE)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 40), st.integers(1, 45))
-def test_a_merged_map_has_the_blocks_of_the_whole(tokens: int, cut_at: int, side: int) -> None:
+def test_a_merged_map_has_the_blocks_of_all_keys(tokens: int, cut_at: int, side: int) -> None:
     """Of a sequence that looks at itself, at any number of blocks."""
     query, key, value = arrays(tokens, tokens)
     first, second = (slice(0, cut_at), slice(cut_at, None))
     parts = [observe(query, key[..., x, :], value[..., x, :], map=side) for x in (first, second)]
-    whole = observe(query, key, value, map=side)
-    np.testing.assert_allclose(merge(*parts).map, whole.map, atol=TOLERANCE)
+    at_once = observe(query, key, value, map=side)
+    np.testing.assert_allclose(merge(*parts).map, at_once.map, atol=TOLERANCE)
 
 
 def test_the_order_of_merging_does_not_matter_to_rows() -> None:

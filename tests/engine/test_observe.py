@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.helpers.attention_facts import MAP, TOP, score_size, whole
+from tests.helpers.attention_facts import MAP, TOP, score_size, specification
 from tests.helpers.attention_facts import observed as all_facts
 from tests.helpers.attention_plans import COLUMN_ENGINES, ENGINES
 from tests.helpers.attention_random import draw_arrays, draw_options
@@ -38,7 +38,7 @@ def observed(call, engine, **asked):
 
 def sees(call):
     """How many queries of each head see anything, and how many keys each query sees."""
-    visible = whole(*call.arrays, **call.arguments).scores > -np.inf
+    visible = specification(*call.arrays, **call.arguments).scores > -np.inf
     return visible.any(axis=-1).sum(axis=-1), visible.sum(axis=-1)
 
 
@@ -52,7 +52,7 @@ def from_sums(call, seen):
 
 def slack(call):
     """Roundings of a score that is computed twice, in units of its size."""
-    expected = whole(*call.arrays, **call.arguments)
+    expected = specification(*call.arrays, **call.arguments)
     return ROUNDINGS * call.eps * (1 + score_size(call.query, call.key, expected, **call.arguments))
 
 
@@ -225,7 +225,7 @@ def check_case(number, path):
     query, key = arrays[:2]
     options = draw_options(random, query, key)
     engine = ENGINES[random.integers(len(ENGINES))]
-    expected = whole(*arrays, **options)
+    expected = specification(*arrays, **options)
     eps = np.finfo(np.result_type(query, np.float32)).eps
     tolerance = ROUNDINGS * eps * (1 + score_size(query, key, expected, **options))
     requested = {"top": TOP, "map": MAP} | engine.asked

@@ -85,8 +85,8 @@ def test_an_observation_from_a_device_is_like_any_other(tensors, tmp_path):
     seen = observe_on_device(*tensors, EVERYTHING, DEFAULT_OPTIONS | {"causal": True})
     expected = regard.observe(*tensors, causal=True, top=3, map=4)
     rough = {"rtol": 1e-5, "atol": 1e-6}
-    place = slice(2, 5), slice(1, 4)
-    np.testing.assert_allclose(seen.tile(*place), expected.tile(*place), **rough)
+    rectangle = slice(2, 5), slice(1, 4)
+    np.testing.assert_allclose(seen.tile(*rectangle), expected.tile(*rectangle), **rough)
     np.testing.assert_allclose(seen.row(8, head=(1, 3)), expected.row(8, head=(1, 3)), **rough)
     np.testing.assert_allclose(seen.received_mean, expected.received_mean, **rough)
     np.testing.assert_allclose(seen.profile.weight, expected.profile.weight, **rough)
@@ -102,11 +102,11 @@ def test_an_observation_from_a_device_is_like_any_other(tensors, tmp_path):
 def test_a_tile_takes_only_its_rectangle_from_the_device(tensors, monkeypatch):
     seen = observe_on_device(*tensors, EVERYTHING, DEFAULT_OPTIONS)
     moved = []
-    whole = as_array
+    original = as_array
 
     def watched(thing):
         moved.append(tuple(thing.shape))
-        return whole(thing)
+        return original(thing)
 
     monkeypatch.setattr(call_module, "as_array", watched)
     seen.tile(slice(0, 2), slice(3, 6), head=(0, 1))

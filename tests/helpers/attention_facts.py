@@ -14,7 +14,7 @@ MAP, TOP = 5, 4
 
 
 @dataclass(frozen=True)
-class Whole:
+class DenseFacts:
     """All the weights, the scores they came from, and the output: what ``steps`` holds."""
 
     weights: Array
@@ -73,15 +73,15 @@ class Whole:
         """The mean weight at every distance, from the farthest ahead to the farthest back."""
         queries, keys = self.weights.shape[-2:]
         low = self.offset - (keys - 1)
-        found = [self.at(low + n) for n in range(max(0, queries + keys - 1))]
+        actual = [self.at(low + n) for n in range(max(0, queries + keys - 1))]
         leading = self.weights.shape[:-2]
-        return np.moveaxis(np.array(found).reshape(len(found), *leading), 0, -1)
+        return np.moveaxis(np.array(actual).reshape(len(actual), *leading), 0, -1)
 
     def at(self, back: int) -> Array:
         """The mean weight on the key this far before the query's own position."""
         queries, keys = self.weights.shape[-2:]
-        there = np.arange(queries)[:, None] + self.offset - np.arange(keys) == back
-        return self.mean((self.weights * there).sum(axis=-1))
+        at_distance = np.arange(queries)[:, None] + self.offset - np.arange(keys) == back
+        return self.mean((self.weights * at_distance).sum(axis=-1))
 
     def mean(self, sums: Array, start: int = 0, stop: int | None = None) -> Array:
         """The mean over the queries that see anything."""
@@ -103,15 +103,15 @@ def last_scores(steps: Steps) -> Array:
     return next(stage for stage in stages if stage is not None)
 
 
-def whole(query: Any, key: Any, value: Any, **arguments: Any) -> Whole:
+def specification(query: Any, key: Any, value: Any, **arguments: Any) -> DenseFacts:
     """The specification, in float64."""
     steps = attend(query, key, value, **arguments)
-    return Whole(steps.weights, last_scores(steps), steps.output, arguments.get("offset") or 0)
+    return DenseFacts(steps.weights, last_scores(steps), steps.output, arguments.get("offset") or 0)
 
 
-def plain(query: Array, key: Array, value: Array, **arguments: Any) -> Whole:
+def plain(query: Array, key: Array, value: Array, **arguments: Any) -> DenseFacts:
     """The same in float32, as anybody would write it; only where to look comes from ``steps``."""
-    hidden = whole(query, key, value, **arguments).scores == -np.inf
+    hidden = specification(query, key, value, **arguments).scores == -np.inf
     query, key, value = (array.astype(np.float32) for array in (query, key, value))
     if query.ndim > 2:
         group = query.shape[-3] // key.shape[-3]
@@ -123,7 +123,7 @@ def plain(query: Array, key: Array, value: Array, **arguments: Any) -> Whole:
     scores = np.where(hidden, np.float32(-np.inf), scores + _bias(arguments.get("mask")))
     with np.errstate(invalid="ignore"):  # 0 / 0 in a row that sees nothing
         weights = np.where(hidden.all(axis=-1, keepdims=True), 0, softmax(scores))
-    return Whole(weights, scores, weights @ value, arguments.get("offset") or 0)
+    return DenseFacts(weights, scores, weights @ value, arguments.get("offset") or 0)
 
 
 def _bias(mask: Any) -> Any:
@@ -150,7 +150,7 @@ def observed(seen: Observation) -> dict[str, Array]:
     return facts
 
 
-def score_size(query: Array, key: Array, expected: Whole, **arguments: Any) -> float:
+def score_size(query: Array, key: Array, expected: DenseFacts, **arguments: Any) -> float:
     """How large the numbers are that cancel in a score, and the scores that have any weight."""
     norms = [np.linalg.norm(np.asarray(a, float), axis=-1).max(initial=0) for a in (query, key)]
     scale = arguments.get("scale") or 1 / np.sqrt(max(1, query.shape[-1]))

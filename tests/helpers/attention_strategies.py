@@ -82,7 +82,7 @@ def _arguments(
     masks: bool,
 ) -> dict[str, Any]:
     sides = st.one_of(st.none(), st.integers(0, 45))
-    found = {
+    drawn = {
         "offset": draw(st.integers(-45, 45)) if bands else 0,
         "causal": bands and draw(st.booleans()),
         "window": draw(st.tuples(sides, sides)) if bands else None,
@@ -90,10 +90,10 @@ def _arguments(
         "scale": draw(st.sampled_from((None, 0.1, 2.0))),
     }
     if masks:
-        found["mask"] = draw(_masks(leading, queries, keys, random))
+        drawn["mask"] = draw(_masks(leading, queries, keys, random))
     if bands and draw(st.booleans()):
-        found["lengths"] = random.integers(0, keys + 1, leading[:-1])
-    return found
+        drawn["lengths"] = random.integers(0, keys + 1, leading[:-1])
+    return drawn
 
 
 @st.composite

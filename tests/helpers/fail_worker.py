@@ -112,17 +112,17 @@ def main(rank: int, ranks: int, port: int, folder: Path, what: list[str]) -> Non
         timeout=timedelta(seconds=60),
     )  # fmt: skip
     groups = [dist.new_group(list(range(ranks))) for _ in what]
-    told = {}
+    reported = {}
     for name, group in zip(what, groups, strict=True):
         passes.GATHERED_BYTES = 2**28 if name.startswith("keeper") else -1
         dist.barrier()
         begin = time.monotonic()
         try:
             globals()[name](rank, group)
-            told[name] = ("nothing", 0.0)
+            reported[name] = ("nothing", 0.0)
         except (RegardError, ValueError) as error:
-            told[name] = (f"{type(error).__name__}: {error}", time.monotonic() - begin)
-        (folder / f"{rank}.json").write_text(json.dumps(told))
+            reported[name] = (f"{type(error).__name__}: {error}", time.monotonic() - begin)
+        (folder / f"{rank}.json").write_text(json.dumps(reported))
     os._exit(0)  # not by way of destroy_process_group, which waits for ranks that are gone
 
 

@@ -14,17 +14,17 @@ def joined(
     parts: list[dict[str, Any]], slices: Slices, queries: int, keys: int
 ) -> dict[str, np.ndarray]:
     """Facts of the whole; what all ranks share must be the same bits on each."""
-    whole = {}
+    merged = {}
     for tokens, facts in ((queries, ROWS), (keys, COLUMNS)):
         at = np.concatenate([taken(slices, tokens, r, len(parts)) for r in range(len(parts))])
         assert sorted(at) == list(range(tokens))
         for name, axis in facts.items():
             together = np.concatenate([part[name] for part in parts], axis=axis)
-            whole[name] = np.take(together, np.argsort(at), axis=axis)
+            merged[name] = np.take(together, np.argsort(at), axis=axis)
     for name in SHARED:
-        whole[name] = parts[0][name]
-        assert all(np.array_equal(part[name], whole[name]) for part in parts)
+        merged[name] = parts[0][name]
+        assert all(np.array_equal(part[name], merged[name]) for part in parts)
     # Rank 0 holds the farthest back.
     for name in ("shares", "back"):
-        whole[name] = np.concatenate([part[name] for part in reversed(parts)], axis=-1)
-    return whole
+        merged[name] = np.concatenate([part[name] for part in reversed(parts)], axis=-1)
+    return merged

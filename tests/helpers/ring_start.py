@@ -12,9 +12,9 @@ PATIENCE = 240  # seconds for the whole table, on a machine busy with other thin
 
 
 def free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return int(place.getsockname()[1])
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
 
 
 def start(program: str, ranks: int, folder: Path, *words: str) -> list[subprocess.Popen]:

@@ -146,7 +146,7 @@ def check_facts(facts: dict[str, Array], keys: Any, parts: tuple[Problem, ...]) 
 
 
 def part_arguments(part: Problem, path: Path) -> dict[str, Any]:
-    """What tiles need beside query and key, as JSON can hold it."""
+    """The options of a part as JSON; its arrays are those of ``part_arrays``."""
     if callable(part.options["mask"]):
         raise FileError(
             f"{path} cannot hold query and key: their mask is a function, which no file can "
@@ -174,7 +174,7 @@ def part_arrays(index: int, part: Problem) -> dict[str, Array]:
 def part_problem(
     arguments: dict[str, Any], arrays: dict[str, Array], index: int, build: BuildProblem = prepare
 ) -> Problem:
-    """What ``part_arguments`` and ``part_arrays`` were made of."""
+    """A part rebuilt from its ``part_arguments`` and ``part_arrays``."""
     query, key, mask, lengths = (
         arrays.get(f"part.{index}.{x}") for x in ("query", "key", "mask", "lengths")
     )

@@ -60,7 +60,7 @@ class Observation(NotebookDisplay):
 
     @property
     def entropy(self) -> NDArray[Any]:
-        """How spread out each query's weights are, in nats: 0 for one key, log n for n alike."""
+        """Entropy of each query's weights in nats: 0 for one key, log n for n equal ones."""
         return self._fact("entropy", "entropy=True")
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.helpers.attention_cases import CASES, Case
-from tests.helpers.attention_facts import MAP, TOP, Whole, observed, score_size, whole
+from tests.helpers.attention_facts import MAP, TOP, DenseFacts, observed, score_size, specification
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
@@ -34,12 +34,12 @@ def call_of(case: Case, dtype):
     return device_call(*tensors, DEFAULT_OPTIONS | case.arguments)
 
 
-def allowed(case: Case, expected: Whole, dtype) -> float:
+def allowed(case: Case, expected: DenseFacts, dtype) -> float:
     size = score_size(*case.arrays()[:2], expected, **case.arguments)
     return ROUNDINGS * np.finfo(dtype).eps * (1 + size)
 
 
-def assert_equal(seen, expected: Whole, case: Case, dtype) -> None:
+def assert_equal(seen, expected: DenseFacts, case: Case, dtype) -> None:
     rough = allowed(case, expected, dtype)
     value = np.abs(case.arrays()[2]).max(initial=0)
     tiny = case.arrays()[2].shape[-2] * np.finfo(dtype).smallest_subnormal
@@ -52,7 +52,7 @@ def assert_equal(seen, expected: Whole, case: Case, dtype) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_chunks_equal_the_specification(case):
     call = call_of(case, np.float64)
-    expected = whole(*case.arrays(), **case.arguments)
+    expected = specification(*case.arrays(), **case.arguments)
     seen = build_observation(call, EVERYTHING, facts_in_chunks(call, EVERYTHING), "chunks", None)
     assert_equal(seen, expected, case, np.float64)
 
@@ -65,10 +65,10 @@ def served(case: Case) -> bool:
 @pytest.mark.parametrize("case", [case for case in CASES if served(case)], ids=str)
 def test_kernels_equal_the_specification(case):
     call = call_of(case, np.float32)
-    expected = whole(*case.arrays(np.float32), **case.arguments)
+    expected = specification(*case.arrays(np.float32), **case.arguments)
     requested = EVERYTHING if case.name in WITH_BEST else replace(EVERYTHING, top=0)
-    found = facts_by_kernels(call, requested, None)
-    seen = build_observation(call, requested, found, "kernels", None)
+    actual = facts_by_kernels(call, requested, None)
+    seen = build_observation(call, requested, actual, "kernels", None)
     assert_equal(seen, expected, case, np.float32)
 
 
@@ -76,16 +76,16 @@ def test_kernels_equal_the_specification(case):
 def test_a_part_from_the_logsumexp_of_the_whole(find):
     random = np.random.default_rng(0)
     query, key = (random.standard_normal((2, n, 8)).astype(np.float32) for n in (20, 40))
-    full = whole(query, key, key)
+    full = specification(query, key, key)
     total_hq = torch.from_numpy(full.logsumexp())
     requested = Requested(False, True, 0, 0, True, False)
     tensors = [torch.from_numpy(x) for x in (query, key[:, :15].copy())]
     call = device_call(tensors[0], tensors[1], tensors[1][..., :0], DEFAULT_OPTIONS)
-    found = find(call, requested, total_hq)
+    actual = find(call, requested, total_hq)
     weights = full.weights[..., :15]
     share = -(weights * np.log(weights)).sum(axis=-1)
-    np.testing.assert_allclose(found.entropy_hq.numpy(), share, atol=1e-5)
-    np.testing.assert_allclose(found.received_hk.numpy(), weights.sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(actual.entropy_hq.numpy(), share, atol=1e-5)
+    np.testing.assert_allclose(actual.received_hk.numpy(), weights.sum(axis=1), rtol=1e-5)
 
 
 def test_rows_whose_candidates_may_lack_a_key_are_rechecked():
@@ -95,11 +95,11 @@ def test_rows_whose_candidates_may_lack_a_key_are_rechecked():
     query = random.standard_normal((1, 4, 16)).astype(np.float32)
     near = [0, 1, 8, 9, 16]  # columns 8 j + b: one thread's
     key[0, near] = 2 * query[0, 0] + 0.1 * random.standard_normal((5, 16))
-    expected = whole(query, key, key)
+    expected = specification(query, key, key)
     call = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = facts_by_kernels(call, Requested(False, False, 6, 0, False, False), None)
+    actual = facts_by_kernels(call, Requested(False, False, 6, 0, False, False), None)
     best = np.argsort(-expected.weights, axis=-1)[..., :6]
-    np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
+    np.testing.assert_array_equal(actual.keys_hqn.numpy(), best)
     assert set(near) <= set(best[0, 0].tolist())
 
 
@@ -118,9 +118,9 @@ def test_measures_of_heads_come_from_where_query_and_key_lie(softcap, monkeypatc
     requested = Requested(False, True, 0, 8, True, True)
     seen = build_observation(call, requested, facts_in_chunks(call, requested), "chunks", None)
     seen.parts[0].on_host = None  # nothing is to come from the host's copy
-    found = head_measures(seen, tokens)
+    actual = head_measures(seen, tokens)
     for name in ("duplicate", "induction"):
-        one, other = getattr(found, name), getattr(expected, name)
+        one, other = getattr(actual, name), getattr(expected, name)
         np.testing.assert_allclose(one.sum_h, other.sum_h, rtol=1e-5)
         np.testing.assert_array_equal(one.uniform_h, other.uniform_h)
     edges = np.array([0, 7, 31, 60])
@@ -135,19 +135,19 @@ def test_a_key_that_gets_no_weight_is_no_best_key():
     query, key = np.full((1, 2, 16), 10, np.float32), np.zeros((1, 40, 16), np.float32)
     key[0, 7] = 10
     call = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = facts_by_kernels(call, Requested(False, False, 3, 0, False, False), None)
-    np.testing.assert_array_equal(found.weights_hqn.numpy(), [[[1, 0, 0]] * 2])
-    np.testing.assert_array_equal(found.keys_hqn.numpy(), [[[7, -1, -1]] * 2])
+    actual = facts_by_kernels(call, Requested(False, False, 3, 0, False, False), None)
+    np.testing.assert_array_equal(actual.weights_hqn.numpy(), [[[1, 0, 0]] * 2])
+    np.testing.assert_array_equal(actual.keys_hqn.numpy(), [[[7, -1, -1]] * 2])
 
 
 def test_sixteen_best_keys():
     random = np.random.default_rng(2)
     query, key = (random.standard_normal((1, n, 16)).astype(np.float16) for n in (3, 70))
-    expected = whole(query, key, key)
+    expected = specification(query, key, key)
     call = device_call(*(torch.from_numpy(x) for x in (query, key, key)), DEFAULT_OPTIONS)
-    found = facts_by_kernels(call, Requested(False, False, 16, 0, False, False), None)
+    actual = facts_by_kernels(call, Requested(False, False, 16, 0, False, False), None)
     best = np.argsort(-expected.weights, axis=-1)[..., :16]
-    np.testing.assert_array_equal(found.keys_hqn.numpy(), best)
+    np.testing.assert_array_equal(actual.keys_hqn.numpy(), best)
 
 
 @pytest.mark.parametrize(

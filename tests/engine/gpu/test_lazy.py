@@ -93,7 +93,7 @@ def test_best_keys_are_int64_as_on_the_host():
     tensors = [torch.from_numpy(x) for x in ARRAYS]
     requested = Requested(False, False, 3, 0, False, False)
     mask = DEFAULT_OPTIONS | {"mask": lambda query, key: key <= query}
-    found = observe_on_device(*tensors, requested, mask).facts["top_keys"]
+    actual = observe_on_device(*tensors, requested, mask).facts["top_keys"]
     expected = observe(*ARRAYS, top=3, causal=True).facts["top_keys"]
-    np.testing.assert_array_equal(found, expected)
-    assert found.dtype == expected.dtype == np.int64
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.dtype == expected.dtype == np.int64

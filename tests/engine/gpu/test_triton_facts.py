@@ -80,13 +80,13 @@ CASES = (
 )
 
 
-def assert_equal(found, expected) -> None:
+def assert_equal(actual, expected) -> None:
     for name, sums in expected.items():
         # 60 queries whose weights are float32, of scores below 16: 16 roundings of each.
         allowed = 60 * 16 * 2.0**-24 * 16
-        np.testing.assert_allclose(found[name][0], sums[0], rtol=0, atol=allowed)
-        np.testing.assert_allclose(found[name][1], sums[1], rtol=1e-13)
-        np.testing.assert_array_equal(found[name][2], sums[2])
+        np.testing.assert_allclose(actual[name][0], sums[0], rtol=0, atol=allowed)
+        np.testing.assert_allclose(actual[name][1], sums[1], rtol=1e-13)
+        np.testing.assert_array_equal(actual[name][2], sums[2])
 
 
 def on_host(case: Case):
@@ -103,8 +103,8 @@ def test_the_kernel_equals_the_host(case):
     query, key = case.tensors
     call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(call, torch.from_numpy(total_hq))
-    found = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem))
-    assert_equal(found, expected)
+    actual = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem))
+    assert_equal(actual, expected)
 
 
 def test_rows_are_read_where_they_lie():
@@ -136,5 +136,5 @@ def test_measures_of_an_observation_on_a_device_use_the_kernel(monkeypatch):
     monkeypatch.setattr(LazyProblem, "on_host", None)
     expected, _ = on_host(CASES[0])
     measures = head_measures(seen, SOME)
-    found = {x: tuple(vars(getattr(measures, x)).values()) for x in expected}
-    assert_equal(found, expected)
+    actual = {x: tuple(vars(getattr(measures, x)).values()) for x in expected}
+    assert_equal(actual, expected)

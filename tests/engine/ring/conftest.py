@@ -12,13 +12,13 @@ from tests.helpers.ring_start import finish, start
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start the ranks, if a test is going to ask for them: they work beside the other tests."""
     if any("answers" in getattr(item, "fixturenames", ()) for item in session.items):
-        place = tempfile.TemporaryDirectory()
-        ranks = start("ring_worker", 4, Path(place.name))
-        session.config.add_cleanup(place.cleanup)
+        folder = tempfile.TemporaryDirectory()
+        ranks = start("ring_worker", 4, Path(folder.name))
+        session.config.add_cleanup(folder.cleanup)
         for rank in ranks:
             session.config.add_cleanup(rank.wait)
             session.config.add_cleanup(rank.kill)  # the last to be added is the first to run
-        session.config.ring = ranks, Path(place.name)  # type: ignore[attr-defined]
+        session.config.ring = ranks, Path(folder.name)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")

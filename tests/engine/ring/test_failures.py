@@ -24,7 +24,7 @@ LONG = 30  # seconds; every group would itself have waited for 60
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def reported(tmp_path_factory):
     """By rank and by what went wrong: the error and after how many seconds it came."""
     folder = tmp_path_factory.mktemp("failures")
     processes = start("fail_worker", RANKS, folder, *WRONG_CALLS)
@@ -32,26 +32,28 @@ def told(tmp_path_factory):
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(RANKS)]
 
 
-def errors(told, name, ranks=range(RANKS)):
+def errors(reported, name, ranks=range(RANKS)):
     """What these ranks were told, none of it late."""
-    assert all(told[rank][name][1] < LONG for rank in ranks)
-    return {told[rank][name][0] for rank in ranks}
+    assert all(reported[rank][name][1] < LONG for rank in ranks)
+    return {reported[rank][name][0] for rank in ranks}
 
 
-def test_arguments_that_differ_are_named_with_their_ranks(told):
-    assert errors(told, "different_arguments") == {
+def test_arguments_that_differ_are_named_with_their_ranks(reported):
+    assert errors(reported, "different_arguments") == {
         f"{DIFFERENT}top is 16 on ranks 0, 2, 3 and 8 on rank 1; causal is True on ranks 0, 1 and "
         "False on ranks 2, 3. Give every rank the same."
     }
 
 
-def test_shapes_that_differ_are_named_with_their_ranks(told):
+def test_shapes_that_differ_are_named_with_their_ranks(reported):
     shapes = "; ".join(f"{name} shape {SHAPES}" for name in ("query", "key", "value"))
-    assert errors(told, "different_shapes") == {f"{DIFFERENT}{shapes}. Give every rank the same."}
+    assert errors(reported, "different_shapes") == {
+        f"{DIFFERENT}{shapes}. Give every rank the same."
+    }
 
 
-def test_mask_functions_that_say_different_things_are_noticed(told):
-    (error,) = errors(told, "different_functions")
+def test_mask_functions_that_say_different_things_are_noticed(reported):
+    (error,) = errors(reported, "different_functions")
     pattern = (
         r"mask is a function that says \w{8} on ranks 0, 2, 3 and a function that says \w{8} on "
         r"rank 1\. Give every rank the same\."
@@ -59,45 +61,45 @@ def test_mask_functions_that_say_different_things_are_noticed(told):
     assert re.fullmatch(re.escape(DIFFERENT) + pattern, error)
 
 
-def test_a_rank_with_bad_numbers_says_so_itself_and_is_named_by_the_others(told):
-    assert errors(told, "bad_numbers", [1]) == {f"ArgumentError: {NAN}"}
-    assert errors(told, "bad_numbers", [0, 2, 3]) == {
+def test_a_rank_with_bad_numbers_says_so_itself_and_is_named_by_the_others(reported):
+    assert errors(reported, "bad_numbers", [1]) == {f"ArgumentError: {NAN}"}
+    assert errors(reported, "bad_numbers", [0, 2, 3]) == {
         f"RankError: rank 1 stopped: ArgumentError: {NAN}"
     }
 
 
-def test_slices_that_are_no_zigzag(told):
-    assert errors(told, "bad_slices") == {
+def test_slices_that_are_no_zigzag(reported):
+    assert errors(reported, "bad_slices") == {
         "ArgumentError: layout 'zigzag' gives rank 0 5 of 18 queries, but it holds 3: cut the "
         "whole with regard.distributed.cut(array, layout='zigzag')."
     }
 
 
-def test_a_mask_that_breaks_when_it_is_first_asked(told):
-    assert errors(told, "bad_mask", [3]) == {"ValueError: the mask's own mistake"}
-    assert errors(told, "bad_mask", [0, 1, 2]) == {
+def test_a_mask_that_breaks_when_it_is_first_asked(reported):
+    assert errors(reported, "bad_mask", [3]) == {"ValueError: the mask's own mistake"}
+    assert errors(reported, "bad_mask", [0, 1, 2]) == {
         "RankError: rank 3 stopped: ValueError: the mask's own mistake"
     }
 
 
-def test_an_error_on_one_rank_reaches_the_others(told):
-    assert errors(told, "raises", [1]) == {"ValueError: the mask's own mistake"}
-    assert errors(told, "raises", [0, 2, 3]) == {
+def test_an_error_on_one_rank_reaches_the_others(reported):
+    assert errors(reported, "raises", [1]) == {"ValueError: the mask's own mistake"}
+    assert errors(reported, "raises", [0, 2, 3]) == {
         "RankError: rank 1 stopped: ValueError: the mask's own mistake"
     }
 
 
-def test_a_rank_that_does_not_come_is_named(told):
+def test_a_rank_that_does_not_come_is_named(reported):
     for rank in (0, 1, 3):
-        assert errors(told, "absent", [rank]) == {
+        assert errors(reported, "absent", [rank]) == {
             "RankError: rank 2 did not call regard.distributed.observe within 2 s of rank "
             f"{rank}. Every rank of the group must; look at what it does instead, or give a longer "
             "timeout."
         }
 
 
-def test_a_rank_that_stalls_is_named_on_every_rank_when_the_timeout_is_over(told):
-    (error,) = errors(told, "sleeps")
+def test_a_rank_that_stalls_is_named_on_every_rank_when_the_timeout_is_over(reported):
+    (error,) = errors(reported, "sleeps")
     assert re.fullmatch(
         r"RankError: rank 1 is late: rank [023] waited for 2 s at step \d of the ring, and rank 1 "
         r"is what it waited for in the end\. Look at what it does, or give a longer timeout; then "
@@ -106,8 +108,8 @@ def test_a_rank_that_stalls_is_named_on_every_rank_when_the_timeout_is_over(told
     )
 
 
-def test_a_rank_that_dies_is_named_on_every_rank_at_once(told):
-    (error,) = errors(told, "dies", [0, 1, 3])
+def test_a_rank_that_dies_is_named_on_every_rank_at_once(reported):
+    (error,) = errors(reported, "dies", [0, 1, 3])
     assert re.fullmatch(
         r"RankError: rank 2 is gone: its connection to rank [013] broke at step \d+ of the ring\. "
         r"See its own output for the reason, then start all ranks again\.",

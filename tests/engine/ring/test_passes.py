@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.helpers.attention_cases import CASES
-from tests.helpers.attention_facts import MAP, TOP, score_size, whole
+from tests.helpers.attention_facts import MAP, TOP, score_size, specification
 from tests.helpers.ring_cases import RINGS, cases_of
 from tests.helpers.ring_join import joined
 
@@ -21,7 +21,7 @@ SAID = {case.name: None for case in CASES}
 def specified(case):
     """The facts by definition, and how far roundings may take them; made once for each case."""
     if SAID[case.name] is None:
-        expected = whole(*case.arrays(), **case.arguments)
+        expected = specification(*case.arrays(), **case.arguments)
         size = score_size(*case.arrays()[:2], expected, **case.arguments)
         SAID[case.name] = expected.facts(), ROUNDINGS * EPS * (1 + size), expected.weights
     return SAID[case.name]
@@ -33,26 +33,26 @@ def specified(case):
 def test_all_ranks_together_equal_the_specification(answers, ranks, name, case, slices):
     query, key, value = case.arrays()
     parts = [answers[rank][ranks, name] for rank in range(ranks)]
-    found = joined(parts, slices, query.shape[-2], key.shape[-2])
+    actual = joined(parts, slices, query.shape[-2], key.shape[-2])
     expected, allowed, weights = specified(case)
     expected = expected | {"top_weights": expected["top"]}
-    found["top_weights"] = found["top_weights"][..., : key.shape[-2]]
-    for fact in sorted(found.keys() & expected.keys()):
+    actual["top_weights"] = actual["top_weights"][..., : key.shape[-2]]
+    for fact in sorted(actual.keys() & expected.keys()):
         scale = np.abs(value).max(initial=0) if fact == "output" else 1
         atol = allowed * scale + (value.shape[-2] * STEP if fact == "output" else 0)
         np.testing.assert_allclose(
-            found[fact], expected[fact], rtol=allowed, atol=atol, err_msg=fact
+            actual[fact], expected[fact], rtol=allowed, atol=atol, err_msg=fact
         )
-        assert found[fact].dtype == np.float64
-    assert_best(found, weights, allowed)
+        assert actual[fact].dtype == np.float64
+    assert_best(actual, weights, allowed)
 
 
-def assert_best(found, weights, allowed):
+def assert_best(actual, weights, allowed):
     """The best keys are positions in the whole, none twice, with the weights they have there."""
-    keys = found["top_keys"]
+    keys = actual["top_keys"]
     padded = np.pad(weights, [(0, 0)] * (weights.ndim - 1) + [(0, TOP + 1)])
-    at_keys = np.take_along_axis(padded, keys, axis=-1)[..., : found["top_weights"].shape[-1]]
-    np.testing.assert_allclose(found["top_weights"], at_keys, atol=allowed)
+    at_keys = np.take_along_axis(padded, keys, axis=-1)[..., : actual["top_weights"].shape[-1]]
+    np.testing.assert_allclose(actual["top_weights"], at_keys, atol=allowed)
     in_order = np.sort(np.where(keys < 0, -1 - np.arange(TOP), keys), axis=-1)
     assert (np.diff(in_order) > 0).all()
 
@@ -65,5 +65,5 @@ def test_every_rank_knows_the_histogram_of_the_whole(answers, ranks):
         for rank in range(ranks):
             bands = answers[rank][ranks, name]["histogram"]
             assert [band[:2] for band in bands] == [band[:2] for band in alone.histogram()]
-            for found, expected in zip(bands, alone.histogram(), strict=True):
-                np.testing.assert_allclose(found[2], expected[2], atol=allowed)
+            for actual, expected in zip(bands, alone.histogram(), strict=True):
+                np.testing.assert_allclose(actual[2], expected[2], atol=allowed)

@@ -170,9 +170,9 @@ def test_its_text_names_its_tokens(group):
 
 
 def test_cut_gives_this_rank_its_tokens(group):
-    whole = np.arange(24).reshape(2, 4, 3)
-    np.testing.assert_array_equal(distributed.cut(whole, layout="zigzag"), whole)
-    np.testing.assert_array_equal(distributed.cut(whole, axis=0), whole)
+    sequence = np.arange(24).reshape(2, 4, 3)
+    np.testing.assert_array_equal(distributed.cut(sequence, layout="zigzag"), sequence)
+    np.testing.assert_array_equal(distributed.cut(sequence, axis=0), sequence)
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "zigzag"])

@@ -44,23 +44,29 @@ def visibility(case):
 )
 def test_bytes_sent_are_those_of_the_formulas(answers, ranks, name, case, slices):
     query, key, value = case.arrays()
-    asked, held = query.shape[-2], key.shape[-2]
+    n_queries, n_keys = query.shape[-2], key.shape[-2]
     heads, key_heads = (math.prod(x.shape[:-2]) for x in (query, key))
     rank = scale_model.Rank(0, 0, 0, 0, heads, key_heads, query.shape[-1], value.shape[-1], 8)
-    queries, keys = ([len(taken(slices, n, r, ranks)) for r in range(ranks)] for n in (asked, held))
-    edges = [i * max(0, asked + held - 1) // ranks for i in range(ranks + 1)]
-    rows, columns = (len(blocks(n, MAP)) - 1 for n in (asked, held))
+    queries, keys = (
+        [len(taken(slices, n, r, ranks)) for r in range(ranks)] for n in (n_queries, n_keys)
+    )
+    edges = [i * max(0, n_queries + n_keys - 1) // ranks for i in range(ranks + 1)]
+    rows, columns = (len(blocks(n, MAP)) - 1 for n in (n_queries, n_keys))
     offset = case.arguments.get("offset") or 0
-    histogram = len(bands_between(offset - held + 1, offset + asked - 1)) if asked + held > 1 else 0
+    histogram = (
+        len(bands_between(offset - n_keys + 1, offset + n_queries - 1))
+        if n_queries + n_keys > 1
+        else 0
+    )
     numbers = heads * (rows * (columns + 1) + 1 + 4 + histogram)
     for me in range(ranks):
         if slices.gathered:
             sent = scale_model.sent_at_once(me, keys, rank)
             sent += 8 * heads * (edges[-1] - (edges[me + 1] - edges[me]))
         else:
-            places = (chunks(slices, n, ranks) for n in (asked, held))
+            layouts = (chunks(slices, n, ranks) for n in (n_queries, n_keys))
             sent = sum(scale_model.sent_around(me, queries, keys, rank))
-            sent += scale_model.sent_distances(me, *places, rank, visibility(case))
+            sent += scale_model.sent_distances(me, *layouts, rank, visibility(case))
         sent += scale_model.sent_sums(me, ranks, numbers)
         assert answers[me][ranks, name]["sent_bytes"] == sent
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.helpers.attention_cases import CASES, Case
-from tests.helpers.attention_facts import MAP, TOP, observed, plain, score_size, whole
+from tests.helpers.attention_facts import MAP, TOP, observed, plain, score_size, specification
 
 from regard.engine.attention import attention
 from regard.engine.observe import observe
@@ -25,10 +25,10 @@ def _largest(case: Case) -> float:
     return max(np.abs(array).max(initial=0) for array in case.arrays())
 
 
-def worst(found: np.ndarray, expected: np.ndarray) -> float:
+def worst(actual: np.ndarray, expected: np.ndarray) -> float:
     """How far a fact is off at most; equal infinities are no error, a plain NaN no excuse."""
-    same = found == expected
-    error = np.where(same, 0, found.astype(np.float64) - np.where(same, 0, expected))
+    same = actual == expected
+    error = np.where(same, 0, actual.astype(np.float64) - np.where(same, 0, expected))
     return float(np.nan_to_num(np.abs(error), nan=0).max(initial=0))
 
 
@@ -60,14 +60,14 @@ def test_float16_is_about_as_exact_as_plain_float32(case, engine):
 
 
 def _assert_as_exact_as_plain(arrays, arguments, asked) -> None:
-    true = whole(*arrays, **arguments)
+    true = specification(*arrays, **arguments)
     expected = true.facts()
     with np.errstate(all="ignore"):  # plain float32 overflows where it must
         plain_facts = plain(*arrays, **arguments).facts()
     plain_facts["output"] = plain_facts["output"].astype(arrays[0].dtype)
-    found = observed(observe(*arrays, **{"top": TOP, "map": MAP} | asked, **arguments))
+    actual = observed(observe(*arrays, **{"top": TOP, "map": MAP} | asked, **arguments))
     size = score_size(*arrays[:2], true, **arguments)
-    for name, fact in found.items():
+    for name, fact in actual.items():
         limit = allowed(name, expected[name], plain_facts[name], size)
         assert np.isfinite(fact[np.isfinite(expected[name])]).all(), name
         assert worst(fact, expected[name]) <= limit, name
@@ -87,7 +87,7 @@ def test_mixed_dtypes_give_the_widest():
     query, key, value = CASES[0].arrays()
     output = attention(query.astype(np.float16), key, value.astype(np.float32))
     assert output.dtype == np.float64
-    expected = whole(query.astype(np.float16), key, value.astype(np.float32)).output
+    expected = specification(query.astype(np.float16), key, value.astype(np.float32)).output
     np.testing.assert_allclose(output, expected, atol=1e-14)
 
 

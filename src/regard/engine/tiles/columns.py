@@ -55,14 +55,14 @@ class ColumnSums:
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
-        """Where the map's blocks of queries begin and end."""
+        """Edges of the map's blocks of queries."""
         if self.requested.row_edges is not None:
             return self.requested.row_edges
         return blocks(self.problem.visibility.queries, self.requested.map)
 
     @cached_property
     def column_edges(self) -> NDArray[np.int64]:
-        """Where the map's blocks of keys begin and end."""
+        """Edges of the map's blocks of keys."""
         if self.requested.edges is not None:
             return self.requested.edges
         return blocks(self.problem.visibility.keys, self.requested.map)

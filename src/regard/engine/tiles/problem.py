@@ -79,9 +79,9 @@ class Problem:
     def cut(
         self, heads: slice, rows: slice, columns: slice
     ) -> tuple["Problem", slice, slice, slice]:
-        """Where a rectangle is to be computed from, and its place there.
+        """The problem that a rectangle of weights is computed from, and its slices in it.
 
-        Here that is the whole; what lies on a device hands over the rectangle alone.
+        On the host that is this problem; one on a device copies the rectangle alone.
         """
         return self, heads, rows, columns
 

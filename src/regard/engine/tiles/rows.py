@@ -81,7 +81,7 @@ class Rows:
             return np.asarray(self.shift_hq + np.log2(self.total_hq))
 
     def inverse_hq(self) -> Array:
-        """What turns e into a weight; 0 where nothing was seen."""
+        """The factor from e to a weight; 0 where nothing was seen."""
         if self.external_log2_hq is not None:
             # Where this part saw nothing its shift has nothing to do with the sum of all.
             seen_hq = np.isfinite(self.external_log2_hq) & (self.total_hq > 0)

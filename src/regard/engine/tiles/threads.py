@@ -23,7 +23,7 @@ _chosen: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def threads() -> int:
-    """How many threads a call uses: what using_threads says, else every core this process has."""
+    """Number of threads of a call: as set by using_threads, else every core of this process."""
     return _chosen.get() or _cores()
 
 

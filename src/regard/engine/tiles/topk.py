@@ -52,7 +52,7 @@ class Best:
         self.drop_weightless()
 
     def drop_weightless(self) -> None:
-        """What has no weight has no column."""
+        """Set the columns of entries without weight to -1."""
         weighted = (self.values_hqn > 0) & (self.columns_hqn >= 0)
         np.copyto(self.values_hqn, 0, where=~weighted)
         np.copyto(self.columns_hqn, -1, where=~weighted)
