@@ -12,7 +12,7 @@ from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import release  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
-from regard.errors import NotAskedError  # noqa: E402
+from regard.errors import ArgumentError, NotAskedError  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
@@ -97,3 +97,22 @@ def test_best_keys_are_int64_as_on_the_host():
     expected = observe(*ARRAYS, top=3, causal=True).facts["top_keys"]
     np.testing.assert_array_equal(actual, expected)
     assert actual.dtype == expected.dtype == np.int64
+
+
+@pytest.mark.parametrize(("position", "name"), [(0, "query"), (1, "key")])
+def test_a_tensor_that_was_changed_gives_no_weights_any_more(position, name):
+    tensors = [torch.from_numpy(x.copy()) for x in ARRAYS]
+    seen = observe_on_device(*tensors, REQUESTED, CAUSAL)
+    before = seen.tile(slice(0, 4), slice(0, 4))
+    expected = observe(*ARRAYS, causal=True).tile(slice(0, 4), slice(0, 4))
+    np.testing.assert_allclose(before, expected, atol=1e-6)
+    tensors[2].mul_(5)  # value has no part in weights
+    np.testing.assert_array_equal(seen.tile(slice(0, 4), slice(0, 4)), before)
+    tensors[position].mul_(5)
+    message = (
+        f"{name} was changed in place after it was observed, so its weights cannot be computed "
+        f"any more: read tiles and rows before, or observe {name}.clone()."
+    )
+    with pytest.raises(ArgumentError) as error:
+        seen.tile(slice(0, 4), slice(0, 4))
+    assert str(error.value) == message

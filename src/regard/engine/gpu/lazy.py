@@ -19,7 +19,7 @@ from regard.engine.tensors import Tensor, as_array, is_tensor
 from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
-from regard.errors import NotAskedError
+from regard.errors import ArgumentError, NotAskedError
 from regard.typing import Array
 
 
@@ -110,6 +110,7 @@ class LazyProblem:
     def __init__(self, call: DeviceCall, total_hq: Tensor) -> None:
         self._call, self._total_hq = call, total_hq
         self._problem: Problem | None = None
+        self._versions = _versions(call)
 
     @property
     def visibility(self) -> Visibility:
@@ -136,6 +137,7 @@ class LazyProblem:
         """Weights at listed pairs by torch; None under a mask, which the host evaluates."""
         if self._call.mask is not None or self._call.visibility.mask is not None:
             return None
+        self._check_unchanged()
         from regard.engine.gpu.torch_path import listed_on_device
 
         return partial(listed_on_device, self._call)
@@ -149,12 +151,14 @@ class LazyProblem:
         """Sums of ``heads.repeats`` as a device tensor; None where no kernel serves."""
         if not self.has_repeats_kernel:
             return None
+        self._check_unchanged()
         from regard.engine.gpu.triton_facts import repeats_on_device
 
         return repeats_on_device(self._call, self._total_hq, tokens_k)
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """A problem on the host of this rectangle alone, and the slices of all of it."""
+        self._check_unchanged()
         part = self._call.problem(heads, rows, columns)
         queries, keys = part.visibility.queries, part.visibility.keys
         return part, slice(0, part.heads), slice(0, queries), slice(0, keys)
@@ -162,8 +166,27 @@ class LazyProblem:
     def on_host(self) -> Problem:
         """The problem with all of its query and key copied to the host, once."""
         if self._problem is None:
+            self._check_unchanged()
             self._problem = self._call.full_problem()
         return self._problem
+
+    def _check_unchanged(self) -> None:
+        """Refuse the weights of tensors that were written to since they were observed."""
+        for name, before, after in zip(
+            ("query", "key", "mask"), self._versions, _versions(self._call), strict=True
+        ):
+            if before != after:
+                raise ArgumentError(
+                    f"{name} was changed in place after it was observed, so its weights cannot be "
+                    f"computed any more: read tiles and rows before, or observe {name}.clone()."
+                )
+
+
+def _versions(call: DeviceCall) -> list[int | None]:
+    """torch's counts of writes to query, key and mask; None where it keeps none."""
+    tensors = (call.query_hqd, call.key_gkd, call.mask)
+    counted = [x is not None and not x.is_inference() for x in tensors]
+    return [x._version if known else None for x, known in zip(tensors, counted, strict=True)]
 
 
 @dataclass(frozen=True)
