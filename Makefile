@@ -60,6 +60,8 @@ check: $(VENV)/test.stamp check-js ## lint and type-check alone
 # Node is a tool for developers of the page: without it the rest is checked all the same.
 check-js: ## format, lint and type-check the page's JavaScript, where Node is installed
 	@if ! command -v npm >/dev/null; then echo "No npm here: the page's JavaScript is not checked."; \
+	elif test "$$(node -p 'parseInt(process.versions.node)')" -lt 20; then \
+	echo "Node is older than 20: the page's JavaScript is not checked."; \
 	elif test -x node_modules/.bin/tsc || npm ci --silent; then npm run --silent check; \
 	else echo "npm could not install its tools: the page's JavaScript is not checked."; fi
 
