@@ -183,10 +183,10 @@ def test_open_says_where_it_is_and_ctrl_c_stops_it():
 
 
 def test_ctrl_c_in_the_middle_of_a_translation():
-    with start() as process, ThreadPoolExecutor(1) as pool:
+    with start() as process, ThreadPoolExecutor(1) as pool, httpx.Client(timeout=60) as client:
         assert process.stdout is not None
         url, token = re.findall(r"(http://[\d.:]+)/\?token=([\w-]+)", process.stdout.readline())[0]
-        client = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        client.headers["Authorization"] = f"Bearer {token}"
         client.get(f"{url}/api/page")
         waiting = pool.submit(client.post, f"{url}/api/read", json={"sentence": LONG})
         sleep(1)
