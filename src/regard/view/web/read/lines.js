@@ -52,8 +52,8 @@ export function linesPicture(handlers) {
   return {
     root,
     show(next) {
-      const fresh =
-        !model || model.grid.queries !== next.grid.queries || model.grid.keys !== next.grid.keys;
+      // The same words stay as they are, and with them the focus, when only numbers are new.
+      const fresh = !model || !sameWords(model, next);
       model = next;
       if (fresh) {
         fillSide(lists.query, "query", model.grid.queries);
@@ -74,6 +74,16 @@ export function linesPicture(handlers) {
       deaf();
     },
   };
+}
+
+function sameWords(one, other) {
+  const same = (a, b) => a.length === b.length && a.every((name, i) => name === b[i]);
+  const sides = [
+    [one.grid.queries, other.grid.queries],
+    [one.grid.keys, other.grid.keys],
+    [one.titles, other.titles],
+  ];
+  return sides.every(([a, b]) => same(a, b));
 }
 
 function fillSide(list, side, names) {
