@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,18 @@ from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
 CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
 WORD_STARTS = ("Ġ", "▁", "Ċ", "ĉ")
+_MARK = r"\.\.\.|[.,?!;:\"()]"
+_WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()]+")
+_ELIDED_WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()']*'|[^\s.,?!;:\"()']+")
+
+
+def split_words(text: str, *, elisions: bool = False) -> list[str]:
+    """Words of a normalised sentence as `tokenized_text` groups them, without a tokenizer.
+
+    >>> split_words("It's new, too..."), split_words("L'ami d'Anne.", elisions=True)
+    (["It's", 'new', ',', 'too', '...'], ["L'", 'ami', "d'", 'Anne', '.'])
+    """
+    return (_ELIDED_WORDS if elisions else _WORDS).findall(text)
 
 
 @dataclass(frozen=True)

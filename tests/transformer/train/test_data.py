@@ -15,13 +15,18 @@ from regard.text.tokens import normalise
 from regard.transformer.config import END, PAD, START
 from regard.transformer.train.augment import Alterations, alter, find_splits, split_pieces
 from regard.transformer.train.data import (
+    AT_END,
     EncodedPairs,
+    MarkedPair,
+    WordLink,
     encode,
     encode_pairs,
     ragged,
+    read_marked,
     read_pairs,
     read_sentences,
     within,
+    write_marked,
     write_pairs,
 )
 from regard.transformer.train.dataset import Epoch, plan_epoch
@@ -60,6 +65,31 @@ def test_a_line_without_a_tab_is_named(tmp_path):
     assert str(error.value) == (
         "pairs.tsv needs source<TAB>target on every line, but line 2 is 'Only English.': "
         "add the missing side or remove the line."
+    )
+
+
+def test_marked_pairs_are_read_as_they_were_written(tmp_path):
+    path = tmp_path / "marked.tsv.gz"
+    links = (WordLink(3, 1, 1), WordLink(8, AT_END, AT_END), WordLink(0, 10, 12))
+    pairs = [MarkedPair("I see it.", "Je le vois.", links), MarkedPair("Go.", "Va.")]
+    write_marked(path, pairs)
+    assert read_marked(path) == pairs
+    assert read_pairs(path) == [pair.pair for pair in pairs]
+
+
+def test_a_file_without_links_has_none(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("Go.\tVa.\n", encoding="utf-8")
+    assert read_marked(tmp_path / "pairs.tsv") == [MarkedPair("Go.", "Va.", ())]
+
+
+@pytest.mark.parametrize("column", ["more", "3", "3:1", "3:1-", "a:1-2", "3:1-2 4:END"])
+def test_links_that_are_none_are_refused(tmp_path, column):
+    (tmp_path / "marked.tsv").write_text(f"Go.\tVa.\nHi.\tSalut.\t{column}\n", encoding="utf-8")
+    with pytest.raises(FileError) as error:
+        read_marked(tmp_path / "marked.tsv")
+    assert str(error.value) == (
+        "marked.tsv needs links such as 7:1-2 or 7:end in its third column, but line 2 has "
+        f"{column!r}: correct it, or remove the column."
     )
 
 

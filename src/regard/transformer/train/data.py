@@ -6,11 +6,12 @@ import gzip
 import hashlib
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -21,6 +22,38 @@ from regard.text.tokens import normalise
 from regard.transformer.config import END
 
 Pair = tuple[str, str]
+AT_END = -1
+
+
+class WordLink(NamedTuple):
+    """The words `first` to `last` that the row of the word `query` should rest on.
+
+    Words are counted from 0, as `regard.text.words.split_words` splits the source, and the target
+    with elisions. First and last are `AT_END` where the row should rest on the source's END.
+
+    >>> str(WordLink(7, 1, 2)), str(WordLink(7, AT_END, AT_END))
+    ('7:1-2', '7:end')
+    """
+
+    query: int
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.query}:end" if self.first == AT_END else f"{self.query}:{self[1]}-{self[2]}"
+
+
+class MarkedPair(NamedTuple):
+    """A pair with the links that a head is taught."""
+
+    source: str
+    target: str
+    links: tuple[WordLink, ...] = ()
+
+    @property
+    def pair(self) -> Pair:
+        """The two sentences alone."""
+        return self.source, self.target
 
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
@@ -60,12 +93,35 @@ def read_sentences(path: Path) -> list[str]:
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     """Write what `read_pairs` reads, through gzip or xz when the name ends so."""
+    _write_lines(path, (f"{source}\t{target}\n" for source, target in pairs))
+
+
+def read_marked(path: Path) -> list[MarkedPair]:
+    """Marked pairs of `source<TAB>target<TAB>links` lines; no links where there is no column."""
+    lines = enumerate(read_lines(path), 1)
+    return [_marked_pair(path, number, line) for number, line in lines if line.strip()]
+
+
+def write_marked(path: Path, pairs: Iterable[MarkedPair]) -> None:
+    """Write what `read_marked` reads, through gzip or xz when the name ends so.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "marked.tsv"
+    >>> write_marked(path, [MarkedPair("It rains.", "Il pleut.", (WordLink(0, AT_END, AT_END),))])
+    >>> path.read_text(encoding="utf-8")
+    'It rains.\\tIl pleut.\\t0:end\\n'
+    """
+    lines = (f"{pair[0]}\t{pair[1]}\t{' '.join(map(str, pair.links))}\n" for pair in pairs)
+    _write_lines(path, lines)
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         replacing(path) as draft,
         _OPENERS.get(path.suffix, open)(draft, "wt", encoding="utf-8") as file,
     ):
-        file.writelines(f"{source}\t{target}\n" for source, target in pairs)
+        file.writelines(lines)
 
 
 def fingerprint(path: Path) -> dict[str, str]:
@@ -88,6 +144,21 @@ def _pair(path: Path, number: int, line: str) -> Pair:
             f"{line.strip()[:60]!r}: add the missing side or remove the line."
         )
     return normalise(columns[0]), normalise(columns[1])
+
+
+_LINK = re.compile(r"(\d+):(?:(\d+)-(\d+)|end)")
+
+
+def _marked_pair(path: Path, number: int, line: str) -> MarkedPair:
+    column = (*line.rstrip("\n").split("\t"), "", "")[2]
+    matches = [_LINK.fullmatch(link) for link in column.split()]
+    if None in matches:
+        raise FileError(
+            f"{path.name} needs links such as 7:1-2 or 7:end in its third column, but line "
+            f"{number} has {column.strip()[:60]!r}: correct it, or remove the column."
+        )
+    links = (match.groups(default=AT_END) for match in matches if match)
+    return MarkedPair(*_pair(path, number, line), tuple(WordLink(*map(int, x)) for x in links))
 
 
 @dataclass(frozen=True)
