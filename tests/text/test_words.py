@@ -3,7 +3,9 @@
 import pytest
 
 from regard.errors import ArgumentError
-from regard.text.words import tokenized_text, word_groups
+from regard.text.tokens import SentencePieceTokenizer
+from regard.text.words import split_words, tokenized_text, word_groups
+from regard.transformer.checkpoint import SHIPPED
 
 
 class Letters:
@@ -54,3 +56,18 @@ def test_a_wrong_view_is_explained():
     text = tokenized_text(Letters("▁a"), [4])
     with pytest.raises(ArgumentError, match="by needs to be 'words' or 'tokens', but it is 'x'"):
         text.names("x")
+
+
+SPLIT = [
+    'He said, "Hello?!"... and didn\'t go (in 1,000.50 years) - a-t-il; aujourd\'hui "x".',
+    "L'homme qu'on n'a pas vu: 'oui', dit-il...",
+    "'Tis John's; the dogs' food.",
+]
+
+
+@pytest.mark.parametrize("text", SPLIT)
+@pytest.mark.parametrize("elisions", [False, True])
+def test_text_is_split_into_words_as_its_pieces_are(text, elisions):
+    tokenizer = SentencePieceTokenizer(SHIPPED / "tokens.model")
+    pieces = tokenized_text(tokenizer, tokenizer.encode(text), elisions=elisions)
+    assert split_words(text, elisions=elisions) == list(pieces.words)
