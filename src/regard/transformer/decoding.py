@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from regard.engine.dense import dense_attention
 from regard.engine.tiles.topk import largest
 from regard.transformer.config import PAD
+from regard.transformer.intervention import AttentionResult, Intervention
 from regard.transformer.layers import DecoderLayer, split_heads
 from regard.transformer.model import Encoded, Transformer
 from regard.typing import Array
@@ -71,8 +72,15 @@ class SourceKeys:
 class StepDecoder:
     """The decoders on one batch, step by step: keys of the source and caches of the target."""
 
-    def __init__(self, model: Transformer, encoded: Encoded, beams: int) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        encoded: Encoded,
+        beams: int,
+        intervention: Intervention | None = None,
+    ) -> None:
         self.model, self.beams, self.position = model, beams, 0
+        self.intervention, self.sentence_b = intervention, np.arange(len(encoded.memory_bke))
         self.source = [_source_keys(layer, encoded.memory_bke) for layer in model.decoders]
         keys = np.arange(encoded.memory_bke.shape[1])
         lengths = encoded.lengths
@@ -88,38 +96,63 @@ class StepDecoder:
     def next_logits(self, token_n: Numbers) -> Array:
         """logits_nv of what follows these tokens, which stand at the position reached."""
         x_ne = self.model.vectors(token_n[:, None], first=self.position)[:, 0]
-        layers = zip(self.model.decoders, self.source, self.caches, strict=True)
-        for layer, source, cache in layers:
-            self._layer(x_ne, layer, source, cache)
+        for number in range(len(self.caches)):
+            self._layer(x_ne, number)
         self.position += 1
         return _times_embedding(self.model.decoder_norm(x_ne), self.model.embedding_ve)
 
-    def _layer(
-        self, x_ne: Array, layer: DecoderLayer, source: SourceKeys, cache: KeyValueCache
-    ) -> None:
+    def _layer(self, x_ne: Array, number: int) -> None:
         """Add the outputs of one decoder layer to x, in place."""
+        layer, cache = self.model.decoders[number], self.caches[number]
         normed_n1e = layer.self_attention_norm(x_ne)[:, None]
         query, key, value = layer.self_attention.query_key_value(normed_n1e)
         cache.put(self.position, key, value)
         used = self.position + 1
-        output_nh1d, _ = dense_attention(
-            query, cache.key_nhkd[:, :, :used], cache.value_nhkd[:, :, :used]
-        )
+        arrays = (query, cache.key_nhkd[:, :, :used], cache.value_nhkd[:, :, :used])
+        output_nh1d = self._changed("decoder", number, arrays, *dense_attention(*arrays))
         x_ne += output_nh1d.reshape(x_ne.shape) @ layer.self_attention.w_output
-        x_ne += self._cross_attention(x_ne, layer, source)
+        x_ne += self._cross_attention(x_ne, number)
         x_ne += layer.feed_forward(layer.feed_forward_norm(x_ne))
 
-    def _cross_attention(self, x_ne: Array, layer: DecoderLayer, source: SourceKeys) -> Array:
+    def _cross_attention(self, x_ne: Array, number: int) -> Array:
         """Cross-attention, the beams of a sentence side by side as queries on the same keys."""
+        layer, source = self.model.decoders[number], self.source[number]
         attention = layer.cross_attention
         query_ne = layer.cross_attention_norm(x_ne) @ attention.part("w_query")
         query_bqe = query_ne.reshape(-1, self.beams, x_ne.shape[1])
-        query_bhqd = split_heads(query_bqe, attention.heads)
-        output_bhqd, _ = dense_attention(
-            query_bhqd, source.key_bhkd, source.value_bhkd, self.visible_b11k
-        )
+        arrays = (split_heads(query_bqe, attention.heads), source.key_bhkd, source.value_bhkd)
+        result = dense_attention(*arrays, self.visible_b11k)
+        output_bhqd = self._changed("cross", number, arrays, *result)
         output_ne = output_bhqd.swapaxes(1, 2).reshape(x_ne.shape)
         return output_ne @ attention.w_output
+
+    def _changed(
+        self,
+        part: str,
+        number: int,
+        arrays: tuple[Array, Array, Array],
+        output_bhqd: Array,
+        weights_bhqk: Array,
+    ) -> Array:
+        """Head outputs after the intervention, if any, which is given one row for each beam."""
+        if self.intervention is None:
+            return output_bhqd
+        query_bhqd, key_bhkd, value_bhkd = arrays
+        visible, beams = None, query_bhqd.shape[2]
+        if part == "cross":
+            key_bhkd, value_bhkd = (np.repeat(x, beams, axis=0) for x in (key_bhkd, value_bhkd))
+            if self.visible_b11k is not None:
+                visible = np.repeat(self.visible_b11k, beams, axis=0)
+        given = AttentionResult(
+            part, number, self.position, np.repeat(self.sentence_b, self.beams),
+            _beams_to_rows(query_bhqd), key_bhkd, value_bhkd, _beams_to_rows(weights_bhqk),
+            _beams_to_rows(output_bhqd), visible,
+        )  # fmt: skip
+        result = self.intervention(given)
+        if result is given:
+            return output_bhqd
+        batch, heads, _, width = output_bhqd.shape
+        return result.output_bhqd.reshape(batch, beams, heads, width).swapaxes(1, 2)
 
     def reorder(self, rows_n: Numbers) -> None:
         """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
@@ -129,6 +162,7 @@ class StepDecoder:
         if len(active_b) == len(self.source[0].key_bhkd):
             return
         self.source = [x.take(active_b) for x in self.source]
+        self.sentence_b = self.sentence_b[active_b]
         if self.visible_b11k is not None:
             self.visible_b11k = self.visible_b11k[active_b]
 
@@ -136,6 +170,12 @@ class StepDecoder:
 def _source_keys(layer: DecoderLayer, memory_bke: Array) -> SourceKeys:
     key_bhkd, value_bhkd = layer.cross_attention.key_value(memory_bke)
     return SourceKeys(np.ascontiguousarray(key_bhkd), np.ascontiguousarray(value_bhkd))
+
+
+def _beams_to_rows(array_bhqx: Array) -> Array:
+    """(b, h, beams, x) to (n, h, 1, x); an array with one query a row stays as it is."""
+    batch, heads, beams, width = array_bhqx.shape
+    return array_bhqx.swapaxes(1, 2).reshape(batch * beams, heads, 1, width)
 
 
 def _likeliest(logits_nv: Array, number: int) -> tuple[Array, Numbers]:

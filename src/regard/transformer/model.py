@@ -16,6 +16,7 @@ from regard.engine.dense import dense_attention
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions, random_parameters
+from regard.transformer.intervention import AttentionResult, Intervention
 from regard.transformer.layers import (
     Attention,
     DecoderLayer,
@@ -64,6 +65,21 @@ class AttentionCall:
             return attention(*arrays, causal=self.causal, lengths=self.lengths_b), self
         output_bhqd, weights_bhqk = dense_attention(*arrays, self._visible())
         return output_bhqd, replace(self, weights_bhqk=weights_bhqk)
+
+    def changed(
+        self, part: str, layer: int, intervention: Intervention | None
+    ) -> tuple[Array, AttentionCall]:
+        """What ``run`` gives, after the intervention where there is one."""
+        output_bhqd, call = self.run()
+        if intervention is None:
+            return output_bhqd, call
+        arrays = (self.query_bhqd, self.key_bhkd, self.value_bhkd, call.weights(), output_bhqd)
+        sentence_b = np.arange(len(output_bhqd))
+        given = AttentionResult(part, layer, 0, sentence_b, *arrays, self._visible())
+        result = intervention(given)
+        if result is given:
+            return output_bhqd, call
+        return result.output_bhqd, replace(call, weights_bhqk=result.weights_bhqk)
 
     def sentence(self, row: int, queries: int, keys: int) -> AttentionCall:
         """One sentence of the batch without its padding, as a batch of one."""
@@ -206,11 +222,13 @@ class Transformer:
         *,
         dtype: DTypeLike = np.float32,
         positions: bool = True,
+        intervention: Intervention | None = None,
     ) -> Encoded:
         """Run all encoders; a source is its tokens and END, then padding to one length.
 
         In float64 the parameters are cast layer by layer, so that no second model is in memory.
-        With ``positions=False`` no position is added to the vectors.
+        With ``positions=False`` no position is added to the vectors. An ``intervention`` changes
+        the attentions of the run.
         """
         expect("source", source_bt, "b t")
         batch, longest = source_bt.shape
@@ -218,25 +236,33 @@ class Transformer:
         lengths = None if (lengths_b == longest).all() else lengths_b
         x_bte = self.vectors(source_bt, positions=positions).astype(dtype, copy=False)
         calls = []
-        for layer in (in_dtype(x, dtype) for x in self.encoders):
-            output_bhqd, call = _self_attention(layer, x_bte, lengths_b=lengths).run()
+        for number, layer in enumerate(in_dtype(x, dtype) for x in self.encoders):
+            attend = _self_attention(layer, x_bte, lengths_b=lengths)
+            output_bhqd, call = attend.changed("encoder", number, intervention)
             x_bte += layer.self_attention.joined(output_bhqd)
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
             calls.append(call)
         return Encoded(in_dtype(self.encoder_norm, dtype)(x_bte), lengths_b, tuple(calls))
 
     def decode(
-        self, encoded: Encoded, given_bt: NDArray[np.integer], *, positions: bool = True
+        self,
+        encoded: Encoded,
+        given_bt: NDArray[np.integer],
+        *,
+        positions: bool = True,
+        intervention: Intervention | None = None,
     ) -> Decoded:
         """Run all decoders on a given target, which begins with START, in the dtype of memory."""
         expect("given", given_bt, "b t", b=len(encoded.memory_bke))
         dtype = encoded.memory_bke.dtype
         x_bte = self.vectors(given_bt, positions=positions).astype(dtype, copy=False)
         calls, cross_calls = [], []
-        for layer in (in_dtype(x, dtype) for x in self.decoders):
-            output_bhqd, call = _self_attention(layer, x_bte, causal=True).run()
+        for number, layer in enumerate(in_dtype(x, dtype) for x in self.decoders):
+            attend = _self_attention(layer, x_bte, causal=True)
+            output_bhqd, call = attend.changed("decoder", number, intervention)
             x_bte += layer.self_attention.joined(output_bhqd)
-            output_bhqd, cross_call = _cross_attention(layer, x_bte, encoded).run()
+            attend = _cross_attention(layer, x_bte, encoded)
+            output_bhqd, cross_call = attend.changed("cross", number, intervention)
             x_bte += layer.cross_attention.joined(output_bhqd)
             x_bte += layer.feed_forward(layer.feed_forward_norm(x_bte))
             calls.append(call)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from regard.errors import ArgumentError
 from regard.transformer.config import END, PAD, START, Config
 from regard.transformer.decoding import Numbers, StepDecoder
+from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.typing import Array
 
@@ -121,12 +122,15 @@ def beam_search(
     search: Search = BEAM,
     *,
     on_step: OnStep | None = None,
+    intervention: Intervention | None = None,
 ) -> list[Hypothesis]:
     """The best translation of each source; a source is its tokens and END.
 
     ``on_step`` is called before the encoders run and before every token; it may raise to cancel.
+    An ``intervention`` changes the attentions of the encoders and of every decoding step.
     """
-    return search_encoded(model, encode_sources(model, sources, on_step), search, on_step)
+    encoded = encode_sources(model, sources, on_step, intervention)
+    return search_encoded(model, encoded, search, on_step, intervention)
 
 
 def greedy_search(model: Transformer, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
@@ -135,7 +139,10 @@ def greedy_search(model: Transformer, sources: Sequence[Sequence[int]]) -> list[
 
 
 def encode_sources(
-    model: Transformer, sources: Sequence[Sequence[int]], on_step: OnStep | None = None
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    on_step: OnStep | None = None,
+    intervention: Intervention | None = None,
 ) -> Encoded:
     """Run the encoders on a batch of sources, padded to one length."""
     if on_step is not None:
@@ -144,14 +151,18 @@ def encode_sources(
     source_bt = np.full((len(sources), lengths_b.max()), PAD, np.int64)
     for row, source in zip(source_bt, sources, strict=True):
         row[: len(source)] = source
-    return model.encode(source_bt, lengths_b)
+    return model.encode(source_bt, lengths_b, intervention=intervention)
 
 
 def search_encoded(
-    model: Transformer, encoded: Encoded, search: Search = BEAM, on_step: OnStep | None = None
+    model: Transformer,
+    encoded: Encoded,
+    search: Search = BEAM,
+    on_step: OnStep | None = None,
+    intervention: Intervention | None = None,
 ) -> list[Hypothesis]:
     """The best translation of each encoded source."""
-    decoder = StepDecoder(model, encoded, search.beams)
+    decoder = StepDecoder(model, encoded, search.beams, intervention)
     limit_b = [longest_target(int(length), model.config) for length in encoded.lengths_b]
     return run_search(decoder, limit_b, search, on_step)
 
