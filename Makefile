@@ -8,14 +8,17 @@ CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommen
 BESIDE := $(addprefix tests/,cli corpus view)
 SENTENCE ?= A dog ate the food because it was hungry
 
+# The native kernels' sources: with other ones the editable install is made anew.
+NATIVE := $(wildcard src/regard/engine/native/*.[ch]) src/regard/engine/native/compile.py
+
 .DEFAULT_GOAL := help
-.PHONY: fuzz help demo test test-kernels check smoke lint docs bench clean
+.PHONY: fuzz help demo test test-kernels test-native-sanitized native check smoke lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # A stamp newer than pyproject.toml means that set is installed, so the second run starts at once.
-$(VENV)/base.stamp: pyproject.toml
+$(VENV)/base.stamp: pyproject.toml hatch_build.py $(NATIVE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing regard into $(VENV) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
@@ -43,6 +46,10 @@ test: check ## set up what is needed, then lint, type-check and run every test
 	@$(BIN)/pytest $(BESIDE) >$(VENV)/beside.txt 2>&1 & beside=$$!; \
 	$(BIN)/pytest $(BESIDE:%=--ignore=%); rest=$$?; \
 	wait $$beside; others=$$?; cat $(VENV)/beside.txt; exit $$((rest + others))
+
+# With warnings as errors, which an installation does not ask of an unknown compiler.
+native: ## compile the native kernels beside their sources
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) src/regard/engine/native/compile.py --strict
 
 # As if on other processors; KERNELS="Haswell Prescott" takes these alone.
 test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with every BLAS kernel

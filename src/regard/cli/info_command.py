@@ -32,6 +32,7 @@ def gather() -> dict[str, Any]:
     """Every fact under its name; a package that is not installed is None."""
     import regard
     from regard.engine.backends import BACKENDS
+    from regard.engine.native.library import native_state
 
     return {
         "regard": regard.__version__,
@@ -41,6 +42,7 @@ def gather() -> dict[str, Any]:
         "packages": {name: _version(name) for name in BASE},
         "extras": {extra: {n: _version(n) for n in names} for extra, names in extras().items()},
         "blas": _blas(),
+        "native kernels": str(native_state()),
         "backends": {b.name: {"about": b.about, "against": b.reasons_against()} for b in BACKENDS},
     }
 
@@ -71,6 +73,7 @@ def _sections(facts: dict[str, Any]) -> dict[str, dict[str, str]]:
             "system": facts["system"],
             "cores": f"{cores['usable']} usable of {cores['in the machine']}",
             "BLAS": "; ".join(_describe_blas(b) for b in facts["blas"]) or "none that can be asked",
+            "native kernels": facts["native kernels"],
         },
         "packages": {name: version or "missing" for name, version in facts["packages"].items()},
         "optional": {

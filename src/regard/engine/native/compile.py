@@ -1,0 +1,189 @@
+"""Compilation of the native kernels into one shared library, by whatever C compiler there is.
+
+Standard library only: the build backend's hook runs this file before anything is installed. It
+also runs by itself, ``python -m regard.engine.native.compile``, when a compiler came later than the
+package. Nothing is raised where no library can be made; the reason is written beside the sources,
+and NumPy serves.
+
+The loader reads names from this file at every start: modules that only a build needs are imported
+by the functions that build.
+"""
+
+import os
+import platform
+import zlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+KERNELS = ("attention.c",)  # compiled once for each level
+COMMON = ("threads.c", "levels.c")  # compiled once
+# Instruction sets beyond what every processor of the architecture has, from low to high.
+LEVELS: dict[str, dict[str, list[str]]] = {
+    "x86_64": {
+        "baseline": [],
+        "avx2": ["-mavx2", "-mfma"],
+        "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma",
+                   "-mprefer-vector-width=512"],
+    },
+    "arm64": {"neon": []},
+}  # fmt: skip
+# Products may be fused; nothing else about the order or the special values of floats may change.
+FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+         "-fvisibility=hidden"]  # fmt: skip
+# Not on users' machines: a warning that a later compiler invents must not cost them the kernels.
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+             "-fno-omit-frame-pointer"]  # fmt: skip
+ENDINGS = {"Darwin": ".dylib", "Windows": ".dll"}
+RECORD = "_kernels.json"  # the outcome of the last build
+
+
+class BuildError(Exception):
+    """A library that could not be made, and why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The library that a build made, or the reason why it made none."""
+
+    library: str | None = None
+    compiler: str | None = None
+    reason: str | None = None
+
+
+def architecture() -> str:
+    """The processor's architecture under one name on every system: x86_64, arm64, or its own.
+
+    >>> architecture() == architecture().lower()
+    True
+    """
+    # Builders of wheels for another processor name it here, or in the compiler's flags.
+    named = os.environ.get("ARCHFLAGS", "").split()[-1:] or [platform.machine()]
+    return {"amd64": "x86_64", "aarch64": "arm64"}.get(named[0].lower(), named[0].lower())
+
+
+def levels_of(machine: str) -> dict[str, list[str]]:
+    """Levels of an architecture with their compiler flags; a plain one where none is known."""
+    return LEVELS.get(machine, {"baseline": []})
+
+
+def library_name() -> str:
+    """The library's file name on this system and processor; it has no Python version in it."""
+    system = platform.system()
+    return f"_kernels.{system.lower()}-{architecture()}{ENDINGS.get(system, '.so')}"
+
+
+def sources_checksum(folder: Path = FOLDER) -> int:
+    """A checksum of all C sources; the library carries that of the sources it was made from."""
+    checksum = 0
+    for path in sorted([*folder.glob("*.c"), *folder.glob("*.h")]):
+        checksum = zlib.crc32(path.read_bytes().replace(b"\r\n", b"\n"), checksum)
+    return checksum
+
+
+def find_compiler() -> str:
+    """The C compiler: ``CC`` if that is set, else the first of the usual ones.
+
+    Vector types need gcc or clang; Microsoft's compiler has none.
+    """
+    import shutil
+
+    if chosen := os.environ.get("CC"):
+        if shutil.which(chosen.split()[0]) is None:
+            raise BuildError(f"the C compiler named by CC, {chosen!r}, is not installed")
+        return chosen
+    names = ("clang", "gcc") if platform.system() == "Windows" else ("cc", "gcc", "clang")
+    for name in names:
+        if shutil.which(name):
+            return name
+    raise BuildError(f"there is no C compiler here ({', '.join(names)})")
+
+
+def compile_library(target: Path, *, strict: bool = False, sanitized: bool = False) -> str:
+    """Compile and link every kernel at every level; returns the compiler. Raises BuildError."""
+    import tempfile
+    from concurrent.futures import ThreadPoolExecutor
+
+    compiler = find_compiler().split()
+    flags = [*FLAGS, *(STRICT if strict else []), *(SANITIZED if sanitized else [])]
+    flags += os.environ.get("ARCHFLAGS", "").split()
+    windows = platform.system() == "Windows"
+    if not windows:
+        flags += ["-fPIC", "-pthread"]
+    checksum = f"-DREGARD_SOURCES={sources_checksum()}u"
+    jobs = [(name, [checksum], "") for name in COMMON]
+    for level, extra in levels_of(architecture()).items():
+        defined = [f"-DREGARD_LEVEL={level}", f"-DREGARD_{level.upper()}=1", *extra]
+        jobs += [(name, defined, f".{level}") for name in KERNELS]
+    with tempfile.TemporaryDirectory() as temporary:
+        objects = [str(Path(temporary, f"{name}{suffix}.o")) for name, _, suffix in jobs]
+        commands = [
+            [*compiler, *flags, *extra, "-c", str(FOLDER / name), "-o", made]
+            for (name, extra, _), made in zip(jobs, objects, strict=True)
+        ]
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            list(pool.map(_call, commands))
+        made = str(Path(temporary, target.name))
+        libraries = [] if windows else ["-lm"]
+        _call([*compiler, *flags, "-shared", *objects, "-o", made, *libraries])
+        # A process that has the old library mapped keeps it: the name gets another file.
+        fresh = target.with_name(f"{target.name}.{os.getpid()}")
+        fresh.write_bytes(Path(made).read_bytes())
+        fresh.replace(target)
+    return (_call([*compiler, "--version"]).splitlines() or [compiler[0]])[0].strip()
+
+
+def build(folder: Path = FOLDER, *, strict: bool = False, sanitized: bool = False) -> Outcome:
+    """Make the library in a folder, or write there why not."""
+    import json
+
+    target = folder / library_name()
+    try:
+        made_by = compile_library(target, strict=strict, sanitized=sanitized)
+        outcome = Outcome(library=target.name, compiler=made_by)
+    except (BuildError, OSError) as error:
+        target.unlink(missing_ok=True)
+        outcome = Outcome(reason=str(error))
+    (folder / RECORD).write_text(json.dumps(asdict(outcome)) + "\n", encoding="utf-8")
+    return outcome
+
+
+def platform_tag() -> str:
+    """The platform part of a wheel's tag, for the one processor that the library is for."""
+    import sysconfig
+
+    tag = sysconfig.get_platform().replace("universal2", platform.machine())
+    return tag.replace("-", "_").replace(".", "_")
+
+
+def _call(command: list[str]) -> str:
+    """The output of a compiler's command; BuildError with its messages where it fails."""
+    import subprocess
+
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace")  # noqa: S603
+    if ended.returncode:
+        messages = (ended.stderr or ended.stdout).strip()[-2000:]
+        raise BuildError(f"the C compiler {command[0]!r} failed: {messages or 'no message'}")
+    return ended.stdout
+
+
+def main() -> None:
+    """Build in place, or elsewhere; exit with an error where no library could be made."""
+    import argparse
+    import sys
+
+    parser = argparse.ArgumentParser(description="Compile regard's native kernels.")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="the folder of the library")
+    parser.add_argument("--strict", action="store_true", help="warnings are errors")
+    parser.add_argument("--sanitized", action="store_true", help="with address and UB sanitizers")
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    outcome = build(chosen.folder, strict=chosen.strict, sanitized=chosen.sanitized)
+    if outcome.reason:
+        sys.exit(f"No native kernels, NumPy will serve: {outcome.reason}.")
+    print(f"{chosen.folder / str(outcome.library)} by {outcome.compiler}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+/* Vectors of one level, as the compiler's vector types: the same source serves every level. */
+#ifndef REGARD_KERNELS_H
+#define REGARD_KERNELS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+#define JOIN3_(a, b, c) a##b##c
+#define JOIN3(a, b, c) JOIN3_(a, b, c)
+/* The name of an exported function at this level: KERNEL(attend) is regard_attend_avx2. */
+#define KERNEL(name) JOIN3(regard_##name, _, REGARD_LEVEL)
+
+#if defined(REGARD_AVX512)
+#define LANES 16
+#elif defined(REGARD_AVX2)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+/* The same in memory, at any address. */
+typedef float vf_memory __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t vi_memory __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vf load(const float *at) { return *(const vf_memory *)at; }
+INLINE void store(float *at, vf x) { *(vf_memory *)at = x; }
+INLINE vf spread(float x) { return x - (vf){0}; } /* x - 0 keeps the sign of a zero */
+INLINE vi bits(vf x) { return (vi)x; }
+INLINE vf floats(vi x) { return (vf)x; }
+
+/* Lane by lane, x where the mask is set and y elsewhere. */
+INLINE vf choose(vi mask, vf x, vf y) { return floats((mask & bits(x)) | (~mask & bits(y))); }
+INLINE vf largest(vf x, vf y) { return choose(x > y, x, y); }
+
+INLINE float add_lanes(vf x) {
+    /* Pairwise, in one fixed order. */
+    float lane[LANES];
+    memcpy(lane, &x, sizeof lane);
+    for (int half = LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+    return lane[0];
+}
+
+INLINE float largest_lane(vf x) {
+    float lane[LANES];
+    memcpy(lane, &x, sizeof lane);
+    for (int half = LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
+    return lane[0];
+}
+
+#endif

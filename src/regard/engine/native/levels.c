@@ -1,0 +1,25 @@
+/* Questions that the loader asks once: what this processor can do, and which sources these are. */
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels.h"
+
+/* Whether processor and operating system support a level. The compiler's own query asks both. */
+EXPORT int regard_supports(const char *level) {
+#if defined(__x86_64__) || defined(_M_X64)
+    __builtin_cpu_init();
+    if (!strcmp(level, "baseline")) return 1;
+    if (!strcmp(level, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (!strcmp(level, "avx512"))
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("fma");
+    return 0;
+#elif defined(__aarch64__)
+    return !strcmp(level, "neon");
+#else
+    return !strcmp(level, "baseline");
+#endif
+}
+
+EXPORT uint32_t regard_sources(void) { return REGARD_SOURCES; }

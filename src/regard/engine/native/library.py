@@ -1,0 +1,150 @@
+"""The native library: loaded once, its level chosen once, or the reason why NumPy serves.
+
+``REGARD_NATIVE`` forces a level (``baseline``, ``avx2``, ``avx512``, ``neon``) or ``off``;
+``REGARD_NATIVE_LIBRARY`` names another file, such as one built with sanitizers.
+"""
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from regard.engine.native.compile import (
+    FOLDER,
+    LEVELS,
+    RECORD,
+    architecture,
+    levels_of,
+    library_name,
+    sources_checksum,
+)
+from regard.errors import ArgumentError
+
+OFF = "off"
+NAMES = (OFF, *dict.fromkeys(level for levels in LEVELS.values() for level in levels))
+
+_forced: ContextVar[str | None] = ContextVar("native level", default=None)
+
+
+@dataclass(frozen=True)
+class NativeState:
+    """The level that serves, or why none does; ``usable`` are those of this machine, best first."""
+
+    level: str | None
+    reason: str | None
+    usable: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.level is None:
+            return f"NumPy serves: {self.reason}"
+        compiler = _record().get("compiler")
+        return f"{self.level} (usable: {', '.join(self.usable)}), compiled by {compiler}"
+
+
+def native_state() -> NativeState:
+    """The level that serves this call, or the reason why NumPy does."""
+    return _state_of(_forced.get() or _from_environment())
+
+
+def levels() -> tuple[str, ...]:
+    """The levels of the library that this machine supports, best first; none without a library."""
+    return _state_of(None).usable
+
+
+@contextlib.contextmanager
+def using_level(level: str) -> Iterator[None]:
+    """Use a level, or ``"off"``, inside the block; NumPy serves where the machine lacks it."""
+    token = _forced.set(_checked("level", level))
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def function(name: str) -> Callable[..., int] | None:
+    """A kernel at the level in use, called with the address of its arguments; None: NumPy serves.
+
+    The interpreter's lock is released while it runs.
+    """
+    level = native_state().level
+    return None if level is None else _bound(name, level)
+
+
+@cache
+def _bound(name: str, level: str) -> Callable[..., int]:
+    library, _ = _library()
+    bound = library[f"regard_{name}_{level}"]
+    bound.argtypes, bound.restype = [ctypes.c_void_p], ctypes.c_int
+    kernel: Callable[..., int] = bound
+    return kernel
+
+
+@cache
+def _from_environment() -> str | None:
+    chosen = os.environ.get("REGARD_NATIVE")
+    return _checked("REGARD_NATIVE", chosen) if chosen else None
+
+
+def _checked(name: str, level: str) -> str:
+    if level not in NAMES:
+        raise ArgumentError(f"{name} needs one of {', '.join(NAMES)}, but it is {level!r}.")
+    return level
+
+
+@cache
+def _state_of(forced: str | None) -> NativeState:
+    if forced == OFF:
+        return NativeState(None, "the native kernels are switched off")
+    library, reason = _library()
+    if library is None:
+        return NativeState(None, reason)
+    known = reversed(levels_of(architecture()))
+    usable = tuple(level for level in known if library.regard_supports(level.encode()))
+    if forced is not None and forced not in usable:
+        return NativeState(None, f"this machine or library has no level {forced!r}", usable)
+    return NativeState(forced or usable[0], None, usable)
+
+
+@cache
+def _library() -> tuple[Any, str | None]:
+    """The loaded library, or None and the reason."""
+    path = Path(os.environ.get("REGARD_NATIVE_LIBRARY") or FOLDER / library_name())
+    if not path.exists():
+        return None, _why_missing()
+    try:
+        library = ctypes.CDLL(str(path))
+        library.regard_sources.restype = ctypes.c_uint32
+        checksum = library.regard_sources()
+    except (OSError, AttributeError) as error:
+        return None, f"the library cannot be loaded: {error}"
+    if checksum != sources_checksum():
+        return None, (
+            "the library was built from other sources; "
+            "to build it again: python -m regard.engine.native.compile"
+        )
+    return library, None
+
+
+def _why_missing() -> str:
+    again = "to build the kernels now: python -m regard.engine.native.compile"
+    if reason := _record().get("reason"):
+        return f"at installation {reason}; {again}"
+    others = sorted(path.name for path in FOLDER.glob("_kernels.*-*"))
+    if others:
+        return f"the library is for another platform ({', '.join(others)}); {again}"
+    return f"no library was built; {again}"
+
+
+def _record() -> dict[str, str | None]:
+    import json
+
+    try:
+        record: dict[str, str | None] = json.loads((FOLDER / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record

@@ -1,0 +1,78 @@
+"""The build of the native kernels: with a compiler, without one, and with one that fails."""
+
+import ctypes
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.engine.native import compile as build
+
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler here"
+)
+
+
+def test_without_a_compiler_the_reason_is_recorded(monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    outcome = build.build(tmp_path)
+    reason = "the C compiler named by CC, 'no-such-compiler', is not installed"
+    assert outcome == build.Outcome(reason=reason)
+    record = json.loads((tmp_path / build.RECORD).read_text(encoding="utf-8"))
+    assert record == {"library": None, "compiler": None, "reason": reason}
+
+
+def test_where_nothing_is_installed_the_reason_names_what_was_looked_for(monkeypatch, tmp_path):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    names = "clang, gcc" if platform.system() == "Windows" else "cc, gcc, clang"
+    assert build.build(tmp_path).reason == f"there is no C compiler here ({names})"
+
+
+@pytest.mark.skipif(not Path("/bin/false").exists(), reason="there is no /bin/false here")
+def test_a_compiler_that_fails_leaves_no_library(monkeypatch, tmp_path):
+    (tmp_path / build.library_name()).write_bytes(b"of an earlier build")
+    monkeypatch.setenv("CC", "/bin/false")
+    outcome = build.build(tmp_path)
+    assert outcome.reason == "the C compiler '/bin/false' failed: no message"
+    assert [path.name for path in tmp_path.iterdir()] == [build.RECORD]
+
+
+@needs_compiler
+def test_a_compile_error_is_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "FLAGS", [*build.FLAGS, "-Dreturn=fault"])
+    monkeypatch.delenv("CC", raising=False)
+    reason = build.build(tmp_path).reason
+    assert reason is not None
+    assert reason.startswith("the C compiler ")
+    assert "error" in reason
+
+
+@needs_compiler
+def test_the_build_makes_a_library_of_these_sources_without_warnings(tmp_path):
+    command = [sys.executable, build.__file__, "--strict", "--folder", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    library = ctypes.CDLL(str(tmp_path / build.library_name()))
+    library.regard_sources.restype = ctypes.c_uint32
+    assert library.regard_sources() == build.sources_checksum()
+    for level in build.levels_of(build.architecture()):
+        assert hasattr(library, f"regard_attend_{level}")
+    assert not library.regard_supports(b"no such level")
+
+
+def test_the_checksum_is_that_of_the_sources_whatever_the_line_ends(tmp_path):
+    for path in (*build.FOLDER.glob("*.c"), *build.FOLDER.glob("*.h")):
+        (tmp_path / path.name).write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert build.sources_checksum(tmp_path) == build.sources_checksum()
+    (tmp_path / "threads.h").write_text("other", encoding="utf-8")
+    assert build.sources_checksum(tmp_path) != build.sources_checksum()
+
+
+def test_the_platform_of_a_wheel_has_no_python_version_in_it():
+    tag = build.platform_tag()
+    assert set(tag) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
+    assert "universal2" not in tag
