@@ -68,6 +68,23 @@ class WordLinks(TextDisplay):
         return "\n".join([*lines, self.note] if self.note else lines)
 
 
+def single_word(words: Sequence[str], word: str | int) -> int:
+    """The position of a word that has to be named without doubt.
+
+    >>> single_word(("A", "dog", "saw", "the", "cat"), "cat")
+    4
+    """
+    position = word_position(words, word)
+    same = [i for i, x in enumerate(words) if x.casefold() == words[position].casefold()]
+    if isinstance(word, str) and "#" not in word.strip("#") and len(same) > 1:
+        numbers = " or ".join(f"{word}#{n}" for n in range(1, len(same) + 1))
+        raise ArgumentError(
+            f"{word!r} needs to be one word, but it is there {len(same)} times, as words "
+            f"{', '.join(map(str, same[:-1]))} and {same[-1]} (from 0): write {numbers}."
+        )
+    return position
+
+
 def word_position(words: Sequence[str], word: str | int) -> int:
     """The position of a word; 'the#2' is the second 'the', a number is a position from 0.
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from regard.blas import one_blas_thread
+from regard.transformer.intervention import Intervention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
 from regard.typing import Array
 
@@ -44,6 +45,7 @@ class ExactRun:
     """One sentence through a model in float64, encoders and decoders lazily.
 
     ``encoded`` and ``decoded`` are the run in float32. Of the second run the vectors alone stay.
+    An ``intervention`` acts in the second run as it did in the first.
     """
 
     model: Transformer
@@ -52,6 +54,7 @@ class ExactRun:
     encoded: Encoded = field(repr=False)
     decoded: Decoded = field(repr=False)
     positions: bool = True
+    intervention: Intervention | None = None
 
     @property
     def encoder(self) -> tuple[Vectors, ...]:
@@ -72,7 +75,10 @@ class ExactRun:
     def _encoder(self) -> tuple[Encoded, tuple[Vectors, ...]]:
         with one_blas_thread():
             exact = self.model.encode(
-                np.array([self.source]), dtype=np.float64, positions=self.positions
+                np.array([self.source]),
+                dtype=np.float64,
+                positions=self.positions,
+                intervention=self.intervention,
             )
         memory = Encoded(exact.memory_bke, exact.lengths_b, ())
         return memory, tuple(map(Vectors.of, exact.calls, self.encoded.calls))
@@ -81,7 +87,10 @@ class ExactRun:
     def _decoder(self) -> tuple[tuple[Vectors, ...], tuple[Vectors, ...]]:
         with one_blas_thread():
             exact = self.model.decode(
-                self._encoder[0], np.array([self.given]), positions=self.positions
+                self._encoder[0],
+                np.array([self.given]),
+                positions=self.positions,
+                intervention=self.intervention,
             )
         return (
             tuple(map(Vectors.of, exact.calls, self.decoded.calls)),

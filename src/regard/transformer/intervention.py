@@ -6,7 +6,7 @@ sequences and single decoding steps alike, and returns it changed or as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,10 +56,39 @@ class AttentionResult:
         """The attention with these outputs of its heads, before w_output; the weights stay."""
         return replace(self, output_bhqd=output_bhqd)
 
-    def weights_without(self, hidden_k: NDArray[np.bool_]) -> Array:
-        """weights_bhqk with some keys masked before the softmax; 0 for a row that sees no key."""
-        visible = ~hidden_k if self.visible is None else self.visible & ~hidden_k
-        return dense_attention(self.query_bhqd, self.key_bhkd, self.value_bhkd, visible)[1]
+    def weights_without(self, hidden: NDArray[np.bool_]) -> Array:
+        """weights_bhqk with some keys masked before the softmax; 0 for a row that sees no key.
+
+        ``hidden`` broadcasts to (b, h, q, k), True where a query may no longer look at a key; rows
+        in which nothing is hidden stay as they are.
+        """
+        weights_bhqk = dense_attention(
+            self.query_bhqd, self.key_bhkd, self.value_bhkd, self._visible_without(hidden)
+        )[1]
+        touched = hidden.any(axis=-1, keepdims=True)
+        return np.where(touched, weights_bhqk, self.weights_bhqk)
+
+    def without_keys(self, hidden: NDArray[np.bool_]) -> AttentionResult:
+        """The attention with some keys masked, for the interventions that follow too."""
+        changed = self.with_weights(self.weights_without(hidden))
+        return replace(changed, visible=self._visible_without(hidden))
+
+    def _visible_without(self, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        visible: NDArray[np.bool_] = ~hidden if self.visible is None else self.visible & ~hidden
+        return visible
 
 
 Intervention = Callable[[AttentionResult], AttentionResult]
+
+
+def in_turn(interventions: Sequence[Intervention]) -> Intervention | None:
+    """One intervention that applies several, the first first; None where there are none."""
+    if not interventions:
+        return None
+
+    def apply(result: AttentionResult) -> AttentionResult:
+        for intervention in interventions:
+            result = intervention(result)
+        return result
+
+    return apply

@@ -8,14 +8,16 @@ from functools import lru_cache, partial
 import numpy as np
 
 from regard.blas import one_blas_thread
+from regard.errors import ArgumentError
 from regard.text.english import foreign_words
 from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, tokenized_text
 from regard.transformer.config import START
+from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.reading import Reading
-from regard.transformer.search import OnStep, Search
-from regard.transformer.translation import Translation, run_batches
+from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
+from regard.transformer.translation import Translation, run_batches, translation_of
 
 ENGLISH = "English"
 
@@ -43,7 +45,7 @@ def read_all(
 ) -> list[Reading]:
     """Read many sentences, in batches of like length."""
     model = shipped_model() if model is None else model
-    finish = partial(_reading, model)
+    finish = partial(_reading, model, beams=beams)
     return run_batches(model, sentences, Search(beams), finish, on_step)
 
 
@@ -57,8 +59,30 @@ def reading_of(model: Transformer, translated: Translation, *, positions: bool =
         return _reading(model, translated, encoded, positions=positions)
 
 
+@one_blas_thread()
+def read_changed(reading: Reading, intervention: Intervention | None) -> Reading:
+    """The sentence of a reading translated again, its attentions changed in every step."""
+    model, source = reading.model, reading.translated.source
+    if not reading.positions:
+        raise ArgumentError(
+            "an experiment needs a reading with positions, but this one was made without: read the "
+            "sentence with regard.read."
+        )
+    encoded = encode_sources(model, [source], intervention=intervention)
+    search = Search(reading.beams)
+    best = search_encoded(model, encoded, search, intervention=intervention)[0]
+    translated = translation_of(model, reading.sentence, source, best)
+    return _reading(model, translated, encoded, beams=reading.beams, intervention=intervention)
+
+
 def _reading(
-    model: Transformer, translated: Translation, encoded: Encoded, *, positions: bool = True
+    model: Transformer,
+    translated: Translation,
+    encoded: Encoded,
+    *,
+    positions: bool = True,
+    beams: int = 4,
+    intervention: Intervention | None = None,
 ) -> Reading:
     """One pass of the decoders over the translation, on the encoder's run that it came from."""
     given = (START, *translated.tokens)
@@ -70,8 +94,12 @@ def _reading(
         notes=tuple(_notes(model, translated, source)),
         model=model,
         encoded=encoded,
-        decoded=model.decode(encoded, np.array([given]), positions=positions),
+        decoded=model.decode(
+            encoded, np.array([given]), positions=positions, intervention=intervention
+        ),
         positions=positions,
+        beams=beams,
+        intervention=intervention,
     )
 
 

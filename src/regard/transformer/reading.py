@@ -15,8 +15,10 @@ from regard.errors import ArgumentError
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.text.words import TokenizedText, to_words
 from regard.textbook.steps import Steps, self_attention
+from regard.transformer.changeable import Changeable
 from regard.transformer.config import START
 from regard.transformer.exact import ExactRun, Vectors
+from regard.transformer.intervention import Intervention
 from regard.transformer.layers import Attention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
 from regard.transformer.roles import PARTS, check_number, check_part
@@ -24,6 +26,7 @@ from regard.transformer.translation import Translation
 from regard.typing import Array
 
 if TYPE_CHECKING:
+    from regard.experiments.experiment import Experiment
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
     from regard.transformer.highlight import Highlight
@@ -53,12 +56,13 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Reading(NotebookDisplay):
+class Reading(Changeable, NotebookDisplay):
     """A sentence, its translation and every attention weight. Layers and heads count from 0.
 
     ``part`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
     it) or 'cross' (French looks at English); rows are queries, columns are keys. The French words
-    are the decoder's inputs: (start), then each word at the step after it was predicted.
+    are the decoder's inputs: (start), then each word at the step after it was predicted. With an
+    ``intervention`` its attentions were changed during the run, and ``weights`` are those after it.
     """
 
     translated: Translation
@@ -69,6 +73,8 @@ class Reading(NotebookDisplay):
     encoded: Encoded = field(repr=False)
     decoded: Decoded = field(repr=False)
     positions: bool = True
+    beams: int = 4
+    intervention: Intervention | None = field(default=None, repr=False)
 
     @property
     def sentence(self) -> str:
@@ -99,6 +105,11 @@ class Reading(NotebookDisplay):
     def translation_words(self) -> tuple[str, ...]:
         """The words of the translation."""
         return self.target.words[1:]
+
+    def _experiment(self) -> Experiment:
+        from regard.experiments.experiment import Experiment
+
+        return Experiment(self, self)
 
     def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
         """The query text and the key text of one attention: its rows and its columns."""
@@ -254,8 +265,9 @@ class Reading(NotebookDisplay):
     def _exact(self) -> ExactRun:
         given = (START, *self.translated.tokens)
         return ExactRun(
-            self.model, self.translated.source, given, self.encoded, self.decoded, self.positions
-        )
+            self.model, self.translated.source, given, self.encoded, self.decoded,
+            self.positions, self.intervention,
+        )  # fmt: skip
 
     def _calls(self, part: str) -> tuple[AttentionCall, ...]:
         if part == "encoder":

@@ -80,7 +80,7 @@ def run_batches(
         encoded = encode_sources(model, [sources[row] for row in rows], on_step)
         hypotheses = search_encoded(model, encoded, search, on_step)
         for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
-            one = _translation(model, sentences[row], sources[row], best)
+            one = translation_of(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))
 
     run_in_order(_batches([len(source) for source in sources]), work)
@@ -135,8 +135,9 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
     return batches
 
 
-def _translation(
+def translation_of(
     model: Transformer, sentence: str, source: Sequence[int], best: Hypothesis
 ) -> Translation:
+    """The translation that a hypothesis is, with its text."""
     text = model.tokenizer.decode(best.tokens)
     return Translation(sentence, text, tuple(source), best.tokens, best.score, best.finished)

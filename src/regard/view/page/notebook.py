@@ -45,7 +45,7 @@ def _shown(thing: Any, title: str) -> str:
     if len(frame) <= LARGEST:
         return frame
     try:
-        return _image(thing.picture().svg(), title)
+        return as_image(thing.picture().svg(), title)
     except (RegardError, TypeError):  # some things must be told which head
         return ""
 
@@ -89,7 +89,7 @@ def _weights(source: MapSource) -> int:
     return sum(heads * queries * keys for heads, queries, keys in sizes)
 
 
-def _image(svg: str, title: str) -> str:
+def as_image(svg: str, title: str) -> str:
     """An SVG as an image, where nothing in it can run or reach the notebook."""
     text = base64.b64encode(svg.encode()).decode()
     return (
