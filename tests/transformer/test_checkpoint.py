@@ -12,8 +12,6 @@ from regard.transformer.checkpoint import (
     check_parameters,
     load_description,
     load_parameters,
-    quantise,
-    restore,
     save_model,
 )
 from regard.transformer.config import Config, output_axis, parameter_shapes, positions
@@ -38,21 +36,6 @@ def test_names_are_the_designs_words():
     assert shapes["decoder.1.cross_attention.w_output"] == (8, 8)
     assert shapes["decoder.1.feed_forward.w_in"] == (8, 12)
     assert sum(name.endswith("w_query") for name in shapes) == 6
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_rounding_moves_a_number_by_at_most_half_a_step(axis):
-    matrix = np.random.default_rng(1).standard_normal((7, 5)).astype(np.float32)
-    rounded, scale = quantise(matrix, axis)
-    assert rounded.dtype == np.int8
-    assert scale.shape == (matrix.shape[axis],)
-    step = np.expand_dims(scale, 1 - axis)
-    assert (np.abs(restore(rounded, scale, axis) - matrix) <= step * 0.5001).all()
-
-
-def test_a_row_of_zeros_stays_zero():
-    rounded, scale = quantise(np.zeros((3, 4), np.float32), axis=0)
-    np.testing.assert_array_equal(restore(rounded, scale, 0), np.zeros((3, 4)))
 
 
 def test_a_model_comes_back_as_it_was_but_for_the_rounding(tmp_path):

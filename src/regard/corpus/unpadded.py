@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from regard.corpus.window_sums import MeasuredRun, WindowSums
 from regard.corpus.windows import LengthGroup, Window, groups_of_length, runs_of_windows
 from regard.engine.dense import dense_attention
-from regard.transformer.layers import EncoderLayer, join_heads, split_heads
+from regard.transformer.layers import EncoderLayer, join_heads, split_heads, times
 from regard.transformer.model import Transformer
 from regard.typing import Array
 
@@ -70,7 +70,7 @@ def _vectors(
 def _queries_keys_values(layer: EncoderLayer, x_te: Array, qkv_te: Array) -> None:
     for block in _blocks(len(x_te)):
         normed = layer.self_attention_norm(x_te[block])
-        np.matmul(normed, layer.self_attention.w_qkv, out=qkv_te[block])
+        qkv_te[block] = times(normed, layer.self_attention.w_qkv)
 
 
 def _three(qkv_bte: Array, heads: int) -> tuple[Array, Array, Array]:
@@ -84,7 +84,7 @@ def _three(qkv_bte: Array, heads: int) -> tuple[Array, Array, Array]:
 def _rest_of_layer(layer: EncoderLayer, x_te: Array, sums_te: Array) -> None:
     """x += heads side by side @ w_output, then x += feed_forward(norm(x))."""
     for block in _blocks(len(x_te)):
-        x_te[block] += sums_te[block] @ layer.self_attention.w_output
+        x_te[block] += times(sums_te[block], layer.self_attention.w_output)
         x_te[block] += layer.feed_forward(layer.feed_forward_norm(x_te[block]))
 
 

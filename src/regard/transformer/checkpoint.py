@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from safetensors.numpy import save_file
 
 from regard.atomic_write import replacing, write_text
+from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
 from regard.text.tokens import SentencePieceTokenizer, Tokenizer
 from regard.transformer.config import Config, Parameters, output_axis, parameter_shapes
-from regard.transformer.layers import Attention, DecoderLayer, EncoderLayer, FeedForward, Norm
-from regard.transformer.model import Fill, Transformer
+from regard.transformer.layers import (
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Matrix,
+    Norm,
+)
+from regard.transformer.model import Transformer
+from regard.transformer.parameter_file import map_parameters
 from regard.transformer.roles import UNKNOWN_ROLES, HeadRoles, load_roles
-from regard.typing import Array
 
 SHIPPED = Path(__file__).parent / "shipped"
 PARAMETERS, TOKENS, DESCRIPTION = "parameters.safetensors", "tokens.model", "model.json"
 EXPORT = "model"  # the folder inside that of a training that its model is exported to
 FORMAT = "regard transformer 1"
 
-_LARGEST = 127
-_ALIGNED = 16  # float32 numbers in a cache line
 _PROJECTIONS = ("w_query", "w_key", "w_value")
 
 Layer = TypeVar("Layer", EncoderLayer, DecoderLayer)
@@ -69,20 +72,16 @@ def load_model(folder: str | Path | None = None) -> Transformer:
             f"{path / TOKENS} needs at most {config.vocabulary} pieces, but it has "
             f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
         )
-    with _opened(path / PARAMETERS) as fill:
-        return assemble(config, fill, tokenizer, description, roles)
+    parameters = map_parameters(path / PARAMETERS, config)
+    return assemble(config, parameters, tokenizer, description, roles)
 
 
 def load_parameters(folder: Path) -> tuple[Config, Parameters]:
     """Config and parameters of a model, the parameters restored to float32."""
     path = model_folder(folder)
     config = _config(load_description(path), path / DESCRIPTION)
-    shapes = parameter_shapes(config)
-    parameters = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
-    with _opened(path / PARAMETERS) as fill:
-        for name, array in parameters.items():
-            fill(name, array)
-    return config, parameters
+    parameters = map_parameters(path / PARAMETERS, config)
+    return config, {name: np.array(x, np.float32) for name, x in parameters.items()}
 
 
 def load_description(folder: Path) -> dict[str, Any]:
@@ -111,6 +110,8 @@ def save_model(
     folder: Path, config: Config, parameters: Mapping[str, np.ndarray], about: Mapping[str, Any]
 ) -> None:
     """Write parameters, rounded to int8, and the description, to which ``about`` is added."""
+    from safetensors.numpy import save_file
+
     check_parameters(config, parameters)
     folder.mkdir(parents=True, exist_ok=True)
     tensors: Parameters = {}
@@ -121,27 +122,6 @@ def save_model(
     description = {"format": FORMAT, "config": asdict(config), **about}
     text = json.dumps(description, indent=2, ensure_ascii=False)
     write_text(folder / DESCRIPTION, text + "\n")
-
-
-def quantise(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Round a matrix to int8 with one float32 scale for each output, which lie along `axis`.
-
-    >>> quantise(np.array([[1.0, -4.0], [0.5, 2.0]]), axis=1)[0]
-    array([[ 127, -127],
-           [  64,   64]], dtype=int8)
-    """
-    largest = np.abs(matrix).max(axis=1 - axis, keepdims=True)
-    scale = np.where(largest > 0, largest, 1.0).astype(np.float32) / np.float32(_LARGEST)
-    return np.rint(matrix / scale).astype(np.int8), scale.reshape(-1)
-
-
-def restore(
-    rounded: np.ndarray, scale: np.ndarray, axis: int, out: np.ndarray | None = None
-) -> np.ndarray:
-    """Invert `quantise`, but for the rounding; into ``out`` where it is given."""
-    out = np.empty(rounded.shape, np.float32) if out is None else out
-    np.multiply(rounded, np.expand_dims(scale, 1 - axis), out=out)
-    return out
 
 
 def check_parameters(config: Config, parameters: Mapping[str, np.ndarray]) -> None:
@@ -164,81 +144,53 @@ def check_parameters(config: Config, parameters: Mapping[str, np.ndarray]) -> No
 
 def assemble(
     config: Config,
-    fill: Fill,
+    parameters: Mapping[str, Matrix],
     tokenizer: Tokenizer,
     about: Mapping[str, Any],
     roles: HeadRoles = UNKNOWN_ROLES,
 ) -> Transformer:
-    """Allocate every parameter, let ``fill(name, array)`` write each, and build the layers."""
-    arrays = _allocate(config)
-    for name in parameter_shapes(config):
-        fill(name, arrays[name])
+    """The transformer of parameters under the names of ``parameter_shapes``."""
     numbers, heads = range(config.layers), config.heads
     return Transformer(
         config=config,
-        embedding_ve=arrays["embedding"],
-        encoders=tuple(_layer(EncoderLayer, arrays, f"encoder.{x}", heads) for x in numbers),
-        encoder_norm=_norm(arrays, "encoder.norm"),
-        decoders=tuple(_layer(DecoderLayer, arrays, f"decoder.{x}", heads) for x in numbers),
-        decoder_norm=_norm(arrays, "decoder.norm"),
+        embedding_ve=parameters["embedding"],
+        encoders=tuple(_layer(EncoderLayer, parameters, f"encoder.{x}", heads) for x in numbers),
+        encoder_norm=_norm(parameters, "encoder.norm"),
+        decoders=tuple(_layer(DecoderLayer, parameters, f"decoder.{x}", heads) for x in numbers),
+        decoder_norm=_norm(parameters, "decoder.norm"),
         tokenizer=tokenizer,
         about=about,
         roles=roles,
     )
 
 
-def copy_fill(parameters: Mapping[str, Array]) -> Fill:
-    """Parameters in memory, under the names of ``parameter_shapes``, as the fill of a model."""
-
-    def fill(name: str, array: Array) -> None:
-        np.copyto(array, parameters[name])
-
-    return fill
-
-
-def _allocate(config: Config) -> Parameters:
-    """Arrays by name, all in one block of memory; an attention's projections share w_qkv.
-
-    A block this large gets pages of 2 MB, which takes half the time of many small ones.
-    """
-    shapes = parameter_shapes(config)
-    block = np.empty(sum(_ALIGNED + math.prod(x) for x in shapes.values()), np.float32)
-    arrays: Parameters = {}
-    used = 0
-    for name, shape in shapes.items():
-        prefix, _, leaf = name.rpartition(".")
-        if leaf in _PROJECTIONS[1:]:
-            continue  # they lie beside w_query
-        rows, columns = shape if len(shape) == 2 else (1, *shape)
-        joined = len(_PROJECTIONS) if leaf == "w_query" else 1
-        start = -(-used // _ALIGNED) * _ALIGNED
-        used = start + rows * columns * joined
-        array = block[start:used].reshape(rows, columns * joined)
-        if joined == 1:
-            arrays[name] = array.reshape(shape)
-            continue
-        arrays[f"{prefix}.w_qkv"] = array
-        views = np.split(array, joined, axis=1)
-        arrays |= {f"{prefix}.{x}": view for x, view in zip(_PROJECTIONS, views, strict=True)}
-    return arrays
-
-
-def _layer(kind: type[Layer], arrays: Parameters, prefix: str, heads: int) -> Layer:
+def _layer(kind: type[Layer], parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Layer:
     """A layer whose fields are named as in ``parameter_shapes``."""
-    blocks = {x.name: _block(arrays, f"{prefix}.{x.name}", heads) for x in fields(kind)}
+    blocks = {x.name: _block(parameters, f"{prefix}.{x.name}", heads) for x in fields(kind)}
     return kind(**blocks)
 
 
-def _block(arrays: Parameters, prefix: str, heads: int) -> Any:
+def _block(parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Any:
     if prefix.endswith("_norm"):
-        return _norm(arrays, prefix)
+        return _norm(parameters, prefix)
     if prefix.endswith("_attention"):
-        return Attention(arrays[f"{prefix}.w_qkv"], arrays[f"{prefix}.w_output"], heads)
-    return FeedForward(**{x.name: arrays[f"{prefix}.{x.name}"] for x in fields(FeedForward)})
+        w_qkv = _side_by_side([parameters[f"{prefix}.{x}"] for x in _PROJECTIONS])
+        return Attention(w_qkv, parameters[f"{prefix}.w_output"], heads)
+    feed_forward: dict[str, Any] = {
+        x.name: parameters[f"{prefix}.{x.name}"] for x in fields(FeedForward)
+    }
+    return FeedForward(**feed_forward)
 
 
-def _norm(arrays: Parameters, prefix: str) -> Norm:
-    return Norm(arrays[f"{prefix}.gain"], arrays[f"{prefix}.bias"])
+def _side_by_side(matrices: Sequence[Matrix]) -> Matrix:
+    int8 = [x for x in matrices if isinstance(x, Int8Matrix)]
+    if len(int8) == len(matrices):
+        return Int8Matrix.side_by_side(*int8)
+    return np.concatenate([np.asarray(x) for x in matrices], axis=1)
+
+
+def _norm(parameters: Mapping[str, Matrix], prefix: str) -> Norm:
+    return Norm(np.asarray(parameters[f"{prefix}.gain"]), np.asarray(parameters[f"{prefix}.bias"]))
 
 
 def _is_model(folder: Path) -> bool:
@@ -272,44 +224,3 @@ def _to_disk(name: str, parameter: np.ndarray) -> Parameters:
         return {name: np.ascontiguousarray(parameter)}
     rounded, scale = quantise(parameter, output_axis(name))
     return {name: np.ascontiguousarray(rounded), f"{name}.scale": scale}
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Fill]:
-    """A file of int8 parameters, as a fill that restores them to float32."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise FileError(f"a model needs its parameters at {path}, but there is no such file.")
-    try:
-        with safe_open(str(path), framework="numpy") as file:
-            yield _restoring_fill(file)
-    except SafetensorError as error:
-        raise FileError(
-            f"{path} needs to be a safetensors file, but it cannot be read as one ({error}): "
-            "copy or export the model again."
-        ) from None
-
-
-def _restoring_fill(file: Any) -> Fill:
-    names = set(file.keys())
-
-    def stored(name: str, shape: tuple[int, ...]) -> Array:
-        array: Array | None = file.get_tensor(name) if name in names else None
-        if array is None or array.shape != shape:
-            problem = "it is not there" if array is None else f"its shape is {array.shape}"
-            raise FileError(
-                f"{name} needs shape {shape}, but in the parameters {problem}: check that "
-                "the description and the parameters belong together."
-            )
-        return array
-
-    def fill(name: str, array: Array) -> None:
-        if f"{name}.scale" in names:
-            axis = output_axis(name)
-            scale = stored(f"{name}.scale", (array.shape[axis],))
-            restore(stored(name, array.shape), scale, axis, out=array)
-        else:
-            array[...] = stored(name, array.shape)
-
-    return fill

@@ -16,13 +16,11 @@ from regard.engine.dense import dense_attention
 from regard.engine.tiles.topk import largest
 from regard.transformer.config import PAD
 from regard.transformer.intervention import AttentionResult, Intervention
-from regard.transformer.layers import DecoderLayer, split_heads
+from regard.transformer.layers import DecoderLayer, split_heads, times
 from regard.transformer.model import Encoded, Transformer
 from regard.typing import Array
 
 Numbers = NDArray[np.int64]
-_FEW = 4
-_BLOCK = 512  # entries of the embedding, 1 MB: it is in the cache for all rows but the first
 _CAPACITY = 16  # positions of a new cache
 
 
@@ -99,7 +97,7 @@ class StepDecoder:
         for number in range(len(self.caches)):
             self._layer(x_ne, number)
         self.position += 1
-        return _times_embedding(self.model.decoder_norm(x_ne), self.model.embedding_ve)
+        return times(self.model.decoder_norm(x_ne), self.model.embedding_ve.T)
 
     def _layer(self, x_ne: Array, number: int) -> None:
         """Add the outputs of one decoder layer to x, in place."""
@@ -110,7 +108,7 @@ class StepDecoder:
         used = self.position + 1
         arrays = (query, cache.key_nhkd[:, :, :used], cache.value_nhkd[:, :, :used])
         output_nh1d = self._changed("decoder", number, arrays, *dense_attention(*arrays))
-        x_ne += output_nh1d.reshape(x_ne.shape) @ layer.self_attention.w_output
+        x_ne += times(output_nh1d.reshape(x_ne.shape), layer.self_attention.w_output)
         x_ne += self._cross_attention(x_ne, number)
         x_ne += layer.feed_forward(layer.feed_forward_norm(x_ne))
 
@@ -118,13 +116,13 @@ class StepDecoder:
         """Cross-attention, the beams of a sentence side by side as queries on the same keys."""
         layer, source = self.model.decoders[number], self.source[number]
         attention = layer.cross_attention
-        query_ne = layer.cross_attention_norm(x_ne) @ attention.part("w_query")
+        query_ne = times(layer.cross_attention_norm(x_ne), attention.part("w_query"))
         query_bqe = query_ne.reshape(-1, self.beams, x_ne.shape[1])
         arrays = (split_heads(query_bqe, attention.heads), source.key_bhkd, source.value_bhkd)
         result = dense_attention(*arrays, self.visible_b11k)
         output_bhqd = self._changed("cross", number, arrays, *result)
         output_ne = output_bhqd.swapaxes(1, 2).reshape(x_ne.shape)
-        return output_ne @ attention.w_output
+        return times(output_ne, attention.w_output)
 
     def _changed(
         self,
@@ -189,19 +187,6 @@ def _likeliest(logits_nv: Array, number: int) -> tuple[Array, Numbers]:
     total_n1 = np.exp(logits_nv, out=logits_nv).sum(axis=1, keepdims=True)
     total_n1 += np.exp(pad_n[:, None] - highest_n1)
     return best_nk - (highest_n1 + np.log(total_n1)), token_nk
-
-
-def _times_embedding(x_ne: Array, embedding_ve: Array) -> Array:
-    """x @ embedding.T; up to four rows one at a time, which is half the time of all at once."""
-    if len(x_ne) > _FEW:
-        product_nv: Array = x_ne @ embedding_ve.T
-        return product_nv
-    logits_nv = np.empty((len(x_ne), len(embedding_ve)), x_ne.dtype)
-    for start in range(0, len(embedding_ve), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        for x_e, logits_v in zip(x_ne, logits_nv, strict=True):
-            np.dot(embedding_ve[block], x_e, out=logits_v[block])
-    return logits_nv
 
 
 def _doubled(array_nhkd: Array) -> Array:

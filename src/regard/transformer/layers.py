@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from regard.engine.int8_matrix import Int8Matrix
 from regard.transformer.config import NORM_EPSILON
 from regard.typing import Array
 
+Matrix = Array | Int8Matrix
 Part = TypeVar("Part", "Norm", "EncoderLayer", "DecoderLayer")
 
 
@@ -39,20 +41,21 @@ class Norm:
 class Attention:
     """The matrices of one multi-head attention; query, key and value lie side by side.
 
-    w_qkv (e, 3 e), w_output (e, e). TokenizedText by side one product makes all three.
+    w_qkv (e, 3 e), w_output (e, e). Side by side, one product makes all three.
     """
 
-    w_qkv: Array
-    w_output: Array
+    w_qkv: Matrix
+    w_output: Matrix
     heads: int
 
-    def part(self, name: str) -> Array:
+    def part(self, name: str) -> Matrix:
         """The matrix w_query, w_key, w_value or w_output, (e, e), not copied."""
         if name == "w_output":
             return self.w_output
         width = len(self.w_qkv)
         start = ("w_query", "w_key", "w_value").index(name) * width
-        return self.w_qkv[:, start : start + width]
+        part: Matrix = self.w_qkv[:, start : start + width]
+        return part
 
     def query_key_value(self, x_bte: Array) -> tuple[Array, Array, Array]:
         """(b, h, t, d) each, all from the same vectors: self-attention."""
@@ -83,9 +86,9 @@ class Attention:
 class FeedForward:
     """relu(x w_in + b_in) w_out + b_out."""
 
-    w_in: Array
+    w_in: Matrix
     b_in: Array
-    w_out: Array
+    w_out: Matrix
     b_out: Array
 
     def __call__(self, x_te: Array) -> Array:
@@ -123,7 +126,7 @@ def in_dtype(part: Part, dtype: DTypeLike) -> Part:
     """A layer or norm with its parameters in a dtype; itself where they have it already."""
 
     def cast(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | Int8Matrix):
             return value.astype(dtype, copy=False)
         if not is_dataclass(value):
             return value
@@ -135,11 +138,9 @@ def in_dtype(part: Part, dtype: DTypeLike) -> Part:
     return in_that_dtype
 
 
-def times(x_bte: Array, matrix: Array) -> Array:
+def times(x_bte: Array, matrix: Matrix) -> Array:
     """x @ matrix as one product, however many leading axes x has."""
-    if x_bte.ndim == 2:
-        return x_bte @ matrix
-    flat = x_bte.reshape(-1, x_bte.shape[-1]) @ matrix
+    flat: Array = x_bte.reshape(-1, x_bte.shape[-1]) @ matrix
     return flat.reshape(*x_bte.shape[:-1], matrix.shape[-1])
 
 

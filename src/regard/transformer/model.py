@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from regard.transformer.layers import (
     Attention,
     DecoderLayer,
     EncoderLayer,
+    Matrix,
     Norm,
     in_dtype,
     times,
@@ -28,7 +29,6 @@ from regard.transformer.layers import (
 from regard.transformer.roles import HeadRoles
 from regard.typing import Array
 
-Fill = Callable[[str, Array], None]
 TINY_TEXT = "A dog ate the food because it was hungry"
 DENSE_KEYS = 1024  # longer texts run through the tiled engine, whose memory grows with n alone
 
@@ -147,7 +147,7 @@ class Transformer:
     """
 
     config: Config
-    embedding_ve: Array
+    embedding_ve: Matrix
     encoders: tuple[EncoderLayer, ...]
     encoder_norm: Norm
     decoders: tuple[DecoderLayer, ...]
@@ -174,7 +174,7 @@ class Transformer:
         Its vocabulary is the words of ``text`` unless a ``tokenizer`` and its size,
         ``vocabulary``, are given. Nothing it says means anything until it is trained.
         """
-        from regard.transformer.checkpoint import assemble, copy_fill
+        from regard.transformer.checkpoint import assemble
 
         if tokenizer is None:
             tokenizer = WordTokenizer.of(text)
@@ -185,7 +185,7 @@ class Transformer:
             )
         config = Config(vocabulary, layers, heads, width, feed_forward_width)
         about = {"name": "random", "untrained": True}
-        return assemble(config, copy_fill(random_parameters(config, seed)), tokenizer, about)
+        return assemble(config, random_parameters(config, seed), tokenizer, about)
 
     def __repr__(self) -> str:
         sizes = self.config
@@ -201,7 +201,7 @@ class Transformer:
         return bool(self.about.get("untrained"))
 
     def parameters(self) -> dict[str, Array]:
-        """Every parameter under the name that ``config`` gives it, not copied."""
+        """Every parameter in float32 under the name that ``config`` gives it."""
         return {name: _parameter(self, name) for name in parameter_shapes(self.config)}
 
     def vectors(
@@ -304,16 +304,15 @@ def _cross_attention(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Att
 
 
 def _parameter(model: Transformer, name: str) -> Array:
-    """The array of one name of ``parameter_shapes``, not copied."""
+    """The float32 array of one name of ``parameter_shapes``; copied only if it is int8."""
     if name == "embedding":
-        return model.embedding_ve
+        return np.asarray(model.embedding_ve)
     part, *path, leaf = name.split(".")
     if path == ["norm"]:
         block: Any = getattr(model, f"{part}_norm")
     else:
         block = getattr(getattr(model, f"{part}s")[int(path[0])], path[1])
-    array: Array = block.part(leaf) if isinstance(block, Attention) else getattr(block, leaf)
-    return array
+    return np.asarray(block.part(leaf) if isinstance(block, Attention) else getattr(block, leaf))
 
 
 @lru_cache(maxsize=8)

@@ -69,7 +69,8 @@ def data_of_reading(
     width = sizes.head_width
     reading.weights(part, layer=layer, head=head)  # says what is wrong with the head
     of_head = slice(head * width, (head + 1) * width)
-    matrices = {"x": vectors.x_qe} | {x: parameters.part(x)[:, of_head] for x in PROJECTIONS}
+    matrices = {"x": vectors.x_qe}
+    matrices |= {x: np.asarray(parameters.part(x)[:, of_head]) for x in PROJECTIONS}
     if part == "cross":
         matrices["memory"] = vectors.memory_ke
     roles = reading.model.roles.of(part)
