@@ -8,7 +8,7 @@ import pytest
 from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION
 from regard.transformer import Transformer, read
-from regard.transformer.checkpoint import assemble, copy_fill
+from regard.transformer.checkpoint import assemble
 from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the food because it was hungry."
@@ -94,7 +94,7 @@ def without_head(model: Transformer, part: str, layer: int, head: int) -> Transf
     attention = "cross_attention" if part == "cross" else "self_attention"
     width = model.config.head_width
     parameters[f"{stack}.{layer}.{attention}.w_output"][head * width : (head + 1) * width] = 0
-    return assemble(model.config, copy_fill(parameters), model.tokenizer, model.about)
+    return assemble(model.config, parameters, model.tokenizer, model.about)
 
 
 @pytest.mark.parametrize("part", PARTS)
