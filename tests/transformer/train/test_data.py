@@ -12,24 +12,22 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[tr
 
 from regard.errors import ArgumentError, FileError
 from regard.text.tokens import normalise
-from regard.transformer.config import END, PAD, START
+from regard.transformer.config import END
 from regard.transformer.train.augment import Alterations, alter, find_splits, split_pieces
 from regard.transformer.train.data import (
     AT_END,
-    EncodedPairs,
     MarkedPair,
     WordLink,
     encode,
-    encode_pairs,
     ragged,
     read_marked,
     read_pairs,
     read_sentences,
     within,
+    without_links,
     write_marked,
     write_pairs,
 )
-from regard.transformer.train.dataset import Epoch, plan_epoch
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.run import group, scores, sensible
 from regard.transformer.train.subwords import PUNCTUATION, learn_tokens, load_tokens
@@ -150,25 +148,8 @@ def test_a_share_of_zero_splits_nothing(tokens, toy_pairs):
     np.testing.assert_array_equal(after.starts, before.starts)
 
 
-def test_an_epoch_holds_every_pair_once_in_batches_of_one_source_length(tokens, toy_pairs):
-    pairs = encode_pairs(tokens, toy_pairs)
-    plan = plan_epoch(pairs, 600, np.random.default_rng(0))
-    assert sorted(np.concatenate(plan).tolist()) == list(range(len(toy_pairs)))
-    for number in range(len(plan)):
-        batch = Epoch(pairs, plan).batch(number)
-        assert batch.size <= 600
-        assert (batch.source_bt != PAD).all()
-        assert (batch.given_bt[:, 0] == START).all()
-        np.testing.assert_array_equal(batch.given_bt[:, 1:], batch.labels_bt[:, :-1])
-
-
-def test_a_pair_larger_than_a_batch_has_one_of_its_own():
-    pairs = EncodedPairs(ragged([[5] * 50, [6] * 50]), ragged([[7] * 50, [8] * 40]))
-    assert [len(rows) for rows in plan_epoch(pairs, 10, np.random.default_rng(0))] == [1, 1]
-
-
 def test_long_pairs_are_left_out():
-    pairs = EncodedPairs(ragged([[5], [6] * 9, [7]]), ragged([[5], [6], [7] * 9]))
+    pairs = without_links(ragged([[5], [6] * 9, [7]]), ragged([[5], [6], [7] * 9]))
     assert len(within(pairs, 8)) == 1
 
 

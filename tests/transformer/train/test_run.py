@@ -16,10 +16,11 @@ from regard.transformer.config import Config, random_parameters
 from regard.transformer.train.augment import NONE, find_splits
 from regard.transformer.train.dataset import gather
 from regard.transformer.train.job import TrainingJob, TrainingText, plain_rounds, read_recipe
-from regard.transformer.train.loop import DivergedError, RoundHooks, train_round
+from regard.transformer.train.loop import DivergedError, RoundHooks, RoundText, train_round
 from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
 from regard.transformer.train.run import train_model
 from regard.transformer.train.subwords import learn_tokens, load_tokens
+from regard.transformer.train.token_links import word_table
 from regard.transformer.train.torch_model import to_torch
 
 SIZES = Config(vocabulary=400, layers=2, heads=4, width=64, feed_forward_width=128)
@@ -85,7 +86,8 @@ def ingredients(folder, toy, hyperparameters=HABITS):
     tokens = load_tokens(folder / "tokens.model")
     config = replace(SIZES, vocabulary=tokens.vocab_size())
     part = Round("only", (Corpus(toy[0]),), steps=30)
-    text = gather(part, tokens, hyperparameters), find_splits(tokens)
+    tables = word_table(tokens), word_table(tokens, elisions=True)
+    text = RoundText(gather(part, tokens, hyperparameters), find_splits(tokens), tables)
     return to_torch(random_parameters(config, 1)), config, text, (part, hyperparameters)
 
 

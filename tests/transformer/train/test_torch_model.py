@@ -12,12 +12,7 @@ from regard.transformer.checkpoint import assemble
 from regard.transformer.config import END, PAD, Config, random_parameters
 from regard.transformer.search import Search
 from regard.transformer.train.torch_decoding import TorchStepDecoder, beam_search, sample
-from regard.transformer.train.torch_model import (
-    RunMode,
-    batch_loss,
-    logits,
-    to_torch,
-)
+from regard.transformer.train.torch_model import logits, to_torch
 
 CONFIG = Config(vocabulary=30, layers=2, heads=2, width=16, feed_forward_width=24)
 PARAMETERS = random_parameters(CONFIG, seed=3)
@@ -104,12 +99,3 @@ def test_samples_follow_their_seed():
     )
     assert first == same
     assert first != other
-
-
-def test_dropout_only_where_it_is_asked_for():
-    parameters = to_torch(PARAMETERS)
-    batch = (SOURCE_BT[:1], GIVEN_BT[:1], GIVEN_BT[:1])
-    with torch.no_grad():
-        losses = [batch_loss(parameters, CONFIG, batch, RunMode()).item() for _ in range(2)]
-        dropped = batch_loss(parameters, CONFIG, batch, RunMode(dropout=0.5)).item()
-    assert losses[0] == losses[1] != dropped

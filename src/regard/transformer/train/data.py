@@ -102,6 +102,20 @@ def read_marked(path: Path) -> list[MarkedPair]:
     return [_marked_pair(path, number, line) for number, line in lines if line.strip()]
 
 
+def read_links(path: Path) -> tuple[list[Pair], Ragged]:
+    """What `read_marked` reads, with the links as rows of query, first and last word."""
+    lines = [line.rstrip("\n").split("\t") for line in read_lines(path) if line.strip()]
+    columns = [line[2] if len(line) > 2 else "" for line in lines]
+    counts = np.array([column.count(":") for column in columns], dtype=np.int64)
+    numbers = " ".join(columns).translate(_NO_LINK_MARKS).replace("end", f"{AT_END} {AT_END}")
+    try:
+        links = np.array(numbers.split(), dtype=np.int32).reshape(int(counts.sum()), 3)
+    except ValueError:
+        read_marked(path)  # names the line
+        raise
+    return read_pairs(path), Ragged(links, np.concatenate([[0], np.cumsum(counts)]))
+
+
 def write_marked(path: Path, pairs: Iterable[MarkedPair]) -> None:
     """Write what `read_marked` reads, through gzip or xz when the name ends so.
 
@@ -146,6 +160,7 @@ def _pair(path: Path, number: int, line: str) -> Pair:
     return normalise(columns[0]), normalise(columns[1])
 
 
+_NO_LINK_MARKS = str.maketrans(":-", "  ")
 _LINK = re.compile(r"(\d+):(?:(\d+)-(\d+)|end)")
 
 
@@ -199,13 +214,31 @@ class Ragged:
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """Encoded sources and targets, each ending in END, in the same order."""
+    """Encoded sources and targets, each ending in END, in the same order.
+
+    The links of a pair are rows of four numbers: kind, query, first and last word.
+    """
 
     source: Ragged
     target: Ragged
+    links: Ragged
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def take(self, rows: np.ndarray) -> EncodedPairs:
+        """The pairs at `rows`, in that order."""
+        return EncodedPairs(self.source.take(rows), self.target.take(rows), self.links.take(rows))
+
+
+def without_links(source: Ragged, target: Ragged) -> EncodedPairs:
+    """Encoded pairs that teach no head."""
+    return EncodedPairs(source, target, no_links(len(source)))
+
+
+def no_links(pairs: int) -> Ragged:
+    """The links of as many pairs without any."""
+    return Ragged(np.zeros((0, 4), dtype=np.int32), np.zeros(pairs + 1, dtype=np.int64))
 
 
 def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
@@ -229,7 +262,7 @@ def encode_pairs(
     if not pairs:
         raise FileError("training needs at least one pair, but there is none: add lines.")
     sources, targets = zip(*pairs, strict=True)
-    return EncodedPairs(encode(tokens, sources), encode(tokens, targets))
+    return without_links(encode(tokens, sources), encode(tokens, targets))
 
 
 def tagged(sentences: Ragged, token: int) -> Ragged:
@@ -244,15 +277,15 @@ def tagged(sentences: Ragged, token: int) -> Ragged:
 
 def concatenate(parts: Sequence[EncodedPairs]) -> EncodedPairs:
     """Several corpora as one."""
-    sources, targets = ([getattr(x, side) for x in parts] for side in ("source", "target"))
-    return EncodedPairs(_concatenated(sources), _concatenated(targets))
+    sources, targets, links = zip(*((x.source, x.target, x.links) for x in parts), strict=True)
+    return EncodedPairs(_concatenated(sources), _concatenated(targets), _concatenated(links))
 
 
 def within(pairs: EncodedPairs, longest: int) -> EncodedPairs:
     """Only the pairs of which both sides have at most `longest` tokens."""
     lengths = np.maximum(pairs.source.lengths, pairs.target.lengths)
     rows = np.flatnonzero(lengths <= longest)
-    return EncodedPairs(pairs.source.take(rows), pairs.target.take(rows))
+    return pairs.take(rows)
 
 
 def _concatenated(parts: Sequence[Ragged]) -> Ragged:

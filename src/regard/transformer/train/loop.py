@@ -1,148 +1,52 @@
-"""The training loop, and its state as it is saved and resumed."""
+"""The training loop: packed batches, steps of the optimiser, and the callbacks that are due."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.atomic_write import replacing
-from regard.errors import FileError, RegardError
+from regard.errors import RegardError
 from regard.transformer.config import Config
 from regard.transformer.train.augment import Splits, split_pieces
-from regard.transformer.train.data import EncodedPairs
-from regard.transformer.train.dataset import Epoch, TrainingBatch, epochs
-from regard.transformer.train.recipe import Hyperparameters, Round, learning_rate, progress
-from regard.transformer.train.torch_model import RunMode, Tensors, batch_loss
+from regard.transformer.train.data import EncodedPairs, Ragged
+from regard.transformer.train.packed_model import (
+    PackedMode,
+    PackedTensors,
+    SideTensors,
+    attention_kernel,
+    packed_loss,
+)
+from regard.transformer.train.packing import BatchShape, Epoch, PackedBatch, PackedSide, epochs
+from regard.transformer.train.recipe import (
+    Hyperparameters,
+    Round,
+    TaughtHead,
+    learning_rate,
+    progress,
+)
+from regard.transformer.train.token_links import WordTable, token_links
+from regard.transformer.train.torch_model import Tensors
+from regard.transformer.train.training_state import (
+    Point,
+    State,
+    add_to_average,
+    finished,
+    load_state,
+    new_state,
+    save_state,
+)
 
-Point = dict[str, float]
-
-
-@dataclass
-class State:
-    """Parameters, optimiser, averaged parameters, and the position in the text."""
-
-    parameters: Tensors
-    optimiser: torch.optim.AdamW
-    average: Tensors
-    averaged: int = 0
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    curve: list[Point] = field(default_factory=list)
-
-
-_NUMBERS = ("averaged", "step", "epoch", "batch", "tokens", "seconds", "curve")
-
-
-def new_state(parameters: Tensors) -> State:
-    """The start of a round, from these parameters."""
-    own = {name: p.detach().clone().float().requires_grad_() for name, p in parameters.items()}
-    fused = next(iter(own.values())).is_cuda
-    optimiser = torch.optim.AdamW(
-        own.values(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01, fused=fused
-    )
-    return State(own, optimiser, {name: p.detach().clone() for name, p in own.items()})
-
-
-def add_to_average(state: State) -> None:
-    """Add the parameters to the running mean."""
-    state.averaged += 1
-    for name, parameter in state.parameters.items():
-        state.average[name].lerp_(parameter.detach(), 1 / state.averaged)
-
-
-def finished(state: State) -> Tensors:
-    """The parameters a round ends with: the average, or the last where none was taken."""
-    parameters = state.average if state.averaged else state.parameters
-    return {name: p.detach() for name, p in parameters.items()}
-
-
-def save_state(state: State, folder: Path) -> None:
-    """Write a state, completely or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors = {f"parameters/{name}": p.detach() for name, p in state.parameters.items()}
-    tensors |= {f"average/{name}": p for name, p in state.average.items()}
-    tensors |= _moments(state) | _random_states(next(iter(state.parameters.values())).device)
-    numbers = {name: getattr(state, name) for name in _NUMBERS}
-    with replacing(folder / "state.safetensors") as draft:
-        save_file(tensors, draft, metadata={"numbers": json.dumps(numbers)})
-
-
-def load_state(parameters: Tensors, folder: Path) -> State | None:
-    """Read what `save_state` wrote, onto the device of `parameters`; None if nothing was."""
-    path = folder / "state.safetensors"
-    if not path.is_file():
-        return None
-    state = new_state(parameters)
-    try:
-        _restore_state(state, path)
-    except (SafetensorError, KeyError, RuntimeError, ValueError):
-        raise FileError(
-            f"{path} needs the state of this training, but it is broken or that of another one: "
-            "choose another folder for --out, or remove this file to start anew."
-        ) from None
-    return state
-
-
-def _restore_state(state: State, path: Path) -> None:
-    tensors = load_file(path, device=str(next(iter(state.parameters.values())).device))
-    for name, parameter in state.parameters.items():
-        parameter.data.copy_(tensors[f"parameters/{name}"])
-        state.average[name].copy_(tensors[f"average/{name}"])
-    _put_moments(state, tensors)
-    _put_random_states(tensors)
-    for name, value in _read_numbers(path).items():
-        setattr(state, name, value)
-
-
-def _read_numbers(path: Path) -> dict[str, Any]:
-    with safe_open(path, framework="pt") as file:
-        numbers: dict[str, Any] = json.loads(file.metadata()["numbers"])
-    return numbers
-
-
-def _moments(state: State) -> Tensors:
-    tensors: Tensors = {}
-    for name, parameter in state.parameters.items():
-        for kind, tensor in state.optimiser.state.get(parameter, {}).items():
-            tensors[f"{kind}/{name}"] = tensor
-    return tensors
-
-
-def _put_moments(state: State, tensors: Tensors) -> None:
-    for name, parameter in state.parameters.items():
-        kinds = [kind for kind in ("step", "exp_avg", "exp_avg_sq") if f"{kind}/{name}" in tensors]
-        if kinds:
-            state.optimiser.state[parameter] = {kind: tensors[f"{kind}/{name}"] for kind in kinds}
-
-
-def _random_states(device: torch.device) -> dict[str, Tensor]:
-    states = {"random/cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["random/cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def _put_random_states(tensors: Tensors) -> None:
-    torch.set_rng_state(tensors["random/cpu"].cpu())
-    if "random/cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random/cuda"].cpu())
-
+_BATCHES_AHEAD = 3
 
 Watch = Callable[[Round, Point], None]
 
@@ -179,94 +83,175 @@ class RoundHooks:
     stop_at: int | None = None
 
 
+@dataclass(frozen=True)
+class RoundText:
+    """The pairs of a round, the splits of their pieces, and the words of sources and targets."""
+
+    pairs: EncodedPairs
+    splits: Splits
+    tables: tuple[WordTable, WordTable]
+
+    def prepared(self, rng: np.random.Generator, share: float) -> tuple[EncodedPairs, Ragged]:
+        """The pairs with a share of their pieces split anew, and their links as tokens."""
+        source = split_pieces(self.pairs.source, self.splits, share, rng)
+        target = split_pieces(self.pairs.target, self.splits, share, rng)
+        pairs = EncodedPairs(source, target, self.pairs.links)
+        return pairs, token_links(pairs, self.tables)
+
+
+Plan = tuple[Round, Hyperparameters]
+
+
 def train_round(
-    start: Tensors,
-    config: Config,
-    text: tuple[EncodedPairs, Splits],
-    plan: tuple[Round, Hyperparameters],
-    hooks: RoundHooks,
+    start: Tensors, config: Config, text: RoundText, plan: Plan, hooks: RoundHooks
 ) -> State:
     """Follow one round to its end, from `start` or from where its folder says it was left."""
     part, hyperparameters = plan
-    torch.manual_seed(hyperparameters.seed)
-    state = load_state(start, hooks.folder) or new_state(start)
     device = next(iter(start.values())).device
-    meter = Meter(state, plan, hooks)
-    with short_attention(device):
-        for batch in batches(text, hyperparameters, state):
+    with attention_kernel(hyperparameters.attention, device):
+        mode = working_mode(start, config, hyperparameters)
+        torch.manual_seed(hyperparameters.seed)
+        state = load_state(start, hooks.folder) or new_state(start)
+        meter = Meter(state, plan, hooks)
+        for batch in batches(text, hyperparameters, state, device):
             done = progress(part, state.step, meter.seconds())
             if done >= 1 or state.step == hooks.stop_at:
                 break
-            loss = take_step(state, config, batch, plan, running(device, hyperparameters))
-            meter.after_step(batch, loss)
+            meter.after_step(batch, take_step(state, config, batch, hyperparameters, mode))
     meter.save()
     return state
 
 
-def running(device: torch.device, hyperparameters: Hyperparameters) -> RunMode:
-    """bfloat16 on a GPU, float32 elsewhere."""
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    return RunMode(dtype, hyperparameters.dropout, hyperparameters.smoothing)
+def batch_shape(hyperparameters: Hyperparameters) -> BatchShape:
+    """As many rows as the tokens of a batch fill, at least one."""
+    widths = hyperparameters.source_width, hyperparameters.target_width
+    return BatchShape(max(1, hyperparameters.tokens_per_batch // sum(widths)), *widths)
 
 
-def short_attention(device: torch.device) -> AbstractContextManager[None]:
-    """On a GPU, keep to the attention that suits sentences.
+def working_mode(start: Tensors, config: Config, hyperparameters: Hyperparameters) -> PackedMode:
+    """bfloat16 and compiled on a GPU, float32 elsewhere; not compiled where that fails.
 
-    Nearly every batch has a shape of its own, and cuDNN plans anew for each; flash works in
-    blocks far longer than a sentence (measured on an H200: 1.4 to 2.7 times as long a step).
+    The compiler runs on an empty batch, before the clock of the round.
     """
+    device = next(iter(start.values())).device
     if device.type != "cuda":
-        return nullcontext()
-    kernels: AbstractContextManager[None]
-    kernels = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
-    return kernels
+        return PackedMode(
+            torch.float32, hyperparameters.dropout, hyperparameters.smoothing, "plain"
+        )
+    mode = PackedMode(
+        torch.bfloat16,
+        hyperparameters.dropout,
+        hyperparameters.smoothing,
+        hyperparameters.attention,
+        hyperparameters.compile,
+    )
+    if mode.compiled:
+        try:
+            compile_loss(start, config, hyperparameters, mode)
+        except Exception as error:
+            warnings.warn(
+                f"training goes on uncompiled, and slower: torch.compile gave {error!r:.300}.",
+                stacklevel=2,
+            )
+            return replace(mode, compiled=False)
+    return mode
+
+
+def compile_loss(
+    start: Tensors, config: Config, hyperparameters: Hyperparameters, mode: PackedMode
+) -> None:
+    """Compile the loss and its gradient, by one run on a batch without pairs."""
+    parameters = {name: p.detach().clone().requires_grad_() for name, p in start.items()}
+    shape = batch_shape(hyperparameters)
+    batch = on_device(empty_batch(shape), parameters["embedding"].device)
+    loss, taught = packed_loss(parameters, config, batch, mode, hyperparameters.taught)
+    sum((x.loss for x in taught), loss).backward()
+
+
+def empty_batch(shape: BatchShape) -> PackedBatch:
+    """A batch of padding."""
+    source, target = (
+        np.zeros((shape.rows, width), dtype=np.int32) for width in (shape.source, shape.target)
+    )
+    return PackedBatch(PackedSide(*[source] * 5), PackedSide(*[target] * 5), target)
 
 
 def batches(
-    text: tuple[EncodedPairs, Splits], hyperparameters: Hyperparameters, state: State
-) -> Iterator[TrainingBatch]:
+    text: RoundText, hyperparameters: Hyperparameters, state: State, device: torch.device
+) -> Iterator[DeviceBatch]:
     """Batches from where the state stands, epoch after epoch; the state is updated."""
-    pairs, splits = text
-    prepare = partial(_split_both, splits=splits, share=hyperparameters.split)
-    for epoch in epochs(
-        pairs, prepare, hyperparameters.tokens_per_batch, hyperparameters.seed, state.epoch
-    ):
-        yield from _rest_of(epoch, state)
+    shape = batch_shape(hyperparameters)
+    prepare = partial(text.prepared, share=hyperparameters.split)
+    for epoch in epochs(prepare, shape, hyperparameters.seed, state.epoch):
+        yield from _rest_of(epoch, state, device)
         state.epoch, state.batch = state.epoch + 1, 0
+
+
+@dataclass(frozen=True)
+class DeviceBatch:
+    """A batch on its way to the device, with its number of tokens and the share of rows used."""
+
+    tensors: PackedTensors
+    size: int
+    filled: float
+
+
+def _rest_of(epoch: Epoch, state: State, device: torch.device) -> Iterator[DeviceBatch]:
+    """The batches from the state's on, the next ones prepared in a thread."""
+
+    def make(number: int) -> DeviceBatch:
+        batch = epoch.batch(number)
+        return DeviceBatch(on_device(batch, device), batch.size, batch.filled)
+
+    with ThreadPoolExecutor(1) as pool:
+        pending: deque[Future[DeviceBatch]] = deque()
+        following = state.batch
+        while state.batch < len(epoch):
+            while following < len(epoch) and len(pending) < _BATCHES_AHEAD:
+                pending.append(pool.submit(make, following))
+                following += 1
+            yield pending.popleft().result()
+
+
+def on_device(batch: PackedBatch, device: torch.device) -> PackedTensors:
+    """The tensors of a batch; from pinned memory, so that the copy does not block."""
+    source, given = (SideTensors(*(_to(x, device) for x in side)) for side in batch[:2])
+    return PackedTensors(source, given, _to(batch.labels_bt, device))
+
+
+def _to(array: np.ndarray, device: torch.device) -> Tensor:
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def take_step(
     state: State,
     config: Config,
-    batch: TrainingBatch,
-    plan: tuple[Round, Hyperparameters],
-    mode: RunMode,
+    batch: DeviceBatch,
+    hyperparameters: Hyperparameters,
+    mode: PackedMode,
 ) -> Tensor:
-    """One step of the optimiser; the loss stays on the device."""
-    device = next(iter(state.parameters.values())).device
-    arrays = (batch.source_bt, batch.given_bt, batch.labels_bt)
-    source_bt, given_bt, labels_bt = (to_device(array, device) for array in arrays)
-    loss = batch_loss(state.parameters, config, (source_bt, given_bt, labels_bt), mode)
-    # The last batch of each length is small; its few pairs must not count for a full one.
-    (loss * (batch.size / plan[1].tokens_per_batch)).backward()
-    torch.nn.utils.clip_grad_norm_(state.parameters.values(), plan[1].clip)
+    """One step of the optimiser; the losses stay on the device.
+
+    They are the translation loss, and loss and accuracy of every taught head.
+    """
+    heads = hyperparameters.taught
+    loss, taught = packed_loss(state.parameters, config, batch.tensors, mode, heads)
+    total = loss
+    for head, measured in zip(heads, taught, strict=True):
+        total = total + measured.loss * (head.weight * head.counts_at(state.step))
+    # The last batch of an epoch may be small; its few pairs must not count for a full one.
+    (total * batch.filled).backward()
+    torch.nn.utils.clip_grad_norm_(state.parameters.values(), hyperparameters.clip)
     state.optimiser.step()
     state.optimiser.zero_grad(set_to_none=True)
-    return loss.detach()
-
-
-def to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """A tensor on the device; from pinned memory, so that the copy does not block."""
-    tensor = torch.from_numpy(array)
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+    return torch.stack([x.detach().float() for x in (loss, *(y for pair in taught for y in pair))])
 
 
 class Meter:
     """Counter of steps, tokens and seconds, with the callbacks that are due at each."""
 
-    def __init__(
-        self, state: State, plan: tuple[Round, Hyperparameters], hooks: RoundHooks
-    ) -> None:
+    def __init__(self, state: State, plan: Plan, hooks: RoundHooks) -> None:
         self.state, self.hooks = state, hooks
         self.part, self.hyperparameters = plan
         self.began = time.monotonic() - state.seconds
@@ -287,12 +272,12 @@ class Meter:
         for group in self.state.optimiser.param_groups:
             group["lr"] = rate
 
-    def after_step(self, batch: TrainingBatch, loss: Tensor) -> None:
+    def after_step(self, batch: DeviceBatch, losses: Tensor) -> None:
         """Count a step, and run the callbacks that are due."""
         state, before = self.state, self.done
         state.step, state.batch = state.step + 1, state.batch + 1
         state.tokens += batch.size
-        self.losses.append(loss)
+        self.losses.append(losses)
         self.done = done = progress(self.part, state.step, self.seconds())
         self.set_learning_rate(done)
         if _crosses(
@@ -308,7 +293,8 @@ class Meter:
 
     def report(self, done: float) -> None:
         """Write a point of the loss curve."""
-        state, loss = self.state, float(torch.stack(self.losses).mean())
+        state = self.state
+        loss, *taught = torch.stack(self.losses).mean(0).tolist()
         if not np.isfinite(loss):
             raise DivergedError(
                 f"the loss needs to be a number, but is {loss} at step {state.step}: "
@@ -318,7 +304,8 @@ class Meter:
         speed = (state.tokens - self.tokens_before) / (seconds - self.seconds_before)
         self.losses, self.tokens_before, self.seconds_before = [], state.tokens, seconds
         rate = self.state.optimiser.param_groups[0]["lr"]
-        self._add({"done": done, "loss": loss, "tokens_per_second": speed, "learning_rate": rate})
+        numbers = {"done": done, "loss": loss, "tokens_per_second": speed, "learning_rate": rate}
+        self._add(numbers | taught_numbers(self.hyperparameters.taught, taught))
 
     def validate(self) -> None:
         """Measure the parameters as they are, or their average once there is one."""
@@ -337,16 +324,14 @@ class Meter:
         self.hooks.watch(self.part, point)
 
 
-def _rest_of(epoch: Epoch, state: State) -> Iterator[TrainingBatch]:
-    while state.batch < len(epoch.plan):
-        yield epoch.batch(state.batch)
+def taught_numbers(heads: Sequence[TaughtHead], numbers: Sequence[float]) -> Point:
+    """Loss and accuracy of each taught head, by name.
 
-
-def _split_both(
-    pairs: EncodedPairs, rng: np.random.Generator, splits: Splits, share: float
-) -> EncodedPairs:
-    source = split_pieces(pairs.source, splits, share, rng)
-    return EncodedPairs(source, split_pieces(pairs.target, splits, share, rng))
+    >>> taught_numbers([TaughtHead("encoder", 3, 6, "anaphora")], [0.7, 0.5])
+    {'encoder 3.6 anaphora loss': 0.7, 'encoder 3.6 anaphora right': 0.5}
+    """
+    names = [f"{x.part} {x.layer}.{x.head} {x.of} {y}" for x in heads for y in ("loss", "right")]
+    return dict(zip(names, numbers, strict=True))
 
 
 def _crosses(before: float, after: float, times: int, begin: float) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from regard.transformer.train.job import TrainingJob
-from regard.transformer.train.loop import Point
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.run import train_model
+from regard.transformer.train.training_state import Point
 
 
 def watched_training(job: TrainingJob) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.atomic_write import write_text
 from regard.transformer.train.data import fingerprint
-from regard.transformer.train.loop import Point
+from regard.transformer.train.training_state import Point
 
 _WIDTH, _HEIGHT, _MARGIN = 640, 320, 40
 

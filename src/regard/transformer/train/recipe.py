@@ -9,6 +9,50 @@ from pathlib import Path
 from regard.errors import ArgumentError
 from regard.transformer.train.augment import Alterations
 
+ATTENTION_KERNELS = ("efficient", "cudnn", "plain", "flex")
+QUERY_PARTS = {"anaphora": "encoder", "alignment": "cross"}
+
+
+@dataclass(frozen=True)
+class TaughtHead:
+    """A head whose rows are taught to rest on the words that links of the kind `of` name.
+
+    `weight` multiplies its loss, -log of the row's weight on these words; `share` is the share of
+    the steps on which it counts.
+    """
+
+    part: str
+    layer: int
+    head: int
+    of: str
+    weight: float = 0.1
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if QUERY_PARTS.get(self.of) != self.part:
+            pairs = " or ".join(f"{part!r} of {kind!r}" for kind, part in QUERY_PARTS.items())
+            raise ArgumentError(
+                f"a taught head needs to be {pairs}, but it is {self.part!r} of {self.of!r}."
+            )
+        for name in ("layer", "head"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {value!r}.")
+        check_positive("weight", self.weight)
+        if not 0 < self.share <= 1:
+            raise ArgumentError(
+                f"share needs a number above 0 and up to 1, but it is {self.share!r}."
+            )
+
+    def counts_at(self, step: int) -> bool:
+        """Whether the loss is added at this step; the steps are evenly spread.
+
+        >>> head = TaughtHead("encoder", 3, 6, "anaphora", share=0.5)
+        >>> [head.counts_at(step) for step in range(4)]
+        [False, True, False, True]
+        """
+        return int((step + 1) * self.share) > int(step * self.share)
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -17,6 +61,7 @@ class Corpus:
     Half a copy is a random half of the pairs.
     Both ways means that each pair is also learnt from target to source, tagged as reverse.
     Patterns for source and target, where given, select the pairs in which both match.
+    Links is the kind of the links in the file's third column, where it has one to teach heads by.
     """
 
     path: Path
@@ -25,6 +70,7 @@ class Corpus:
     both_ways: bool = False
     source: str = ""
     target: str = ""
+    links: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,9 +106,11 @@ class Round:
 class Hyperparameters:
     """Options that are the same in every round.
 
-    Batches hold about `tokens_per_batch`, padding counted; pairs with a side of more than
-    `longest` tokens are left out; `split` is the share of pieces split anew in each epoch; the
-    last parameters are the mean of `averaged` states from the share `averaged_from` of a round on.
+    Batches hold about `tokens_per_batch`, padding counted, in rows of `source_width` and
+    `target_width` tokens that several pairs share; pairs with a side of more than `longest` tokens
+    are left out; `split` is the share of pieces split anew in each epoch; the last parameters are
+    the mean of `averaged` states from the share `averaged_from` of a round on. `attention` names
+    the kernel, and `compile` has the loss compiled, both of them on a GPU alone.
     """
 
     seed: int = 1
@@ -75,6 +123,11 @@ class Hyperparameters:
     averaged: int = 10
     averaged_from: float = 0.85
     alterations: Alterations = field(default_factory=Alterations)
+    source_width: int = 128
+    target_width: int = 128
+    attention: str = "efficient"
+    compile: bool = True
+    taught: tuple[TaughtHead, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("seed", 0), ("tokens_per_batch", 1), ("longest", 2), ("averaged", 0)):
@@ -88,6 +141,21 @@ class Hyperparameters:
             if not 0 <= value < 1:
                 raise ArgumentError(f"{name} needs a number from 0 to below 1, but it is {value}.")
         check_positive("clip", self.clip)
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        for name in ("source_width", "target_width"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < self.longest:
+                raise ArgumentError(
+                    f"{name} needs at least the {self.longest} tokens of the longest side of a "
+                    f"pair, but it is {value!r}: raise it, or lower longest."
+                )
+        if self.attention not in ATTENTION_KERNELS:
+            raise ArgumentError(
+                f"attention needs to be one of {', '.join(ATTENTION_KERNELS)}, but it is "
+                f"{self.attention!r}."
+            )
 
 
 def check_positive(name: str, value: float) -> None:

@@ -28,18 +28,19 @@ from regard.transformer.train.dataset import gather
 from regard.transformer.train.job import TrainingJob, check_job, made_path
 from regard.transformer.train.loop import (
     DivergedError,
-    Point,
     RoundHooks,
+    RoundText,
     Validate,
-    finished,
     no_validation,
     train_round,
 )
 from regard.transformer.train.provenance import circumstances, write_curve, write_record
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.subwords import learn_tokens, load_tokens
+from regard.transformer.train.token_links import word_table
 from regard.transformer.train.torch_decoding import Translator, beam_search, fast_copy
 from regard.transformer.train.torch_model import Tensors, to_numpy, to_torch
+from regard.transformer.train.training_state import Point, finished
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,8 @@ def make_missing(job: TrainingJob, part: Round, parameters: Tensors) -> None:
 def follow(job: TrainingJob, part: Round, parameters: Tensors) -> tuple[Tensors, list[Point]]:
     """Train one round; its parameters and its curve."""
     tokens = load_tokens(job.folder / TOKENS)
-    text = gather(part, tokens, job.hyperparameters), find_splits(tokens)
+    tables = word_table(tokens), word_table(tokens, elisions=True)
+    text = RoundText(gather(part, tokens, job.hyperparameters), find_splits(tokens), tables)
     hooks = RoundHooks(job.folder / part.name, job.watch, validation(job, 1, 400))
     state = train_round(parameters, job.config, text, (part, job.hyperparameters), hooks)
     return finished(state), state.curve

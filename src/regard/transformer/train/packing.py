@@ -1,0 +1,220 @@
+"""Batches of one shape: rows of fixed width, each packed with several pairs."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.transformer.config import PAD, START
+from regard.transformer.train.data import EncodedPairs, Ragged
+from regard.transformer.train.token_links import KINDS
+
+
+@dataclass(frozen=True)
+class BatchShape:
+    """Rows of a batch, and the positions of a row for sources and for targets."""
+
+    rows: int
+    source: int = 128
+    target: int = 128
+
+
+class PackedSide(NamedTuple):
+    """One side of a packed batch, each of axes (b, t).
+
+    Segments number the pairs of a row from 1, 0 is padding; positions start anew in each. The row
+    of a query with `start` < `stop` is taught to rest on these positions of the source.
+    """
+
+    tokens: np.ndarray
+    segments: np.ndarray
+    positions: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+
+
+class PackedBatch(NamedTuple):
+    """Sources, the decoder's inputs, and its labels."""
+
+    source: PackedSide
+    given: PackedSide
+    labels_bt: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Tokens without padding."""
+        return int((self.source.segments > 0).sum() + (self.given.segments > 0).sum())
+
+    @property
+    def filled(self) -> float:
+        """The share of the rows that are used; below 1 in the last batch of an epoch."""
+        return float((self.source.segments[:, 0] > 0).mean())
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Positions of the pairs of an epoch in rows; row r has pairs cuts[r] to cuts[r + 1]."""
+
+    order: np.ndarray
+    cuts: np.ndarray
+    source_start: np.ndarray
+    target_start: np.ndarray
+
+
+def pack(pairs: EncodedPairs, shape: BatchShape, rng: np.random.Generator) -> Packing:
+    """Fill rows with the shuffled pairs, one after the other until either side is full.
+
+    Pairs longer than a row are left out.
+    """
+    sources, targets = pairs.source.lengths, pairs.target.lengths
+    order = rng.permutation(np.flatnonzero((sources <= shape.source) & (targets <= shape.target)))
+    source_ends = np.cumsum(sources[order])
+    target_ends = np.cumsum(targets[order])
+    cuts = np.array(_row_cuts(source_ends.tolist(), target_ends.tolist(), shape))
+    return Packing(
+        order,
+        cuts,
+        _starts_in_rows(source_ends, sources[order], cuts),
+        _starts_in_rows(target_ends, targets[order], cuts),
+    )
+
+
+def _row_cuts(source_ends: list[int], target_ends: list[int], shape: BatchShape) -> list[int]:
+    cuts, begin, source, target = [0], 0, 0, 0
+    while begin < len(source_ends):
+        limit = min(len(source_ends), begin + shape.source)
+        begin = min(
+            bisect_right(source_ends, source + shape.source, begin, limit),
+            bisect_right(target_ends, target + shape.target, begin, limit),
+        )
+        source, target = source_ends[begin - 1], target_ends[begin - 1]
+        cuts.append(begin)
+    return cuts
+
+
+def _starts_in_rows(ends: np.ndarray, lengths: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    starts = ends - lengths
+    first = starts[cuts[:-1]] if len(starts) else starts
+    result: np.ndarray = starts - np.repeat(first, np.diff(cuts))
+    return result
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the pairs: their rows, in the order they are trained on.
+
+    The links are those of `token_links.token_links`.
+    """
+
+    pairs: EncodedPairs
+    links: Ragged
+    packing: Packing
+    shape: BatchShape
+
+    def __len__(self) -> int:
+        return -(-(len(self.packing.cuts) - 1) // self.shape.rows)
+
+    def batch(self, number: int) -> PackedBatch:
+        """The batch of this number; rows without pairs follow the last ones."""
+        cuts = self.packing.cuts[number * self.shape.rows : (number + 1) * self.shape.rows + 1]
+        chosen = slice(cuts[0], cuts[-1])
+        pairs = self.packing.order[chosen]
+        row = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        segment = np.arange(cuts[0], cuts[-1]) - cuts[row] + 1
+        source = _Side(self.shape.rows, self.shape.source, row, self.packing.source_start[chosen])
+        target = _Side(self.shape.rows, self.shape.target, row, self.packing.target_start[chosen])
+        sources, labels = self.pairs.source.take(pairs), self.pairs.target.take(pairs)
+        spans = _spans(self.links.take(pairs), source, target)
+        return PackedBatch(
+            source.packed(sources, sources.tokens, segment, spans[0]),
+            target.packed(labels, _shifted(labels), segment, spans[1]),
+            target.filled(labels, labels.tokens, PAD),
+        )
+
+
+Spans = tuple[np.ndarray, np.ndarray]
+
+
+class _Side(NamedTuple):
+    """Rows and first positions of the pairs of a batch on one side."""
+
+    rows: int
+    width: int
+    row: np.ndarray
+    start: np.ndarray
+
+    def packed(
+        self, sentences: Ragged, tokens: np.ndarray, segment: np.ndarray, spans: Spans
+    ) -> PackedSide:
+        lengths = sentences.lengths
+        position = np.arange(len(tokens)) - np.repeat(sentences.starts[:-1], lengths)
+        segments = np.repeat(segment, lengths)
+        return PackedSide(
+            self.filled(sentences, tokens, PAD),
+            self.filled(sentences, segments, 0),
+            self.filled(sentences, position, 0),
+            *spans,
+        )
+
+    def filled(self, sentences: Ragged, values: np.ndarray, fill: int) -> np.ndarray:
+        """Values of the tokens of all sentences at their positions, `fill` elsewhere."""
+        flat = np.full(self.rows * self.width, fill, dtype=np.int32)
+        shift = self.row * self.width + self.start - sentences.starts[:-1]
+        flat[np.arange(len(values)) + np.repeat(shift, sentences.lengths)] = values
+        return flat.reshape(self.rows, self.width)
+
+
+def _shifted(labels: Ragged) -> np.ndarray:
+    """The decoder's inputs: START, then every label but the last."""
+    given = np.concatenate([[START], labels.tokens[:-1]])
+    given[labels.starts[:-1]] = START
+    return given
+
+
+def _spans(links: Ragged, source: _Side, target: _Side) -> tuple[Spans, Spans]:
+    """Taught spans of the sources' positions and of the decoder's."""
+    kind, start, stop, *keys = links.tokens.T
+    pair = np.repeat(np.arange(len(links)), links.lengths)
+    in_source = kind == KINDS.index("anaphora")
+    # The piece that is label i is the decoder's input at position i + 1.
+    shift = np.where(
+        in_source,
+        source.row[pair] * source.width + source.start[pair],
+        target.row[pair] * target.width + target.start[pair] + 1,
+    )
+    first, last = (source.start[pair] + key for key in keys)
+    count = stop - start
+    total = int(count.sum())
+    query = np.arange(total) - np.repeat(np.cumsum(count) - count - start - shift, count)
+    first, last, in_source = (np.repeat(x, count) for x in (first, last, in_source))
+    result = []
+    for side, chosen in ((source, in_source), (target, ~in_source)):
+        spans = np.zeros((2, side.rows * side.width), dtype=np.int32)
+        spans[:, query[chosen]] = first[chosen], last[chosen]
+        start_bt, stop_bt = spans.reshape(2, side.rows, side.width)
+        result.append((start_bt, stop_bt))
+    return result[0], result[1]
+
+
+Prepare = Callable[[np.random.Generator], tuple[EncodedPairs, Ragged]]
+
+
+def epochs(prepare: Prepare, shape: BatchShape, seed: int, first: int) -> Iterator[Epoch]:
+    """Endless passes over the pairs, the next prepared in a thread while this one is used."""
+
+    def make(number: int) -> Epoch:
+        rng = np.random.default_rng((seed, number))
+        pairs, links = prepare(rng)
+        return Epoch(pairs, links, pack(pairs, shape, rng), shape)
+
+    with ThreadPoolExecutor(1) as pool:
+        pending: Future[Epoch] = pool.submit(make, first)
+        while True:
+            epoch, first = pending.result(), first + 1
+            pending = pool.submit(make, first)
+            yield epoch
