@@ -99,7 +99,7 @@ PEERS = {"regard": time_regard, "torch": time_torch}
 
 
 def _many() -> list[str]:
-    from regard.transformer.contrast import contrasts
+    from regard.transformer.contrast_frames import contrasts
 
     return [item.sentence for pair in contrasts(MANY // 2) for item in pair.items]
 

@@ -1,31 +1,79 @@
-"""The contrast judge on one model: share of contrast sentences each measure gets right.
+"""The contrast judge on one head of one model: does it find the antecedent, and is it used?
 
-    python benchmarks/contrast.py [MODEL_FOLDER] [--pairs 400]
+    python benchmarks/contrast.py [MODEL_FOLDER] [--head 3.6] [--pairs 1200]
 
-Nothing is written: `python -m regard.transformer.measure_heads` is what makes heads.json.
+Prints the figures and writes results/contrast.json. `python -m regard.transformer.measure_heads`
+puts the same figures, and those of all heads, into heads.json.
 """
 
-import argparse
-import json
-from pathlib import Path
+from __future__ import annotations
 
-from regard.transformer.checkpoint import load_model
-from regard.transformer.contrast import contrasts, sentences_of
-from regard.transformer.measure_heads import measure
-from regard.transformer.reader import read_all
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from machine import write
+
+from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
+from regard.transformer.contrast_frames import contrasts
+from regard.transformer.contrast_judge import judge_model
+from regard.transformer.measure_heads import taught_head
+
+SHOWN = 40  # of a frame's name
 
 
 def main() -> None:
-    """Print the figures on pronouns and on alignment."""
+    """Judge one head, print and write."""
+    options = _options()
+    folder = SHIPPED if options.model is None else model_folder(options.model)
+    model = load_model(folder)
+    head = options.head or taught_head(folder) or model.roles.pronoun_heads[0]
+    start = time.perf_counter()
+    figures = judge_model(model, contrasts(options.pairs), head)
+    figures["seconds"] = round(time.perf_counter() - start, 1)
+    _print(figures)
+    if not options.print_only:
+        write("contrast", figures)
+
+
+def _print(figures: dict[str, Any]) -> None:
+    print(f"layer {figures['head']['layer']}, head {figures['head']['head']}")
+    for name in ("contrast_pairs", "by_hand"):
+        _print_pairs(name, figures[name])
+    for name, value in figures["no_antecedent"].items():
+        print(f"no antecedent, {name}: {value}")
+    for row in figures["by_hand"]["sentences"]:
+        if not row["right"]:
+            print(f"by hand, wrong: {row['sentence']} {row['weights']} | {row['translation']}")
+    print(f"{figures['seconds']} s")
+
+
+def _print_pairs(name: str, figures: dict[str, Any]) -> None:
+    print(f"\n{name}: {figures['text']}")
+    for key in ("pairs", "right", "pairs_right", "largest_of_the_row", "mean_weight"):
+        print(f"  {key}: {figures[key]}")
+    print(f"  French pronoun: {figures['french_pronoun']}")
+    for key, value in figures["changed"].items():
+        print(f"  {key}: {value}")
+    for frame, shares in figures.get("frames", {}).items():
+        numbers = [shares[x] for x in ("right", "pairs_right", "gender_right_where_they_differ")]
+        cells = ("       -" if x is None else f"{x:8.3f}" for x in numbers)
+        print(f"    {frame:{SHOWN}}" + "".join(cells))
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("model", nargs="?", type=Path, help="the shipped model unless given")
-    parser.add_argument("--pairs", type=int, default=400, help="contrast pairs")
-    options = parser.parse_args()
-    pairs = contrasts(options.pairs)
-    sentences = [item.sentence for item in sentences_of(pairs)]
-    readings = read_all(sentences, model=load_model(options.model))
-    measured = measure(pairs, readings, readings)
-    print(json.dumps({x: measured[x] for x in ("pronouns", "alignment")}, indent=1))
+    parser.add_argument("--head", type=_head, help="LAYER.HEAD; the taught one unless given")
+    parser.add_argument("--pairs", type=int, default=1200, help="contrast pairs")
+    parser.add_argument("--print-only", action="store_true", help="write no file")
+    return parser.parse_args()
+
+
+def _head(text: str) -> tuple[int, int]:
+    layer, head = text.split(".")
+    return int(layer), int(head)
 
 
 if __name__ == "__main__":

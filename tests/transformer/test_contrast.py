@@ -1,30 +1,18 @@
-"""The contrast pairs and what is counted on them: fair to both nouns, none of them trained on."""
+"""What is counted on contrast pairs, for all heads."""
 
 import numpy as np
 import pytest
 
+from regard.transformer import read
 from regard.transformer.contrast import (
-    ContrastSentence,
-    contrasts,
-    forms,
-    gender,
+    aligned,
+    item_facts,
+    mean_aligned,
     right_heads,
+    rule,
     unseen,
 )
-
-
-def test_there_are_enough_and_all_differ():
-    sentences = [item.sentence for pair in contrasts() for item in pair.items]
-    assert len(set(sentences)) == len(sentences) >= 600
-
-
-def test_each_noun_is_right_once_and_has_its_french():
-    for pair in contrasts():
-        first, second = pair.items
-        assert (first.right, first.wrong) == (second.wrong, second.right)
-        words = first.sentence.lower().split()
-        assert words.index(first.right) < words.index(first.wrong) < words.index("it")
-        assert set(forms(first.right).values()) <= {"m", "f"}
+from regard.transformer.contrast_frames import ContrastSentence, contrasts
 
 
 def test_pairs_that_were_trained_on_are_left_out():
@@ -48,21 +36,28 @@ def test_a_head_that_follows_the_last_word_is_right():
     assert shares["pronouns"] == shares["pronoun_pairs"] == shares["pronoun_shift"] == 1
 
 
-@pytest.mark.parametrize(
-    ("french", "verdict"),
-    [
-        ("Le chien a mangé la viande parce qu'il avait faim.", "right"),
-        ("Le chien a mangé la viande parce qu'elle avait faim.", "wrong"),
-        ("Le chien a mangé la viande par faim.", "other"),
-        ("Le chien a mangé le truc parce qu'il avait faim.", "noun unknown"),
-    ],
-)
-def test_the_gender_of_the_french_pronoun(french, verdict):
-    item = ContrastSentence("", right="dog", wrong="meat")
-    assert gender(french, item) == verdict
+def test_facts_are_the_rows_of_the_reading(model):
+    item = ContrastSentence("A dog ate the food because it was hungry.", "food", "dog")
+    reading = read(item.sentence, model=model)
+    facts = item_facts(reading, item)
+    weights_lhk = reading.weights("encoder")[:, :, 6]
+    np.testing.assert_array_equal(facts.weights_lhk, weights_lhk)
+    np.testing.assert_array_equal(facts.noun_weights_lhn, weights_lhk[..., [4, 1]])
+    nouns = weights_lhk[1, 2, [1, 2, 4]]
+    assert rule([facts], ((1, 2),))[0] == {0: -1, 1: 0, 2: 1}[int(nouns.argmax())]
 
 
-def test_nouns_of_one_gender_tell_less():
-    item = ContrastSentence("", right="dog", wrong="bread")
-    french = "Le chien a mangé le pain parce qu'il avait faim."
-    assert gender(french, item) == "alike, right"
+def test_french_nouns_are_sent_back_to_their_english_ones(model):
+    from dataclasses import replace
+
+    from regard.transformer.contrast import NounRow
+
+    item = ContrastSentence("A dog ate the food because it was hungry.", "food", "dog")
+    facts = item_facts(read(item.sentence, model=model), item)
+    right, wrong = np.zeros((3, 4, 9)), np.zeros((3, 4, 9))
+    right[..., 4], wrong[..., 1] = 1, 1
+    some = [replace(facts, nouns=(NounRow(4, right, wrong), NounRow(4, wrong, right)))]
+    assert (aligned(some) == 0.5).all()
+    assert (aligned(some, earlier=True) == 0.5).all()
+    assert mean_aligned(some, [(0, 0), (1, 1)]) == 0.5
+    assert not aligned([replace(facts, nouns=())]).any()

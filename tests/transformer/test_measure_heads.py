@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from regard.transformer import load_model, read
-from regard.transformer.measure_heads import main, usual_shares
+from regard.transformer import contrast_judge, load_model, read
+from regard.transformer.measure_heads import main, taught_head, usual_shares
 from regard.transformer.roles import HEADS
 
 
@@ -21,6 +21,14 @@ def test_usual_shares_are_those_of_the_relative_positions():
     assert shares == {
         "first": 0.667, "end": 0.0, "same": 0.333, "previous": 1.0, "next": 0.0, "entropy": 0.0,
     }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def few_sentences(monkeypatch):
+    """The untrained model translates to the limit of every sentence: two of a kind are enough."""
+    for name in ("hand_written", "no_antecedent"):
+        few = getattr(contrast_judge, name)()[:1]
+        monkeypatch.setattr(contrast_judge, name, lambda few=few: few)
 
 
 @pytest.fixture
@@ -37,13 +45,28 @@ def test_the_command_writes_what_a_model_is_loaded_with(own_folder, capsys):
     assert capsys.readouterr().out.endswith(f"written to {own_folder / HEADS}\n")
     measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
     assert (measured["sentences"], measured["pronouns"]["pairs"]) == (1, 4)
+    assert measured["judge"]["head"] == measured["pronouns"]["heads"][0]
+    assert measured["judge"]["contrast_pairs"]["pairs"] == 4
     roles = load_model(own_folder).roles
     assert len(roles.encoder) == len(roles.cross) == 12
     assert read("the dog ate", model=load_model(own_folder)).links("dog").links[0].role
 
 
+def test_the_taught_head_of_the_recipe_is_the_pronoun_head(own_folder):
+    recipe = '[[taught]]\npart = "cross"\nlayer = 0\nhead = 1\nof = "alignment"\n'
+    (own_folder / "recipe.toml").write_text(recipe, encoding="utf-8")
+    assert taught_head(own_folder) is None
+    recipe += '[[taught]]\npart = "encoder"\nlayer = 2\nhead = 3\nof = "anaphora"\n'
+    (own_folder / "recipe.toml").write_text(recipe, encoding="utf-8")
+    assert main([str(own_folder), "--pairs", "2"]) == 0
+    measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
+    assert measured["pronouns"]["taught"] is True
+    assert measured["judge"]["head"] == {"layer": 2, "head": 3}
+    assert load_model(own_folder).roles.pronoun_heads == ((2, 3),)
+
+
 def test_pairs_of_the_training_text_are_left_out(own_folder, capsys):
-    from regard.transformer.contrast import contrasts
+    from regard.transformer.contrast_frames import contrasts
 
     training = own_folder / "training.tsv"
     sentence = contrasts(3)[1].of_first.sentence

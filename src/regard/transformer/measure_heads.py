@@ -4,8 +4,9 @@
 
 Usual shares are measured on the English of --valid (tab-separated, plain, gz or xz), text held out
 of training; without it, on the contrast sentences. Pronouns and alignment are measured on contrast
-pairs, without those that occur in a --training file. Heads are chosen on the even pairs; the
-figures of the choice are measured on the odd ones.
+pairs, without those that occur in a --training file. The pronoun head is the one that recipe.toml
+of the folder taught; without a taught head, heads are chosen on the even pairs, and the figures of
+the choice are measured on the odd ones.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,21 @@ from regard.atomic_write import check_writable, write_text
 from regard.errors import RegardError
 from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
 from regard.transformer.contrast import (
-    ContrastPair,
-    ContrastSentence,
+    Head,
+    ItemFacts,
     aligned,
     choose_heads,
-    contrasts,
-    gender,
+    item_facts,
     mean_aligned,
-    pronoun_weights,
     ranked,
     right_heads,
     rule,
     sentences_of,
     unseen,
 )
+from regard.transformer.contrast_frames import ContrastPair, ContrastSentence, contrasts
+from regard.transformer.contrast_judge import PronounRow, judge_model
+from regard.transformer.french_gender import gender, gender_shares
 from regard.transformer.model import Transformer
 from regard.transformer.reader import read, read_all
 from regard.transformer.reading import Reading
@@ -50,6 +52,8 @@ SEED_SENTENCES = (
     "A dog ate the food because it was delicious",
 )
 VALIDATION_SENTENCES = 400
+CHUNK = 200  # readings in memory at a time: each takes megabytes
+RECIPE = "recipe.toml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_model(
-    folder: Path, valid: Path | None = None, training: Sequence[Path] = (), pairs: int = 400
+    folder: Path, valid: Path | None = None, training: Sequence[Path] = (), pairs: int = 1200
 ) -> dict[str, Any]:
     """Measure the heads of a model and write heads.json into its folder.
 
@@ -91,29 +95,54 @@ def measure_model(
     check_writable(folder / HEADS)
     model = load_model(folder)
     chosen = unseen(contrasts(pairs), (line for path in training for line in _english(path)))
-    readings = read_all([item.sentence for item in sentences_of(chosen)], model=model)
-    measured = measure(chosen, readings, _validation(valid, readings, model))
+    validation = _validation(valid, chosen, model)
+    facts = read_facts(model, sentences_of(chosen))
+    measured = measure(facts, taught_head(folder), validation)
     measured["text"] = "held out of training" if valid else "the contrast sentences"
+    if measured["pronouns"]["heads"]:
+        head = measured["pronouns"]["heads"][0]
+        number = (head["layer"], head["head"])
+        rows = [_row(fact, number) for fact in facts]
+        measured["judge"] = judge_model(model, chosen, number, rows)
     measured["seed_sentences"] = [_seed(model, sentence, measured) for sentence in SEED_SENTENCES]
     write_text(folder / HEADS, json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     return measured
 
 
+def taught_head(folder: Path) -> Head | None:
+    """The encoder head that the recipe of a model's folder taught on antecedents, if any."""
+    path = folder / RECIPE
+    recipe = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for head in recipe.get("taught", ()):
+        if (head.get("part"), head.get("of")) == ("encoder", "anaphora"):
+            return head["layer"], head["head"]
+    return None
+
+
+def read_facts(model: Transformer, items: Sequence[ContrastSentence]) -> list[ItemFacts]:
+    """The facts of every sentence, read a few at a time."""
+    facts = []
+    for start in range(0, len(items), CHUNK):
+        some = items[start : start + CHUNK]
+        readings = read_all([item.sentence for item in some], model=model)
+        facts += [item_facts(r, item) for r, item in zip(readings, some, strict=True)]
+    return facts
+
+
 def measure(
-    pairs: Sequence[ContrastPair], readings: Sequence[Reading], validation: Sequence[Reading]
+    facts: Sequence[ItemFacts], taught: Head | None, validation: Sequence[Reading]
 ) -> dict[str, Any]:
-    """The content of heads.json but for the seed sentences."""
-    items = sentences_of(pairs)
-    weights = np.array([pronoun_weights(r, x) for r, x in zip(readings, items, strict=True)])
+    """The content of heads.json but for the judge's figures and the seed sentences."""
+    weights = np.array([fact.noun_weights_lhn for fact in facts])
     heads = {part: _rows(usual_shares(validation, part)) for part in PARTS}
     _add(heads["encoder"], **right_heads(weights))
-    _add(heads["cross"], alignment=aligned(readings, items).mean(axis=0))
+    _add(heads["cross"], alignment=aligned(facts))
     return {
         "counting": "layers and heads count from 0",
         "sentences": len(validation),
         "heads": heads,
-        "pronouns": _pronouns(readings, items, weights),
-        "alignment": _alignment(readings, items),
+        "pronouns": _pronouns(facts, weights, taught),
+        "alignment": _alignment(facts),
     }
 
 
@@ -147,17 +176,15 @@ def _cells(shape: tuple[int, ...], part: str) -> dict[str, tuple[Array, Array]]:
     return cells
 
 
-def _pronouns(
-    readings: Sequence[Reading], items: Sequence[ContrastSentence], weights: Array
-) -> dict[str, Any]:
-    even, odd = _halves(len(items))
+def _pronouns(facts: Sequence[ItemFacts], weights: Array, taught: Head | None) -> dict[str, Any]:
+    even, odd = _halves(len(facts))
     chosen_on, measured_on = right_heads(weights[even]), right_heads(weights[odd])
-    chosen = choose_heads(_pick(readings, even), _pick(items, even), chosen_on)
-    rest = _pick(readings, odd), _pick(items, odd)
-    verdicts = rule(*rest, chosen) if chosen else np.zeros(len(odd))
-    genders = Counter(gender(r.translation, x) for r, x in zip(readings, items, strict=True))
+    chosen = (taught,) if taught else choose_heads(_pick(facts, even), chosen_on)
+    verdicts = rule(_pick(facts, odd), chosen) if chosen else np.zeros(len(odd))
     return {
-        "pairs": len(items) // 2,
+        "pairs": len(facts) // 2,
+        "text": "contrast pairs of regard.transformer.contrast_frames",
+        "taught": taught is not None,
         "heads": [{"layer": layer, "head": head} for layer, head in chosen],
         "rule": {
             "what": "the surest of these heads, on pairs they were not chosen on",
@@ -171,7 +198,7 @@ def _pronouns(
             "nearest noun": {"right": 0.5, "pairs_right": 0.0},
             "first noun": {"right": 0.5, "pairs_right": 0.0},
         },
-        "french_pronoun": _gender_shares(genders),
+        "french_pronoun": gender_shares([gender(x.translation, x.item) for x in facts]),
     }  # fmt: skip
 
 
@@ -182,33 +209,23 @@ def _best(by: str, chosen_on: dict[str, Array], measured_on: dict[str, Array]) -
     return {"layer": layer, "head": head, **shares}
 
 
-def _gender_shares(verdicts: Counter[str]) -> dict[str, Any]:
-    """Shares of right among nouns of different gender, and among all sentences with il or elle."""
-    different = verdicts["right"] + verdicts["wrong"]
-    alike = verdicts["alike, right"] + verdicts["alike, wrong"]
-    right = verdicts["right"] + verdicts["alike, right"]
-    return {
-        "right": _round(right / max(1, different + alike)),
-        "right_where_genders_differ": _round(verdicts["right"] / max(1, different)),
-        "counts": dict(verdicts),
-    }
-
-
-def _alignment(readings: Sequence[Reading], items: Sequence[ContrastSentence]) -> dict[str, Any]:
+def _alignment(facts: Sequence[ItemFacts]) -> dict[str, Any]:
     """The best heads whose mean aligns best, chosen on even pairs and measured on odd ones."""
-    even, odd = _halves(len(items))
-    share_lh = aligned(_pick(readings, even), _pick(items, even)).mean(axis=0)
-    order = ranked(share_lh)
-    half = _pick(readings, even), _pick(items, even)
-    most = max(range(1, 9), key=lambda n: mean_aligned(*half, order[:n]))
-    chosen, rest = order[:most], (_pick(readings, odd), _pick(items, odd))
+    even, odd = (_pick(facts, half) for half in _halves(len(facts)))
+    order = ranked(aligned(even))
+    most = max(range(1, 9), key=lambda n: mean_aligned(even, order[:n]))
+    chosen = order[:most]
     return {
         "what": "share of French nouns sent back to their English noun, on pairs not chosen on",
         "heads": [{"layer": layer, "head": head} for layer, head in chosen],
-        "right": _round(mean_aligned(*rest, chosen)),
-        "best_single_head": _round(aligned(*rest).mean(axis=0).max()),
-        "best_single_head_one_step_earlier": _round(aligned(*rest, shift=-1).mean(axis=0).max()),
+        "right": _round(mean_aligned(odd, chosen)),
+        "best_single_head": _round(aligned(odd).max()),
+        "best_single_head_one_step_earlier": _round(aligned(odd, earlier=True).max()),
     }
+
+
+def _row(fact: ItemFacts, head: Head) -> PronounRow:
+    return PronounRow(fact.words, fact.weights_lhk[head], fact.translation)
 
 
 def _seed(model: Transformer, sentence: str, measured: dict[str, Any]) -> dict[str, Any]:
@@ -243,12 +260,12 @@ def _add(rows: list[dict[str, Any]], **columns: Array) -> None:
 
 
 def _validation(
-    valid: Path | None, readings: Sequence[Reading], model: Transformer
-) -> Sequence[Reading]:
-    if valid is None:
-        return readings
-    sentences = dict.fromkeys(x for x in _english(valid) if len(x.split()) >= 5)
-    return read_all(list(sentences)[:VALIDATION_SENTENCES], model=model)
+    valid: Path | None, pairs: Sequence[ContrastPair], model: Transformer
+) -> list[Reading]:
+    sentences = [item.sentence for item in sentences_of(pairs)]
+    if valid is not None:
+        sentences = list(dict.fromkeys(x for x in _english(valid) if len(x.split()) >= 5))
+    return read_all(sentences[:VALIDATION_SENTENCES], model=model)
 
 
 def _halves(items: int) -> tuple[list[int], list[int]]:
@@ -277,7 +294,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", nargs="?", type=Path, help="the shipped model unless given")
     parser.add_argument("--valid", type=Path, help="pairs held out of training")
     parser.add_argument("--training", type=Path, nargs="*", default=[], help="training text")
-    parser.add_argument("--pairs", type=int, default=400, help="contrast pairs")
+    parser.add_argument("--pairs", type=int, default=1200, help="contrast pairs")
     return parser
 
 

@@ -12,6 +12,7 @@ from regard.engine.tiles.threads import run_in_order
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END
+from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.search import (
     BEAM,
@@ -66,10 +67,13 @@ def run_batches(
     search: Search,
     finish: Callable[[Translation, Encoded], Result],
     on_step: OnStep | None = None,
+    *,
+    intervene: Callable[[list[int]], Intervention] | None = None,
 ) -> list[Result]:
     """Encode and translate in batches of like length; ``finish`` makes each sentence's result.
 
     It is given the translation and the encoder's run that the translation was made from.
+    ``intervene`` makes the intervention of a batch from the indices of its sentences.
     """
     if isinstance(sentences, str):
         raise ArgumentError("sentences needs a list of sentences, but it is one: put it in [ ].")
@@ -77,8 +81,9 @@ def run_batches(
     results: dict[int, Result] = {}
 
     def work(rows: list[int], scratch: object) -> None:
-        encoded = encode_sources(model, [sources[row] for row in rows], on_step)
-        hypotheses = search_encoded(model, encoded, search, on_step)
+        change = None if intervene is None else intervene(rows)
+        encoded = encode_sources(model, [sources[row] for row in rows], on_step, change)
+        hypotheses = search_encoded(model, encoded, search, on_step, change)
         for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
             one = translation_of(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))
