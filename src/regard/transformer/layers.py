@@ -16,7 +16,7 @@ from regard.transformer.config import NORM_EPSILON
 from regard.typing import Array
 
 Matrix = Array | Int8Matrix
-Part = TypeVar("Part", "Norm", "EncoderLayer", "DecoderLayer")
+Part = TypeVar("Part", "Norm", "Attention", "FeedForward", "EncoderLayer", "DecoderLayer")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class DecoderLayer:
 
 
 def in_dtype(part: Part, dtype: DTypeLike) -> Part:
-    """A layer or norm with its parameters in a dtype; itself where they have it already."""
+    """A layer or a part of it with parameters in a dtype; itself where they have it already."""
 
     def cast(value: Any) -> Any:
         if isinstance(value, np.ndarray | Int8Matrix):

@@ -26,6 +26,8 @@ from regard.transformer.translation import Translation
 from regard.typing import Array
 
 if TYPE_CHECKING:
+    from regard.experiments.because import ScoreDecomposition
+    from regard.experiments.effects import Effects
     from regard.experiments.experiment import Experiment
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
@@ -200,6 +202,34 @@ class Reading(Changeable, NotebookDisplay):
         if head is not None:
             self._head(head)
         return highlight(self, word, layer, head)
+
+    def effects(self, of: str | int, against: str | None = None) -> Effects:
+        """What every head does for one French word against another: real runs, and a formula.
+
+        Parameters
+        ----------
+        of : str or int
+            A word of the translation, or its number from 0.
+        against : str, optional
+            The word it is compared with; the likeliest other one where none is given.
+        """
+        from regard.experiments.effects import effects
+        from regard.view.terminal.progress_bar import late_bar
+
+        with late_bar("running without each head") as notice:
+            return effects(self, of, against, notice)
+
+    def because(
+        self, word: str | int, other: str | int, layer: int, head: int, part: str = "encoder"
+    ) -> ScoreDecomposition:
+        """Why a head scores one word on another so: an exact sum over what was written into both.
+
+        The terms are pairs of components (embedding, position, every earlier head and feed-forward
+        layer), the largest first; ``because`` of the result opens one of them further.
+        """
+        from regard.experiments.because import because
+
+        return because(self, word, other, layer, head, part)
 
     def average(self, part: str = "encoder", layer: int | None = None) -> Mixed:
         """The mean over the heads of a layer, or of all layers: one choice among others."""

@@ -43,7 +43,7 @@ def picture_of_reading(
         kind,
         name,
         _caption(reading, part, layer, head, query),
-        _provenance(
+        provenance(
             _model(reading), f'"{reading.sentence}"', f"{part}, layer {layer}, head {head}", by
         ),
         chosen,
@@ -63,7 +63,7 @@ def picture_of_mixed(mixed: Mixed, kind: str = "heatmap", by: str = "words") -> 
     names = (mixed.queries.names(by), mixed.keys.names(by))
     title = mixed.name[:1].upper() + mixed.name[1:]
     sentence = f'"{" ".join(mixed.queries.words)}"'
-    return Picture(weights, names, kind, title, mixed.explanation, _provenance(sentence, by))
+    return Picture(weights, names, kind, title, mixed.explanation, provenance(sentence, by))
 
 
 def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any]) -> Picture:
@@ -85,7 +85,7 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
         options.pop("kind", None) or (usual_kind(array) if stage == "weights" else "heatmap"),
         stage + (f", head {head}" if heads > 1 else ""),
         f"{stage}: {formulas(steps)[stage]}.",
-        _provenance(f'"{text}"' if text else "", f"{array.shape[0]} × {array.shape[1]}"),
+        provenance(f'"{text}"' if text else "", f"{array.shape[0]} × {array.shape[1]}"),
         what=stage,
         page=_page(steps, {"head": head, "sentence": sentence}),
         axes=axes,
@@ -111,7 +111,7 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
         options.pop("kind", "heatmap"),
         options.pop("title", title[:1].upper() + title[1:] or "Attention"),
         "Every weight." if single else _block_caption(edges),
-        _provenance(_excerpt(texts[0]), count(seen.queries, "query", "queries"),
+        provenance(_excerpt(texts[0]), count(seen.queries, "query", "queries"),
                     count(seen.keys, "key")),
         page=_page(seen, {}),
         **options,
@@ -196,7 +196,8 @@ def _index_text(index: Any) -> str:
     return ", ".join(map(str, index)) if isinstance(index, tuple) else str(index)
 
 
-def _provenance(*parts: str) -> str:
+def provenance(*parts: str) -> str:
+    """The line below a picture: what it was made from, and by which version."""
     from regard import __version__
 
     return " · ".join(x for x in (*parts, f"made with regard {__version__}") if x)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError
-from regard.view.figure.build import picture_of_reading
+from regard.transformer.roles import PARTS, check_part
+from regard.view.figure.build import picture_of_reading, provenance
 from regard.view.figure.figure import Picture
 
 if TYPE_CHECKING:
+    from regard.experiments.effects import Effects
     from regard.experiments.experiment import Experiment
 
 
@@ -40,6 +42,33 @@ def picture_of_experiment(
         caption=caption.strip(),
         what="difference of weights",
         page=None,
+    )
+
+
+def picture_of_effects(effects: Effects, part: str | None, options: dict[str, Any]) -> Picture:
+    """Layers by heads of one part, or of all parts below each other."""
+    what = options.pop("what", "effect")
+    if what not in ("effect", "direct"):
+        raise ArgumentError(f"what needs to be 'effect' or 'direct', but it is {what!r}.")
+    if part is not None:
+        check_part(part)
+    values_mlh = effects.effect_mlh if what == "effect" else effects.direct_mlh
+    shown = [m for m, name in enumerate(PARTS) if part in (None, name)]
+    layers, heads = values_mlh.shape[1:]
+    rows = [f"{PARTS[m]} {layer}" for m in shown for layer in range(layers)]
+    choice = effects.choice
+    kind = "a real run without it" if what == "effect" else "by formula, all else frozen"
+    return Picture(
+        values_mlh[shown].reshape(-1, heads),
+        (tuple(rows), tuple(str(head) for head in range(heads))),
+        options.pop("kind", "heatmap"),
+        f"Effect of each head on {choice.of} against {choice.against}",
+        f"In logits, {kind}; blue favours {choice.of}. Correlation of formula and runs: "
+        f"{effects.correlation:.2f}.",
+        provenance(f'"{effects.reading.sentence}"'),
+        axes=("layer", "head"),
+        what="effects",
+        **options,
     )
 
 

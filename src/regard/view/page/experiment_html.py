@@ -14,6 +14,7 @@ from regard.errors import RegardError
 from regard.view.page.notebook import as_image
 
 if TYPE_CHECKING:
+    from regard.experiments.effects import Effects
     from regard.experiments.experiment import Experiment
     from regard.transformer.reading import Reading
 
@@ -34,6 +35,13 @@ def experiment_html(experiment: Experiment) -> str:
         f"<table>{''.join(rows)}</table>{_odds(experiment)}{_picture(experiment)}"
         f"<details><summary>As text</summary>{text}</details></div>"
     )
+
+
+def effects_html(effects: Effects) -> str:
+    """HTML output of a cell: the grids of all parts as one picture, and the text below it."""
+    text = f'<pre style="overflow-x:auto">{escape(str(effects))}</pre>'
+    image = as_image(effects.picture().svg(), "effects of all heads")
+    return f"<div>{image}<details><summary>As text</summary>{text}</details></div>"
 
 
 def _sentence(reading: Reading, differing: Sequence[int]) -> str:

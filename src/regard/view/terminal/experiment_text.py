@@ -6,13 +6,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from regard.display import percent
+from regard.transformer.roles import PARTS
+from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
+    from regard.experiments.because import ScoreDecomposition
+    from regard.experiments.effects import Effects
     from regard.experiments.experiment import Experiment
     from regard.experiments.outcome import Parting
 
 LABEL = 8  # columns of 'before' and 'after' with their blanks
+MOST_HEADS, MOST_TERMS = 8, 12
+EFFECTS_CAUTION = (
+    "An effect is a real run without that head. The formula (direct) has every norm and weight "
+    "frozen: it misses what a head does through later layers, and what they do to make up for it."
+)
+SCORE_CAUTION = (
+    "Exact for this sentence, with the norms' scales taken as given. A weight depends on the other "
+    "scores of the row too."
+)
 
 
 def experiment_page(experiment: Experiment, style: TerminalStyle = PIPE) -> str:
@@ -86,3 +99,64 @@ def _odds(probability: float) -> str:
     if 0 < probability < 0.0005:
         return "< 0.1 %"
     return percent(probability, decimals=1)
+
+
+def effects_page(effects: Effects, style: TerminalStyle = PIPE) -> str:
+    """Grids of effects by part, the largest with the formula beside them, and how well it did."""
+    choice = effects.choice
+    words, against = printable(choice.of), printable(choice.against)
+    prefix = printable(marked_words(choice.prefix_words[-6:], []))
+    lines = [
+        *style.wrap(printable(effects.reading.sentence)),
+        *style.wrap(
+            f'"{words}" against "{against}" after "{prefix}": logit difference '
+            f"{effects.logit_difference:+.2f}. Effect of each head, in logits; + favours {words}."
+        ),
+    ]
+    for part, grid_lh in zip(PARTS, effects.effect_mlh, strict=True):
+        lines += ["", *_grid(part, grid_lh, float(abs(effects.effect_mlh).max()), style)]
+    lines += ["", "The largest          effect   direct (formula)"]
+    lines += [
+        f"  {pad(f'{row.part} {row.layer}.{row.head}', 15)} {row.effect:+9.3f} {row.direct:+9.3f}"
+        for row in effects.heads[:MOST_HEADS]
+    ]
+    parts = ", ".join(f"{part} {_correlation(effects.correlation_of(part))}" for part in PARTS)
+    overall = _correlation(effects.correlation)
+    lines += ["", *style.wrap(f"Correlation of formula and runs: {overall} ({parts}).")]
+    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(EFFECTS_CAUTION)])
+
+
+def decomposition_page(decomposition: ScoreDecomposition, style: TerminalStyle = PIPE) -> str:
+    """The score, its largest terms, and the sum of the rest."""
+    query, key = printable(decomposition.query), printable(decomposition.key)
+    terms = decomposition.terms
+    at = f"{decomposition.part} layer {decomposition.layer}, head {decomposition.head}"
+    weight = percent(decomposition.weight)
+    lines = style.wrap(f"Score of {query} on {key} in {at}: {decomposition.score:.3f} ({weight}).")
+    for step in decomposition.path:
+        lines += style.wrap(f"Of it: {printable(step)}", "  ")
+    lines += [*style.wrap(f"{decomposition.total:.3f} is the sum of {len(terms):,} terms:"), ""]
+    shown = terms[:MOST_TERMS]
+    label = max(cells(printable(str(term.query))) for term in shown)
+    for term in shown:
+        name = pad(printable(str(term.query)), label)
+        lines.append(f"  {term.value:+8.3f}  {name}  x  {printable(str(term.key))}")
+    if len(terms) > len(shown):
+        rest = sum(term.value for term in terms[MOST_TERMS:])
+        lines.append(f"  {rest:+8.3f}  the other {len(terms) - len(shown):,} terms together")
+    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(SCORE_CAUTION)])
+
+
+def _grid(part: str, grid_lh: Array, largest: float, style: TerminalStyle) -> list[str]:
+    """One part's effects: rows are layers, columns are heads."""
+    heading = pad(part, 9) + "".join(f"{f'head {head}':>8}" for head in range(grid_lh.shape[1]))
+    rows = [
+        f"  {f'layer {layer}':7}"
+        + "".join(style.shaded(f"{x:+8.2f}", abs(x) / (largest or 1)) for x in row_h)
+        for layer, row_h in enumerate(grid_lh)
+    ]
+    return [heading, *rows]
+
+
+def _correlation(value: float) -> str:
+    return "none" if value != value else f"{value:.2f}"

@@ -1,0 +1,43 @@
+"""Progress bar on the error stream that appears only where something takes long."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+PATIENCE = 2.0  # seconds before a bar is drawn
+WIDTH = 30
+
+
+@contextlib.contextmanager
+def late_bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A function of (done, total) that draws a bar once two seconds have passed.
+
+    Nothing is drawn where the error stream is no terminal. The bar is wiped at the end.
+    """
+    start, drawn = time.monotonic(), [False]
+
+    def notice(done: int, total: int) -> None:
+        if sys.stderr.isatty() and time.monotonic() - start >= PATIENCE:
+            drawn[0] = True
+            sys.stderr.write("\r" + bar_text(name, done, total))
+            sys.stderr.flush()
+
+    try:
+        yield notice
+    finally:
+        if drawn[0]:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def bar_text(name: str, done: int, total: int) -> str:
+    """The bar as text.
+
+    >>> bar_text("reading", 36, 144)
+    'reading [#######.......................] 36 of 144'
+    """
+    filled = WIDTH * done // max(1, total)
+    return f"{name} [{'#' * filled}{'.' * (WIDTH - filled)}] {done} of {total}"
