@@ -1,0 +1,260 @@
+"""Clauses of the anaphora text in which a pronoun stands for a noun of the sentence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.transformer.train import english_grammar as english
+from regard.transformer.train import french_grammar as french
+from regard.transformer.train.anaphora_mentions import (
+    MODES,
+    NAMES,
+    SPEAKER,
+    SPEAKERS,
+    Mention,
+    Subject,
+    english_group,
+    name,
+)
+from regard.transformer.train.anaphora_phrases import PART_STATES, OwnedPart
+from regard.transformer.train.anaphora_predicates import Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """English words, the index of the pronoun among them, and the French text."""
+
+    english: list[str]
+    pronoun: int
+    french: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Words between the event and the pronoun's clause; a new sentence begins after a full stop."""
+
+    english: str
+    french: str
+    subjunctive: bool = False
+
+
+def _connectors(table: str) -> tuple[Connector, ...]:
+    rows = (line.partition(" = ") for line in table.splitlines())
+    return tuple(Connector(english_text, french_text) for english_text, _, french_text in rows)
+
+
+CAUSAL = _connectors("""\
+because = parce que
+because = parce que
+because = parce que
+because = parce que
+because = car
+since = puisque
+. = .
+. I think that = . Je pense que
+because , as you know , = parce que , comme tu le_ sais ,
+and the reason is that = et la raison est que
+only because = seulement parce que
+, probably because = , probablement parce que
+""")
+ANY = CAUSAL + _connectors("""\
+but = mais
+, but = , mais
+and = et
+when = quand
+when = quand
+while = alors que
+even though = même si
+whenever = chaque fois que
+. = .
+. = .
+. = .
+. Everyone knew that = . Tout le monde savait que
+. Perhaps = . Peut-être que
+. In my opinion , = . À mon avis ,
+. That day , = . Ce jour-là ,
+. I could see that = . Je voyais que
+. Sarah says that = . Sarah dit que
+, and I know that = , et je sais que
+, especially when = , surtout quand
+except when = sauf quand
+. Of course , = . Bien sûr ,
+. Unfortunately , = . Malheureusement ,
+. Luckily , = . Heureusement ,
+""")
+ALTHOUGH = Connector("although", "bien que", subjunctive=True)
+DEGREES = {"": "", "very": "très", "too": "trop", "so": "si", "really": "vraiment",
+           "quite": "assez", "extremely": "extrêmement", "a bit": "un peu"}  # fmt: skip
+_HUMAN_PARTS = (("mother", "mère", "f"), ("brother", "frère", "m"), ("boss", "patron", "m"),
+                ("daughter", "fille", "f"), ("doctor", "médecin", "m"), ("friend", "ami", "m"),
+                ("teacher", "professeur", "m"), ("grandmother", "grand-mère", "f"))  # fmt: skip
+_HUMAN_STATES = (("ill", "malade"), ("angry", "!en colère"), ("absent", "absent"),
+                 ("worried", "inquiet"), ("late", "!en retard"), ("proud", "fier"))  # fmt: skip
+
+
+def state(text: str, gender: str, number: str) -> str:
+    """A French predicate agreed: the words with *, or a single word that has no !.
+
+    >>> state("plein* d'eau", "f", "s"), state("!en fer", "f", "p"), state("vieux", "f", "p")
+    ("pleine d'eau", 'en fer', 'vieilles')
+    """
+    if "*" not in text:
+        alone = not text.startswith("!") and " " not in text
+        return french.agreed(text, gender, number) if alone else text.removeprefix("!")
+    words = text.removeprefix("!").split()
+    agreed = [
+        french.agreed(word[:-1], gender, number) if word.endswith("*") else word for word in words
+    ]
+    return " ".join(agreed)
+
+
+def french_be(
+    item: Mention, text: str, tense: str, degree: str = "", negative: bool = False
+) -> str:
+    """être (or avoir, in an idiom such as avoir faim) and an adjective, agreed with a noun."""
+    gender, person = item.features
+    verb, words = "être", text
+    if text.startswith("avoir "):
+        verb, words = "avoir", "!" + text.removeprefix("avoir ")
+    verb = french.finite(verb, tense, person, "pas" if negative else "")
+    return " ".join(x for x in (verb, DEGREES[degree], state(words, gender, person[1])) if x)
+
+
+def adjective_clause(
+    item: Mention, texts: tuple[str, str], tense: str, degree: str = "", options: str = ""
+) -> Clause:
+    """'it was (very) hungry'; options: negative, subjunctive, contracted."""
+    adjective, french_text = texts
+    negative = "negative" in options
+    words = [item.pronouns[0], english.finite("be", tense, item.plural)]
+    if negative:
+        words.append("not")
+    if "contracted" in options and words[1] in ("is", "are"):
+        words[:2] = [words[0] + ("'s" if words[1] == "is" else "'re")]
+    words += [*degree.split(), *adjective.split()]
+    french_tense = "subjunctive" if "subjunctive" in options else _FRENCH_TENSES[tense]
+    text = french_be(item, french_text, french_tense, degree, negative)
+    return Clause(words, 0, f"{item.french_pronoun} {text}")
+
+
+_FRENCH_TENSES = {"past": "imperfect", "present": "present"}
+
+
+def phrase_clause(item: Mention, phrase: Predicate, tense: str) -> Clause:
+    """'it needed rest'."""
+    verb, *rest = phrase.english.split()
+    words = [item.pronouns[0], english.finite(verb, tense, item.plural), *rest]
+    text = phrase.french
+    negation = ""
+    if text.startswith("ne pas "):
+        text, negation = text.removeprefix("ne pas "), "pas"
+    french_verb, _, french_rest = text.partition(" ")
+    gender, person = item.features
+    group = french.finite(french_verb, _FRENCH_TENSES[tense], person, negation)
+    tail = state(french_rest, gender, person[1]) if "*" in french_rest else french_rest
+    return Clause(words, 0, f"{item.french_pronoun} {group} {tail}".rstrip())
+
+
+# mode, whether a connector of cause or of result goes before
+_ACTION_MODES = {
+    "past": (("had", "because"), ("past", "so"), ("past not", "but"), ("wanted", "and"),
+             ("could not", "because"), ("had to", "so"), ("past", "and"), ("wanted", "because")),
+    "present": (("has", "because"), ("wants", "because"), ("going", "so"), ("cannot", "but")),
+}  # fmt: skip
+_ACTION_CONNECTORS = {
+    "because": (Connector("because", "parce que"), Connector("since", "puisque")),
+    "so": (Connector(", so", ", donc"), Connector(".", "."), Connector("so", "alors")),
+    "but": (Connector("but", "mais"), Connector(", but", ", mais")),
+    "and": (Connector("and", "et"), Connector(".", ".")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Subject, mode and connector of a clause whose object is the pronoun."""
+
+    subject: Subject
+    mode: str
+    connector: Connector
+
+
+def deed(rng: random.Random, tense: str, speakers_only: bool) -> Deed:
+    """A random subject and mode for a verb with a pronoun as its object."""
+    mode, reason = rng.choice(_ACTION_MODES[tense])
+    subjects: list[Subject] = [SPEAKER, SPEAKERS]
+    if not speakers_only:
+        person = name(rng.choice(tuple(NAMES)))
+        subjects += [person, person, person]
+    return Deed(rng.choice(subjects), mode, rng.choice(_ACTION_CONNECTORS[reason]))
+
+
+def action_clause(item: Mention, action: Predicate, done: Deed) -> Clause:
+    """'Tom had repaired it': the French object stands before its verb, a participle agrees."""
+    verb, *particle = action.english.split()
+    subject, mode = done.subject, MODES[done.mode]
+    words = [*subject.english, *english_group(mode, verb, subject.plural or subject is SPEAKER)]
+    if subject is SPEAKER:
+        words = [_FIRST_PERSON.get(x, x) for x in words]
+    pronoun = len(words)
+    words += [item.pronouns[1], *particle]
+    group = _with_object(mode.french, action.french, subject.features, item)
+    return Clause(words, pronoun, f"{subject.french} {group}")
+
+
+_FIRST_PERSON = {"were": "was", "are": "am"}
+
+
+def _with_object(mode: str, verb: str, features: french.Features, item: Mention) -> str:
+    gender, person = item.features
+    agreed = french.agreed(french.participle(verb), gender, person[1])
+    negative = mode.startswith("ne ")
+    form = mode.removeprefix("ne ").split()[0]
+    if form in ("compound", "pluperfect"):
+        tense = "present" if form == "compound" else "imperfect"
+        auxiliary = french.conjugated("avoir", tense, features[1])
+        group = f"{item.french_object} {auxiliary}"
+        return f"ne {group} pas {agreed}" if negative else f"{group} {agreed}"
+    other, _, tense = form.partition(":")
+    if tense == "compound":
+        return f"{french.compound(other, features)} {item.french_object} {verb}"
+    finite = french.finite(other, tense, features[1], "pas" if negative else "")
+    return f"{finite} {item.french_object} {verb}"
+
+
+def part_clause(item: Mention, part: OwnedPart | None, tense: str, number: int) -> Clause:
+    """'its tail was dirty', or 'his mother was ill' where there is no part."""
+    if part is None:
+        noun, french_noun, gender = _HUMAN_PARTS[number % len(_HUMAN_PARTS)]
+        adjective, text = _HUMAN_STATES[number % len(_HUMAN_STATES)]
+    else:
+        noun, french_noun, gender = part.english, part.french, part.gender
+        adjective, text = PART_STATES[number % len(PART_STATES)]
+    words = [item.pronouns[2], *noun.split(), english.finite("be", tense, False)]
+    feminine = gender == "f" and not french.starts_with_vowel(french_noun)
+    verb = french.finite("être", _FRENCH_TENSES[tense], "3s")
+    own = "leur" if item.plural else "sa" if feminine else "son"
+    return Clause(
+        [*words, *adjective.split()], 0, f"{own} {french_noun} {verb} {state(text, gender, 's')}"
+    )
+
+
+def finished(english_words: Sequence[str]) -> str:
+    """Words and marks as a sentence.
+
+    >>> finished(["It", "rains", ",", "Tom", "."])
+    'It rains, Tom.'
+    """
+    return " ".join(english_words).replace(" ,", ",").replace(" .", ".").replace(" ?", "?")
+
+
+def finished_french(text: str) -> str:
+    """A French text, elided, contracted and capitalised.
+
+    >>> finished_french("le homme est là . il a faim .")
+    "L'homme est là. Il a faim."
+    """
+    text = french.joined(text).replace(" ,", ",").replace(" .", ".")
+    sentences = [x[:1].upper() + x[1:] for x in text.split(". ")]
+    return ". ".join(sentences)

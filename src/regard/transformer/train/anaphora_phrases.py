@@ -1,0 +1,263 @@
+"""Verb phrases, transitive verbs and parts of the anaphora text, with the nouns that they fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regard.transformer.train.anaphora_nouns import members, out_of_training
+from regard.transformer.train.anaphora_predicates import Predicate, predicate_rows
+
+# english = french; fits. The first English word is the base of a verb or 'be'.
+_PHRASES = """\
+be looking for food = chercher de la nourriture = animal -bug / animate bug
+want to play = vouloir jouer = beast kitten boy girl / animate
+be afraid of the noise = avoir peur du bruit = animate -bug / bug
+need rest = avoir besoin de repos = animate -bug / bug
+have a long tail = avoir une longue queue \
+    = monkey fox rat mouse horse lizard tiger / animal toy ride
+smell danger = sentir le danger = beast small / animate
+limp = boiter = beast people -kangaroo / animate
+tremble with cold = trembler de froid = beast small people / animate
+tremble with fear = trembler de peur = beast small people / animate
+breathe heavily = respirer fort = beast people / animate
+have a thick fur = avoir une épaisse fourrure = bear fox rabbit wolf otter beaver / animal clothing
+need a vet = avoir besoin d'un vétérinaire = beast small bird / animal
+be dreaming = rêver = beast people / animate
+bark = aboyer = dog puppy / animal
+miaow = miauler = cat kitten / animal
+be singing = chanter = bird -ostrich -turkey -penguin people / animate machine
+be flapping = battre des ailes = bird butterfly / animal ride toy
+have lovely feathers = avoir de belles plumes = parrot peacock dove owl rooster / bird clothing
+buzz = bourdonner = bee fly wasp mosquito / animate machine
+smell good = sentir bon = food coffee rose lilac / drink plant
+contain too much sugar = contenir trop de sucre = cake lemonade jam juice yoghurt / food drink text
+have a strange taste = avoir un drôle de goût = food drink / plant
+need salt = manquer de sel = soup sauce meat omelette broth / food
+be full of vitamins = être plein* de vitamines = fruit vegetable juice salad / food drink
+come from the oven = sortir du four = bread cake pizza pie croissant / food
+contain alcohol = contenir de l'alcool = wine beer cider champagne / drink food container
+be boiling = bouillir = soup water milk broth / drink food
+have no lid = ne pas avoir de couvercle \
+    = saucepan jar box basket barrel dustbin / container furniture
+leak = fuir = bottle bucket barrel jug roof boat / container part ride device
+overflow = déborder = bucket river dustbin jug / container water
+contain old coins = contenir de vieilles pièces = chest jar box drawer / container furniture text
+need a coat of varnish = avoir besoin d'une couche de vernis \
+    = wood door -hammock -mattress / boat part
+match the curtains = être assorti* aux rideaux \
+    = sofa armchair carpet cushion tablecloth / wood cloth
+have a flat tyre = avoir un pneu crevé = car truck van bicycle bus ambulance / ride
+use too much petrol = consommer trop d'essence = car truck van motorcycle jeep / device
+need new brakes = avoir besoin de nouveaux freins = vehicle -bulldozer / ride
+be stuck in traffic = être coincé* dans les embouteillages \
+    = car bus taxi ambulance truck / ride people
+go too fast = rouler trop vite = car truck bus motorcycle taxi / ride people
+have two sails = avoir deux voiles = boat yacht / ride
+sink = couler = boat -gondola / ride stone object
+fly low = voler bas = plane helicopter glider eagle swan / ride bird bug
+have thick walls = avoir des murs épais = building -stadium cellar / place container
+have ten rooms = avoir dix pièces = house villa hotel farm / building
+date from the Middle Ages = dater du Moyen Âge \
+    = castle church bridge tower chapel monastery / place text object part jewel
+be closed on Sundays = être fermé* le dimanche = museum bakery pharmacy library restaurant / place
+need a new roof = avoir besoin d'un nouveau toit = house barn church hut farm school / building ride
+be full of tourists = être plein* de touristes = castle museum hotel beach cathedral / place ride
+lead to the sea = mener à la mer = road river canal / place
+be closed to traffic = être fermé* à la circulation = road bridge tunnel -path / place
+be full of fish = être plein* de poissons = lake river pond stream / water container
+have no buttons = ne pas avoir de boutons = shirt coat jacket cardigan / clothing machine
+have long sleeves = avoir des manches longues = shirt sweater dress jacket / clothing
+have a hole = avoir un trou = sock bucket sweater roof glove / cloth container part object
+need ironing = avoir besoin d'être repassé* = shirt dress skirt tablecloth / cloth
+need watering = avoir besoin d'être arrosé* = plant garden -nettle / place
+grow quickly = pousser vite = plant vegetable / animate place
+have deep roots = avoir des racines profondes = tree oak vine willow birch / plant
+give a lot of shade = donner beaucoup d'ombre = tree oak willow / plant building textile
+attract bees = attirer les abeilles = lilac rose sunflower poppy / plant food
+sound wonderful = sonner merveilleusement bien = instrument / machine text
+need tuning = avoir besoin d'être accordé* = piano guitar violin harp cello / instrument device
+be about love = parler d'amour = poem novel letter book / reading people
+have three hundred pages = avoir trois cents pages = book novel dictionary manual / text
+contain mistakes = contenir des erreurs = letter invoice map dictionary newspaper / text machine
+be written in Latin = être écrit* en latin = book poem letter contract / text part
+have a happy ending = finir bien = novel / text people
+tell the truth = dire la vérité = newspaper people / text picture
+make a strange noise = faire un bruit étrange \
+    = machine vehicle -lamp -tablet -bicycle / device animate instrument toy
+use a lot of electricity = consommer beaucoup d'électricité \
+    = fridge oven heater printer computer television / device building
+have a weak battery = avoir une batterie faible = tablet telephone computer robot / device toy
+be under guarantee = être sous garantie \
+    = fridge printer computer dishwasher oven television / device object
+overheat = surchauffer = computer projector toaster printer car / device
+show the wrong time = indiquer la mauvaise heure = clock / machine
+need new batteries = avoir besoin de nouvelles piles = radio calculator robot clock / device toy
+have a fever = avoir de la fièvre = people / animate
+know the way = connaître le chemin = people horse / animate
+speak three languages = parler trois langues = people / parrot machine
+need money = avoir besoin d'argent = people museum school / place
+be laughing = rire = people / hyena
+smile = sourire = people / picture
+live alone = vivre seul* = people / animate
+have no money = ne pas avoir d'argent = people / place container
+be in a hurry = être pressé* = people / animate
+have a cold = avoir un rhume = people / animate
+be late for work = être en retard au travail = people
+have a headache = avoir mal à la tête = people
+have a wooden handle = avoir un manche en bois \
+    = shovel rake hammer broom axe knife / handy container
+be in the toolbox = être dans la boîte à outils = hammer screwdriver drill / handy thing
+need petrol = avoir besoin d'essence = car tractor motorcycle van truck / ride
+have no headlights = ne pas avoir de phares = car bicycle tractor truck / ride
+skid = déraper = car truck motorcycle bus van / ride
+be full of potholes = être plein* de nids-de-poule = road -path / place
+teem with frogs = grouiller de grenouilles = pond swamp lake / water place
+be missing two strings = avoir deux cordes en moins = guitar violin harp banjo / instrument
+have six legs = avoir six pattes = ant bee ladybird fly wasp grasshopper / animal wood
+sting = piquer = bee wasp mosquito scorpion nettle / animal plant blade
+be gathering pollen = butiner = bee butterfly / animal
+crawl slowly = ramper lentement = caterpillar snail snake / animate
+rhyme = rimer = poem / text
+have no windows = ne pas avoir de fenêtres = cellar attic corridor prison bathroom / place ride
+smell of mould = sentir le moisi = cellar attic cupboard wardrobe blanket / place cloth food
+bounce well = rebondir bien = ball balloon / toy
+fly in the wind = voler au vent = kite flag / toy cloth
+have a golden frame = avoir un cadre doré \
+    = painting portrait photo engraving / picture furniture part
+show the village = représenter le village = painting photo drawing engraving / reading
+glitter in the sun = briller au soleil = jewel / part ride water object
+"""
+
+# Verbs of which the pronoun is the object: english = french = nouns.
+_ACTIONS = """\
+feed = nourrir = beast small bird / animate machine
+stroke = caresser \
+    = beast bird hamster -bull -bear -wolf -lion -tiger -panther -hyena / animate object
+train = dresser = dog horse lion monkey elephant puppy bear parrot pony / animate
+tame = apprivoiser = fox wolf squirrel crow monkey owl / animate
+wake = réveiller = animate -bug / bug
+cure = guérir = beast people / animate plant
+frighten = effrayer = animate -bug / bug
+milk = traire = cow goat ewe / animal
+cook = cuisiner = vegetable meat egg rice pumpkin mushroom / food
+peel = éplucher = potato carrot onion apple pear cucumber / produce egg
+taste = goûter = food drink / water plant
+season = assaisonner = salad soup meat steak / food
+heat up = réchauffer = soup meal pizza sauce milk / food drink site water
+read = lire = text -map / reading
+write = écrire = letter novel poem essay recipe / reading
+translate = traduire = novel letter poem contract manual recipe / reading
+publish = publier = novel poem photo book / reading
+sign = signer = contract letter portrait / reading
+repair = réparer = machine vehicle roof bicycle boat / object device part
+drive = conduire = car truck van tractor bus ambulance / ride animate
+park = garer = car truck van motorcycle / ride
+water = arroser = plant garden / place vegetable
+plant = planter = tree rose tulip hedge oak lilac / plant produce
+prune = tailler = hedge rose vine bush / plant tool stone
+pick = cueillir = flower rose apple cherry pear fig plum strawberry / plant produce
+empty = vider = container wardrobe pool / furniture place ride
+fill = remplir = container -suitcase / pool object device
+tune = accorder = instrument -drum / device
+iron = repasser = shirt dress skirt sheet / cloth
+knit = tricoter = sweater scarf glove sock / cloth
+sew = coudre = dress skirt shirt curtain / cloth toy
+dye = teindre = dress shirt scarf skirt / cloth
+switch off = éteindre = machine -clock -fridge / device
+unplug = débrancher = lamp television computer fridge heater printer toaster / device
+switch on = allumer = lamp television computer heater oven radio / device
+visit = visiter = museum castle church cathedral palace / place people
+rent = louer = house villa car garage / place device
+build = construire = house bridge wall school / place ride part wood toy
+demolish = démolir = building wall chimney bridge -cathedral / part place
+sharpen = aiguiser = blade / handy
+varnish = vernir = table chair desk door violin bench / wood part boat instrument
+inflate = gonfler = balloon ball / toy ride seat
+explore = explorer = forest island castle cellar attic / place
+pollute = polluer = river lake sea beach / water land drink
+frame = encadrer = painting photo portrait drawing poster / reading
+polish = cirer = shoe boot table / wood clothing object
+furnish = meubler = bedroom house villa / place
+invite = inviter = people
+interview = interviewer = actress mayor singer dancer pilot / people
+thank = remercier = people
+arrest = arrêter = people
+"""
+
+# Parts of things, as in 'its tail was long': english = french = gender = owners. All other nouns
+# have none of it.
+_PARTS = """\
+tail = queue = f = beast mouse rat lizard peacock / animal ride toy
+beak = bec = m = bird
+wing = aile = f = bird butterfly bee plane / ride bug building
+paw = patte = f = dog cat lion fox rabbit bear kitten puppy / animal
+fur = fourrure = f = fox bear rabbit cat wolf otter beaver / animal clothing
+engine = moteur = m = car truck bus tractor plane motorcycle van / device
+steering wheel = volant = m = car truck bus tractor van / ride
+sail = voile = f = boat yacht / ride
+facade = façade = f = building -hut -barn / place
+roof = toit = m = building car / place ride
+lid = couvercle = m = box jar saucepan chest teapot barrel / container instrument furniture
+label = étiquette = f = bottle jar suitcase / container clothing text food drink object
+author = auteur = m = novel poem book essay letter / reading
+cover = couverture = f = book novel magazine dictionary notebook / reading furniture ride
+title = titre = m = novel poem book / reading
+sleeve = manche = f = shirt sweater dress coat jacket / clothing
+collar = col = m = shirt coat jacket dress / clothing animal
+lining = doublure = f = coat jacket / cloth container
+trunk = tronc = m = tree oak birch willow fir / plant elephant ride
+scent = parfum = m = rose lilac flower orchid / plant food drink animate
+stem = tige = f = rose tulip sunflower daisy / plant produce
+skin = peau = f = apple pear peach tomato potato / produce animate sausage
+flavour = goût = m = food drink
+screen = écran = m = computer television tablet telephone / machine site
+keyboard = clavier = m = computer piano / machine instrument
+battery = batterie = f = tablet telephone computer car robot / device toy
+frame = cadre = m = painting portrait photo engraving / picture part wood ride
+bow = archet = m = violin cello / instrument ride cloth
+blade = lame = f = knife sword razor axe dagger / handy ride
+shore = rive = f = lake river pond / water land
+bottom = fond = m = lake river pool barrel saucepan / water container ride
+lock = serrure = f = door gate chest suitcase / part container site ride furniture
+"""
+_PART_STATES = """\
+dirty = sale; damaged = abîmé; strange = étrange; too short = trop court*; too long = trop long*;
+magnificent = magnifique; grey = gris; green = vert; in bad condition = !en mauvais état;
+too big = trop grand*; interesting = intéressant; unusual = inhabituel; remarkable = remarquable"""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedPart:
+    """A part with the nouns that have it, and those that might."""
+
+    english: str
+    french: str
+    gender: str
+    fits: frozenset[str]
+    possible: frozenset[str]
+    in_training: bool
+
+
+def _parts() -> tuple[OwnedPart, ...]:
+    parts = []
+    lines = _PARTS.splitlines()
+    for i, line in enumerate(lines):
+        english, french, gender, nouns = line.split(" = ")
+        fits, _, possible = nouns.partition("/")
+        owners = members(fits)
+        training = not out_of_training(i, len(lines))
+        parts.append(
+            OwnedPart(english, french, gender, owners, owners | members(possible), training)
+        )
+    return tuple(parts)
+
+
+def _states() -> tuple[tuple[str, str], ...]:
+    items = " ".join(_PART_STATES.split()).split("; ")
+    return tuple((item.split(" = ")[0], item.split(" = ")[1]) for item in items)
+
+
+PHRASES: tuple[Predicate, ...] = predicate_rows(_PHRASES)
+ACTIONS: tuple[Predicate, ...] = predicate_rows(_ACTIONS)
+PARTS = _parts()
+PART_STATES = _states()

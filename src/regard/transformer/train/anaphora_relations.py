@@ -1,0 +1,231 @@
+"""Relations of the anaphora text: frames that name the predicates of either noun themselves."""
+
+from __future__ import annotations
+
+from regard.transformer.train.anaphora_frames import Event, event, table_rows
+from regard.transformer.train.anaphora_nouns import out_of_training
+
+# ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
+# predicates), yes (it happens), more (comparison: the predicates explain it)
+_RELATIONAL = """\
+{a} go through {b} = passer par {b} = furniture bed sofa piano vehicle machine \
+    = door gate window tunnel alley = not = big, wide, large = narrow, small, low
+{a} enter {b} = entrer dans {b} = vehicle beast machine = garage barn tunnel hut = not \
+    = big, tall, wide = small, low, narrow
+{a} go into {b} = entrer dans {b} = text clothing toy instrument tool = container = not \
+    = big, large, long = small, narrow
+{a} contain {b} = contenir {b} = container = clothing text instrument toy food = unable = small \
+    = big, large, long
+{a} hold {b} = contenir {b} = room garage barn building = furniture vehicle piano machine = unable \
+    = small, narrow = big, large
+{a} reach {b} = atteindre {b} = ladder rope stick = window roof balcony branch shelf = not \
+    = short = high
+{a} touch {b} = toucher {b} = beast people = branch shelf lamp = not = small, young = high
+{a} cover {b} = recouvrir {b} = blanket sheet tablecloth carpet towel \
+    = bed table sofa desk piano car = unable = small, short, narrow = large, big, long, wide
+{a} carry {b} = porter {b} = beast -lion -tiger = wood container machine stone = not \
+    = weak, small, tired, young = heavy, big
+{a} transport {b} = transporter {b} = van bicycle raft wheelbarrow boat helicopter \
+    = piano beam machine furniture = not = small, weak, fragile = heavy, big, long
+{a} push {b} = pousser {b} = beast tractor boy girl = stone furniture vehicle = not \
+    = weak, tired, small = heavy, big
+{a} move {b} = déplacer {b} = beast tractor robot = furniture stone container = not \
+    = weak, small = heavy, large
+{a} support {b} = supporter {b} = shelf branch table raft bridge beam \
+    = container machine stone statue = unable = weak, fragile, thin = heavy, big
+{a} jump over {b} = sauter par-dessus {b} = beast = wall fence hedge gate = not \
+    = small, tired, fat, old = high, wide
+{a} cut {b} = couper {b} = blade = rope bread meat branch cheese beam = not = blunt, small, old \
+    = hard, thick
+{a} stop {b} = arrêter {b} = fence hedge wall gate = beast vehicle = not = low, weak, fragile \
+    = fast, heavy, strong
+{a} overtake {b} = dépasser {b} = vehicle = vehicle = not = slow, heavy = fast, wide
+{a} go under {b} = passer sous {b} = truck bus boat ship yacht tractor = bridge = not \
+    = high, tall, big = low, narrow
+{a} light up {b} = éclairer {b} = lamp projector = building room road = not = weak, small \
+    = large, big, long
+{a} heat {b} = chauffer {b} = heater oven = building room = not = small, weak, old \
+    = large, big, cold
+{a} save {b} = sauver {b} = boat helicopter ship = beast raft canoe = not = slow, far away \
+    = weak, frightened
+{a} enter {b} deeply = s'enfoncer dans {b} = needle key screwdriver stick dagger \
+    = wall stone beam plank door = not = blunt, short, thick = hard, thick
+{a} tie up {b} = attacher {b} = rope net belt = beast boat container = not = short, thin, weak \
+    = strong, big, large
+{a} fill {b} = remplir {b} = bottle jug stream bucket = barrel pool pond = not = small, narrow \
+    = large, deep, big
+S put {a} in {b} = mettre {a} dans {b} = text clothing toy instrument = container drawer \
+    = cannot = big, large, wide, long = small, full, narrow
+S push {a} into {b} = pousser {a} dans {b} = wood container machine = room garage barn = cannot \
+    = heavy, big, wide = small, narrow, full
+S hear {a} because of {b} = entendre {a} à cause de {b} = radio flute violin bird television \
+    = machine vehicle tractor drum = cannot = far away, weak = noisy, loud
+S see {a} behind {b} = voir {a} derrière {b} = beast church lake car = wall hedge building fence \
+    = cannot = small, far away = high, wide
+S attach {a} to {b} = attacher {a} à {b} = flag rope net = roof tree column = cannot \
+    = short, heavy = high, slippery
+S replace {a} with {b} = remplacer {a} par {b} = machine vehicle = machine vehicle = yes \
+    = old, faulty, slow, ugly, dangerous = new, modern, practical
+S buy {a} instead of {b} = acheter {a} au lieu de {b} = object vehicle = object vehicle = yes \
+    = cheaper, prettier, better = ugly, too expensive, old-fashioned
+S prefer {a} to {b} = préférer {a} à {b} = building clothing seat text \
+    = building clothing seat text = more = better, prettier, more practical, cheaper \
+    = ugly, too expensive, old-fashioned
+S dry {a} with {b} = sécher {a} avec {b} = beast bowl bottle window = towel sheet = yes \
+    = wet, soaked = dry, soft, clean
+S clean {a} with {b} = nettoyer {a} avec {b} = machine vehicle wood window = sponge brush towel \
+    = yes = dirty, dusty, muddy = clean, soft, damp
+S repair {a} with {b} = réparer {a} avec {b} = machine vehicle door wood \
+    = screwdriver hammer drill = yes = faulty, useless, damaged = practical, strong, new
+S cut {a} with {b} = couper {a} avec {b} = bread meat rope branch cheese cake = blade = yes \
+    = hard, thick, big = sharp, new, clean
+S heat {a} in {b} = chauffer {a} dans {b} = soup milk water sauce = saucepan oven bowl = yes \
+    = cold, frozen = clean, large, new
+S give {a} to {b} = donner {a} à {b} = food = beast bird = yes = old, fresh, useless, cheap \
+    = hungry, skinny, weak, starving
+S feed {a} with {b} = nourrir {a} avec {b} = beast bird = produce bread = yes \
+    = hungry, skinny, weak, young = fresh, cheap, nourishing
+S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket sheet = yes \
+    = fragile, precious, new = thick, large, strong
+{a} be faster than {b} = être plus rapide* que {b} = ride horse = ride donkey = more \
+    = modern, light, powerful = old, heavy, damaged
+{a} be heavier than {b} = être plus lourd* que {b} = furniture container tool \
+    = furniture container tool = more = made of iron, full of stones, made of lead \
+    = empty, hollow, made of straw
+{a} be more expensive than {b} = être plus cher* que {b} = jewel clothing seat instrument \
+    = jewel clothing seat instrument = more = made of gold, rare, precious \
+    = second-hand, damaged, common
+{a} be afraid of {b} = avoir peur de {b} = rabbit mouse lamb sheep hen kitten \
+    = wolf fox lion bear tiger eagle = more = small, weak, timid, frightened \
+    = big, dangerous, aggressive, fierce
+{a} attack {b} = attaquer {b} = wolf fox lion bear tiger eagle \
+    = rabbit mouse lamb sheep hen kitten = yes = aggressive, fierce, hungry, strong \
+    = weak, defenceless, slow, small
+{a} frighten {b} = effrayer {b} = wolf fox lion bear snake = horse sheep hen rabbit squirrel \
+    = yes = fierce, aggressive, dangerous = timid, nervous, young
+{a} escape from {b} = échapper à {b} = rabbit mouse squirrel hen = wolf fox lion cat = past \
+    = fast, clever, agile, small = slow, tired, clumsy
+{a} collapse under {b} = s'effondrer sous {b} = table shelf bridge branch bench \
+    = statue machine truck container piano = past = weak, rotten, fragile = heavy, enormous
+{a} crush {b} = écraser {b} = truck stone elephant beam tractor = box flower hat toy basket \
+    = past = heavy, enormous = fragile, soft, small
+{a} block {b} = bloquer {b} = truck tree rock bus = road alley door path = yes \
+    = big, wide, enormous = narrow, small
+{a} sink in {b} = couler dans {b} = boat raft canoe = river lake sea = past \
+    = heavy, damaged, overloaded = rough, deep, dangerous
+{a} slide on {b} = glisser sur {b} = vehicle beast bicycle = road bridge path = past \
+    = fast, clumsy, overloaded = icy, slippery, wet
+{a} get lost in {b} = se perdre dans {b} = puppy kitten lamb rabbit = forest town desert valley \
+    = past = young, careless, frightened = dark, enormous, unfamiliar
+{a} float on {b} = flotter sur {b} = balloon raft branch ball duck = lake river pond sea = yes \
+    = light, hollow, small = calm, deep, salty
+{a} ripen in {b} = mûrir dans {b} = fruit = garden field valley = yes = sweet, precocious \
+    = sunny, warm
+{a} soil {b} = salir {b} = beast boot = carpet sofa sheet car = past = muddy, wet, dirty \
+    = clean, white, new
+{a} warm {b} = réchauffer {b} = blanket heater soup = puppy kitten calf lamb = yes \
+    = thick, warm, hot = cold, wet, shivering
+"""
+
+# People: predicates of either person; he and she may both fit the subject and the object.
+_PEOPLE = """\
+{a} thank {b} = remercier {b} = yes = grateful, polite, satisfied = generous, helpful, kind
+{a} help {b} = aider {b} = yes = generous, strong, helpful = injured, lost, in difficulty
+{a} punish {b} = punir {b} = yes = strict, furious, severe = insolent, guilty, disobedient
+{a} congratulate {b} = féliciter {b} = yes = impressed, polite = brave, victorious, talented
+{a} visit {b} = rendre visite à {b} = yes = worried, free = ill, alone, in hospital
+{a} envy {b} = envier {b} = yes = jealous, poor, unhappy = rich, famous, lucky
+{a} be afraid of {b} = avoir peur de {b} = more = timid, cowardly, nervous \
+    = violent, cruel, dangerous
+{a} apologise to {b} = s'excuser auprès de {b} = yes = guilty, late, ashamed \
+    = furious, offended, disappointed
+{a} hire {b} = engager {b} = yes = overworked, very busy = experienced, qualified, honest
+{a} dismiss {b} = renvoyer {b} = yes = strict, dissatisfied = lazy, incompetent, dishonest
+{a} trust {b} = faire confiance à {b} = yes = naive, optimistic = honest, sincere, reliable
+{a} consult {b} = consulter {b} = yes = unsure, worried, hesitant = wise, experienced, qualified
+{a} console {b} = consoler {b} = yes = kind, sensitive = sad, desperate, disappointed
+{a} arrest {b} = arrêter {b} = past = on duty, vigilant = guilty, dangerous, armed
+{a} wait for {b} = attendre {b} = yes = patient, faithful = late, slow
+{a} admire {b} = admirer {b} = yes = young, modest = brave, talented, famous
+{a} insult {b} = insulter {b} = past = furious, jealous, rude = arrogant, insolent
+{a} look after {b} = s'occuper de {b} = yes = kind, patient, available = ill, very old, injured
+{a} question {b} = interroger {b} = past = suspicious, curious = mysterious, suspect
+{a} pay {b} = payer {b} = past = satisfied, rich, generous = efficient, hard-working
+"""
+
+# english:french; ! marks what never agrees but the words with *.
+_RELATIVE_ADJECTIVES = """\
+    big:gros, large:grand, wide:large, tall:haut, high:haut, long:long, thick:épais,
+    short:court, small:petit, narrow:étroit, low:bas, heavy:lourd, light:léger, weak:faible,
+    strong:fort, tired:fatigué, young:jeune, old:vieux, fat:gros, thin:mince, skinny:maigre,
+    fragile:fragile, hard:dur, soft:doux, blunt:émoussé, sharp:tranchant, fast:rapide,
+    slow:lent, cold:froid, hot:chaud, warm:chaud, frozen:gelé, far away:!loin,
+    frightened:effrayé, deep:profond, ill:malade, bitter:amer, stubborn:têtu, full:plein,
+    noisy:bruyant, loud:bruyant, slippery:glissant, faulty:défectueux, ugly:laid,
+    dangerous:dangereux, new:neuf, modern:moderne, practical:pratique, cheaper:!moins cher*,
+    prettier:!plus joli*, better:meilleur, too expensive:!trop cher*, old-fashioned:démodé,
+    more practical:!plus pratique*, useless:inutile, precious:précieux, wet:mouillé,
+    soaked:trempé, dry:sec, clean:propre, dirty:sale, dusty:poussiéreux, muddy:boueux,
+    damp:humide, damaged:abîmé, fresh:frais, cheap:!bon marché, hungry:avoir faim,
+    starving:affamé, nourishing:nourrissant, powerful:puissant, made of iron:!en fer,
+    full of stones:plein* de pierres, made of lead:!en plomb, empty:vide, hollow:creux,
+    made of straw:!en paille, made of gold:!en or, rare:rare, second-hand:!d'occasion,
+    common:ordinaire, timid:peureux, aggressive:agressif, fierce:féroce,
+    defenceless:!sans défense, nervous:nerveux, clever:malin, agile:agile, clumsy:maladroit,
+    rotten:pourri, enormous:énorme, overloaded:surchargé, rough:agité, icy:verglacé,
+    careless:imprudent, dark:sombre, unfamiliar:inconnu, calm:calme, salty:salé, sweet:sucré,
+    precocious:précoce, sunny:ensoleillé, white:blanc, shivering:tremblant,
+    grateful:reconnaissant, polite:poli, satisfied:satisfait, generous:généreux,
+    helpful:serviable, kind:gentil, injured:blessé, lost:perdu, in difficulty:!en difficulté,
+    strict:strict, furious:furieux, severe:sévère, insolent:insolent, guilty:coupable,
+    disobedient:désobéissant, impressed:impressionné, brave:courageux, victorious:victorieux,
+    talented:talentueux, worried:inquiet, free:libre, alone:seul, in hospital:!à l'hôpital,
+    jealous:jaloux, poor:pauvre, unhappy:malheureux, rich:riche, famous:célèbre, lucky:chanceux,
+    cowardly:lâche, violent:violent, cruel:cruel, late:!en retard, ashamed:honteux,
+    offended:vexé, disappointed:déçu, overworked:débordé, very busy:très occupé*,
+    experienced:expérimenté, qualified:qualifié, honest:honnête, dissatisfied:mécontent,
+    lazy:paresseux, incompetent:incompétent, dishonest:malhonnête, naive:naïf,
+    optimistic:optimiste, sincere:sincère, reliable:fiable, unsure:indécis, hesitant:hésitant,
+    wise:sage, sensitive:sensible, sad:triste, desperate:désespéré, on duty:!de service,
+    vigilant:vigilant, armed:armé, patient:patient, faithful:fidèle, modest:modeste,
+    rude:impoli, arrogant:arrogant, available:disponible, very old:très âgé*,
+    suspicious:méfiant, curious:curieux, mysterious:mystérieux, suspect:suspect,
+    efficient:efficace, hard-working:travailleur"""
+
+
+def _adjectives() -> dict[str, str]:
+    items = " ".join(_RELATIVE_ADJECTIVES.split()).split(", ")
+    pairs = (item.partition(":") for item in items)
+    return {english: french for english, _, french in pairs}
+
+
+RELATIVE_ADJECTIVES = _adjectives()
+_ORDER = {english: i for i, english in enumerate(RELATIVE_ADJECTIVES)}
+
+
+def relative_in_training(english: str) -> bool:
+    """Whether a predicate of the relations belongs to the training split."""
+    return not out_of_training(_ORDER[english], len(_ORDER))
+
+
+def _relations() -> tuple[Event, ...]:
+    rows = table_rows(_RELATIONAL, 7)
+    return tuple(
+        event(row[:5], not out_of_training(i, len(rows)), _own(row)) for i, row in enumerate(rows)
+    )
+
+
+def _own(row: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    first, second = row[-2:]
+    return tuple(first.split(", ")), tuple(second.split(", "))
+
+
+def _people() -> tuple[Event, ...]:
+    rows = [[*row[:2], "people", "people", *row[2:]] for row in table_rows(_PEOPLE, 5)]
+    return tuple(
+        event(row[:5], not out_of_training(i, len(rows)), _own(row)) for i, row in enumerate(rows)
+    )
+
+
+RELATIONS = _relations()
+PEOPLE = _people()

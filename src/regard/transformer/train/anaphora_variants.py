@@ -1,0 +1,228 @@
+"""Variants of a scene: the same event with clauses whose pronouns stand for different nouns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+from regard.transformer.train.anaphora_clauses import (
+    ALTHOUGH,
+    ANY,
+    CAUSAL,
+    Clause,
+    Connector,
+    action_clause,
+    adjective_clause,
+    deed,
+    finished,
+    finished_french,
+    part_clause,
+    phrase_clause,
+)
+from regard.transformer.train.anaphora_impersonal import impersonal_clause
+from regard.transformer.train.anaphora_mentions import Mention, key
+from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES, OwnedPart
+from regard.transformer.train.anaphora_predicates import ADJECTIVES, Predicate
+from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, relative_in_training
+from regard.transformer.train.anaphora_scenes import Scene, Split
+from regard.transformer.train.data import AT_END, MarkedPair, WordLink
+
+Fitting = TypeVar("Fitting", Predicate, OwnedPart)
+_TABLES = {"adjective": ADJECTIVES, "phrase": PHRASES, "action": ACTIONS}
+_KINDS = ("adjective", "phrase", "action", "part")
+_KIND_WEIGHTS = (42, 22, 18, 18)
+_DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
+_DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
+_IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
+               Connector("but", "mais"), Connector("since", "puisque"), Connector("and", "et"),
+               Connector("although", "même si"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A sentence with its translation and link, and the noun that its pronoun stands for."""
+
+    pair: MarkedPair
+    right: Mention
+    pronoun: str
+    of_object: bool
+
+
+@cache
+def _fitting(kind: str, noun: str, training: bool) -> tuple[Predicate, ...]:
+    return tuple(x for x in _TABLES[kind] if noun in x.fits and x.in_training == training)
+
+
+@cache
+def _parts_of(noun: str, training: bool) -> tuple[OwnedPart, ...]:
+    return tuple(x for x in PARTS if noun in x.fits and x.in_training == training)
+
+
+def _only(items: Sequence[Fitting], item: Mention, scene: Scene) -> list[Fitting]:
+    """What fits this noun and none that the same pronoun could stand for."""
+    rivals = [key(x) for x in scene.mentions if x is not item and x.pronouns == item.pronouns]
+    return [x for x in items if not any(rival in x.possible for rival in rivals)]
+
+
+def variants(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, ...]:
+    """Two sentences that differ in one clause, each for another noun; none where nothing fits."""
+    first, second = _contrasted(rng, scene)
+    if scene.event.own is not None:
+        return _relational(rng, scene, split)
+    for kind in rng.choices(_KINDS, _KIND_WEIGHTS, k=3):
+        both = _of_kind(kind, rng, scene, split, (first, second))
+        if both:
+            return both
+    return ()
+
+
+def _of_kind(
+    kind: str, rng: random.Random, scene: Scene, split: Split, pair: tuple[Mention, Mention]
+) -> tuple[Variant, ...]:
+    if kind == "part":
+        return _with_parts(rng, scene, split, pair)
+    choices = [_only(_fitting(kind, key(x), split.words), x, scene) for x in pair]
+    if not all(choices):
+        return ()
+    chosen = [rng.choice(x) for x in choices]
+    if kind == "action":
+        done = deed(rng, scene.tense, any(x.noun.person for x in pair))
+        clauses = [action_clause(x, y, done) for x, y in zip(pair, chosen, strict=True)]
+        if any(x in scene.heads for x in done.subject.english):
+            return ()
+        return _both(scene, done.connector, pair, clauses, of_object=True)
+    connector = rng.choice(ANY)
+    if kind == "phrase":
+        clauses = [phrase_clause(x, y, scene.tense) for x, y in zip(pair, chosen, strict=True)]
+        return _both(scene, connector, pair, clauses)
+    return _with_adjectives(rng, scene, connector, pair, chosen)
+
+
+def _contrasted(rng: random.Random, scene: Scene) -> tuple[Mention, Mention]:
+    """Two of the nouns: {a} and {b}, or the person who acts and one of them."""
+    first, second = scene.first, scene.second
+    if scene.event.person_subject and scene.others and rng.random() < 0.3:
+        person = scene.others[0]
+        if person.noun.person:
+            return person, rng.choice((first, second))
+    return first, second
+
+
+def _with_adjectives(
+    rng: random.Random,
+    scene: Scene,
+    connector: Connector,
+    pair: tuple[Mention, Mention],
+    chosen: Sequence[Predicate],
+) -> tuple[Variant, ...]:
+    degree = ""
+    if all(x.gradable for x in chosen):
+        degree = rng.choices(_DEGREES, _DEGREE_WEIGHTS)[0]
+        if any(x.french.startswith("avoir") for x in chosen) and degree in ("quite", "extremely"):
+            degree = "very"
+    options = "contracted " if rng.random() < 0.4 else ""
+    if not degree and rng.random() < 0.1:
+        options += "negative"
+    elif rng.random() < 0.08:
+        connector, options = ALTHOUGH, options + "subjunctive"
+    clauses = [
+        adjective_clause(x, (y.english, y.french), scene.tense, degree, options)
+        for x, y in zip(pair, chosen, strict=True)
+    ]
+    return _both(scene, connector, pair, clauses)
+
+
+def _with_parts(
+    rng: random.Random, scene: Scene, split: Split, pair: tuple[Mention, Mention]
+) -> tuple[Variant, ...]:
+    if any(x.plural for x in pair):
+        return ()
+    parts: list[OwnedPart | None] = []
+    for item in pair:
+        if item.noun.person:
+            parts.append(None)
+            continue
+        fitting = _only(_parts_of(key(item), split.words), item, scene)
+        if not fitting:
+            return ()
+        parts.append(rng.choice(fitting))
+    number = rng.randrange(1000)
+    clauses = [part_clause(x, y, scene.tense, number) for x, y in zip(pair, parts, strict=True)]
+    words = {word for clause in clauses for word in clause.english}
+    return () if words & set(scene.heads) else _both(scene, rng.choice(ANY), pair, clauses)
+
+
+def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, ...]:
+    own = scene.event.own or ((), ())
+    pools = [[x for x in side if relative_in_training(x) == split.words] for side in own]
+    if not all(pools):
+        return ()
+    chosen = [rng.choice(x) for x in pools]
+    if chosen[0] == chosen[1]:
+        return ()
+    texts = [RELATIVE_ADJECTIVES[x] for x in chosen]
+    if scene.event.option in ("not", "unable", "cannot"):
+        degree = "too" if rng.random() < 0.85 else "so"
+    elif any(" " in x or "!" in y or x == "better" for x, y in zip(chosen, texts, strict=True)):
+        degree = ""
+    else:
+        degree = rng.choices(("", "very", "so", "really"), (60, 20, 12, 8))[0]
+    options = "contracted" if rng.random() < 0.4 else ""
+    pair = scene.first, scene.second
+    clauses = [
+        adjective_clause(x, (y, z), scene.tense, degree, options)
+        for x, y, z in zip(pair, chosen, texts, strict=True)
+    ]
+    connector = rng.choice(CAUSAL)
+    if "because" in scene.event.english:
+        connector = Connector(".", ".")
+    return _both(scene, connector, pair, clauses)
+
+
+def _both(
+    scene: Scene,
+    connector: Connector,
+    pair: tuple[Mention, Mention],
+    clauses: Sequence[Clause],
+    of_object: bool = False,
+) -> tuple[Variant, ...]:
+    return tuple(
+        Variant(
+            sentence(scene, connector, clause, item),
+            item,
+            clause.english[clause.pronoun].lower(),
+            of_object,
+        )
+        for item, clause in zip(pair, clauses, strict=True)
+    )
+
+
+def sentence(
+    scene: Scene, connector: Connector, clause: Clause, antecedent: Mention | None
+) -> MarkedPair:
+    """Event, connector and clause as a sentence, its translation, and the pronoun's link."""
+    if connector.english == "when" and antecedent is not None and len(scene.english) % 3 == 0:
+        words, shift = ["when", *scene.english, ",", *clause.english, "."], 1
+        query = 2 + len(scene.english) + clause.pronoun
+        text = f"quand {scene.french} , {clause.french} ."
+    else:
+        middle = connector.english.split()
+        words, shift = [*scene.english, *middle, *clause.english, "."], 0
+        query = len(scene.english) + len(middle) + clause.pronoun
+        text = f"{scene.french} {connector.french} {clause.french} ."
+    capitalised = [
+        word[0].upper() + word[1:] if i == 0 or words[i - 1] == "." else word
+        for i, word in enumerate(words)
+    ]
+    noun = AT_END if antecedent is None else shift + scene.index(antecedent)
+    link = WordLink(query, noun, noun)
+    return MarkedPair(finished(capitalised), finished_french(text), (link,))
+
+
+def impersonal_variant(rng: random.Random, scene: Scene) -> MarkedPair:
+    """The scene with a clause in which *it* stands for nothing."""
+    clause = impersonal_clause(rng, scene.tense)
+    return sentence(scene, rng.choice(_IMPERSONAL), clause, None)

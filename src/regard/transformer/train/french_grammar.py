@@ -1,0 +1,303 @@
+"""French forms: plurals, agreement, determiners, conjugation, clitics, elision and contraction."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
+
+# The h of these words is aspirated: le hibou, la hache, que huit.
+ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "haut", "hérisson",
+             "héron", "hibou", "hochet", "homard", "huit", "hurl")  # fmt: skip
+_VOWEL = re.compile(rf"(?!(?:{'|'.join(ASPIRATED)}))[aeiouhàâéèêëîïôùûœAEIOUHÀÂÉÈÊÎÔŒ]")
+_ELIDED = re.compile(
+    r"(?<![^\s'-])([Ll]|[DdNnSsJjMmTt]|[Qq]u|[Ll]orsqu|[Pp]uisqu|[Pp]arce qu|[Bb]ien qu|ce qu)"
+    rf"[ea]_? (?={_VOWEL.pattern})"
+)
+_NOT_ELIDED = ("Ma ", "ma ", "Ta ", "ta ", "Sa ", "sa ", "Na ", "na ", "Da ", "da ", "Ja ", "ja ")
+_CONTRACTED = {
+    "de le ": "du ", "de les ": "des ", "à le ": "au ", "à les ": "aux ",
+    "De le ": "Du ", "De les ": "Des ", "À le ": "Au ", "À les ": "Aux ",
+}  # fmt: skip
+_CONTRACTION = re.compile(r"(?<![^\s'])(?:[Dd]e|[àÀ]) les? ")
+_IF = re.compile(r"(?<!\S)([Ss])i (?=ils?\b)")
+
+# infinitive: participle, present 3s, present 3p, imperfect 3s
+_IRREGULAR = {
+    row.split()[0]: tuple(row.split()[1:])
+    for row in """\
+être été est sont était
+avoir eu a ont avait
+aller allé va vont allait
+faire fait fait font faisait
+mettre mis met mettent mettait
+voir vu voit voient voyait
+vouloir voulu veut veulent voulait
+pouvoir pu peut peuvent pouvait
+devoir dû doit doivent devait
+savoir su sait savent savait
+prendre pris prend prennent prenait
+apprendre appris apprend apprennent apprenait
+comprendre compris comprend comprennent comprenait
+surprendre surpris surprend surprennent surprenait
+venir venu vient viennent venait
+tenir tenu tient tiennent tenait
+contenir contenu contient contiennent contenait
+appartenir appartenu appartient appartiennent appartenait
+obtenir obtenu obtient obtiennent obtenait
+retenir retenu retient retiennent retenait
+dire dit dit disent disait
+lire lu lit lisent lisait
+rire ri rit rient riait
+sourire souri sourit sourient souriait
+écrire écrit écrit écrivent écrivait
+décrire décrit décrit décrivent décrivait
+traduire traduit traduit traduisent traduisait
+conduire conduit conduit conduisent conduisait
+construire construit construit construisent construisait
+détruire détruit détruit détruisent détruisait
+produire produit produit produisent produisait
+connaître connu connaît connaissent connaissait
+reconnaître reconnu reconnaît reconnaissent reconnaissait
+croire cru croit croient croyait
+craindre craint craint craignent craignait
+peindre peint peint peignent peignait
+teindre teint teint teignent teignait
+éteindre éteint éteint éteignent éteignait
+atteindre atteint atteint atteignent atteignait
+rejoindre rejoint rejoint rejoignent rejoignait
+coudre cousu coud cousent cousait
+vivre vécu vit vivent vivait
+recevoir reçu reçoit reçoivent recevait
+apercevoir aperçu aperçoit aperçoivent apercevait
+ouvrir ouvert ouvre ouvrent ouvrait
+couvrir couvert couvre couvrent couvrait
+recouvrir recouvert recouvre recouvrent recouvrait
+découvrir découvert découvre découvrent découvrait
+offrir offert offre offrent offrait
+cueillir cueilli cueille cueillent cueillait
+courir couru court courent courait
+sentir senti sent sentent sentait
+servir servi sert servent servait
+sortir sorti sort sortent sortait
+fuir fui fuit fuient fuyait
+bouillir bouilli bout bouillent bouillait
+acheter acheté achète achètent achetait
+mener mené mène mènent menait
+lever levé lève lèvent levait
+peser pesé pèse pèsent pesait
+jeter jeté jette jettent jetait
+appeler appelé appelle appellent appelait
+préférer préféré préfère préfèrent préférait
+posséder possédé possède possèdent possédait
+espérer espéré espère espèrent espérait
+protéger protégé protège protègent protégeait
+asseoir assis assied asseyent asseyait
+renvoyer renvoyé renvoie renvoient renvoyait
+envoyer envoyé envoie envoient envoyait
+disparaître disparu disparaît disparaissent disparaissait
+battre battu bat battent battait
+traire trait trait traient trayait
+sécher séché sèche sèchent séchait
+lécher léché lèche lèchent léchait
+attendre attendu attend attendent attendait
+geler gelé gèle gèlent gelait
+""".splitlines()
+}
+
+_AUXILIARY = {
+    ("avoir", "present"): {"1s": "ai", "3s": "a", "1p": "avons", "3p": "ont"},
+    ("être", "present"): {"1s": "suis", "3s": "est", "1p": "sommes", "3p": "sont"},
+    ("aller", "present"): {"1s": "vais", "3s": "va", "1p": "allons", "3p": "vont"},
+    ("vouloir", "present"): {"1s": "veux", "3s": "veut", "1p": "voulons", "3p": "veulent"},
+    ("pouvoir", "present"): {"1s": "peux", "3s": "peut", "1p": "pouvons", "3p": "peuvent"},
+    ("être", "subjunctive"): {"3s": "soit", "3p": "soient"},
+    ("avoir", "subjunctive"): {"3s": "ait", "3p": "aient"},
+}
+_REFLEXIVE = {"1s": "me", "3s": "se", "1p": "nous", "3p": "se"}
+WITH_ETRE = frozenset(("aller", "arriver", "entrer", "rester", "tomber", "venir"))
+
+
+def starts_with_vowel(word: str) -> bool:
+    """Whether words before this one are elided.
+
+    >>> starts_with_vowel("homme"), starts_with_vowel("hache"), starts_with_vowel("yacht")
+    (True, False, False)
+    """
+    return _VOWEL.match(word) is not None
+
+
+def joined(text: str) -> str:
+    """A sentence whose words stand apart, with its elisions and contractions.
+
+    A clitic object is written with an underscore: it is elided and never contracted.
+
+    >>> joined("parce que elle a peur de le chien de le homme")
+    "parce qu'elle a peur du chien de l'homme"
+    >>> joined("Tom a refusé de le_ vendre et de la_ avoir")
+    "Tom a refusé de le vendre et de l'avoir"
+    """
+    text = _ELIDED.sub(_elided, text)
+    text = _CONTRACTION.sub(lambda match: _CONTRACTED[match[0]], text)
+    return _IF.sub(r"\1'", text).replace("_", "")
+
+
+def _elided(match: re.Match[str]) -> str:
+    return match[0] if match[0] in _NOT_ELIDED else match[1] + "'"
+
+
+def plural(word: str) -> str:
+    """The plural of a noun or of a masculine adjective; of a compound with 'de' or 'à' its head's.
+
+    >>> plural("cheval"), plural("gâteau"), plural("souris"), plural("pomme de terre")
+    ('chevaux', 'gâteaux', 'souris', 'pommes de terre')
+    """
+    head, space, rest = word.partition(" ")
+    if space:
+        return plural(head) + space + rest
+    if word in _PLURALS:
+        return _PLURALS[word]
+    if word.endswith(("s", "x", "z")):
+        return word
+    if word.endswith("al"):
+        return word[:-1] + "ux"
+    return word + ("x" if word.endswith(("eau", "eu")) else "s")
+
+
+_PLURALS = {
+    "chou": "choux", "hibou": "hiboux", "caillou": "cailloux", "bijou": "bijoux",
+    "bancal": "bancals", "pneu": "pneus", "bleu": "bleus", "grand-père": "grands-pères",
+    "grand-mère": "grands-mères", "petit-fils": "petits-fils", "petite-fille": "petites-filles",
+    "sage-femme": "sages-femmes", "haut-parleur": "haut-parleurs", "sous-marin": "sous-marins",
+    "lave-vaisselle": "lave-vaisselle", "grille-pain": "grille-pain", "festival": "festivals",
+    "cerf-volant": "cerfs-volants", "œil": "yeux", "travail": "travaux",
+    "portefeuille": "portefeuilles", "chauve-souris": "chauves-souris", "régal": "régals",
+}  # fmt: skip
+
+
+@cache
+def feminine(word: str) -> str:
+    """The feminine of an adjective or participle, by rule.
+
+    >>> feminine("heureux"), feminine("agressif"), feminine("cher"), feminine("fatigué")
+    ('heureuse', 'agressive', 'chère', 'fatiguée')
+    """
+    if word in _FEMININES:
+        return _FEMININES[word]
+    if word.endswith("e"):
+        return word
+    for ending, form in (("eux", "euse"), ("if", "ive"), ("er", "ère"), ("el", "elle"),
+                         ("en", "enne"), ("on", "onne"), ("et", "ette")):  # fmt: skip
+        if word.endswith(ending):
+            return word.removesuffix(ending) + form
+    return word + "e"
+
+
+_FEMININES = {
+    "blanc": "blanche", "sec": "sèche", "frais": "fraîche", "doux": "douce", "jaloux": "jalouse",
+    "gentil": "gentille", "gras": "grasse", "gros": "grosse", "bas": "basse", "épais": "épaisse",
+    "malin": "maligne", "long": "longue", "vieux": "vieille", "nouveau": "nouvelle",
+    "beau": "belle", "inquiet": "inquiète", "complet": "complète", "secret": "secrète",
+    "discret": "discrète", "incomplet": "incomplète", "joueur": "joueuse", "public": "publique",
+    "travailleur": "travailleuse", "rassis": "rassise", "sournois": "sournoise", "fou": "folle",
+    "favori": "favorite", "mauvais": "mauvaise", "meilleur": "meilleure", "roux": "rousse",
+    "neuf": "neuve", "naïf": "naïve", "faux": "fausse", "las": "lasse",
+}  # fmt: skip
+
+
+def agreed(masculine: str, gender: str, number: str) -> str:
+    """An adjective or participle agreed with gender (m, f) and number (s, p).
+
+    >>> agreed("vieux", "f", "p"), agreed("bancal", "m", "p"), agreed("dû", "m", "s")
+    ('vieilles', 'bancals', 'dû')
+    """
+    if gender == "f":
+        form = feminine(masculine)
+        return form + "s" if number == "p" else form
+    return plural(masculine) if number == "p" else masculine
+
+
+@cache
+def _forms(infinitive: str) -> tuple[str, ...]:
+    if infinitive in _IRREGULAR:
+        return _IRREGULAR[infinitive]
+    stem, ending = infinitive[:-2], infinitive[-2:]
+    if ending == "er":
+        present = stem[:-1] + "i" if stem.endswith(("oy", "uy", "ay")) else stem
+        past = stem[:-1] + "ç" if stem.endswith("c") else stem + "e" * stem.endswith("g")
+        return stem + "é", present + "e", present + "ent", past + "ait"
+    if ending == "ir":
+        return stem + "i", stem + "it", stem + "issent", stem + "issait"
+    return stem + "u", stem, stem + "ent", stem + "ait"
+
+
+def participle(infinitive: str) -> str:
+    """The past participle, masculine singular."""
+    return _forms(infinitive)[0]
+
+
+def conjugated(infinitive: str, tense: str, person: str) -> str:
+    """A finite form; tense is present, imperfect or subjunctive (être and avoir alone).
+
+    >>> conjugated("manger", "imperfect", "1p"), conjugated("finir", "present", "3p")
+    ('mangions', 'finissent')
+    """
+    if (infinitive, tense) in _AUXILIARY:
+        return _AUXILIARY[infinitive, tense][person]
+    if tense == "present":
+        return _forms(infinitive)[1 if person == "3s" else 2]
+    stem = _forms(infinitive)[3].removesuffix("ait")
+    if person == "1p":
+        stem = stem[:-1] if stem.endswith("ge") else stem.replace("ç", "c")
+        return stem + "ions"
+    return stem + {"1s": "ais", "3s": "ait", "3p": "aient"}[person]
+
+
+def reflexive(infinitive: str) -> tuple[str, bool]:
+    """The bare verb, and whether it was reflexive.
+
+    >>> reflexive("s'arrêter"), reflexive("pousser")
+    (('arrêter', True), ('pousser', False))
+    """
+    for prefix in ("se ", "s'"):
+        if infinitive.startswith(prefix):
+            return infinitive.removeprefix(prefix), True
+    return infinitive, False
+
+
+def infinitive_of(verb: str, person: str) -> str:
+    """The infinitive after another verb: its reflexive pronoun agrees with the subject."""
+    bare, is_reflexive = reflexive(verb)
+    return f"{_REFLEXIVE[person]} {bare}" if is_reflexive else bare
+
+
+def finite(verb: str, tense: str, person: str, negation: str = "") -> str:
+    """A simple tense with its reflexive pronoun and negation.
+
+    >>> finite("s'arrêter", "imperfect", "3s", "pas")
+    'ne se arrêtait pas'
+    """
+    bare, is_reflexive = reflexive(verb)
+    form = conjugated(bare, tense, person)
+    if is_reflexive:
+        form = f"{_REFLEXIVE[person]} {form}"
+    return f"ne {form} {negation}" if negation else form
+
+
+def compound(verb: str, features: Features, tense: str = "present", negation: str = "") -> str:
+    """A compound past: auxiliary (present or imperfect) and agreed participle.
+
+    >>> compound("tomber", ("f", "3p")), compound("pousser", ("f", "3s"), negation="pas")
+    ('sont tombées', 'ne a pas poussé')
+    """
+    gender, person = features
+    bare, is_reflexive = reflexive(verb)
+    with_etre = is_reflexive or bare in WITH_ETRE
+    auxiliary = conjugated("être" if with_etre else "avoir", tense, person)
+    if is_reflexive:
+        auxiliary = f"{_REFLEXIVE[person]} {auxiliary}"
+    past = participle(bare)
+    if with_etre:
+        past = agreed(past, gender, person[1])
+    return f"ne {auxiliary} {negation} {past}" if negation else f"{auxiliary} {past}"
