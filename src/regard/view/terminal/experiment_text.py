@@ -28,6 +28,20 @@ SCORE_CAUTION = (
 )
 
 
+def page_of(result: Experiment | Effects | ScoreDecomposition, style: TerminalStyle = PIPE) -> str:
+    """The page of any of them."""
+    from regard.experiments.effects import Effects
+    from regard.experiments.experiment import Experiment
+
+    if isinstance(result, Experiment):
+        return experiment_page(result, style)
+    return (
+        effects_page(result, style)
+        if isinstance(result, Effects)
+        else decomposition_page(result, style)
+    )
+
+
 def experiment_page(experiment: Experiment, style: TerminalStyle = PIPE) -> str:
     """A few lines: sentence, change, translations with the words that differ in [ ], odds."""
     from regard.experiments.experiment import CAUTION
