@@ -22,12 +22,10 @@ from regard.transformer.config import END, Config, random_parameters
 from regard.transformer.train.augment import find_splits
 from regard.transformer.train.data import Ragged, encode_pairs, read_pairs, within, without_links
 from regard.transformer.train.loop import (
-    DeviceBatch,
     RoundText,
     attention_kernel,
     batches,
     compile_loss,
-    take_step,
     working_mode,
 )
 from regard.transformer.train.recipe import Hyperparameters, TaughtHead
@@ -35,6 +33,7 @@ from regard.transformer.train.subwords import load_tokens
 from regard.transformer.train.token_links import word_table
 from regard.transformer.train.torch_model import Tensors, to_torch
 from regard.transformer.train.training_state import new_state
+from regard.transformer.train.training_step import DeviceBatch, step_function
 
 BASE = Hyperparameters(tokens_per_batch=81_920, dropout=0.12, split=0.1)
 TAUGHT = (
@@ -120,14 +119,15 @@ def timed(config, text, hyperparameters, start: Tensors, mode, warm_up=8, steps=
     device = start["embedding"].device
     stream = batches(text, hyperparameters, state, device)
     prepared = [batch for batch, _ in zip(stepped(stream, state), range(warm_up), strict=False)]
+    take_step = step_function(state, config, hyperparameters, mode)
     for batch in prepared:
-        take_step(state, config, batch, hyperparameters, mode)
+        take_step(batch)
     counts = np.zeros(3, dtype=np.int64)
     synchronize(device)
     began = time.monotonic()
     steps = steps if device.type == "cuda" else 2
     for batch, _ in zip(stepped(stream, state), range(steps), strict=False):
-        losses = take_step(state, config, batch, hyperparameters, mode)
+        losses = take_step(batch)
         tensors = batch.tensors
         positions = tensors.source.tokens.numel() + tensors.labels_bt.numel()
         # Labels are about as many as the sources; an exact count would wait for the device.

@@ -44,7 +44,9 @@ from regard.transformer.train.training_state import (
     load_state,
     new_state,
     save_state,
+    set_learning_rate,
 )
+from regard.transformer.train.training_step import DeviceBatch, step_function
 
 _BATCHES_AHEAD = 3
 
@@ -113,11 +115,12 @@ def train_round(
         torch.manual_seed(hyperparameters.seed)
         state = load_state(start, hooks.folder) or new_state(start)
         meter = Meter(state, plan, hooks)
+        take_step = step_function(state, config, hyperparameters, mode)
         for batch in batches(text, hyperparameters, state, device):
             done = progress(part, state.step, meter.seconds())
             if done >= 1 or state.step == hooks.stop_at:
                 break
-            meter.after_step(batch, take_step(state, config, batch, hyperparameters, mode))
+            meter.after_step(batch, take_step(batch))
     meter.save()
     return state
 
@@ -187,15 +190,6 @@ def batches(
         state.epoch, state.batch = state.epoch + 1, 0
 
 
-@dataclass(frozen=True)
-class DeviceBatch:
-    """A batch on its way to the device, with its number of tokens and the share of rows used."""
-
-    tensors: PackedTensors
-    size: int
-    filled: float
-
-
 def _rest_of(epoch: Epoch, state: State, device: torch.device) -> Iterator[DeviceBatch]:
     """The batches from the state's on, the next ones prepared in a thread."""
 
@@ -224,30 +218,6 @@ def _to(array: np.ndarray, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
-def take_step(
-    state: State,
-    config: Config,
-    batch: DeviceBatch,
-    hyperparameters: Hyperparameters,
-    mode: PackedMode,
-) -> Tensor:
-    """One step of the optimiser; the losses stay on the device.
-
-    They are the translation loss, and loss and accuracy of every taught head.
-    """
-    heads = hyperparameters.taught
-    loss, taught = packed_loss(state.parameters, config, batch.tensors, mode, heads)
-    total = loss
-    for head, measured in zip(heads, taught, strict=True):
-        total = total + measured.loss * (head.weight * head.counts_at(state.step))
-    # The last batch of an epoch may be small; its few pairs must not count for a full one.
-    (total * batch.filled).backward()
-    torch.nn.utils.clip_grad_norm_(state.parameters.values(), hyperparameters.clip)
-    state.optimiser.step()
-    state.optimiser.zero_grad(set_to_none=True)
-    return torch.stack([x.detach().float() for x in (loss, *(y for pair in taught for y in pair))])
-
-
 class Meter:
     """Counter of steps, tokens and seconds, with the callbacks that are due at each."""
 
@@ -269,8 +239,7 @@ class Meter:
         """Set the optimiser's learning rate."""
         # Adam's very first steps are of full size whatever the gradient, so they start small.
         rate = max(learning_rate(self.part, done), 1e-3 * self.part.learning_rate)
-        for group in self.state.optimiser.param_groups:
-            group["lr"] = rate
+        set_learning_rate(self.state, rate)
 
     def after_step(self, batch: DeviceBatch, losses: Tensor) -> None:
         """Count a step, and run the callbacks that are due."""
@@ -303,7 +272,7 @@ class Meter:
         seconds = self.seconds()
         speed = (state.tokens - self.tokens_before) / (seconds - self.seconds_before)
         self.losses, self.tokens_before, self.seconds_before = [], state.tokens, seconds
-        rate = self.state.optimiser.param_groups[0]["lr"]
+        rate = float(self.state.optimiser.param_groups[0]["lr"])
         numbers = {"done": done, "loss": loss, "tokens_per_second": speed, "learning_rate": rate}
         self._add(numbers | taught_numbers(self.hyperparameters.taught, taught))
 

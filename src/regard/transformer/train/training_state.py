@@ -41,11 +41,24 @@ _NUMBERS = ("averaged", "step", "epoch", "batch", "tokens", "seconds", "curve")
 def new_state(parameters: Tensors) -> State:
     """The start of a round, from these parameters."""
     own = {name: p.detach().clone().float().requires_grad_() for name, p in parameters.items()}
-    fused = next(iter(own.values())).is_cuda
+    device = next(iter(own.values())).device
+    on_gpu = device.type == "cuda"
+    # A CUDA graph reads the learning rate from the device.
+    rate = torch.tensor(1e-3, device=device) if on_gpu else 1e-3
     optimiser = torch.optim.AdamW(
-        own.values(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01, fused=fused
-    )
+        own.values(), lr=rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01,
+        fused=on_gpu, capturable=on_gpu,
+    )  # fmt: skip
     return State(own, optimiser, {name: p.detach().clone() for name, p in own.items()})
+
+
+def set_learning_rate(state: State, rate: float) -> None:
+    """Set the learning rate of the next steps."""
+    for group in state.optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def add_to_average(state: State) -> None:
