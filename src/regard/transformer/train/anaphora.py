@@ -79,7 +79,7 @@ def _group(rng: random.Random, split: Split) -> list[MarkedPair]:
     if drawn is None:
         return []
     group = [x.pair for x in variants(rng, drawn, split)]
-    if group and rng.random() < _IMPERSONAL:
+    if group and drawn.event.option not in ("more", "until") and rng.random() < _IMPERSONAL:
         group.append(impersonal_variant(rng, drawn))
     return group
 

@@ -50,8 +50,14 @@ because = parce que
 because = parce que
 because = parce que
 because = parce que
+because = parce que
+because = parce que
+because = parce que
+because = car
 because = car
 since = puisque
+since = puisque
+. = .
 . = .
 . I think that = . Je pense que
 because , as you know , = parce que , comme tu le_ sais ,
@@ -63,30 +69,40 @@ ANY = CAUSAL + _connectors("""\
 but = mais
 , but = , mais
 and = et
+even though = même si
+. = .
+. = .
+. = .
+. Perhaps = . Peut-être que
+. In my opinion , = . À mon avis ,
+. Sarah says that = . Sarah dit que
+, and I know that = , et je sais que
+. Of course , = . Bien sûr ,
+. In fact , = . En fait ,
+, so = , donc
+""")
+TEMPORAL = _connectors(
+    """\
+when = quand
 when = quand
 when = quand
 while = alors que
-even though = même si
 whenever = chaque fois que
-. = .
-. = .
-. = .
+, especially when = , surtout quand
+"""
+)
+OF_PAST = ANY + _connectors(
+    """\
 . Everyone knew that = . Tout le monde savait que
-. Perhaps = . Peut-être que
-. In my opinion , = . À mon avis ,
 . That day , = . Ce jour-là ,
 . I could see that = . Je voyais que
-. Sarah says that = . Sarah dit que
-, and I know that = , et je sais que
-, especially when = , surtout quand
-except when = sauf quand
-. Of course , = . Bien sûr ,
-. Unfortunately , = . Malheureusement ,
-. Luckily , = . Heureusement ,
-""")
+. At that time , = . À ce moment-là ,
+"""
+)
+UNTIL = Connector("until", "jusqu'à ce que", subjunctive=True)
 ALTHOUGH = Connector("although", "bien que", subjunctive=True)
 DEGREES = {"": "", "very": "très", "too": "trop", "so": "si", "really": "vraiment",
-           "quite": "assez", "extremely": "extrêmement", "a bit": "un peu"}  # fmt: skip
+           "quite": "assez", "extremely": "extrêmement", "enough": "assez"}  # fmt: skip
 _HUMAN_PARTS = (("mother", "mère", "f"), ("brother", "frère", "m"), ("boss", "patron", "m"),
                 ("daughter", "fille", "f"), ("doctor", "médecin", "m"), ("friend", "ami", "m"),
                 ("teacher", "professeur", "m"), ("grandmother", "grand-mère", "f"))  # fmt: skip
@@ -133,7 +149,8 @@ def adjective_clause(
         words.append("not")
     if "contracted" in options and words[1] in ("is", "are"):
         words[:2] = [words[0] + ("'s" if words[1] == "is" else "'re")]
-    words += [*degree.split(), *adjective.split()]
+    after = degree == "enough"
+    words += [*adjective.split(), degree] if after else [*degree.split(), *adjective.split()]
     french_tense = "subjunctive" if "subjunctive" in options else _FRENCH_TENSES[tense]
     text = french_be(item, french_text, french_tense, degree, negative)
     return Clause(words, 0, f"{item.french_pronoun} {text}")
@@ -160,7 +177,7 @@ def phrase_clause(item: Mention, phrase: Predicate, tense: str) -> Clause:
 # mode, whether a connector of cause or of result goes before
 _ACTION_MODES = {
     "past": (("had", "because"), ("past", "so"), ("past not", "but"), ("wanted", "and"),
-             ("could not", "because"), ("had to", "so"), ("past", "and"), ("wanted", "because")),
+             ("had to", "so"), ("past", "and")),
     "present": (("has", "because"), ("wants", "because"), ("going", "so"), ("cannot", "but")),
 }  # fmt: skip
 _ACTION_CONNECTORS = {
@@ -230,7 +247,7 @@ def part_clause(item: Mention, part: OwnedPart | None, tense: str, number: int) 
         adjective, text = _HUMAN_STATES[number % len(_HUMAN_STATES)]
     else:
         noun, french_noun, gender = part.english, part.french, part.gender
-        adjective, text = PART_STATES[number % len(PART_STATES)]
+        adjective, text = PART_STATES[number]
     words = [item.pronouns[2], *noun.split(), english.finite("be", tense, False)]
     feminine = gender == "f" and not french.starts_with_vowel(french_noun)
     verb = french.finite("être", _FRENCH_TENSES[tense], "3s")

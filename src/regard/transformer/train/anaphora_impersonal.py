@@ -81,11 +81,11 @@ it is possible that Tom knows that {e} = il est possible que Tom sache que {e}
 _AROUND_NOUNS = """\
 it is easy to see {a} from {b} = il est facile de voir {a} depuis {b} = animal ride = building part
 it is difficult to find {a} near {b} = il est difficile de trouver {a} près de {b} \
-    = animal thing = building water
+    = animal thing = building waters
 it is impossible to move {a} without {b} = il est impossible de déplacer {a} sans {b} \
     = wood machine stone = vehicle rope
 it is dangerous to go near {a} with {b} = il est dangereux de s'approcher de {a} avec {b} \
-    = beast water building = beast food vehicle
+    = beast waters building = beast food vehicle
 it is important to protect {a} from {b} = il est important de protéger {a} de {b} = animal plant \
     = animal vehicle
 it is forbidden to bring {a} into {b} = il est interdit de faire entrer {a} dans {b} \
@@ -109,7 +109,7 @@ it is time to carry {a} to {b} = il est temps de porter {a} à {b} = portable = 
 it is expensive to buy {a} and {b} = cela coûte cher de acheter {a} et {b} = ride instrument \
     = jewel machine
 it is pleasant to see {a} beside {b} = il est agréable de voir {a} à côté de {b} = animal plant \
-    = water building
+    = waters building
 it was a mistake to sell {a} with {b} = c'était une erreur de vendre {a} avec {b} \
     = building ride = beast wood
 it was a good idea to put {a} next to {b} = c'était une bonne idée de mettre {a} à côté de {b} \
@@ -129,7 +129,7 @@ it is necessary to clean {a} and {b} = il est nécessaire de nettoyer {a} et {b}
 it is strange to see {a} without {b} = c'est étrange de voir {a} sans {b} = house garden castle \
     = tree wall roof
 it was Tom who forgot {a} near {b} = c'est Tom qui a oublié {a} près de {b} = portable \
-    = building water
+    = building waters
 was it raining when you saw {a} and {b} ? = est-ce qu'il pleuvait quand tu as vu {a} et {b} ? \
     = animal ride = building plant
 """

@@ -18,6 +18,7 @@ NAMES = {
 _FAMILY = frozenset(("uncle", "brother", "father", "grandfather", "nephew", "husband", "son",
                      "cousin", "neighbour", "aunt", "sister", "mother", "grandmother", "niece",
                      "wife", "daughter"))  # fmt: skip
+_UNIQUE = ("father", "mother", "grandfather", "grandmother", "husband", "wife")
 _POSSESSIVES = {
     "my": ("mon", "ma", "mes"), "your": ("ton", "ta", "tes"), "his": ("son", "sa", "ses"),
     "her": ("son", "sa", "ses"), "our": ("notre", "notre", "nos"),
@@ -156,7 +157,7 @@ def name(english_name: str) -> Mention:
 
 def mention(rng: random.Random, noun: Noun, plural: bool, modifiers: bool = True) -> Mention:
     """A noun phrase with a random determiner and, sometimes, a modifier."""
-    plural = plural and noun.countable
+    plural = plural and noun.countable and noun.english not in _UNIQUE
     if noun.english in _FAMILY:
         shared = noun.english not in ("husband", "wife")
         determiner = rng.choice(("my", "my", "your", "our" if shared else "my"))
@@ -205,6 +206,8 @@ MODES = {
     "past not": Mode("did not V", "ne compound pas"),
     "progressive": Mode("was G", "imperfect"),
     "could not": Mode("could not V", "ne pouvoir:imperfect pas V"),
+    "could": Mode("could V", "pouvoir:imperfect V"),
+    "can": Mode("can V", "pouvoir:present V", "present"),
     "wanted": Mode("wanted to V", "vouloir:imperfect V"),
     "had": Mode("had P", "pluperfect"),
     "tried": Mode("tried to V", "essayer:compound de V"),

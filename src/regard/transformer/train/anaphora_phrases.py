@@ -40,7 +40,7 @@ be boiling = bouillir = soup water milk broth / drink food
 have no lid = ne pas avoir de couvercle \
     = saucepan jar box basket barrel dustbin / container furniture
 leak = fuir = bottle bucket barrel jug roof boat / container part ride device
-overflow = déborder = bucket river dustbin jug / container water
+overflow = déborder = bucket river dustbin jug / container water waters
 contain old coins = contenir de vieilles pièces = chest jar box drawer / container furniture text
 need a coat of varnish = avoir besoin d'une couche de vernis \
     = wood door -hammock -mattress / boat part
@@ -64,7 +64,7 @@ need a new roof = avoir besoin d'un nouveau toit = house barn church hut farm sc
 be full of tourists = être plein* de touristes = castle museum hotel beach cathedral / place ride
 lead to the sea = mener à la mer = road river canal / place
 be closed to traffic = être fermé* à la circulation = road bridge tunnel -path / place
-be full of fish = être plein* de poissons = lake river pond stream / water container
+be full of fish = être plein* de poissons = lake river pond stream / water waters container
 have no buttons = ne pas avoir de boutons = shirt coat jacket cardigan / clothing machine
 have long sleeves = avoir des manches longues = shirt sweater dress jacket / clothing
 have a hole = avoir un trou = sock bucket sweater roof glove / cloth container part object
@@ -111,7 +111,7 @@ need petrol = avoir besoin d'essence = car tractor motorcycle van truck / ride
 have no headlights = ne pas avoir de phares = car bicycle tractor truck / ride
 skid = déraper = car truck motorcycle bus van / ride
 be full of potholes = être plein* de nids-de-poule = road -path / place
-teem with frogs = grouiller de grenouilles = pond swamp lake / water place
+teem with frogs = grouiller de grenouilles = pond swamp lake / water waters place
 be missing two strings = avoir deux cordes en moins = guitar violin harp banjo / instrument
 have six legs = avoir six pattes = ant bee ladybird fly wasp grasshopper / animal wood
 sting = piquer = bee wasp mosquito scorpion nettle / animal plant blade
@@ -125,7 +125,7 @@ fly in the wind = voler au vent = kite flag / toy cloth
 have a golden frame = avoir un cadre doré \
     = painting portrait photo engraving / picture furniture part
 show the village = représenter le village = painting photo drawing engraving / reading
-glitter in the sun = briller au soleil = jewel / part ride water object
+glitter in the sun = briller au soleil = jewel / part ride water waters object
 """
 
 # Verbs of which the pronoun is the object: english = french = nouns.
@@ -141,9 +141,9 @@ frighten = effrayer = animate -bug / bug
 milk = traire = cow goat ewe / animal
 cook = cuisiner = vegetable meat egg rice pumpkin mushroom / food
 peel = éplucher = potato carrot onion apple pear cucumber / produce egg
-taste = goûter = food drink / water plant
+taste = goûter = food drink / water waters plant
 season = assaisonner = salad soup meat steak / food
-heat up = réchauffer = soup meal pizza sauce milk / food drink site water
+heat up = réchauffer = soup meal pizza sauce milk / food drink site water waters
 read = lire = text -map / reading
 write = écrire = letter novel poem essay recipe / reading
 translate = traduire = novel letter poem contract manual recipe / reading
@@ -174,7 +174,7 @@ sharpen = aiguiser = blade / handy
 varnish = vernir = table chair desk door violin bench / wood part boat instrument
 inflate = gonfler = balloon ball / toy ride seat
 explore = explorer = forest island castle cellar attic / place
-pollute = polluer = river lake sea beach / water land drink
+pollute = polluer = river lake sea beach / water waters land drink
 frame = encadrer = painting photo portrait drawing poster / reading
 polish = cirer = shoe boot table / wood clothing object
 furnish = meubler = bedroom house villa / place
@@ -216,14 +216,14 @@ battery = batterie = f = tablet telephone computer car robot / device toy
 frame = cadre = m = painting portrait photo engraving / picture part wood ride
 bow = archet = m = violin cello / instrument ride cloth
 blade = lame = f = knife sword razor axe dagger / handy ride
-shore = rive = f = lake river pond / water land
-bottom = fond = m = lake river pool barrel saucepan / water container ride
+shore = rive = f = lake river pond / water waters land
+bottom = fond = m = lake river pool barrel saucepan / water waters container ride
 lock = serrure = f = door gate chest suitcase / part container site ride furniture
 """
+# The first three may be said of a flavour or an author too.
 _PART_STATES = """\
-dirty = sale; damaged = abîmé; strange = étrange; too short = trop court*; too long = trop long*;
-magnificent = magnifique; grey = gris; green = vert; in bad condition = !en mauvais état;
-too big = trop grand*; interesting = intéressant; unusual = inhabituel; remarkable = remarquable"""
+strange = étrange; remarkable = remarquable; unusual = inhabituel; dirty = sale; damaged = abîmé;
+grey = gris; white = blanc; in bad condition = !en mauvais état; well preserved = bien conservé*"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,5 +259,6 @@ def _states() -> tuple[tuple[str, str], ...]:
 
 PHRASES: tuple[Predicate, ...] = predicate_rows(_PHRASES)
 ACTIONS: tuple[Predicate, ...] = predicate_rows(_ACTIONS)
+ABSTRACT_PARTS = frozenset(("author", "flavour", "scent", "title"))
 PARTS = _parts()
 PART_STATES = _states()

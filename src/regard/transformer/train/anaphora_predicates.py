@@ -31,7 +31,7 @@ injured = blessé = animate -bug / bug
 + impatient = impatient = animate -bug / bug
 + jealous = jaloux = beast people / animate
 + stubborn = têtu = beast people / animate
-+ restless = agité = animate -bug / bug water
++ restless = agité = animate -bug / bug water waters
 + obedient = obéissant = beast / animate
 + starving = affamé = animate -bug / bug
 + playful = joueur = beast -bull -sheep / animate
@@ -50,13 +50,13 @@ tame = apprivoisé = fox wolf bear monkey lion crow squirrel owl / animal
 + rotten = pourri = produce meat egg / food wood stone plant part
 + stale = rassis = bread cake biscuit croissant / food
 + sweet = sucré = fruit cake drink pancake waffle jam -water -broth / food
-+ salty = salé = soup ham cheese meat broth sausage butter / food drink water
++ salty = salé = soup ham cheese meat broth sausage butter / food drink water waters
 + spicy = épicé = soup sauce meat sausage rice meal / food drink
-+ bitter = amer = coffee tea beer grapefruit lemon artichoke / food drink water
++ bitter = amer = coffee tea beer grapefruit lemon artichoke / food drink water waters
 raw = cru = meat steak egg vegetable / food
 overripe = trop mûr* = fruit / produce
 burnt = brûlé = cake meat omelette pizza pie toaster pancake bread -toaster / food wood building
-+ fresh = frais = food -jam -honey -rice / drink water
++ fresh = frais = food -jam -honey -rice / drink water waters
 + nourishing = nourrissant = dish / food drink
 + tasteless = fade = soup sauce melon meal broth / food drink
 + juicy = juteux = fruit steak -banana / food
@@ -64,12 +64,12 @@ burnt = brûlé = cake meat omelette pizza pie toaster pancake bread -toaster / 
 mouldy = moisi = bread cheese jam fruit / food cloth text building wood
 cooked = cuit = vegetable meat egg rice pizza ham / food stone
 + appetising = appétissant = food / drink
-frozen solid = complètement gelé* = pond lake canal / water food drink
-sparkling = pétillant = cider lemonade wine / drink water
+frozen solid = complètement gelé* = pond lake canal / water waters food drink
+sparkling = pétillant = cider lemonade wine / drink water waters
 alcoholic = alcoolisé = cider champagne beer wine / drink
-+ lukewarm = tiède = drink soup / water food
++ lukewarm = tiède = drink soup / water waters food
 empty = vide = container fridge cupboard wardrobe bookcase house bus train / object place ride
-full = plein = container bus train wardrobe / object place ride water animate
+full = plein = container bus train wardrobe / object place ride water waters animate
 + watertight = étanche = barrel thermos boat raft bottle / container ride clothing part
 sealed = scellé = letter jar bottle box crate / container text part
 locked = fermé* à clé = drawer chest suitcase house door car wardrobe / container place part ride
@@ -111,8 +111,8 @@ for rent = !à louer = house villa garage / place ride object
 well heated = bien chauffé* = building bedroom -lighthouse -tower -stadium -hut / place ride
 + deep = profond = lake river sea pool ocean pond canal / place container text
 shallow = peu profond* = river lake pool pond stream lagoon / place container
-+ polluted = pollué = water beach town / place drink
-navigable = navigable = river canal / water
++ polluted = pollué = waters beach town / place drink
+navigable = navigable = river canal / water waters
 torn = déchiré = cloth letter newspaper poster bag map / text picture container
 + crumpled = froissé = shirt dress letter tie skirt sheet newspaper / cloth text
 + fashionable = !à la mode = hat dress skirt coat boot jacket / cloth place object
@@ -167,7 +167,7 @@ made of leather = !en cuir = belt shoe boot glove suitcase sofa armchair / cloth
 made of gold = !en or = crown ring bracelet necklace medal coin / jewel object
 half empty = à moitié vide* = container -drawer / object place
 full of water = plein* d'eau = bucket bottle jug barrel bowl saucepan cellar boot / container place
-full to the brim = plein* à ras bord = container -suitcase -bag -purse / water
+full to the brim = plein* à ras bord = container -suitcase -bag -purse / water waters
 + soft to the touch = doux* au toucher = cloth fruit / animal toy seat
 threadbare = usé* jusqu'à la corde = carpet coat jacket blanket curtain armchair sofa / cloth seat
 made of cotton = !en coton = shirt sheet sock towel dress apron curtain / cloth
@@ -184,10 +184,10 @@ covered with snow = couvert* de neige = land road roof -desert -beach / place pa
 + fertile = fertile = field valley meadow vineyard / land animate
 wooded = boisé = hill valley island mountain / land
 + windy = venteux = hill beach island mountain / land
-+ clear = limpide = lake stream sea lagoon pool / water drink
++ clear = limpide = lake stream sea lagoon pool / water waters drink
 padded = rembourré = chair armchair bench stool / seat cloth
 folding = pliant = chair table bed stool bench / wood tool
-+ difficult to play = difficile à jouer = instrument -drum / text
++ difficult to play = difficile* à jouer = instrument -drum / text
 + fun = amusant = toy comic / text machine people
 meant for children = destiné* aux enfants = toy comic / text object clothing
 cracked = fissuré = wall column statue roof chimney bowl / part stone container building
@@ -205,7 +205,7 @@ badly ventilated = mal aéré* = room cellar factory prison / place
 tiled = carrelé = kitchen bathroom corridor / place part
 + steep = escarpé = path hill mountain / place part
 + swampy = marécageux = field valley meadow forest / land
-home-made = !fait* maison = cake jam pie soup bread pizza yoghurt / food clothing toy
+home-made = fait* maison = cake jam pie soup bread pizza yoghurt / food clothing toy
 vegetarian = végétarien = meal pizza salad soup sandwich / dish people
 censored = censuré = newspaper novel letter book / reading
 automatic = automatique = machine door gate -lamp -tablet / device part
@@ -249,3 +249,12 @@ def _row(line: str, in_training: bool) -> Predicate:
 
 
 ADJECTIVES = predicate_rows(_ADJECTIVES)
+# States that come and go: 'when it was tired', not 'when it was digital'.
+_TEMPORARY = """\
+    hungry, thirsty, afraid, sleepy, tired, exhausted, ill, injured, angry, happy, sad, nervous,
+    frightened, restless, starving, asleep, awake, alone, empty, full, parked, deserted, crowded,
+    flooded, withered, ironed, busy, embarrassed, worried, proud, locked, unplugged, stained,
+    crumpled, inflated, ripe, rotten, mouldy, fresh, lukewarm, raw, switched on, switched off,
+    out of order, in bloom, out of petrol, full of water, half empty, full to the brim,
+    frozen solid, covered with snow, on holiday, out of tune, badly parked"""
+TEMPORARY = frozenset(" ".join(_TEMPORARY.split()).split(", "))

@@ -12,6 +12,9 @@ from regard.transformer.train.anaphora_clauses import (
     ALTHOUGH,
     ANY,
     CAUSAL,
+    OF_PAST,
+    TEMPORAL,
+    UNTIL,
     Clause,
     Connector,
     action_clause,
@@ -24,8 +27,15 @@ from regard.transformer.train.anaphora_clauses import (
 )
 from regard.transformer.train.anaphora_impersonal import impersonal_clause
 from regard.transformer.train.anaphora_mentions import Mention, key
-from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES, OwnedPart
-from regard.transformer.train.anaphora_predicates import ADJECTIVES, Predicate
+from regard.transformer.train.anaphora_phrases import (
+    ABSTRACT_PARTS,
+    ACTIONS,
+    PART_STATES,
+    PARTS,
+    PHRASES,
+    OwnedPart,
+)
+from regard.transformer.train.anaphora_predicates import ADJECTIVES, TEMPORARY, Predicate
 from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, relative_in_training
 from regard.transformer.train.anaphora_scenes import Scene, Split
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
@@ -36,6 +46,9 @@ _KINDS = ("adjective", "phrase", "action", "part")
 _KIND_WEIGHTS = (42, 22, 18, 18)
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
+_ABSOLUTE = frozenset(("better", "soaked", "enormous", "starving", "hollow", "empty", "lost",
+                       "exhausted", "full", "delicious", "magnificent", "boiling", "new",
+                       "faulty", "blind", "frozen", "free", "defenceless"))  # fmt: skip
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
                Connector("but", "mais"), Connector("since", "puisque"), Connector("and", "et"),
                Connector("although", "même si"))  # fmt: skip
@@ -94,7 +107,7 @@ def _of_kind(
         if any(x in scene.heads for x in done.subject.english):
             return ()
         return _both(scene, done.connector, pair, clauses, of_object=True)
-    connector = rng.choice(ANY)
+    connector = rng.choice(OF_PAST if scene.tense == "past" else ANY)
     if kind == "phrase":
         clauses = [phrase_clause(x, y, scene.tense) for x, y in zip(pair, chosen, strict=True)]
         return _both(scene, connector, pair, clauses)
@@ -128,6 +141,8 @@ def _with_adjectives(
         options += "negative"
     elif rng.random() < 0.08:
         connector, options = ALTHOUGH, options + "subjunctive"
+    elif all(x.english in TEMPORARY for x in chosen) and rng.random() < 0.5:
+        connector = rng.choice(TEMPORAL)
     clauses = [
         adjective_clause(x, (y.english, y.french), scene.tense, degree, options)
         for x, y in zip(pair, chosen, strict=True)
@@ -149,7 +164,8 @@ def _with_parts(
         if not fitting:
             return ()
         parts.append(rng.choice(fitting))
-    number = rng.randrange(1000)
+    abstract = any(x is not None and x.english in ABSTRACT_PARTS for x in parts)
+    number = rng.randrange(3 if abstract else len(PART_STATES))
     clauses = [part_clause(x, y, scene.tense, number) for x, y in zip(pair, parts, strict=True)]
     words = {word for clause in clauses for word in clause.english}
     return () if words & set(scene.heads) else _both(scene, rng.choice(ANY), pair, clauses)
@@ -164,13 +180,16 @@ def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant
     if chosen[0] == chosen[1]:
         return ()
     texts = [RELATIVE_ADJECTIVES[x] for x in chosen]
-    if scene.event.option in ("not", "unable", "cannot"):
+    if scene.event.option == "can":
+        degree = "enough"
+    elif scene.event.option in ("not", "unable", "cannot"):
         degree = "too" if rng.random() < 0.85 else "so"
-    elif any(" " in x or "!" in y or x == "better" for x, y in zip(chosen, texts, strict=True)):
+    elif any(" " in x or "!" in y or x in _ABSOLUTE for x, y in zip(chosen, texts, strict=True)):
         degree = ""
     else:
         degree = rng.choices(("", "very", "so", "really"), (60, 20, 12, 8))[0]
     options = "contracted" if rng.random() < 0.4 else ""
+    options += "subjunctive" if scene.event.option == "until" else ""
     pair = scene.first, scene.second
     clauses = [
         adjective_clause(x, (y, z), scene.tense, degree, options)
@@ -179,6 +198,8 @@ def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant
     connector = rng.choice(CAUSAL)
     if "because" in scene.event.english:
         connector = Connector(".", ".")
+    elif scene.event.option == "until":
+        connector = UNTIL
     return _both(scene, connector, pair, clauses)
 
 

@@ -116,7 +116,9 @@ _AUXILIARY = {
     ("avoir", "subjunctive"): {"3s": "ait", "3p": "aient"},
 }
 _REFLEXIVE = {"1s": "me", "3s": "se", "1p": "nous", "3p": "se"}
-WITH_ETRE = frozenset(("aller", "arriver", "entrer", "rester", "tomber", "venir"))
+WITH_ETRE = frozenset(
+    ("aller", "arriver", "entrer", "monter", "rester", "retourner", "tomber", "venir")
+)
 
 
 def starts_with_vowel(word: str) -> bool:
