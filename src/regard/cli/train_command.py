@@ -43,16 +43,21 @@ def train(
     size: Annotated[Size, typer.Option(help="Size of the model.")] = Size.SMALL,
     batch: Annotated[int, typer.Option(help="Tokens in a batch.")] = 8_192,
     learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the random numbers; 1, or the recipe's, by default.")
+    ] = None,
     device: Annotated[
         str, typer.Option(help="cpu or cuda; the fastest available by default.")
     ] = "",
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Make tokens and marked pairs, and stop there.")
+    ] = False,
 ) -> None:
     """Train a transformer to translate; the same command again resumes."""
     _need_torch()
     check_output_folder("--out", out)
     check_bounds("--batch", batch, 1)
-    check_bounds("--seed", seed, 0)
+    check_bounds("--seed", seed or 0, 0)
     check_bounds("--steps", steps, 0)
     from dataclasses import replace
 
@@ -65,6 +70,7 @@ def train(
     )
     from regard.transformer.train.recipe import Hyperparameters, Round
     from regard.transformer.train.run import best_device
+    from regard.transformer.train.run import prepare as make_prepared
 
     if files[0].suffix == ".toml":
         job = read_recipe(files[0], out)
@@ -72,10 +78,15 @@ def train(
         text = TrainingText(valid, tuple(source_text or ()), tuple(target_text or ()))
         only_round = Round("only", (), steps, 0.0 if steps else minutes, learning_rate)
         rounds = tuple(plain_rounds(out, files, text, only_round))
-        job = TrainingJob(
-            out, rounds, text, SIZES[size], Hyperparameters(seed=seed, tokens_per_batch=batch)
-        )
-    _follow(replace(job, device=device or best_device()))
+        hyperparameters = Hyperparameters(tokens_per_batch=batch)
+        job = TrainingJob(out, rounds, text, SIZES[size], hyperparameters)
+    if seed is not None:
+        job = replace(job, hyperparameters=replace(job.hyperparameters, seed=seed))
+    job = replace(job, device=device or best_device())
+    if prepare:
+        make_prepared(job)
+    else:
+        _follow(job)
 
 
 def _need_torch() -> None:

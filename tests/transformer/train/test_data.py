@@ -28,8 +28,9 @@ from regard.transformer.train.data import (
     write_marked,
     write_pairs,
 )
+from regard.transformer.train.made_pairs import sensible
 from regard.transformer.train.recipe import Round
-from regard.transformer.train.run import group, scores, sensible
+from regard.transformer.train.run import group, scores
 from regard.transformer.train.subwords import PUNCTUATION, learn_tokens, load_tokens
 
 

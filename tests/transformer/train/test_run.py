@@ -11,13 +11,27 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[tr
 
 import torch
 
+from regard.errors import ArgumentError
 from regard.transformer.checkpoint import load_parameters
 from regard.transformer.config import Config, random_parameters
 from regard.transformer.train.augment import NONE, find_splits
+from regard.transformer.train.data import (
+    MarkedPair,
+    WordLink,
+    read_marked,
+    read_pairs,
+    write_marked,
+)
 from regard.transformer.train.dataset import gather
-from regard.transformer.train.job import TrainingJob, TrainingText, plain_rounds, read_recipe
+from regard.transformer.train.job import (
+    TrainingJob,
+    TrainingText,
+    check_job,
+    plain_rounds,
+    read_recipe,
+)
 from regard.transformer.train.loop import DivergedError, RoundHooks, RoundText, train_round
-from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
+from regard.transformer.train.recipe import Corpus, Hyperparameters, Round, TaughtHead
 from regard.transformer.train.run import train_model
 from regard.transformer.train.subwords import learn_tokens, load_tokens
 from regard.transformer.train.token_links import word_table
@@ -187,3 +201,122 @@ def test_a_recipe_says_it_all(toy, tmp_path):
     assert job.rounds[0].corpora[0] == Corpus(toy[0], copies=2.5)
     assert job.rounds[1].corpora[1].path == tmp_path / "self.tsv.gz"
     assert job.pairs == [toy[0]]
+
+
+TAUGHT = """
+    [config]
+    vocabulary = 400
+    layers = 2
+    width = 64
+    heads = 4
+    [hyperparameters]
+    tokens_per_batch = 2048
+    [[taught]]
+    part = "encoder"
+    layer = 1
+    head = 2
+    of = "anaphora"
+    [[taught]]
+    part = "cross"
+    layer = 0
+    head = 3
+    of = "alignment"
+    weight = 0.05
+    share = 0.5
+    [[round]]
+    name = "only"
+    steps = 20
+    corpus = [
+        { path = "train.tsv", made = "alignment" },
+        { path = "marked.tsv", links = "anaphora", copies = 2 },
+    ]
+"""
+
+
+def test_heads_are_taught_by_links_that_are_made_and_links_that_are_given(toy, tmp_path):
+    (tmp_path / "train.tsv").write_bytes(toy[0].read_bytes())
+    pairs = read_pairs(toy[0])[:200]
+    write_marked(tmp_path / "marked.tsv", [MarkedPair(*x, (WordLink(2, 1, 1),)) for x in pairs])
+    (tmp_path / "recipe.toml").write_text(TAUGHT, encoding="utf-8")
+    job = read_recipe(tmp_path / "recipe.toml", tmp_path / "out")
+    assert job.hyperparameters.taught == (
+        TaughtHead("encoder", 1, 2, "anaphora"),
+        TaughtHead("cross", 0, 3, "alignment", 0.05, 0.5),
+    )
+    assert job.pairs == [tmp_path / "train.tsv", tmp_path / "marked.tsv"]
+    train_model(job)
+    aligned = read_marked(tmp_path / "out" / "alignment-train.tsv.gz")
+    assert [pair.pair for pair in aligned] == read_pairs(toy[0])
+    assert any(pair.links for pair in aligned)
+    curve = json.loads((tmp_path / "out" / "curve.json").read_text(encoding="utf-8"))
+    (point,) = (point for point in curve if "loss" in point)
+    for name in ("encoder 1.2 anaphora", "cross 0.3 alignment"):
+        assert point[f"{name} loss"] > 0
+        assert 0 <= point[f"{name} right"] <= 1
+    recipe = tmp_path / "out" / "model" / "recipe.toml"
+    assert recipe.read_text(encoding="utf-8") == TAUGHT
+
+
+def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
+    """The row of the first adjective on the second, which translation alone does not ask for."""
+    pairs = read_pairs(toy[0])[:400]
+    marked = tmp_path / "marked.tsv"
+    write_marked(marked, [MarkedPair(*x, (WordLink(1, 5, 5),)) for x in pairs])
+    given = ingredients(tmp_path, toy)
+    hyperparameters = replace(HABITS, taught=(TaughtHead("encoder", 1, 0, "anaphora", 0.5),))
+    tokens = load_tokens(tmp_path / "tokens.model")
+    part = Round(
+        "only", (Corpus(marked, links="anaphora"),), steps=150, learning_rate=3e-3, warm_up=0.1
+    )
+    text = replace(given[2], pairs=gather(part, tokens, hyperparameters))
+    points = []
+    hooks = RoundHooks(tmp_path / "taught", lambda _, point: points.append(point))
+    train_round(given[0], given[1], text, (part, hyperparameters), hooks)
+    losses = [point["encoder 1.0 anaphora loss"] for point in points]
+    assert losses[-1] < 0.1 < 0.5 < losses[0]
+    assert points[-1]["encoder 1.0 anaphora right"] > 0.98
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ('of = "anaphora"', 'of = "alignment"'),
+            "a taught head needs to be 'encoder' of 'anaphora' or 'cross' of 'alignment', but it "
+            "is 'encoder' of 'alignment'.",
+        ),
+        (
+            ("layer = 1\n", "layer = 2\n"),
+            "a taught head needs to be one of 2 layers of 4 heads, counted from 0, but it is "
+            "layer 2, head 2.",
+        ),
+        (
+            (', links = "anaphora"', ""),
+            "a head taught anaphora needs a corpus with such links, but no round has one: add one "
+            "with made = 'anaphora', or with links = 'anaphora' for a file that has them.",
+        ),
+        (("weight = 0.05", "weight = 0"), "weight needs a number above 0, but it is 0."),
+        (("share = 0.5", "share = 2"), "share needs a number above 0 and up to 1, but it is 2."),
+        (
+            ('made = "alignment"', 'made = "self"'),
+            "a corpus needs either path, a file, or made, one of 'back', 'self' and 'anaphora', or "
+            "both with made = 'alignment', but it has made = 'self' and path = 'train.tsv'.",
+        ),
+        (
+            ("tokens_per_batch = 2048", "target_width = 64"),
+            "target_width needs at least the 96 tokens of the longest side of a pair, but it is "
+            "64: raise it, or lower longest.",
+        ),
+        (
+            ("tokens_per_batch = 2048", 'attention = "fast"'),
+            "attention needs to be one of efficient, cudnn, plain, flex, but it is 'fast'.",
+        ),
+    ],
+    ids=lambda x: x[1] if isinstance(x, tuple) else "",
+)
+def test_a_recipe_that_cannot_be_followed_is_refused(tmp_path, change, message):
+    assert change[0] in TAUGHT
+    (tmp_path / "recipe.toml").write_text(TAUGHT.replace(*change, 1), encoding="utf-8")
+    with pytest.raises(ArgumentError) as error:
+        check_job(read_recipe(tmp_path / "recipe.toml", tmp_path / "out"))
+    assert str(error.value) == message

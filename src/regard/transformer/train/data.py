@@ -10,6 +10,8 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,6 @@ import sentencepiece
 from regard.atomic_write import replacing
 from regard.errors import FileError
 from regard.text.tokens import normalise
-from regard.transformer.config import END
 
 Pair = tuple[str, str]
 AT_END = -1
@@ -82,8 +83,20 @@ def read_lines(path: Path) -> Iterator[str]:
 
 def read_pairs(path: Path) -> list[Pair]:
     """Pairs of `source<TAB>target` lines; columns after the second are ignored."""
+    return list(_pairs_of(path, file_stamp(path)))
+
+
+def file_stamp(path: Path) -> tuple[int, int]:
+    """Time of the last change and size of a file, zeros where there is none."""
+    stat = path.stat() if path.is_file() else None
+    return (stat.st_mtime_ns, stat.st_size) if stat else (0, 0)
+
+
+# A training validates its files first and reads some of them in every round.
+@lru_cache(maxsize=8)
+def _pairs_of(path: Path, stamp: tuple[int, int]) -> tuple[Pair, ...]:
     lines = enumerate(read_lines(path), 1)
-    return [_pair(path, number, line) for number, line in lines if line.strip()]
+    return tuple(_pair(path, number, line) for number, line in lines if line.strip())
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -244,15 +257,14 @@ def no_links(pairs: int) -> Ragged:
 def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
     """Concatenate lists of tokens."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    flat = (token for row in rows for token in row)
-    tokens = np.fromiter(flat, dtype=np.int32, count=int(lengths.sum()))
+    tokens = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(lengths.sum()))
     return Ragged(tokens, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def encode(tokens: sentencepiece.SentencePieceProcessor, sentences: Sequence[str]) -> Ragged:
     """Tokens of sentences, END after each."""
-    rows = tokens.encode(list(sentences), out_type=int, num_threads=os.cpu_count() or 1)
-    return ragged([[*row, END] for row in rows])
+    threads = os.cpu_count() or 1
+    return ragged(tokens.encode(list(sentences), out_type=int, num_threads=threads, add_eos=True))
 
 
 def encode_pairs(

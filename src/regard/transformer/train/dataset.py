@@ -6,6 +6,7 @@ import math
 import random
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 import numpy as np
 import sentencepiece
@@ -18,6 +19,7 @@ from regard.transformer.train.data import (
     Ragged,
     concatenate,
     encode_pairs,
+    file_stamp,
     no_links,
     read_links,
     read_pairs,
@@ -38,7 +40,7 @@ def gather(
     parts = [
         encoded
         for number, corpus in enumerate(part.corpora)
-        for encoded in _copies(corpus, number, tokens, hyperparameters)
+        for encoded in _copies(corpus, file_stamp(corpus.path), number, tokens, hyperparameters)
     ]
     pairs = concatenate(parts)
     short = within(pairs, hyperparameters.longest)
@@ -50,8 +52,11 @@ def gather(
     return short
 
 
+# Rounds that list a corpus alike, at the same number, share its encoded copies.
+@lru_cache(maxsize=16)
 def _copies(
     corpus: Corpus,
+    stamp: tuple[int, int],
     number: int,
     tokens: sentencepiece.SentencePieceProcessor,
     hyperparameters: Hyperparameters,

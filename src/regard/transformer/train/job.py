@@ -17,7 +17,7 @@ from regard.transformer.config import Config
 from regard.transformer.train.augment import Alterations
 from regard.transformer.train.data import read_pairs, read_sentences
 from regard.transformer.train.loop import Watch, no_watch
-from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
+from regard.transformer.train.recipe import Corpus, Hyperparameters, Round, TaughtHead
 
 SIZES = {
     "tiny": Config(vocabulary=600, layers=2, heads=4, width=64, feed_forward_width=128),
@@ -55,18 +55,40 @@ class TrainingJob:
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     device: str = "cpu"
     watch: Watch = no_watch
+    recipe: Path | None = None
+
+    @property
+    def corpora(self) -> list[Corpus]:
+        """The corpora of all rounds."""
+        return [corpus for part in self.rounds for corpus in part.corpora]
 
     @property
     def pairs(self) -> list[Path]:
-        """The files of pairs that the model did not make itself, each once."""
-        made = {made_path(self.folder, kind) for kind in ("back", "self")}
-        paths = dict.fromkeys(corpus.path for part in self.rounds for corpus in part.corpora)
-        return [path for path in paths if path not in made]
+        """The files of pairs that training does not make itself, each once."""
+        paths = (x.original or x.path for x in self.corpora if x.original or not x.made)
+        return list(dict.fromkeys(paths))
 
 
-def made_path(folder: Path, kind: str) -> Path:
-    """The file of pairs that the model makes itself, 'back' or 'self'."""
-    return folder / f"{kind}.tsv.gz"
+MADE = ("back", "self", "anaphora", "alignment")
+
+
+def made_corpus(folder: Path, kind: str, original: Path | None = None, **options: Any) -> Corpus:
+    """A corpus that training makes in its folder.
+
+    'back' and 'self' are translations by the model itself, of targets and of sources; 'anaphora' is
+    generated with links from pronouns to antecedents; 'alignment' is the pairs of the file
+    `original` with links from words of the target to those of the source.
+    """
+    if kind not in MADE or (kind == "alignment") != (original is not None):
+        raise ArgumentError(
+            "a corpus needs either path, a file, or made, one of 'back', 'self' and 'anaphora', or "
+            f"both with made = 'alignment', but it has made = {kind!r} and path = "
+            f"{original.name if original else None!r}."
+        )
+    name = f"{kind}-{original.name.partition('.tsv')[0]}" if original else kind
+    links = kind if kind in ("anaphora", "alignment") else ""
+    path = folder / f"{name}.tsv.gz"
+    return Corpus(path, links=links, made=kind, original=original, **options)
 
 
 def plain_rounds(
@@ -80,9 +102,9 @@ def plain_rounds(
     if not (text.source or text.target):
         return [replace(schedule, corpora=real)]
     both = tuple(replace(corpus, both_ways=bool(text.target)) for corpus in real)
-    made = [Corpus(made_path(folder, "self"))] if text.source else []
+    made = [made_corpus(folder, "self")] if text.source else []
     if text.target:
-        made.append(Corpus(made_path(folder, "back"), tag="<back>"))
+        made.append(made_corpus(folder, "back", tag="<back>"))
     return [
         _share(schedule, "first", both, 1 / 3),
         _share(schedule, "second", (*real, *made), 2 / 3),
@@ -92,9 +114,10 @@ def plain_rounds(
 def check_job(job: TrainingJob) -> None:
     """Raise an error for anything that would end the training later: device, patterns and files."""
     check_device(job.device)
-    for corpus in (x for part in job.rounds for x in part.corpora):
-        for pattern in (corpus.source, corpus.target):
-            _check_pattern(pattern)
+    for pattern in (pattern for x in job.corpora for pattern in (x.source, x.target)):
+        _check_pattern(pattern)
+    for head in job.hyperparameters.taught:
+        _check_taught(head, job)
     if job.text.valid is not None and importlib.util.find_spec("sacrebleu") is None:
         raise ArgumentError(
             "measuring BLEU on validation pairs needs sacrebleu, which is not installed: "
@@ -120,6 +143,19 @@ def check_device(name: str) -> None:
         )
 
 
+def _check_taught(head: TaughtHead, job: TrainingJob) -> None:
+    if head.layer >= job.config.layers or head.head >= job.config.heads:
+        raise ArgumentError(
+            f"a taught head needs to be one of {job.config.layers} layers of {job.config.heads} "
+            f"heads, counted from 0, but it is layer {head.layer}, head {head.head}."
+        )
+    if head.of not in {corpus.links for corpus in job.corpora}:
+        raise ArgumentError(
+            f"a head taught {head.of} needs a corpus with such links, but no round has one: add "
+            f"one with made = {head.of!r}, or with links = {head.of!r} for a file that has them."
+        )
+
+
 def _check_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
@@ -139,7 +175,8 @@ def read_recipe(path: Path, folder: Path) -> TrainingJob:
             tuple(_round(table, near, folder) for table in recipe["round"]),
             _text(recipe.get("text", {}), near),
             Config(**recipe.get("config", {"vocabulary": 12_000})),
-            _hyperparameters(recipe.get("hyperparameters", {})),
+            _hyperparameters(recipe.get("hyperparameters", {}), recipe.get("taught", [])),
+            recipe=path,
         )
     except FileNotFoundError:
         raise FileError(f"there is no recipe at {path}: check its name.") from None
@@ -160,12 +197,9 @@ def _round(table: Mapping[str, Any], near: Path, folder: Path) -> Round:
 
 def _corpus(table: Mapping[str, Any], near: Path, folder: Path) -> Corpus:
     rest = {name: value for name, value in table.items() if name not in ("path", "made")}
-    if ("path" in table) == ("made" in table):
-        raise ArgumentError(
-            "a corpus needs either path, a file, or made, 'back' or 'self', but it is "
-            f"{dict(table)}."
-        )
-    path = near / table["path"] if "path" in table else made_path(folder, table["made"])
+    path = near / table["path"] if "path" in table else None
+    if path is None or "made" in table:
+        return made_corpus(folder, table.get("made", ""), path, **rest)
     return Corpus(path, **rest)
 
 
@@ -177,9 +211,12 @@ def _text(table: Mapping[str, Any], near: Path) -> TrainingText:
     return TrainingText(valid, sentences=table.get("sentences", 1_000_000), **paths)
 
 
-def _hyperparameters(table: Mapping[str, Any]) -> Hyperparameters:
+def _hyperparameters(
+    table: Mapping[str, Any], taught: Iterable[Mapping[str, Any]]
+) -> Hyperparameters:
     alterations = Alterations(**table.get("alterations", {}))
-    return Hyperparameters(**{**table, "alterations": alterations})
+    heads = tuple(TaughtHead(**head) for head in taught)
+    return Hyperparameters(**{**table, "alterations": alterations, "taught": heads})
 
 
 def _share(schedule: Round, name: str, corpora: tuple[Corpus, ...], share: float) -> Round:

@@ -62,6 +62,8 @@ class Corpus:
     Both ways means that each pair is also learnt from target to source, tagged as reverse.
     Patterns for source and target, where given, select the pairs in which both match.
     Links is the kind of the links in the file's third column, where it has one to teach heads by.
+    A file that training makes itself is of the kind `made`, out of the pairs of `original` where
+    it has one, and with `sentences` of them where they are counted.
     """
 
     path: Path
@@ -71,6 +73,9 @@ class Corpus:
     source: str = ""
     target: str = ""
     links: str = ""
+    made: str = ""
+    original: Path | None = None
+    sentences: int = 100_000
 
 
 @dataclass(frozen=True)

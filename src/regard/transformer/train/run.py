@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import sentencepiece
 import torch
 
 from regard.atomic_write import write_bytes
@@ -22,10 +22,9 @@ from regard.transformer.train.data import (
     read_pairs,
     read_sentences,
     sources_and_targets,
-    write_pairs,
 )
 from regard.transformer.train.dataset import gather
-from regard.transformer.train.job import TrainingJob, check_job, made_path
+from regard.transformer.train.job import TrainingJob, check_job
 from regard.transformer.train.loop import (
     DivergedError,
     RoundHooks,
@@ -34,6 +33,7 @@ from regard.transformer.train.loop import (
     no_validation,
     train_round,
 )
+from regard.transformer.train.made_pairs import make_marked, make_translations
 from regard.transformer.train.provenance import circumstances, write_curve, write_record
 from regard.transformer.train.recipe import Round
 from regard.transformer.train.subwords import learn_tokens, load_tokens
@@ -80,44 +80,6 @@ def scores(translations: Sequence[str], expected: References) -> dict[str, float
     return {"bleu": round(bleu.score, 2), "chrf": round(chrf.score, 2)}
 
 
-def back_translate(reverse: Translator, targets: Sequence[str]) -> list[Pair]:
-    """Pair true targets with sources that a reverse model made of them."""
-    made = reverse(targets, tag="<reverse>")
-    pairs = [(source, target) for (source, _), target in zip(made, targets, strict=True)]
-    return [pair for pair in pairs if sensible(pair)]
-
-
-def self_train(teacher: Translator, sources: Sequence[str], share: float = 0.85) -> list[Pair]:
-    """Pair true sources with a teacher's targets, the share it was surest of."""
-    made = teacher(sources)
-    surest = float(np.quantile([score for _, score in made], 1 - share)) if made else 0.0
-    answers = zip(sources, made, strict=True)
-    pairs = [(source, target) for source, (target, score) in answers if score >= surest]
-    return [pair for pair in pairs if sensible(pair)]
-
-
-def sensible(pair: Pair) -> bool:
-    """Whether a made pair looks like a translation: no copy, no runaway length, no stammer.
-
-    >>> sensible(("I am good.", "Je suis bon.")), sensible(("I am good.", "I am good."))
-    (True, False)
-    """
-    source, target = pair
-    if not source or not target or "\u2047" in source + target:
-        return False
-    copied = source == target and len(source.split()) > 2
-    longer, shorter = max(len(source), len(target)), min(len(source), len(target))
-    return not copied and longer <= 2.5 * shorter + 12 and not _stammers(target.lower().split())
-
-
-def _stammers(words: Sequence[str]) -> bool:
-    return any(len(set(run)) == 1 for run in _windows(words, 4))
-
-
-def _windows(words: Sequence[str], width: int) -> Iterable[Sequence[str]]:
-    return (words[start : start + width] for start in range(len(words) - width + 1))
-
-
 def export(
     paths: tuple[Path, Path],
     config: Config,
@@ -149,40 +111,36 @@ def train_model(job: TrainingJob) -> dict[str, Any]:
 
     Options and files are validated first.
     """
-    check_job(job)
-    job.folder.mkdir(parents=True, exist_ok=True)
-    tokens_path = job.folder / TOKENS
-    if not tokens_path.is_file():
-        learn_tokens(_all_text(job), job.config.vocabulary, tokens_path)
+    prepare(job)
+    tokens = load_tokens(job.folder / TOKENS)
     # A small corpus has fewer pieces than were asked for.
-    vocabulary = load_tokens(tokens_path).vocab_size()
-    job = replace(job, config=replace(job.config, vocabulary=vocabulary))
+    job = replace(job, config=replace(job.config, vocabulary=tokens.vocab_size()))
     parameters = to_torch(random_parameters(job.config, job.hyperparameters.seed), job.device)
     curve: list[Point] = []
     for part in job.rounds:
-        make_missing(job, part, parameters)
-        parameters, points = follow(job, part, parameters)
+        make_translations(job, part, partial(translator, job, parameters))
+        parameters, points = follow(job, part, parameters, tokens)
         before = curve[-1]["step"] if curve else 0
         curve += [{**point, "step": point["step"] + before} for point in points]
     return finish(job, parameters, curve)
 
 
-def make_missing(job: TrainingJob, part: Round, parameters: Tensors) -> None:
-    """Make the synthetic pairs of a round that do not exist yet, with the current model."""
-    makers: dict[str, Callable[[Translator, Sequence[str]], list[Pair]]]
-    makers = {"back": back_translate, "self": self_train}
-    files = {"back": job.text.target, "self": job.text.source}
-    for kind, make in makers.items():
-        path = made_path(job.folder, kind)
-        if path in {corpus.path for corpus in part.corpora} and not path.is_file():
-            sentences = [sentence for file in files[kind] for sentence in read_sentences(file)]
-            step = max(1, -(-len(sentences) // job.text.sentences))
-            write_pairs(path, make(translator(job, parameters), sentences[::step]))
+def prepare(job: TrainingJob) -> None:
+    """Validate the job, then make what needs no model: the tokens, and the pairs with links."""
+    check_job(job)
+    job.folder.mkdir(parents=True, exist_ok=True)
+    if not (job.folder / TOKENS).is_file():
+        learn_tokens(_all_text(job), job.config.vocabulary, job.folder / TOKENS)
+    make_marked(job)
 
 
-def follow(job: TrainingJob, part: Round, parameters: Tensors) -> tuple[Tensors, list[Point]]:
+def follow(
+    job: TrainingJob,
+    part: Round,
+    parameters: Tensors,
+    tokens: sentencepiece.SentencePieceProcessor,
+) -> tuple[Tensors, list[Point]]:
     """Train one round; its parameters and its curve."""
-    tokens = load_tokens(job.folder / TOKENS)
     tables = word_table(tokens), word_table(tokens, elisions=True)
     text = RoundText(gather(part, tokens, job.hyperparameters), find_splits(tokens), tables)
     hooks = RoundHooks(job.folder / part.name, job.watch, validation(job, 1, 400))
@@ -205,9 +163,13 @@ def finish(job: TrainingJob, parameters: Tensors, curve: list[Point]) -> dict[st
     }
     write_curve(job.folder, curve)
     write_record(job.folder, facts, [*job.pairs, *job.text.files])
-    about = {"name": job.folder.name}
+    about = {"name": job.folder.name, "seed": job.hyperparameters.seed}
     model = job.folder / EXPORT
-    return export((model, job.folder / TOKENS), job.config, parameters, about, validation(job, 4))
+    paths = model, job.folder / TOKENS
+    description = export(paths, job.config, parameters, about, validation(job, 4))
+    if job.recipe:
+        write_bytes(model / "recipe.toml", job.recipe.read_bytes())
+    return description
 
 
 def translator(job: TrainingJob, parameters: Tensors, beams: int = 4) -> Translator:
