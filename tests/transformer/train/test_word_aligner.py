@@ -5,7 +5,8 @@ import pytest
 
 from regard.transformer.train.aligner_cells import LONGEST, corpus_cells
 from regard.transformer.train.data import AT_END, WordLink
-from regard.transformer.train.word_aligner import AlignerSettings, align, sure_links
+from regard.transformer.train.hidden_markov import Posteriors
+from regard.transformer.train.word_aligner import AlignerSettings, align, block_links
 
 WORDS = 30
 ENGLISH = [f"{a}{b}n" for a in "bcdfgh" for b in ("al", "el", "il", "ol", "ul")]
@@ -58,9 +59,24 @@ def test_sure_neighbours_of_the_best_source_word_are_one_link():
     joint_bqk = np.zeros((2, 3, 4))
     joint_bqk[0] = [[0.5, 0.4, 0.1, 0.6], [0.1, 0.5, 0.9, 0.0], [0.2, 0.0, 0.0, 0.0]]
     joint_bqk[1] = [[0.0, 0.0, 0.0, 0.0], [0.9, 0.4, 0.4, 0.4], [0.0, 0.0, 0.0, 0.9]]
-    links = sure_links(joint_bqk, AlignerSettings(sure=0.3, none=0.1))
+    settings = AlignerSettings(sure=0.3, one_sided=0.9, none=0.5)
+    links = block_links(joint_bqk, posteriors(np.zeros((2, 3, 4)), np.zeros((2, 3))), settings)
     assert links[0] == (WordLink(0, 3, 3), WordLink(1, 1, 2))
-    assert links[1] == (WordLink(0, AT_END, AT_END), WordLink(1, 0, 3), WordLink(2, 3, 3))
+    assert links[1] == (WordLink(1, 0, 3), WordLink(2, 3, 3))
+
+
+def test_one_direction_decides_where_both_are_unsure():
+    one_sided_bqk = np.array([[[0.95, 0.0], [0.0, 0.95], [0.1, 0.3], [0.4, 0.4]]])
+    null_bq = np.array([[0.05, 0.05, 0.6, 0.2]])
+    joint_bqk = np.zeros((1, 4, 2))
+    joint_bqk[0, 0, 1] = 0.8
+    settings = AlignerSettings(sure=0.3, one_sided=0.9, none=0.5)
+    links = block_links(joint_bqk, posteriors(one_sided_bqk, null_bq), settings)[0]
+    assert links == (WordLink(0, 1, 1), WordLink(1, 1, 1), WordLink(2, AT_END, AT_END))
+
+
+def posteriors(state_bqk, null_bq):
+    return Posteriors(state_bqk, null_bq, np.zeros((1, 1)), np.zeros(1))
 
 
 def test_words_are_counted_as_split_words_counts_them():
@@ -95,7 +111,7 @@ def test_entries_of_the_lexicon_are_those_of_the_cells():
     pairs, _ = made_corpus(40)
     cells = corpus_cells(pairs)
     for block in (block for slab in cells.slabs for block in slab):
-        entries = cells.entries[block.start : block.stop].reshape(block.shape)
+        entries = cells.entries_of(block)
         n, j, i = np.indices(block.shape)
         np.testing.assert_array_equal(cells.source_of[entries], block.source_bk[n, i])
         np.testing.assert_array_equal(cells.target_of[entries], block.target_bq[n, j])

@@ -66,6 +66,16 @@ class Cells:
     sources: int
     targets: int
 
+    @property
+    def target_counts(self) -> Int64Array:
+        """How often each target word occurs."""
+        words = [block.target_bq.ravel() for slab in self.slabs for block in slab]
+        return np.bincount(np.concatenate(words), minlength=self.targets)
+
+    def entries_of(self, block: SentenceBlock) -> Int32Array:
+        """The entries of a block's cells, (b, q, k)."""
+        return self.entries[block.start : block.stop].reshape(block.shape)
+
 
 @dataclass(frozen=True)
 class _Words:
