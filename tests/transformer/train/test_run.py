@@ -245,7 +245,7 @@ def test_heads_are_taught_by_links_that_are_made_and_links_that_are_given(toy, t
     )
     assert job.pairs == [tmp_path / "train.tsv", tmp_path / "marked.tsv"]
     train_model(job)
-    aligned = read_marked(tmp_path / "out" / "alignment-train.tsv.gz")
+    aligned = read_marked(tmp_path / "out" / "alignment-train.tsv")
     assert [pair.pair for pair in aligned] == read_pairs(toy[0])
     assert any(pair.links for pair in aligned)
     curve = json.loads((tmp_path / "out" / "curve.json").read_text(encoding="utf-8"))

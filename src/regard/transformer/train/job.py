@@ -87,7 +87,8 @@ def made_corpus(folder: Path, kind: str, original: Path | None = None, **options
         )
     name = f"{kind}-{original.name.partition('.tsv')[0]}" if original else kind
     links = kind if kind in ("anaphora", "alignment") else ""
-    path = folder / f"{name}.tsv.gz"
+    # What the model translated took a GPU to make; the rest is made anew sooner than compressed.
+    path = folder / f"{name}.tsv{'' if links else '.gz'}"
     return Corpus(path, links=links, made=kind, original=original, **options)
 
 
