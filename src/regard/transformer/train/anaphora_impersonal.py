@@ -120,7 +120,7 @@ it was hard to separate {a} from {b} = il était difficile de séparer {a} de {b
     = food plant
 it was hard to choose between {a} and {b} = il était difficile de choisir entre {a} et {b} \
     = thing ride = animal plant
-it was nice to find {a} in {b} = c'était agréable de trouver {a} dans {b} = toy clothing animal \
+it was nice to find {a} in {b} = c'était agréable de trouver {a} dans {b} = toy clothing small \
     = container room
 it was not easy to hear {a} near {b} = il n'était pas facile d'entendre {a} près de {b} \
     = bird instrument = vehicle machine

@@ -25,8 +25,10 @@ _POSSESSIVES = {
     "their": ("leur", "leur", "leurs"),
 }  # fmt: skip
 _VOTRE = ("votre", "votre", "vos")
-_SINGULAR = ("the", "a", "this", "that", "my", "your", "our", "their", "his", "her")
-_SINGULAR_WEIGHTS = (46, 18, 8, 6, 8, 4, 4, 2, 2, 2)
+_SINGULAR = ("the", "a", "this", "that", "my", "your", "our", "their", "his", "her", "another",
+             "one")  # fmt: skip
+_SINGULAR_WEIGHTS = (46, 16, 8, 6, 8, 4, 4, 2, 2, 2, 2, 1)
+_INDEFINITE = {"a": "", "one": "", "another": " autre"}
 _PLURAL = ("the", "these", "those", "my", "your", "our", "their", "two", "three")
 _PLURAL_WEIGHTS = (52, 12, 6, 8, 4, 5, 3, 6, 4)
 _NUMBERS = {"two": "deux", "three": "trois"}
@@ -106,8 +108,8 @@ class Mention:
             return "les" if self.determiner == "the" else "ces"
         if self.determiner == "the":
             return "la" if feminine else "le"
-        if self.determiner == "a":
-            return "une" if feminine else "un"
+        if self.determiner in _INDEFINITE:
+            return ("une" if feminine else "un") + _INDEFINITE[self.determiner]
         return "cette" if feminine else "cet" if french.starts_with_vowel(noun) else "ce"
 
     @property
@@ -165,7 +167,9 @@ def mention(rng: random.Random, noun: Noun, plural: bool, modifiers: bool = True
         determiner = rng.choices(_PLURAL, _PLURAL_WEIGHTS)[0]
     else:
         determiner = rng.choices(_SINGULAR, _SINGULAR_WEIGHTS)[0]
-        if (determiner == "a" and not noun.countable) or (noun.person and determiner != "a"):
+        if (determiner in _INDEFINITE and not noun.countable) or (
+            noun.person and determiner not in _INDEFINITE
+        ):
             determiner = "the"
     modifier = ""
     if rng.random() < 0.14:
@@ -176,7 +180,7 @@ def mention(rng: random.Random, noun: Noun, plural: bool, modifiers: bool = True
 
 def definite(item: Mention) -> Mention:
     """The same noun phrase with *the*: a French negation asks for another article than un."""
-    if item.determiner != "a":
+    if item.determiner not in _INDEFINITE:
         return item
     return Mention(item.noun, item.plural, "the", item.modifier, item.formal)
 

@@ -16,7 +16,7 @@ _RELATIONAL = """\
     = big, large, long = small, narrow
 {a} contain {b} = contenir {b} = container = clothing text instrument toy food = unable = small \
     = big, large, long
-{a} hold {b} = contenir {b} = room garage barn building = furniture vehicle piano machine = unable \
+{a} hold {b} = contenir {b} = room garage barn hut = furniture vehicle piano boat = unable \
     = small, narrow = big, large
 {a} reach {b} = atteindre {b} = ladder rope stick = window roof balcony branch shelf = not \
     = short = high

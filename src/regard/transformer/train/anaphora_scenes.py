@@ -113,7 +113,7 @@ def _pool(names: frozenset[str], training: bool) -> dict[str, tuple[Noun, ...]]:
 def noun_of(
     rng: random.Random, names: frozenset[str], training: bool, unlike: Noun | None = None
 ) -> Noun | None:
-    """A random noun, of either gender as often; half the time of another gender than ``unlike``."""
+    """A random noun, masculine as often as feminine, None where it would be ``unlike`` again."""
     pool = _pool(names, training)
     if not pool:
         return None
@@ -188,18 +188,19 @@ def _rendered(
     if len(set(heads)) < len(heads):
         return None
     if event.passive and mode is MODES["past"] and rng.random() < 0.35:
-        words, text = _passive(event, a, b)
+        words, text = passive_clause(event, a, b)
     else:
-        words, text = _active(event, subject, {"a": a, "b": b}, mode)
+        words, text = active_clause(event, subject, {"a": a, "b": b}, mode)
     words, text = _surrounded(rng, words, text, adjunct, mode.tense)
     words = contracted(rng, words)
     positions = {head: words.index(head) for head in heads}
     return Scene(event, a, b, tuple(others), words, text, positions, mode.tense)
 
 
-def _active(
+def active_clause(
     event: Event, subject: Subject, nouns: dict[str, Mention], mode: Mode
 ) -> tuple[list[str], str]:
+    """The event in English words and in French, not yet elided."""
     verb, *rest = event.english
     words = [*subject.english, *english_group(mode, verb, subject.plural)]
     past = mode.tense == "past"
@@ -225,7 +226,8 @@ def _active(
     return words, " ".join(french_words)
 
 
-def _passive(event: Event, a: Mention, b: Mention) -> tuple[list[str], str]:
+def passive_clause(event: Event, a: Mention, b: Mention) -> tuple[list[str], str]:
+    """The event told of {b}: 'the table was pushed by the dog'."""
     be = "were" if b.plural else "was"
     words = [*b.english, be, english.participle(event.english[0]), "by", *a.english]
     gender, person = b.features

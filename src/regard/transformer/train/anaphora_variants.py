@@ -43,7 +43,7 @@ from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)
 _TABLES = {"adjective": ADJECTIVES, "phrase": PHRASES, "action": ACTIONS}
 _KINDS = ("adjective", "phrase", "action", "part")
-_KIND_WEIGHTS = (42, 22, 18, 18)
+_KIND_WEIGHTS = (38, 21, 18, 23)
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
 _ABSOLUTE = frozenset(("better", "soaked", "enormous", "starving", "hollow", "empty", "lost",

@@ -1,0 +1,190 @@
+"""The text that asks what a pronoun stands for: links, balance, splits, reserved verbs, French."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from regard.text.words import split_words
+from regard.transformer.contrast_frames import contrasts
+from regard.transformer.train import english_grammar
+from regard.transformer.train.anaphora import CELLS, TRAINING, cells, marked_pairs
+from regard.transformer.train.anaphora_frames import GENERAL, TEST_VERBS
+from regard.transformer.train.anaphora_impersonal import AROUND_EVENTS, AROUND_NOUNS
+from regard.transformer.train.anaphora_mentions import NAMES
+from regard.transformer.train.anaphora_nouns import NOUNS
+from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
+from regard.transformer.train.anaphora_predicates import ADJECTIVES
+from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS
+from regard.transformer.train.anaphora_scenes import events
+from regard.transformer.train.data import AT_END, MarkedPair
+from regard.transformer.train.french_grammar import starts_with_vowel
+
+PRONOUNS = {"it", "they", "he", "she", "him", "her", "them", "its", "his", "their"}
+# The verbs of the contrast judge: in the training text they would make its frames known.
+RESERVED = """eat ate eaten cross fit take took taken sleep slept drink drank drunk break broke
+    broken leave left chase swallow climb lift hide hid hidden pull wash wear wore worn pour hang
+    hung catch caught throw threw thrown bite bit bitten lend lent steal stole stolen bury scratch
+    follow"""
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[MarkedPair]:
+    return marked_pairs(5_000, seed=11)
+
+
+def test_there_are_enough_words_and_frames():
+    assert len(NOUNS) >= 300
+    assert len(ADJECTIVES) + len(PHRASES) + len(ACTIONS) >= 200
+    assert len(GENERAL) + len(RELATIONS) + len(PEOPLE) >= 60
+    assert len(AROUND_EVENTS) + len(AROUND_NOUNS) >= 40
+
+
+def test_the_same_seed_gives_the_same_different_sentences(pairs):
+    assert pairs[:200] == marked_pairs(200, seed=11)
+    assert pairs[:200] != marked_pairs(200, seed=12)
+    assert len({pair.source for pair in pairs}) == len(pairs)
+
+
+def test_a_link_goes_from_a_pronoun_to_a_noun_or_to_the_end(pairs):
+    heads = {form for x in NOUNS.values() for form in (x.english, x.english_plural)} | set(NAMES)
+    for pair in pairs:
+        words = split_words(pair.source)
+        (link,) = pair.links
+        assert words[link.query].lower().partition("'")[0] in PRONOUNS, pair
+        assert link.first == link.last
+        if link.first == AT_END:
+            assert words[link.query].lower() in ("it", "it's"), pair
+        else:
+            assert words[link.first] in heads, pair
+
+
+def test_a_pronoun_agrees_with_its_noun(pairs):
+    plural = {x.english_plural for x in NOUNS.values()} - {x.english for x in NOUNS.values()}
+    for pair in pairs:
+        words, (link,) = split_words(pair.source), pair.links
+        if link.first != AT_END and words[link.first] != "sheep":
+            many = words[link.query].lower().partition("'")[0] in ("they", "them", "their")
+            assert many == (words[link.first] in plural), pair
+
+
+def test_a_sixth_stands_for_no_noun(pairs):
+    assert 0.15 <= sum(pair.links[0].first == AT_END for pair in pairs) / len(pairs) <= 0.2
+
+
+def test_every_pronoun_occurs(pairs):
+    seen = Counter(split_words(x.source)[x.links[0].query].lower() for x in pairs)
+    assert {"it", "they", "he", "she", "its", "them", "him", "her", "his"} <= set(seen)
+
+
+def test_neither_position_nor_gender_tells_the_noun():
+    """Half of the right nouns come first, half are feminine; half of the pairs differ in gender."""
+    french = {x.english: x.gender for x in NOUNS.values()}
+    french |= {x.english_plural: x.gender for x in NOUNS.values()}
+    contrast_pairs = cells(1000, seed=4)["frame met, words met"]
+    items = [item for pair in contrast_pairs for item in pair.items]
+    first = [
+        split_words(x.sentence).index(x.right) < split_words(x.sentence).index(x.wrong)
+        for x in items
+    ]
+    assert sum(first) * 2 == len(items)
+    feminine = sum(french[x.right] == "f" for x in items) / len(items)
+    unlike = sum(french[x.right] != french[x.wrong] for x in items) / len(items)
+    # Four standard deviations of a share of 1,000 fair coins.
+    assert abs(feminine - 0.5) < 0.063
+    assert abs(unlike - 0.5) < 0.063
+
+
+def test_the_two_sentences_of_a_pair_have_the_same_nouns():
+    for group in cells(200, seed=3).values():
+        for pair in group:
+            one, two = pair.items
+            assert one.sentence != two.sentence
+            assert (one.right, one.wrong) == (two.wrong, two.right)
+            assert one.pronoun == two.pronoun
+            words = [[x.lower() for x in split_words(item.sentence)] for item in pair.items]
+            row = words[0].index(one.pronoun)
+            if not one.of_object:  # an object stands after the verb that tells them apart
+                assert words[0][: row + 1] == words[1][: row + 1]
+
+
+def test_cells_have_their_own_frames_and_words():
+    forms = {form: x for x in NOUNS.values() for form in (x.english_plural, x.english)}
+    made = cells(300, seed=8)
+    assert list(made) == list(CELLS)
+    for name, split in CELLS.items():
+        assert len(made[name]) == 300
+        for pair in made[name]:
+            item = pair.of_first
+            assert (item.frame.split()[0] in TEST_VERBS) != split.frames, item
+            assert forms[item.right].in_training == split.words, item
+            assert forms[item.wrong].in_training == split.words, item
+
+
+def test_training_uses_no_noun_or_verb_of_the_other_cells(pairs):
+    out = [x for x in NOUNS.values() if not x.in_training]
+    away = {form for x in out for form in (x.english, x.english_plural)}
+    for pair in pairs:
+        (link,) = pair.links
+        assert link.first == AT_END or split_words(pair.source)[link.first] not in away
+    assert not TEST_VERBS & {x.english[0] for table in events(TRAINING.frames) for x in table}
+    share = sum(not x.in_training for x in NOUNS.values()) / len(NOUNS)
+    assert 0.1 < share < 0.2
+    frames = [x for training in (True, False) for table in events(training) for x in table]
+    assert sum(not x.in_training for x in frames) >= 10
+    for table in (ADJECTIVES, PHRASES, ACTIONS, PARTS):
+        assert 0.1 < sum(not x.in_training for x in table) / len(table) < 0.2
+
+
+def forms_of(verb: str) -> set[str]:
+    """The regular forms of a verb."""
+    return {
+        verb,
+        english_grammar.present(verb, False),
+        english_grammar.past(verb),
+        english_grammar.progressive(verb),
+    }
+
+
+def test_no_verb_of_the_judge_occurs():
+    reserved = {form for verb in RESERVED.split() for form in forms_of(verb)}
+    used = {word.lower() for x in marked_pairs(20_000, seed=5) for word in split_words(x.source)}
+    for group in cells(300, seed=6).values():
+        used |= {word.lower() for x in group for y in x.items for word in split_words(y.sentence)}
+    assert not used & reserved
+
+
+def test_no_sentence_of_the_judge_occurs(pairs):
+    judged = {item.sentence for pair in contrasts() for item in pair.items}
+    assert not judged & {pair.source for pair in pairs}
+
+
+MISTAKES = {
+    "not elided": r"(?<![\w'])(?:[LldDnNsSjJmM]e|[Ll]a|(?:puisqu|[Qq]u)e) (?=([a-zàâéèêîôœ-]+))",
+    "not contracted": r"(?<!\w)(?:de|à) les? (?!\w+(?:er|ir|re|oir)\b)",
+    "feminine possessive before a vowel": r"(?<!\w)(?:[MmTtSs])a (?=([a-zàâéèêîôœ-]+))",
+    "si before il": r"(?<!\w)si ils?\b",
+    "marks of the generator": r"[_*{}!=]",
+    "space before a mark": r" [.,]",
+    "plural subject of a singular verb": r"(?<!\w)(?:[Ll]es|[CcMmTtSs]es) \w+ (?:a|est|était) ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_french_has_no_mistake_of_this_kind(pairs, mistake):
+    pattern = re.compile(MISTAKES[mistake])
+    faults = []
+    for pair in pairs:
+        for match in pattern.finditer(pair.target):
+            following = match.groups()[0] if match.groups() else None
+            if following is None or starts_with_vowel(following):
+                faults.append(pair.target)
+    assert not faults, faults[:5]
+
+
+def test_sentences_are_capitalised_and_finished(pairs):
+    for pair in pairs:
+        for text in pair.pair:
+            assert text[0].isupper(), pair
+            assert text[-1] in ".?", pair
+            assert all(x[0].isupper() for x in text.split(". ")), pair
