@@ -15,7 +15,6 @@ CALLS = {
     "two words": (("--knock-out", "dog", "--knock-out", "food"), "may look at dog or food"),
     "ablate": (("--ablate", "cross.1.2"), "cross layer 1, head 2 writes nothing (zero)"),
     "two heads": (("--ablate", "1.2", "--ablate", "0.3"), "encoder layer 0, head 3 writes nothing"),
-    "replace": (("--replace", "hungry:happy"), "hungry replaced by happy"),
     "compare": (("--compare", "The dogs drank cold water"), "the sentence is another one"),
     "by number": (("--redirect", "6:4", "--head", "1.2"), "it looks at food: 100 %"),
 }

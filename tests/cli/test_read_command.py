@@ -36,6 +36,16 @@ def test_json_is_strict_and_whole(run):
     assert told["words"][-1] == "(end)"
 
 
+def test_weights_are_shown_times_what_they_carry(run):
+    status, out, _ = run(SENTENCE, "--weighted", "norm")
+    assert status == 0
+    assert "norm-weighted (weight times the length of what it carries)" in " ".join(out.split())
+    _, plain, _ = run(SENTENCE, "--json")
+    _, weighted, _ = run(SENTENCE, "--json", "--weighted", "norm")
+    assert json.loads(weighted)["weighted"] == "norm"
+    assert json.loads(weighted)["weights"] != json.loads(plain)["weights"]
+
+
 def test_a_long_sentence_becomes_bars(run):
     _, out, _ = run("the cold water was good and " * 6 + "it was happy")
     assert max(map(len, out.splitlines())) <= 80

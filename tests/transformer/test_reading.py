@@ -256,3 +256,31 @@ def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
     assert tiled.attention_call("encoder", 0).weights_bhqk is None
     for part in PARTS:
         np.testing.assert_allclose(tiled.weights(part), dense.weights(part), atol=1e-5)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_norm_weighted_readings_observations_and_pictures_agree(reading, part):
+    weights_lhqk = reading.weights(part, by="tokens", weighted="norm")
+    np.testing.assert_allclose(weights_lhqk.sum(axis=-1), 1, atol=1e-6)
+    call = reading.attention_call(part, 1)
+    width = reading.model.config.head_width
+    rows = np.asarray(reading.matrices(part, 1).w_output)[2 * width : 3 * width]
+    carried_k = np.linalg.norm(call.value_bhkd[0, 2].astype(np.float64) @ rows, axis=1)
+    carried_qk = reading.weights(part, layer=1, head=2, by="tokens") * carried_k
+    carried_qk /= carried_qk.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(weights_lhqk[1, 2], carried_qk, atol=1e-6)
+    for seen in (reading.observe(1, 2, part, weighted="norm"),
+                 reading.observe(1, part=part, weighted="norm")):  # fmt: skip
+        tile_qk = seen.tile(slice(None), slice(None), 2 if seen.leading else None)
+        np.testing.assert_allclose(tile_qk, carried_qk, atol=1e-5)
+    picture = reading.picture(1, 2, part=part, by="tokens", weighted="norm", kind="heatmap")
+    np.testing.assert_array_equal(picture.weights, weights_lhqk[1, 2])
+    assert picture.title.endswith("(norm-weighted)")
+    mixed = reading.value_weighted(1, 2, part)
+    np.testing.assert_array_equal(mixed.tokens_qk, weights_lhqk[1, 2])
+
+
+def test_weights_are_weighted_by_norm_or_not_at_all(reading):
+    with pytest.raises(ArgumentError) as error:
+        reading.weights(weighted="length")
+    assert str(error.value) == "weighted needs to be None or 'norm', but it is 'length'."

@@ -32,7 +32,6 @@ AblateOption = Annotated[
     list[str] | None,
     typer.Option(help="Head that writes nothing, as 3.6 or cross.3.6; may be repeated."),
 ]
-ReplaceOption = Annotated[str | None, typer.Option(help="Replace a word by another, WORD:WORD.")]
 CompareOption = Annotated[str | None, typer.Option(help="Another sentence to compare with.")]
 BecauseOption = Annotated[
     str | None, typer.Option(help="Why a head scores one word on another, WORD:WORD.")
@@ -86,7 +85,6 @@ class ExperimentOptions:
     redirect: str | None = None
     knock_out: Sequence[str] = ()
     ablate: Sequence[str] = ()
-    replace: str | None = None
     compare: str | None = None
     because: str | None = None
     effects: str | None = None
@@ -94,7 +92,7 @@ class ExperimentOptions:
     @property
     def changes(self) -> bool:
         """Whether something is to be changed."""
-        return any((self.redirect, self.knock_out, self.ablate, self.replace, self.compare))
+        return any((self.redirect, self.knock_out, self.ablate, self.compare))
 
     @property
     def asked(self) -> bool:
@@ -125,9 +123,6 @@ class ExperimentOptions:
         experiment = reading._experiment()
         if self.compare is not None:
             experiment = experiment.compare(text_argument("--compare", self.compare))
-        if self.replace is not None:
-            word, by = _pair("--replace", self.replace)
-            experiment = experiment.replace(_word(experiment.plain.words, word), by)
         words = experiment.plain.words
         if self.knock_out:
             hidden = [text_argument("--knock-out", word) for word in self.knock_out]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from regard.engine.interfaces import ArrayFacts, ProblemLike
+from regard.engine.norm_weighted import NOTE
 from regard.engine.observation import Observation
 from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
@@ -40,13 +41,18 @@ def merge(first: Observation, second: Observation) -> Observation:
     shares = [_share(part.logsumexp, logsumexp) for part in (first, second)]
     facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
     columns, notes = _column_facts(first, second, logsumexp)
+    if (NOTE in first.notes) != (NOTE in second.notes):
+        raise ArgumentError(
+            "merge needs two observations weighted alike, but one is norm-weighted: observe both "
+            "with weighted='norm', or both without."
+        )
     return Observation(
         ArrayFacts(facts | columns),
         None,
         first.parts + second.parts if first.parts and second.parts else (),
         first.keys + second.keys,
         _joint_cost(first.cost, second.cost),
-        notes,
+        (*notes, NOTE) if NOTE in first.notes else notes,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.engine.interfaces import ArrayFacts
+from regard.engine.norm_weighted import NOTE, check_weighted, with_norm_bias
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
@@ -33,6 +34,8 @@ def observe(
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
+    weighted: str | None = None,
+    w_output: ArrayLike | None = None,
     **options: Unpack[AttentionOptions],
 ) -> Observation:
     """Run attention and report what it attends to, exactly, in memory that grows with n.
@@ -44,6 +47,10 @@ def observe(
     of query, key, mask and lengths, in memory that grows with n: what is done to the arrays
     afterwards does not change it. With torch tensors the output is one too; facts are
     NumPy arrays, which leave a GPU when they are first read.
+
+    With ``weighted="norm"`` every fact is about p_ij |v_j W_O| as a share of its row, not about
+    the attention weights; ``w_output`` (h d_v, e) is the matrix after the heads, and without it the
+    values' own lengths are taken.
 
     Examples
     --------
@@ -57,6 +64,21 @@ def observe(
     requested = Requested(
         True, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )
+    if check_weighted(weighted):
+        query = query if is_tensor(query) else as_array(query)
+        biased = with_norm_bias(query, value, w_output, options)
+        seen = _observe(query, key, value, requested, biased)
+        return replace(seen, notes=(*seen.notes, NOTE))
+    return _observe(query, key, value, requested, options)
+
+
+def _observe(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    requested: Requested,
+    options: AttentionOptions,
+) -> Observation:
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import observe_on_device
 

@@ -83,20 +83,14 @@ def rollout(reading: Reading, part: str) -> Mixed:
     )
 
 
-@one_blas_thread()
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
     """Each weight times the length of the vector it brings, as shares of the row."""
-    weights_qk = reading.weights(part, layer=layer, head=head, by="tokens")
-    value_kd = reading.attention_call(part, layer).value_bhkd[0, head]
-    width = reading.model.config.head_width
-    w_output = reading.matrices(part, layer).w_output[head * width : (head + 1) * width]
-    size_k = np.linalg.norm(value_kd.astype(np.float64) @ w_output, axis=1)
-    carried_qk = weights_qk * size_k
+    carried_qk = reading.weights(part, layer=layer, head=head, by="tokens", weighted="norm")
     return Mixed(
         f"value-weighted, layer {layer}, head {head}",
         "Each weight times the length of what it brings (the value through w_output), as a share "
         "of the row. A large weight on a short vector moves little; but lengths say nothing of "
         "directions, and parts can cancel.",
         *reading.texts(part),
-        carried_qk / carried_qk.sum(axis=1, keepdims=True),
+        carried_qk,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.display import NotebookDisplay
+from regard.engine.norm_weighted import carried_norms, check_weighted
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from regard.view.figure.figure import Picture
 
 
-def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
+def to_dict(reading: Reading, by: str = "words", weighted: str | None = None) -> dict[str, Any]:
     """A reading as JSON values; weights are (layer, head, query, key), first layer first."""
     shown = reading.highlight()
     return {
@@ -48,7 +49,10 @@ def to_dict(reading: Reading, by: str = "words") -> dict[str, Any]:
         "translation_words": list(reading.target.words),
         "translation_tokens": list(reading.target.tokens),
         "by": by,
-        "weights": {part: reading.weights(part, by=by).tolist() for part in PARTS},
+        "weighted": weighted,
+        "weights": {
+            part: reading.weights(part, by=by, weighted=weighted).tolist() for part in PARTS
+        },
         "alignment": [pair._asdict() for pair in reading.alignment.pairs],
         "highlight": {**asdict(shown.link), "sentence": shown.sentence, "reason": shown.reason},
         "notes": list(reading.notes),
@@ -126,14 +130,17 @@ class Reading(Changeable, NotebookDisplay):
         layer: int | None = None,
         head: int | None = None,
         by: str = "words",
+        weighted: str | None = None,
     ) -> Array:
         """Attention weights (l, h, q, k); one layer is (h, q, k), one head of it (q, k).
 
         Between words, weights are added over the pieces of a key and averaged over those of a
-        query; by='tokens' gives them as they are.
+        query; by='tokens' gives them as they are. With weighted='norm' they are p_ij |v_j W_O| as
+        shares of the row: what was carried, not the attention itself.
         """
         self.texts(part)[0].names(by)  # says what is wrong with part or by
-        weights_lhqk = self._weights[part, by]
+        tables = self._norm_weights if check_weighted(weighted) else self._weights
+        weights_lhqk = tables[part, by]
         if layer is not None:
             weights_lhqk = weights_lhqk[self._layer(layer)]
         if head is not None:
@@ -171,10 +178,19 @@ class Reading(Changeable, NotebookDisplay):
     def observe(
         self, layer: int, head: int | None = None, part: str = "encoder", **options: Any
     ) -> Observation:
-        """The exact facts about a layer's weights, or about those of one head, between tokens."""
+        """The exact facts about a layer's weights, or about those of one head, between tokens.
+
+        The options are those of ``regard.observe``, weighted='norm' included.
+        """
         call = self.attention_call(part, layer)
         heads = slice(None) if head is None else slice(self._head(head), self._head(head) + 1)
         arrays = (call.query_bhqd[0, heads], call.key_bhkd[0, heads], call.value_bhkd[0, heads])
+        if check_weighted(options.get("weighted")):
+            w_output = np.asarray(self.matrices(part, layer).w_output)
+            rows = len(w_output) // self.model.config.heads
+            options["w_output"] = w_output.reshape(-1, rows, w_output.shape[1])[heads].reshape(
+                -1, w_output.shape[1]
+            )
         if head is not None:
             arrays = (arrays[0][0], arrays[1][0], arrays[2][0])
         return observe(*arrays, causal=call.causal, **options)
@@ -264,15 +280,16 @@ class Reading(Changeable, NotebookDisplay):
     def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
         """One head to look at and to save; the highlight's where none is named.
 
-        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``.
+        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``;
+        ``weighted``.
         """
         from regard.view.figure.build import picture_of_reading
 
         return picture_of_reading(self, layer, head, options)
 
-    def to_dict(self, by: str = "words") -> dict[str, Any]:
+    def to_dict(self, by: str = "words", weighted: str | None = None) -> dict[str, Any]:
         """The reading as JSON values."""
-        return to_dict(self, by)
+        return to_dict(self, by, weighted)
 
     def __str__(self) -> str:
         from regard.view.terminal.reading_text import page
@@ -289,6 +306,26 @@ class Reading(Changeable, NotebookDisplay):
             weights[part, "words"] = to_words(weights[part, "tokens"], *self.texts(part))
         for weights_lhqk in weights.values():
             weights_lhqk.setflags(write=False)  # every caller gets the same ones
+        return weights
+
+    @cached_property
+    def _norm_weights(self) -> dict[tuple[str, str], Array]:
+        """The same, each weight times the length of what it carries, as shares of the row."""
+        weights: dict[tuple[str, str], Array] = {}
+        for part in PARTS:
+            carried = []
+            for layer, weights_hqk in enumerate(self._weights[part, "tokens"]):
+                value_hkd = self.attention_call(part, layer).value_bhkd[0]
+                w_output = np.asarray(self.matrices(part, layer).w_output)
+                norm_hk = carried_norms(value_hkd, w_output, len(value_hkd))
+                carried.append(weights_hqk * norm_hk[:, None])
+            carried_lhqk = np.stack(carried)
+            total_lhq1 = carried_lhqk.sum(axis=-1, keepdims=True)
+            shares_lhqk = carried_lhqk / np.maximum(total_lhq1, np.finfo(np.float64).tiny)
+            weights[part, "tokens"] = shares_lhqk
+            weights[part, "words"] = to_words(shares_lhqk, *self.texts(part))
+        for shares_lhqk in weights.values():
+            shares_lhqk.setflags(write=False)
         return weights
 
     @cached_property

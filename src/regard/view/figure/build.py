@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from regard.display import percent
+from regard.engine.norm_weighted import NOTE
 from regard.engine.observation import Head, Observation
 from regard.errors import ArgumentError, count
 from regard.heads.links import word_position
@@ -25,13 +26,16 @@ def picture_of_reading(
 ) -> Picture:
     """One head, the highlight's where none is named; ``word`` stands out."""
     part, by = options.pop("part", "encoder"), options.pop("by", "words")
-    word = options.pop("word", None)
+    word, weighted = options.pop("word", None), options.pop("weighted", None)
     queries, keys = reading.texts(part)
     layer, head, query = _head_of(reading, part, layer, head, word)
     chosen = _chosen(reading, part, by, query)
-    weights = reading.weights(part, layer=layer, head=head, by=by)
+    weights = reading.weights(part, layer=layer, head=head, by=by, weighted=weighted)
     role = reading.model.roles.of(part).get((layer, head))
     name = f"Layer {layer}, head {head}" + (f": {role.name}" if role else "")
+    caption = _caption(reading, part, layer, head, query)
+    if weighted:
+        name, caption = f"{name} (norm-weighted)", f"{NOTE[0].upper()}{NOTE[1:]}"
     kind = options.pop("kind", None) or usual_kind(weights)
     # The words of the page's address (web/read/read.js); what is as usual is left out.
     state = {"part": part, "layer": layer, "head": head, "by": by if by == "tokens" else None,
@@ -42,7 +46,7 @@ def picture_of_reading(
         (queries.names(by), keys.names(by)),
         kind,
         name,
-        _caption(reading, part, layer, head, query),
+        caption,
         provenance(
             _model(reading), f'"{reading.sentence}"', f"{part}, layer {layer}, head {head}", by
         ),
@@ -104,7 +108,9 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
     single = weights.shape == (seen.queries, seen.keys)
     edges = [np.arange(size + 1) for size in weights.shape] if single else map_edges(seen)
     name = getattr(seen, "name", "")
-    title = ", ".join(x for x in (name, f"head {_index_text(index)}" if seen.leading else "") if x)
+    number = f"head {_index_text(index)}" if seen.leading else ""
+    how = "norm-weighted" if NOTE in seen.notes else ""
+    title = ", ".join(x for x in (name, number, how) if x)
     return Picture(
         weights,
         (_positions(edges[0], texts[0]), _positions(edges[1], texts[1])),

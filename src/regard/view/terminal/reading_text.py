@@ -30,6 +30,7 @@ class Selection:
     layer: int | None = None
     head: int | None = None
     by: str = "words"
+    weighted: str | None = None
 
 
 MOST_UNUSUAL = Selection()
@@ -39,7 +40,9 @@ def page(reading: Reading, selection: Selection = MOST_UNUSUAL, style: TerminalS
     """The sentence, its translation, the head to highlight, and one plain sentence about it."""
     shown = reading.highlight(selection.word, selection.layer, selection.head)
     link = shown.link
-    weights_qk = reading.weights(layer=link.layer, head=link.head, by=selection.by)
+    weights_qk = reading.weights(
+        layer=link.layer, head=link.head, by=selection.by, weighted=selection.weighted
+    )
     names = reading.source.names(selection.by)
     marked = [link.query] if selection.by == "words" else _tokens_of(reading, link.query)
     lines = [
@@ -49,7 +52,7 @@ def page(reading: Reading, selection: Selection = MOST_UNUSUAL, style: TerminalS
         *map(style.bold, style.wrap(f"{printable(shown.sentence)}.")),
         *style.wrap(f"Shown: {shown.reason}."),
         "",
-        *_head(weights_qk, names, marked, _title(link), style),
+        *_head(weights_qk, names, marked, _title(link, selection.weighted), style),
         "",
         *(_more_links(reading, selection.word, style) if selection.word else []),
         *_alignment_lines(reading.alignment, style),
@@ -76,9 +79,10 @@ def mixed_table(mixed: Mixed, style: TerminalStyle = PIPE) -> str:
     return "\n".join([f"{mixed.name}, in %", *table, *style.wrap(mixed.explanation)])
 
 
-def _title(link: Link) -> str:
+def _title(link: Link, weighted: str | None) -> str:
     role = f" ({link.role})" if link.role else ""
-    return f"Layer {link.layer}, head {link.head}{role}"
+    carried = ", norm-weighted (weight times the length of what it carries)" if weighted else ""
+    return f"Layer {link.layer}, head {link.head}{role}{carried}"
 
 
 def _more_links(reading: Reading, word: str, style: TerminalStyle) -> list[str]:
