@@ -52,7 +52,8 @@ it was better that way = c'était mieux ainsi = it is better that way = c'est mi
 
 # Whole sentences around a clause {e} with two nouns: english = french.
 _AROUND_EVENTS = """\
-it seems that {e} = il semble que {e}
+it seems to me that {e} = il me semble que {e}
+it seems that {e} = on dirait que {e}
 it is true that {e} = il est vrai que {e}
 it is obvious that {e} = il est évident que {e}
 it is clear that {e} = il est clair que {e}

@@ -9,7 +9,7 @@ from regard.transformer.train.anaphora_nouns import out_of_training
 # predicates), yes (it happens), more (comparison: the predicates explain it)
 _RELATIONAL = """\
 {a} go through {b} = passer par {b} = furniture bed sofa piano vehicle machine \
-    = door gate window tunnel alley = not = big, wide, large = narrow, small, low
+    = door gate tunnel corridor alley = not = big, wide, large = narrow, small, low
 {a} enter {b} = entrer dans {b} = vehicle beast machine = garage barn tunnel hut = not \
     = big, tall, wide = small, low, narrow
 {a} go into {b} = entrer dans {b} = text clothing toy instrument tool = container = not \
@@ -51,7 +51,7 @@ _RELATIONAL = """\
 {a} enter {b} deeply = s'enfoncer dans {b} = needle key screwdriver stick dagger \
     = wall stone beam plank door = not = blunt, short, thick = hard, thick
 {a} tie up {b} = attacher {b} = rope net belt = beast boat container = not = short, thin, weak \
-    = strong, big, large
+    = big, large
 {a} fill {b} = remplir {b} = bottle jug stream bucket = barrel pool pond = not = small, narrow \
     = large, deep, big
 S put {a} in {b} = mettre {a} dans {b} = text clothing toy instrument = container drawer \
@@ -76,7 +76,7 @@ S dry {a} with {b} = sécher {a} avec {b} = beast bowl bottle window = towel she
 S clean {a} with {b} = nettoyer {a} avec {b} = machine vehicle wood window = sponge brush towel \
     = yes = dirty, dusty, muddy = clean, soft, damp
 S repair {a} with {b} = réparer {a} avec {b} = machine vehicle door wood \
-    = screwdriver hammer drill = yes = faulty, useless, damaged = practical, strong, new
+    = screwdriver hammer drill = yes = faulty, useless, damaged = practical, solid, new
 S cut {a} with {b} = couper {a} avec {b} = bread meat rope branch cheese cake = blade = yes \
     = hard, thick, big = sharp, new, clean
 S heat {a} in {b} = chauffer {a} dans {b} = soup milk water sauce = saucepan oven bowl = yes \
@@ -86,7 +86,7 @@ S give {a} to {b} = donner {a} à {b} = food = beast bird = yes = old, fresh, us
 S feed {a} with {b} = nourrir {a} avec {b} = beast bird = produce bread = yes \
     = hungry, skinny, weak, young = fresh, cheap, nourishing
 S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket sheet = yes \
-    = fragile, precious, new = thick, large, strong
+    = fragile, precious, new = thick, large, solid
 {a} be faster than {b} = être plus rapide* que {b} = ride horse = ride donkey = more \
     = modern, light, powerful = old, heavy, damaged
 {a} be heavier than {b} = être plus lourd* que {b} = furniture container tool \

@@ -132,7 +132,7 @@ def progressive(verb: str) -> str:
     """
     if verb.endswith("ie"):
         return verb[:-2] + "ying"
-    if verb.endswith("e") and not verb.endswith(("ee", "be")):
+    if verb.endswith("e") and not verb.endswith("ee") and verb != "be":
         return verb[:-1] + "ing"
     return (verb + verb[-1] if verb in _DOUBLED else verb) + "ing"
 
