@@ -21,8 +21,10 @@ from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELAT
 from regard.transformer.train.anaphora_scenes import active_clause, passive_clause
 
 EVENTS = {" ".join(x.english): x for x in (*GENERAL, *RELATIONS, *PEOPLE)}
-CONNECTORS = {"because": "parce que", ".": ".", "and": "et", "but": "mais", "since": "puisque",
-              "when": "quand", "while": "alors que", "although": "bien que", "so": "donc"}  # fmt: skip
+CONNECTORS = {
+    "because": "parce que", ".": ".", "and": "et", "but": "mais", "since": "puisque",
+    "when": "quand", "while": "alors que", "although": "bien que", "so": "donc",
+}  # fmt: skip
 FORMS = {x.english_plural: (x, True) for x in NOUNS.values()}
 FORMS |= {x.english: (x, False) for x in NOUNS.values()}
 DEEDS = {"because": "had", "so": "past", "but": "past not", "and": "wanted", ".": "had to"}

@@ -18,6 +18,7 @@ from regard.transformer.train.anaphora_mentions import (
     english_group,
     name,
 )
+from regard.transformer.train.anaphora_nouns import Noun
 from regard.transformer.train.anaphora_phrases import PART_STATES, OwnedPart
 from regard.transformer.train.anaphora_predicates import Predicate
 
@@ -99,10 +100,13 @@ OF_PAST = ANY + _connectors(
 . At that time , = . À ce moment-là ,
 """
 )
+NOW = Connector(", and now", ", et maintenant")
 UNTIL = Connector("until", "jusqu'à ce que", subjunctive=True)
 ALTHOUGH = Connector("although", "bien que", subjunctive=True)
-DEGREES = {"": "", "very": "très", "too": "trop", "so": "si", "really": "vraiment",
-           "quite": "assez", "extremely": "extrêmement", "enough": "assez"}  # fmt: skip
+DEGREES = {
+    "": "", "very": "très", "too": "trop", "so": "si", "really": "vraiment", "quite": "assez",
+    "extremely": "extrêmement", "enough": "assez", "still": "encore", "already": "déjà",
+}  # fmt: skip
 _HUMAN_PARTS = (("mother", "mère", "f"), ("brother", "frère", "m"), ("boss", "patron", "m"),
                 ("daughter", "fille", "f"), ("doctor", "médecin", "m"), ("friend", "ami", "m"),
                 ("teacher", "professeur", "m"), ("grandmother", "grand-mère", "f"))  # fmt: skip
@@ -177,7 +181,7 @@ def phrase_clause(item: Mention, phrase: Predicate, tense: str) -> Clause:
 # mode, whether a connector of cause or of result goes before
 _ACTION_MODES = {
     "past": (("had", "because"), ("past", "so"), ("past not", "but"), ("wanted", "and"),
-             ("had to", "so"), ("past", "and")),
+             ("had to", "so"), ("past", "and"), ("wants", "now"), ("going", "now")),
     "present": (("has", "because"), ("wants", "because"), ("going", "so"), ("cannot", "but")),
 }  # fmt: skip
 _ACTION_CONNECTORS = {
@@ -185,6 +189,7 @@ _ACTION_CONNECTORS = {
     "so": (Connector(", so", ", donc"), Connector(".", "."), Connector("so", "alors")),
     "but": (Connector("but", "mais"), Connector(", but", ", mais")),
     "and": (Connector("and", "et"), Connector(".", ".")),
+    "now": (NOW, Connector(", and", ", et"), Connector(".", ".")),
 }
 
 
@@ -197,13 +202,13 @@ class Deed:
     connector: Connector
 
 
-def deed(rng: random.Random, tense: str, speakers_only: bool) -> Deed:
+def deed(rng: random.Random, tense: str, speakers_only: bool, people: Sequence[Noun]) -> Deed:
     """A random subject and mode for a verb with a pronoun as its object."""
     mode, reason = rng.choice(_ACTION_MODES[tense])
     subjects: list[Subject] = [SPEAKER, SPEAKERS]
     if not speakers_only:
-        person = name(rng.choice(tuple(NAMES)))
-        subjects += [person, person, person]
+        subjects += [name(rng.choice(tuple(NAMES))), name(rng.choice(tuple(NAMES)))]
+        subjects += [Mention(rng.choice(people)), Mention(rng.choice(people))]
     return Deed(rng.choice(subjects), mode, rng.choice(_ACTION_CONNECTORS[reason]))
 
 

@@ -214,6 +214,8 @@ MODES = {
     "can": Mode("can V", "pouvoir:present V", "present"),
     "wanted": Mode("wanted to V", "vouloir:imperfect V"),
     "had": Mode("had P", "pluperfect"),
+    "had just": Mode("had just P", "venir:imperfect de V"),
+    "has just": Mode("has just P", "venir:present de V", "present"),
     "tried": Mode("tried to V", "essayer:compound de V"),
     "refused": Mode("refused to V", "refuser:compound de V"),
     "had to": Mode("had to V", "devoir:compound V"),
@@ -228,10 +230,14 @@ MODES = {
     "has": Mode("has P", "compound", "present"),
     "going": Mode("is going to V", "aller:present V", "present"),
 }
-OF_ANIMATES = {"past": 34, "past not": 9, "progressive": 8, "could not": 5, "wanted": 6, "had": 5,
-               "tried": 4, "refused": 2, "had to": 3, "never": 2, "present": 7, "present not": 3,
-               "is": 5, "cannot": 2, "wants": 2, "has": 3, "going": 2}  # fmt: skip
-OF_THINGS = {"past": 60, "past not": 12, "had": 8, "present": 5, "present not": 4, "has": 5}
+OF_ANIMATES = {
+    "past": 34, "past not": 9, "progressive": 8, "could not": 5, "wanted": 6, "had": 5, "tried": 4,
+    "refused": 2, "had to": 3, "had just": 3, "has just": 2, "never": 2, "present": 7,
+    "present not": 3, "is": 5, "cannot": 2, "wants": 2, "has": 3, "going": 2,
+}  # fmt: skip
+OF_THINGS = {
+    "past": 58, "past not": 12, "had": 7, "had just": 4, "present": 5, "present not": 4, "has": 5,
+}  # fmt: skip
 OF_STATES = {"state": 50, "state not": 15, "present": 25, "present not": 10}
 OF_FAILURES = {"could not": 30, "past not": 25, "cannot": 25, "present not": 20}
 OF_SPEAKERS = {"past": 50, "past not": 12, "progressive": 6, "could not": 8, "wanted": 8, "had": 6,

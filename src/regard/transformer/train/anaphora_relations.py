@@ -229,6 +229,12 @@ S load {a} onto {b} = charger {a} sur {b} = furniture machine stone beast = truc
     = cannot = heavy, big, wide = small, overloaded, weak
 S transfer milk from {a} to {b} = transvaser du lait de {a} dans {b} \
     = bottle jug bucket saucepan barrel = bottle jug bucket bowl cup = until = empty = full
+S pump water from {a} to {b} = pomper de l'eau de {a} dans {b} = pool pond barrel cellar \
+    = barrel pool bucket = until = empty, dry = full, too full
+S move sand from {a} to {b} = transporter du sable de {a} dans {b} = truck crate wheelbarrow box \
+    = barrel crate bucket garage = until = empty = full, too full
+S carry stones from {a} to {b} = porter des pierres de {a} dans {b} = truck cellar barn \
+    = crate garage van = until = empty, clean = full, overloaded
 S empty {a} into {b} = vider {a} dans {b} = bag bucket basket box = barrel crate chest = past \
     = heavy, too full, damaged = empty, solid, clean
 """

@@ -12,6 +12,7 @@ from regard.transformer.train.anaphora_clauses import (
     ALTHOUGH,
     ANY,
     CAUSAL,
+    NOW,
     OF_PAST,
     TEMPORAL,
     UNTIL,
@@ -27,6 +28,7 @@ from regard.transformer.train.anaphora_clauses import (
 )
 from regard.transformer.train.anaphora_impersonal import impersonal_clause
 from regard.transformer.train.anaphora_mentions import Mention, key
+from regard.transformer.train.anaphora_nouns import NOUNS, Noun
 from regard.transformer.train.anaphora_phrases import (
     ABSTRACT_PARTS,
     ACTIONS,
@@ -70,6 +72,11 @@ def _fitting(kind: str, noun: str, training: bool) -> tuple[Predicate, ...]:
 
 
 @cache
+def _people(training: bool) -> tuple[Noun, ...]:
+    return tuple(x for x in NOUNS.values() if x.person and x.in_training == training)
+
+
+@cache
 def _parts_of(noun: str, training: bool) -> tuple[OwnedPart, ...]:
     return tuple(x for x in PARTS if noun in x.fits and x.in_training == training)
 
@@ -102,7 +109,7 @@ def _of_kind(
         return ()
     chosen = [rng.choice(x) for x in choices]
     if kind == "action":
-        done = deed(rng, scene.tense, any(x.noun.person for x in pair))
+        done = deed(rng, scene.tense, any(x.noun.person for x in pair), _people(split.words))
         clauses = [action_clause(x, y, done) for x, y in zip(pair, chosen, strict=True)]
         if any(x in scene.heads for x in done.subject.english):
             return ()
@@ -136,18 +143,36 @@ def _with_adjectives(
         degree = rng.choices(_DEGREES, _DEGREE_WEIGHTS)[0]
         if any(x.french.startswith("avoir") for x in chosen) and degree in ("quite", "extremely"):
             degree = "very"
+    tense = scene.tense
     options = "contracted " if rng.random() < 0.4 else ""
     if not degree and rng.random() < 0.1:
         options += "negative"
     elif rng.random() < 0.08:
         connector, options = ALTHOUGH, options + "subjunctive"
-    elif all(x.english in TEMPORARY for x in chosen) and rng.random() < 0.5:
-        connector = rng.choice(TEMPORAL)
+    elif all(x.english in TEMPORARY for x in chosen):
+        connector, degree, tense = _temporal(rng, connector, degree, tense)
+        options += "subjunctive" if connector is UNTIL else ""
     clauses = [
-        adjective_clause(x, (y.english, y.french), scene.tense, degree, options)
+        adjective_clause(x, (y.english, y.french), tense, degree, options)
         for x, y in zip(pair, chosen, strict=True)
     ]
     return _both(scene, connector, pair, clauses)
+
+
+def _temporal(
+    rng: random.Random, connector: Connector, degree: str, tense: str
+) -> tuple[Connector, str, str]:
+    """Connector, degree and tense with states that come and go: until, and now, still."""
+    draw = rng.random()
+    if draw < 0.45:
+        return rng.choice(TEMPORAL), degree, tense
+    if tense == "past" and draw < 0.55:
+        return UNTIL, degree, tense
+    if tense == "past" and draw < 0.68:
+        return NOW, degree, "present"
+    if draw < 0.85:
+        return connector, rng.choice(("still", "already")), tense
+    return connector, degree, tense
 
 
 def _with_parts(
