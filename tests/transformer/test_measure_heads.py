@@ -52,17 +52,19 @@ def test_the_command_writes_what_a_model_is_loaded_with(own_folder, capsys):
     assert read("the dog ate", model=load_model(own_folder)).links("dog").links[0].role
 
 
-def test_the_taught_head_of_the_recipe_is_the_pronoun_head(own_folder):
+def test_the_taught_heads_of_the_recipe_are_the_pronoun_head_and_the_alignment_head(own_folder):
     recipe = '[[taught]]\npart = "cross"\nlayer = 0\nhead = 1\nof = "alignment"\n'
     (own_folder / "recipe.toml").write_text(recipe, encoding="utf-8")
-    assert taught_head(own_folder) is None
+    assert (taught_head(own_folder), taught_head(own_folder, "alignment")) == (None, (0, 1))
     recipe += '[[taught]]\npart = "encoder"\nlayer = 2\nhead = 3\nof = "anaphora"\n'
     (own_folder / "recipe.toml").write_text(recipe, encoding="utf-8")
     assert main([str(own_folder), "--pairs", "2"]) == 0
     measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
     assert measured["pronouns"]["taught"] is True
     assert measured["judge"]["head"] == {"layer": 2, "head": 3}
-    assert load_model(own_folder).roles.pronoun_heads == ((2, 3),)
+    assert measured["alignment"]["taught"] is True
+    roles = load_model(own_folder).roles
+    assert (roles.pronoun_heads, roles.alignment_heads) == (((2, 3),), ((0, 1),))
 
 
 def test_pairs_of_the_training_text_are_left_out(own_folder, capsys):

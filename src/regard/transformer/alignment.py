@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from regard.transformer.reading import Reading
 
 
+# A link needs this weight, this share of the largest weight of its row, and this share of the
+# largest of its column: a word of the sentence that another word of the translation holds much more
+# firmly is not what this one came from. Chosen on 100 hand-aligned sentences (docs/model-card.md).
+LEAST_WEIGHT = 0.25
+SHARE_OF_ROW = 0.5
+SHARE_OF_COLUMN = 0.8
+
+
 class Pair(NamedTuple):
     """A word of the translation, a word of the sentence, and the weight between them."""
 
@@ -42,9 +50,9 @@ class Alignment(TextDisplay):
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Each word with the word it looks at most, and any with half as much or more.
+        """Each word with the words it came from; see ``sources_of``.
 
-        A word that rests on (end) alone came from no word in particular and has no pair.
+        A word that rests on (end), or on words that others rest on more, has no pair.
         """
         return tuple(
             Pair(word, self.sources[key], float(self.weights_qk[row, key]))
@@ -53,11 +61,16 @@ class Alignment(TextDisplay):
         )
 
     def sources_of(self, row: int) -> list[int]:
-        """The columns that one word came from, the strongest first."""
+        """The columns that one word came from, the strongest first.
+
+        These have at least LEAST_WEIGHT, SHARE_OF_ROW of the word's largest weight, and
+        SHARE_OF_COLUMN of what any word of the translation gives them.
+        """
         weights_k = self.weights_qk[row]
-        enough = max(weights_k.max() / 2, 0.1)
+        enough_k = np.maximum(SHARE_OF_COLUMN * self.weights_qk.max(axis=0), LEAST_WEIGHT)
+        enough_k = np.maximum(enough_k, SHARE_OF_ROW * weights_k.max())
         order = np.argsort(-weights_k, kind="stable").tolist()
-        return [k for k in order if weights_k[k] >= enough and self.sources[k] != "(end)"]
+        return [k for k in order if weights_k[k] >= enough_k[k] and self.sources[k] != "(end)"]
 
     def __str__(self) -> str:
         from regard.view.terminal.reading_text import alignment_table
@@ -66,7 +79,7 @@ class Alignment(TextDisplay):
 
 
 def align(reading: Reading) -> Alignment:
-    """Average the heads that align best, as measured; else a whole late layer."""
+    """Average the heads that align best, as taught or measured; else a whole late layer."""
     heads = alignment_heads(reading)
     weights_lhqk = reading.weights("cross", by="tokens")
     mean_qk = np.mean([weights_lhqk[layer, head] for layer, head in heads], axis=0)

@@ -4,9 +4,9 @@
 
 Usual shares are measured on the English of --valid (tab-separated, plain, gz or xz), text held out
 of training; without it, on the contrast sentences. Pronouns and alignment are measured on contrast
-pairs, without those that occur in a --training file. The pronoun head is the one that recipe.toml
-of the folder taught; without a taught head, heads are chosen on the even pairs, and the figures of
-the choice are measured on the odd ones.
+pairs, without those that occur in a --training file. The heads are those that recipe.toml of the
+folder taught; without a taught head, heads are chosen on the even pairs, and the figures of the
+choice are measured on the odd ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import argparse
 import json
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,8 @@ def measure_model(
     chosen = unseen(contrasts(pairs), (line for path in training for line in _english(path)))
     validation = _validation(valid, chosen, model)
     facts = read_facts(model, sentences_of(chosen))
-    measured = measure(facts, taught_head(folder), validation)
+    taught = {of: head for of in TAUGHT_PARTS if (head := taught_head(folder, of))}
+    measured = measure(facts, taught, validation)
     measured["text"] = "held out of training" if valid else "the contrast sentences"
     if measured["pronouns"]["heads"]:
         head = measured["pronouns"]["heads"][0]
@@ -109,12 +110,15 @@ def measure_model(
     return measured
 
 
-def taught_head(folder: Path) -> Head | None:
-    """The encoder head that the recipe of a model's folder taught on antecedents, if any."""
+TAUGHT_PARTS = {"anaphora": "encoder", "alignment": "cross"}
+
+
+def taught_head(folder: Path, of: str = "anaphora") -> Head | None:
+    """The head that the recipe of a model's folder taught on links of one kind, if any."""
     path = folder / RECIPE
     recipe = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for head in recipe.get("taught", ()):
-        if (head.get("part"), head.get("of")) == ("encoder", "anaphora"):
+        if (head.get("part"), head.get("of")) == (TAUGHT_PARTS[of], of):
             return head["layer"], head["head"]
     return None
 
@@ -130,7 +134,7 @@ def read_facts(model: Transformer, items: Sequence[ContrastSentence]) -> list[It
 
 
 def measure(
-    facts: Sequence[ItemFacts], taught: Head | None, validation: Sequence[Reading]
+    facts: Sequence[ItemFacts], taught: Mapping[str, Head], validation: Sequence[Reading]
 ) -> dict[str, Any]:
     """The content of heads.json but for the judge's figures and the seed sentences."""
     weights = np.array([fact.noun_weights_lhn for fact in facts])
@@ -141,8 +145,8 @@ def measure(
         "counting": "layers and heads count from 0",
         "sentences": len(validation),
         "heads": heads,
-        "pronouns": _pronouns(facts, weights, taught),
-        "alignment": _alignment(facts),
+        "pronouns": _pronouns(facts, weights, taught.get("anaphora")),
+        "alignment": _alignment(facts, taught.get("alignment")),
     }
 
 
@@ -209,13 +213,14 @@ def _best(by: str, chosen_on: dict[str, Array], measured_on: dict[str, Array]) -
     return {"layer": layer, "head": head, **shares}
 
 
-def _alignment(facts: Sequence[ItemFacts]) -> dict[str, Any]:
-    """The best heads whose mean aligns best, chosen on even pairs and measured on odd ones."""
+def _alignment(facts: Sequence[ItemFacts], taught: Head | None) -> dict[str, Any]:
+    """The taught head, else the heads whose mean aligns best on even pairs; figures of odd ones."""
     even, odd = (_pick(facts, half) for half in _halves(len(facts)))
     order = ranked(aligned(even))
     most = max(range(1, 9), key=lambda n: mean_aligned(even, order[:n]))
-    chosen = order[:most]
+    chosen = (taught,) if taught else order[:most]
     return {
+        "taught": taught is not None,
         "what": "share of French nouns sent back to their English noun, on pairs not chosen on",
         "heads": [{"layer": layer, "head": head} for layer, head in chosen],
         "right": _round(mean_aligned(odd, chosen)),
