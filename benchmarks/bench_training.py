@@ -35,7 +35,7 @@ from regard.transformer.train.torch_model import Tensors, to_torch
 from regard.transformer.train.training_state import new_state
 from regard.transformer.train.training_step import DeviceBatch, step_function
 
-BASE = Hyperparameters(tokens_per_batch=81_920, dropout=0.12, split=0.1)
+BASE = Hyperparameters(tokens_per_batch=81_920, dropout=0.12, split=0.1, source_width=112)
 TAUGHT = (
     TaughtHead("encoder", 3, 6, "anaphora", 0.1),
     TaughtHead("cross", 3, 2, "alignment", 0.05),
@@ -45,6 +45,7 @@ VARIANTS = {
     "efficient compiled": BASE,
     "cudnn compiled": replace(BASE, attention="cudnn"),
     "plain compiled taught": replace(BASE, attention="plain", taught=TAUGHT),
+    "plain compiled muon": replace(BASE, attention="plain", optimiser="muon"),
     "plain compiled 64k": replace(BASE, attention="plain", tokens_per_batch=65_536),
     "plain compiled 160k": replace(BASE, attention="plain", tokens_per_batch=163_840),
     "efficient eager": replace(BASE, compile=False),
@@ -115,7 +116,7 @@ def measure(config: Config, text: RoundText, hyperparameters: Hyperparameters) -
 
 def timed(config, text, hyperparameters, start: Tensors, mode, warm_up=8, steps=60) -> Timing:
     """Steps of training after some that are not counted."""
-    state = new_state(start)
+    state = new_state(start, hyperparameters.optimiser)
     device = start["embedding"].device
     stream = batches(text, hyperparameters, state, device)
     prepared = [batch for batch, _ in zip(stepped(stream, state), range(warm_up), strict=False)]

@@ -31,7 +31,7 @@ from regard.transformer.train.job import (
     read_recipe,
 )
 from regard.transformer.train.loop import DivergedError, RoundHooks, RoundText, train_round
-from regard.transformer.train.recipe import Corpus, Hyperparameters, Round, TaughtHead
+from regard.transformer.train.recipe import OPTIMISERS, Corpus, Hyperparameters, Round, TaughtHead
 from regard.transformer.train.run import train_model
 from regard.transformer.train.subwords import learn_tokens, load_tokens
 from regard.transformer.train.token_links import word_table
@@ -105,8 +105,9 @@ def ingredients(folder, toy, hyperparameters=HABITS):
     return to_torch(random_parameters(config, 1)), config, text, (part, hyperparameters)
 
 
-def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(toy, tmp_path):
-    hyperparameters = replace(HABITS, dropout=0.1, averaged_from=0.3)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(toy, tmp_path, optimiser):
+    hyperparameters = replace(HABITS, dropout=0.1, averaged_from=0.3, optimiser=optimiser)
     given = ingredients(tmp_path, toy, hyperparameters)
     whole = train_round(*given, RoundHooks(tmp_path / "whole"))
     for stop in (7, 19, None):
@@ -306,6 +307,10 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
             ("tokens_per_batch = 2048", "target_width = 64"),
             "target_width needs at least the 96 tokens of the longest side of a pair, but it is "
             "64: raise it, or lower longest.",
+        ),
+        (
+            ("tokens_per_batch = 2048", 'optimiser = "sgd"'),
+            "optimiser needs to be one of adamw, muon, but it is 'sgd'.",
         ),
         (
             ("tokens_per_batch = 2048", 'attention = "fast"'),

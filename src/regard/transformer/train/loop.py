@@ -113,7 +113,8 @@ def train_round(
     with attention_kernel(hyperparameters.attention, device):
         mode = working_mode(start, config, hyperparameters)
         torch.manual_seed(hyperparameters.seed)
-        state = load_state(start, hooks.folder) or new_state(start)
+        optimiser = hyperparameters.optimiser
+        state = load_state(start, hooks.folder, optimiser) or new_state(start, optimiser)
         meter = Meter(state, plan, hooks)
         take_step = step_function(state, config, hyperparameters, mode)
         for batch in batches(text, hyperparameters, state, device):

@@ -9,6 +9,7 @@ from pathlib import Path
 from regard.errors import ArgumentError
 from regard.transformer.train.augment import Alterations
 
+OPTIMISERS = ("adamw", "muon")
 ATTENTION_KERNELS = ("efficient", "cudnn", "plain", "flex")
 QUERY_PARTS = {"anaphora": "encoder", "alignment": "cross"}
 
@@ -115,7 +116,8 @@ class Hyperparameters:
     `target_width` tokens that several pairs share; pairs with a side of more than `longest` tokens
     are left out; `split` is the share of pieces split anew in each epoch; the last parameters are
     the mean of `averaged` states from the share `averaged_from` of a round on. `attention` names
-    the kernel, and `compile` has the loss compiled, both of them on a GPU alone.
+    the kernel, and `compile` has the loss compiled, both of them on a GPU alone; `optimiser` is
+    'adamw', or 'muon' for the matrices of the layers.
     """
 
     seed: int = 1
@@ -132,6 +134,7 @@ class Hyperparameters:
     target_width: int = 128
     attention: str = "efficient"
     compile: bool = True
+    optimiser: str = "adamw"
     taught: tuple[TaughtHead, ...] = ()
 
     def __post_init__(self) -> None:
@@ -156,11 +159,12 @@ class Hyperparameters:
                     f"{name} needs at least the {self.longest} tokens of the longest side of a "
                     f"pair, but it is {value!r}: raise it, or lower longest."
                 )
-        if self.attention not in ATTENTION_KERNELS:
-            raise ArgumentError(
-                f"attention needs to be one of {', '.join(ATTENTION_KERNELS)}, but it is "
-                f"{self.attention!r}."
-            )
+        for name, names in (("attention", ATTENTION_KERNELS), ("optimiser", OPTIMISERS)):
+            value = getattr(self, name)
+            if value not in names:
+                raise ArgumentError(
+                    f"{name} needs to be one of {', '.join(names)}, but it is {value!r}."
+                )
 
 
 def check_positive(name: str, value: float) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.atomic_write import replacing
 from regard.errors import FileError
+from regard.transformer.train.optimiser import Optimiser, optimiser_for
 from regard.transformer.train.torch_model import Tensors
 
 Point = dict[str, float]
@@ -24,7 +25,7 @@ class State:
     """Parameters, optimiser, averaged parameters, and the position in the text."""
 
     parameters: Tensors
-    optimiser: torch.optim.AdamW
+    optimiser: Optimiser
     average: Tensors
     averaged: int = 0
     step: int = 0
@@ -35,21 +36,15 @@ class State:
     curve: list[Point] = field(default_factory=list)
 
 
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum")
 _NUMBERS = ("averaged", "step", "epoch", "batch", "tokens", "seconds", "curve")
 
 
-def new_state(parameters: Tensors) -> State:
+def new_state(parameters: Tensors, optimiser: str = "adamw") -> State:
     """The start of a round, from these parameters."""
     own = {name: p.detach().clone().float().requires_grad_() for name, p in parameters.items()}
-    device = next(iter(own.values())).device
-    on_gpu = device.type == "cuda"
-    # A CUDA graph reads the learning rate from the device.
-    rate = torch.tensor(1e-3, device=device) if on_gpu else 1e-3
-    optimiser = torch.optim.AdamW(
-        own.values(), lr=rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01,
-        fused=on_gpu, capturable=on_gpu,
-    )  # fmt: skip
-    return State(own, optimiser, {name: p.detach().clone() for name, p in own.items()})
+    average = {name: p.detach().clone() for name, p in own.items()}
+    return State(own, optimiser_for(own, optimiser), average)
 
 
 def set_learning_rate(state: State, rate: float) -> None:
@@ -85,12 +80,12 @@ def save_state(state: State, folder: Path) -> None:
         save_file(tensors, draft, metadata={"numbers": json.dumps(numbers)})
 
 
-def load_state(parameters: Tensors, folder: Path) -> State | None:
+def load_state(parameters: Tensors, folder: Path, optimiser: str = "adamw") -> State | None:
     """Read what `save_state` wrote, onto the device of `parameters`; None if nothing was."""
     path = folder / "state.safetensors"
     if not path.is_file():
         return None
-    state = new_state(parameters)
+    state = new_state(parameters, optimiser)
     try:
         _restore_state(state, path)
     except (SafetensorError, KeyError, RuntimeError, ValueError):
@@ -128,7 +123,7 @@ def _moments(state: State) -> Tensors:
 
 def _put_moments(state: State, tensors: Tensors) -> None:
     for name, parameter in state.parameters.items():
-        kinds = [kind for kind in ("step", "exp_avg", "exp_avg_sq") if f"{kind}/{name}" in tensors]
+        kinds = [kind for kind in _MOMENTS if f"{kind}/{name}" in tensors]
         if kinds:
             state.optimiser.state[parameter] = {kind: tensors[f"{kind}/{name}"] for kind in kinds}
 
