@@ -14,8 +14,8 @@ from regard.transformer.train.anaphora_impersonal import AROUND_EVENTS, AROUND_N
 from regard.transformer.train.anaphora_mentions import NAMES
 from regard.transformer.train.anaphora_nouns import NOUNS
 from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
-from regard.transformer.train.anaphora_predicates import ADJECTIVES
-from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS
+from regard.transformer.train.anaphora_predicates import ADJECTIVES, TEST_ADJECTIVES
+from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
 from regard.transformer.train.anaphora_scenes import events
 from regard.transformer.train.data import AT_END, MarkedPair
 from regard.transformer.train.french_grammar import starts_with_vowel
@@ -188,3 +188,12 @@ def test_sentences_are_capitalised_and_finished(pairs):
             assert text[0].isupper(), pair
             assert text[-1] in ".?", pair
             assert all(x[0].isupper() for x in text.split(". ")), pair
+
+
+def test_an_adjective_is_on_one_side_of_the_split():
+    for adjective in ADJECTIVES:
+        assert adjective.in_training == (adjective.english not in TEST_ADJECTIVES)
+    named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
+    assert named == set(RELATIVE_ADJECTIVES)
+    share = len(named & TEST_ADJECTIVES) / len(named)
+    assert 0.1 < share < 0.2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.transformer.train.anaphora_frames import Event, event, table_rows
-from regard.transformer.train.anaphora_nouns import out_of_training
+from regard.transformer.train.anaphora_predicates import TEST_ADJECTIVES
 
 # ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
 # predicates), yes (it happens), more (comparison: the predicates explain it)
@@ -11,7 +11,7 @@ _RELATIONAL = """\
 {a} go through {b} = passer par {b} = furniture bed sofa piano vehicle machine \
     = door gate tunnel corridor alley = not = big, wide, large = narrow, small, low
 {a} enter {b} = entrer dans {b} = vehicle beast machine = garage barn tunnel hut = not \
-    = big, tall, wide = small, low, narrow
+    = big, tall, wide = small, low, cramped
 {a} go into {b} = entrer dans {b} = text clothing toy instrument tool = container = not \
     = big, large, long = small, narrow
 {a} contain {b} = contenir {b} = container = clothing text instrument toy food = unable = small \
@@ -32,13 +32,13 @@ _RELATIONAL = """\
 {a} move {b} = déplacer {b} = beast tractor robot = furniture stone container = not \
     = weak, small = heavy, large
 {a} support {b} = supporter {b} = shelf branch table raft bridge beam \
-    = container machine stone statue = unable = weak, fragile, thin = heavy, big
+    = container machine stone statue = unable = weak, flimsy, thin = heavy, massive
 {a} jump over {b} = sauter par-dessus {b} = beast = wall fence hedge gate = not \
     = small, tired, fat, old = high, wide
 {a} cut {b} = couper {b} = blade = rope bread meat branch cheese beam = not = blunt, small, old \
     = hard, thick
-{a} stop {b} = arrêter {b} = fence hedge wall gate = beast vehicle = not = low, weak, fragile \
-    = fast, heavy, strong
+{a} stop {b} = arrêter {b} = fence hedge wall gate = beast vehicle = not = low, weak, flimsy \
+    = fast, heavy, massive
 {a} overtake {b} = dépasser {b} = vehicle = vehicle = not = slow, heavy = fast, wide
 {a} go under {b} = passer sous {b} = truck bus boat ship yacht tractor = bridge = not \
     = high, tall, big = low, narrow
@@ -106,7 +106,7 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} escape from {b} = échapper à {b} = rabbit mouse squirrel hen = wolf fox lion cat = past \
     = fast, clever, agile, small = slow, tired, clumsy
 {a} collapse under {b} = s'effondrer sous {b} = table shelf bridge branch bench \
-    = statue machine truck container piano = past = weak, rotten, fragile = heavy, enormous
+    = statue machine truck container piano = past = weak, rotten, worm-eaten = heavy, enormous
 {a} crush {b} = écraser {b} = truck stone elephant beam tractor = box flower hat toy basket \
     = past = heavy, enormous = fragile, soft, small
 {a} block {b} = bloquer {b} = truck tree rock bus = road alley door path = yes \
@@ -120,7 +120,7 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} float on {b} = flotter sur {b} = balloon raft branch ball duck = lake river pond sea = yes \
     = light, hollow, small = calm, deep, salty
 {a} ripen in {b} = mûrir dans {b} = fruit = garden field valley = yes = sweet, precocious \
-    = sunny, warm
+    = sunny, south-facing
 {a} soil {b} = salir {b} = beast boot = carpet sofa sheet car = past = muddy, wet, dirty \
     = clean, white, new
 {a} warm {b} = réchauffer {b} = blanket heater soup = puppy kitten calf lamb = yes \
@@ -155,7 +155,7 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} pierce {b} = percer {b} = needle knife dagger branch = balloon ball bag tablecloth mattress \
     = past = sharp, pointed, hard = thin, soft, fragile
 {a} abandon {b} = abandonner {b} = beast bird people = building land = past \
-    = hungry, afraid, ill, thirsty = dark, flooded, dangerous, dirty, empty
+    = hungry, afraid, thirsty, homesick = dark, flooded, uninhabitable, dirty, empty
 {a} return to {b} = retourner à {b} = beast people = house barn hut farm = yes \
     = tired, hungry, ill = safe, comfortable, quiet
 {a} stay in {b} = rester dans {b} = beast bird people = barn house hotel garden hut = yes \
@@ -226,7 +226,7 @@ S move {a} into {b} = déplacer {a} dans {b} = furniture piano machine = room ba
 S warm {a} with {b} = réchauffer {a} avec {b} = puppy kitten lamb calf = blanket towel = yes \
     = wet, shivering, ill = thick, dry, soft, warm
 S load {a} onto {b} = charger {a} sur {b} = furniture machine stone beast = truck van boat raft \
-    = cannot = heavy, big, wide = small, overloaded, weak
+    = cannot = heavy, bulky, wide = small, overloaded, weak
 S transfer milk from {a} to {b} = transvaser du lait de {a} dans {b} \
     = bottle jug bucket saucepan barrel = bottle jug bucket bowl cup = until = empty = full
 S pump water from {a} to {b} = pomper de l'eau de {a} dans {b} = pool pond barrel cellar \
@@ -272,7 +272,7 @@ _RELATIVE_ADJECTIVES = """\
     strong:fort, tired:fatigué, young:jeune, old:vieux, fat:gros, thin:mince, skinny:maigre,
     fragile:fragile, hard:dur, soft:doux, blunt:émoussé, sharp:tranchant, fast:rapide,
     slow:lent, cold:froid, hot:chaud, warm:chaud, frozen:gelé, far away:!loin,
-    frightened:effrayé, deep:profond, ill:malade, bitter:amer, stubborn:têtu, full:plein,
+    frightened:effrayé, deep:profond, ill:malade, bitter:amer, full:plein,
     noisy:bruyant, loud:bruyant, slippery:glissant, faulty:défectueux, ugly:laid,
     dangerous:dangereux, new:neuf, modern:moderne, practical:pratique, cheaper:!moins cher*,
     prettier:!plus joli*, better:meilleur, too expensive:!trop cher*, old-fashioned:démodé,
@@ -314,7 +314,9 @@ _RELATIVE_ADJECTIVES = """\
     fragrant:parfumé, strange-smelling:malodorant, boiling:bouillant, stained:taché,
     clear:limpide, full of water:plein* d'eau, tiring:fatigant, elegant:élégant,
     important:important, formal:officiel, solemn:solennel, grey:gris, strange:étrange,
-    beautiful:beau, transparent:transparent, too full:trop plein*"""
+    beautiful:beau, transparent:transparent, too full:trop plein*,
+    worm-eaten:vermoulu, south-facing:exposé* au sud, homesick:nostalgique, bulky:encombrant,
+    uninhabitable:inhabitable, cramped:exigu, flimsy:frêle, massive:massif"""
 
 
 def _adjectives() -> dict[str, str]:
@@ -324,12 +326,11 @@ def _adjectives() -> dict[str, str]:
 
 
 RELATIVE_ADJECTIVES = _adjectives()
-_ORDER = {english: i for i, english in enumerate(RELATIVE_ADJECTIVES)}
 
 
 def relative_in_training(english: str) -> bool:
     """Whether a predicate of the relations belongs to the training split."""
-    return not out_of_training(_ORDER[english], len(_ORDER))
+    return english not in TEST_ADJECTIVES
 
 
 def _relations() -> tuple[Event, ...]:

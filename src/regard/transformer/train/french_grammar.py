@@ -204,7 +204,7 @@ _FEMININES = {
     "discret": "discrète", "incomplet": "incomplète", "joueur": "joueuse", "public": "publique",
     "travailleur": "travailleuse", "rassis": "rassise", "sournois": "sournoise", "fou": "folle",
     "favori": "favorite", "mauvais": "mauvaise", "meilleur": "meilleure", "roux": "rousse",
-    "neuf": "neuve", "naïf": "naïve", "faux": "fausse", "las": "lasse",
+    "neuf": "neuve", "naïf": "naïve", "exigu": "exiguë", "faux": "fausse", "las": "lasse",
 }  # fmt: skip
 
 
