@@ -1,9 +1,11 @@
 """Alignment error rate of a model's reading of alignment, on hand-aligned sentences.
 
-    python benchmarks/alignment.py FOLDER [MODEL_FOLDER]
+    python benchmarks/alignment.py FOLDER [MODEL_FOLDER] [--pairs FILE]
 
 FOLDER has sentences.txt and gold.txt (regard.transformer.alignment_error says in what form). The
-hand-aligned French is given to the model, not translated. Writes results/alignment.json.
+hand-aligned French is given to the model, not translated. With --pairs the statistical aligner,
+whose links a head can be taught, is measured too, on the sentences among 100,000 pairs of that
+file. Writes results/alignment.json.
 """
 
 import argparse
@@ -14,17 +16,25 @@ from unittest import mock
 
 import machine
 
+from regard.text.tokens import normalise
+from regard.text.words import split_words
 from regard.transformer import alignment
 from regard.transformer.alignment_error import (
     AlignedSentence,
+    AlignmentError,
+    TokenLink,
     alignment_error,
     given_reading,
     read_aligned,
     reading_links,
+    tokens_of_words,
 )
 from regard.transformer.checkpoint import load_model
 from regard.transformer.reading import Reading
+from regard.transformer.train.data import AT_END, MarkedPair, Pair, read_pairs
+from regard.transformer.train.word_aligner import align
 
+PAIRS = 100_000
 SHARES_OF_COLUMN = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -33,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="sentences.txt and gold.txt")
     parser.add_argument("model", nargs="?", type=Path, help="the shipped model unless given")
+    parser.add_argument("--pairs", type=Path, help="English-French pairs, such as parliament's")
     options = parser.parse_args()
     sentences = read_aligned(options.folder)
     model = load_model(options.model)
@@ -46,6 +57,8 @@ def main() -> None:
         **measured(readings, sentences),
         "by_share_of_column": by_share_of_column(readings, sentences),
     }  # fmt: skip
+    if options.pairs:
+        figures["aligner"] = aligner_figures(sentences, read_pairs(options.pairs)[:PAIRS])
     print(json.dumps(figures, indent=1))
     print(f"written to {machine.write('alignment', figures)}")
 
@@ -53,9 +66,35 @@ def main() -> None:
 def measured(readings: list[Reading], sentences: list[AlignedSentence]) -> dict[str, Any]:
     """Error rate, precision and recall over all sentences."""
     links = [reading_links(r, s) for r, s in zip(readings, sentences, strict=True)]
-    error = alignment_error(links, sentences)
+    return rounded(alignment_error(links, sentences))
+
+
+def rounded(error: AlignmentError) -> dict[str, Any]:
+    """The three figures that are reported."""
     names = ("error_rate", "precision", "recall")
     return {name: round(getattr(error, name), 4) for name in names}
+
+
+def aligner_figures(sentences: list[AlignedSentence], pairs: list[Pair]) -> dict[str, Any]:
+    """The statistical aligner on the sentences, with the pairs as further text to learn from."""
+    given = [(normalise(" ".join(x.source)), normalise(" ".join(x.target))) for x in sentences]
+    marked = align([*given, *pairs])[: len(sentences)]
+    links = [word_links(pair, s) for pair, s in zip(marked, sentences, strict=True)]
+    return {"pairs": len(pairs), **rounded(alignment_error(links, sentences))}
+
+
+def word_links(pair: MarkedPair, sentence: AlignedSentence) -> set[TokenLink]:
+    """The aligner's links between words as links between the tokens of a sentence."""
+    source = tokens_of_words(split_words(pair.source), sentence.source)
+    target = tokens_of_words(split_words(pair.target, elisions=True), sentence.target)
+    return {
+        (i, j)
+        for link in pair.links
+        if link.first != AT_END
+        for word in range(link.first, link.last + 1)
+        for i in source[word]
+        for j in target[link.query]
+    }
 
 
 def by_share_of_column(
