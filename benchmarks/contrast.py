@@ -41,6 +41,10 @@ def _print(figures: dict[str, Any]) -> None:
     print(f"layer {figures['head']['layer']}, head {figures['head']['head']}")
     for name in ("contrast_pairs", "by_hand"):
         _print_pairs(name, figures[name])
+    for cell, shares in figures["generator_cells"].items():
+        if cell != "text":
+            print(f"cell '{cell}': right {shares['right']}, pairs {shares['pairs_right']}, "
+                  f"French {shares['french_pronoun']['right_where_genders_differ']}")  # fmt: skip
     for name, value in figures["no_antecedent"].items():
         print(f"no antecedent, {name}: {value}")
     for row in figures["by_hand"]["sentences"]:

@@ -24,13 +24,19 @@ DEEPEST = 1
 SENTENCE = "A dog ate the food because it was hungry"
 
 
-def capture(*arguments: str) -> str:
-    """What a command prints at 80 columns without colour, as a reader would see it."""
+def capture(*arguments: str, until: str = "") -> str:
+    """What a command prints at 80 columns without colour, as a reader would see it.
+
+    With ``until`` the lines from the one that starts so are left out, and three dots say it.
+    """
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONUTF8": "1"}
     command = [sys.executable, "-m", "regard", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     words = " ".join(f'"{word}"' if " " in word else word for word in arguments)
-    return f"```\n$ regard {words}\n{done.stdout.rstrip()}\n```"
+    printed = done.stdout.rstrip()
+    if until:
+        printed = printed[: printed.index(f"\n{until}")].rstrip() + "\n..."
+    return f"```\n$ regard {words}\n{printed}\n```"
 
 
 def tree() -> str:
@@ -251,7 +257,7 @@ PARTS = {
     "others": other_figures,
     "gpu": gpu_figures,
     "sentences": reading_figures,
-    "reading": lambda: capture(SENTENCE),
+    "reading": lambda: capture(SENTENCE, until="Came from"),
     "robots": lambda: capture("example", "robots"),
     "tree": tree,
     "attention": attention_figures,

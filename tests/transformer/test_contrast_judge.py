@@ -7,7 +7,9 @@ from regard.transformer import read
 from regard.transformer.contrast_frames import ContrastPair, ContrastSentence
 from regard.transformer.contrast_judge import (
     PronounRow,
+    generated_forms,
     judge,
+    judge_cells,
     judge_model,
     pronoun_rows,
     without_antecedent,
@@ -70,6 +72,16 @@ def test_the_weight_on_nouns_without_an_antecedent(model):
     assert figures["sentences"] == 1
 
 
+def test_the_generators_own_cells(model):
+    figures = judge_cells(model, HEAD, 1)
+    assert list(figures) == ["frame met, words met", "frame met, words new",
+                             "frame new, words met", "frame new, words new"]  # fmt: skip
+    assert {x["pairs"] for x in figures.values()} == {1}
+    assert generated_forms("girl") == {"fille": "f"}
+    assert generated_forms("girls") == {"filles": "f"}
+    assert generated_forms("nonsense") == {}
+
+
 def test_every_text_of_the_judge_is_named(model, monkeypatch):
     from regard.transformer import contrast_judge
 
@@ -77,11 +89,12 @@ def test_every_text_of_the_judge_is_named(model, monkeypatch):
     monkeypatch.setattr(
         contrast_judge, "no_antecedent", lambda: [MarkedNouns("The dog, it was cold.", ("dog",))]
     )
-    figures = judge_model(model, [ContrastPair(DOG, FOOD)], HEAD)
+    figures = judge_model(model, [ContrastPair(DOG, FOOD)], HEAD, cell_pairs=1)
     assert figures["head"] == {"layer": 1, "head": 2}
     texts = {name: figures[name]["text"] for name in ("contrast_pairs", "no_antecedent", "by_hand")}
     assert texts["contrast_pairs"].startswith("1 contrast pairs of regard.transformer.contrast_f")
-    assert len(set(texts.values())) == 3
+    assert len({*texts.values(), figures["generator_cells"]["text"]}) == 4
+    assert figures["contrast_pairs"]["kinds"]["it"]["sentences"] == 2
     assert [x["stands_for"] for x in figures["by_hand"]["sentences"]] == ["dog", "food"]
     changed = figures["contrast_pairs"]["changed"]
     assert set(changed) == {"sentences", "row turned to right", "row turned to wrong",

@@ -41,7 +41,7 @@ def own_folder(folder, tmp_path):
 def test_the_command_writes_what_a_model_is_loaded_with(own_folder, capsys):
     valid = own_folder / "valid.tsv"
     valid.write_text("the dog ate the food because it was\tle chien\n" * 2, encoding="utf-8")
-    assert main([str(own_folder), "--valid", str(valid), "--pairs", "4"]) == 0
+    assert main([str(own_folder), "--valid", str(valid), "--pairs", "4", "--cells", "0"]) == 0
     assert capsys.readouterr().out.endswith(f"written to {own_folder / HEADS}\n")
     measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
     assert (measured["sentences"], measured["pronouns"]["pairs"]) == (1, 4)
@@ -58,7 +58,7 @@ def test_the_taught_heads_of_the_recipe_are_the_pronoun_head_and_the_alignment_h
     assert (taught_head(own_folder), taught_head(own_folder, "alignment")) == (None, (0, 1))
     recipe += '[[taught]]\npart = "encoder"\nlayer = 2\nhead = 3\nof = "anaphora"\n'
     (own_folder / "recipe.toml").write_text(recipe, encoding="utf-8")
-    assert main([str(own_folder), "--pairs", "2"]) == 0
+    assert main([str(own_folder), "--pairs", "2", "--cells", "0"]) == 0
     measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
     assert measured["pronouns"]["taught"] is True
     assert measured["judge"]["head"] == {"layer": 2, "head": 3}
@@ -73,7 +73,7 @@ def test_pairs_of_the_training_text_are_left_out(own_folder, capsys):
     training = own_folder / "training.tsv"
     sentence = contrasts(3)[1].of_first.sentence
     training.write_text(f"{sentence}\tune phrase\n", encoding="utf-8")
-    assert main([str(own_folder), "--pairs", "3", "--training", str(training)]) == 0
+    assert main([str(own_folder), "--pairs", "3", "--cells", "0", "--training", str(training)]) == 0
     measured = json.loads((own_folder / HEADS).read_text(encoding="utf-8"))
     assert measured["pronouns"]["pairs"] == 2
     assert measured["text"] == "the contrast sentences"

@@ -10,6 +10,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 PRONOUNS = _words("it they he she them him")
+POSSESSIVES = _words("its his her their")
 DETERMINERS = _words(
     "a an the this that these those my your his her its our their some any no every each"
 )

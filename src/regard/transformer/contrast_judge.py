@@ -30,6 +30,9 @@ from regard.transformer.translation import Translation, run_batches, source_toke
 from regard.typing import Array
 
 TURNS = ("right", "wrong", "end", "off")
+CELLS_SEED = 20261116
+CELL_FIGURES = ("pairs", "right", "pairs_right", "largest_of_the_row", "mean_weight",
+                "french_pronoun", "kinds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def judge_model(
     pairs: Sequence[ContrastPair],
     head: Head,
     rows: Sequence[PronounRow] | None = None,
+    cell_pairs: int = 150,
 ) -> dict[str, Any]:
     """The judge's figures of one head on all its texts, each with the name of the text."""
     by_hand = hand_written()
@@ -123,6 +127,33 @@ def judge_model(
             **judge(model, by_hand, head, forms=hand_written_forms, rows=rows_by_hand),
             "sentences": [_verdict(x, row) for x, row in zip(items, rows_by_hand, strict=True)],
         },
+        "generator_cells": {
+            "text": "contrast pairs of regard.transformer.train.anaphora, whose training text has "
+            "other sentences with frames and words of the first cell alone",
+            **judge_cells(model, head, cell_pairs),
+        },
+    }
+
+
+def judge_cells(model: Transformer, head: Head, number: int) -> dict[str, Any]:
+    """The judge on the generator's own pairs: frame met in training or not, words met or not."""
+    from regard.transformer.train.anaphora import cells
+
+    chosen = cells(number, CELLS_SEED) if number else {}
+    figures = {}
+    for cell, pairs in chosen.items():
+        judged = judge(model, pairs, head, forms=generated_forms, most_turned=0)
+        figures[cell] = {name: value for name, value in judged.items() if name in CELL_FIGURES}
+    return figures
+
+
+def generated_forms(noun: str) -> dict[str, str]:
+    """The French noun of a noun of the generator, singular or plural, with its gender."""
+    from regard.transformer.train.anaphora_nouns import NOUNS
+
+    singular = {x.french: x.gender for x in NOUNS.values() if x.english == noun}
+    return singular or {
+        x.french_plural: x.gender for x in NOUNS.values() if x.english_plural == noun
     }
 
 
@@ -164,17 +195,24 @@ def judge(
     if rows is None:
         rows = pronoun_rows(model, items, head, beams=beams)
     verdicts = [gender(row.translation, x, forms) for row, x in zip(rows, items, strict=True)]
-    frames = dict.fromkeys(item.frame for item in items)
-    by_frame = {
-        frame: _shares(*_of_frame(frame, items, rows, verdicts))
-        for frame in frames
-        if len(frames) > 1
-    }
+    everything = (items, rows, verdicts)
+    frames = _groups([item.frame for item in items], *everything)
+    kinds = _groups([kind_of(item.pronoun, item.of_object) for item in items], *everything)
     figures: dict[str, Any] = {"pairs": len(pairs)}
     figures |= _shares(items, rows, verdicts)
     figures["french_pronoun"] = gender_shares(verdicts)
     figures["changed"] = changed(model, items, head, forms, most_turned, beams)
-    return figures | ({"frames": by_frame} if by_frame else {})
+    figures["kinds"] = kinds
+    return figures | ({"frames": frames} if len(frames) > 1 else {})
+
+
+def kind_of(pronoun: str, of_object: bool) -> str:
+    """The kind of a sentence by its pronoun, as in heads.json.
+
+    >>> kind_of("it", of_object=True), kind_of("they", of_object=False)
+    ('it, object', 'they')
+    """
+    return f"{pronoun}, object" if of_object else pronoun
 
 
 def changed(
@@ -262,14 +300,21 @@ def _shares(
     }
 
 
-def _of_frame(
-    frame: str,
+def _groups(
+    names: Sequence[str],
     items: Sequence[ContrastSentence],
     rows: Sequence[PronounRow],
     verdicts: Sequence[str],
-) -> tuple[list[ContrastSentence], list[PronounRow], list[str]]:
-    chosen = [i for i, item in enumerate(items) if item.frame == frame]
-    return [items[i] for i in chosen], [rows[i] for i in chosen], [verdicts[i] for i in chosen]
+) -> dict[str, Any]:
+    """The shares of each group of sentences, by its name."""
+    groups: dict[str, Any] = {}
+    for name in dict.fromkeys(names):
+        chosen = [i for i, x in enumerate(names) if x == name]
+        shares = _shares(
+            [items[i] for i in chosen], [rows[i] for i in chosen], [verdicts[i] for i in chosen]
+        )
+        groups[name] = {"sentences": len(chosen), **shares}
+    return groups
 
 
 def _row_turn(text: TokenizedText, item: ContrastSentence, turn: str) -> RowTurn:

@@ -70,7 +70,11 @@ def _share(part: int, total: int) -> float | None:
 
 
 def _noun_gender(words: Sequence[str], genders: Mapping[str, str]) -> str | None:
-    return next((gender for french, gender in genders.items() if french in words), None)
+    """The gender of the first of these French nouns whose words all occur."""
+    for french, gender in genders.items():
+        if set(re.findall(r"\w+", french)) <= set(words):
+            return gender
+    return None
 
 
 def _pronoun_gender(words: Sequence[str], item: ContrastSentence) -> str | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.display import percent
 from regard.errors import ArgumentError
 from regard.heads.links import Link, WordLinks, word_position
-from regard.text.english import DETERMINERS, PRONOUNS, content_before, is_content
+from regard.text.english import POSSESSIVES, PRONOUNS, content_before, is_content
+from regard.transformer.antecedent import disagreement, how_sure
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key:
         key_word=keys.words[key],
         weight=float(reading.weights(part)[layer, number, query, key]),
         usual=float(usual_weights(reading, part, query)[layer, number, key]),
-        role=role.name if role else "",
+        role=role.described if role else "",
     )
 
 
@@ -103,23 +103,33 @@ Words = tuple[str, ...]
 
 
 UNUSUAL = "the weight that most exceeds what its head usually gives to that place"
+LEAST = 0.005  # a smaller share would be shown as 0 %
 
 
 @dataclass(frozen=True)
 class Highlight:
-    """The link chosen to be shown, why it was chosen, and the words it was preferred to."""
+    """The link chosen to be shown, why it was chosen, and the words it was preferred to.
+
+    ``disagreement`` says where the translation chose another noun than the head; else it is empty.
+    """
 
     link: Link
     others: tuple[tuple[str, float], ...]
     reason: str
+    disagreement: str = ""
 
     @property
     def sentence(self) -> str:
-        """One plain sentence, as in: it looks at dog: 88 % in layer 3, head 2; at food: 0 %."""
+        """One plain sentence, as in: it looks at dog: 84 % in layer 3, head 6; at food: 13 %."""
         link = self.link
         rest = "".join(f"; at {word}: {percent(weight)}" for word, weight in self.others)
         number = f"in layer {link.layer}, head {link.head}"
         return f"{link.phrase} {number}{rest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The link and the sentences about it, as JSON values."""
+        texts = {"sentence": self.sentence, "reason": self.reason}
+        return {**asdict(self.link), **texts, "disagreement": self.disagreement}
 
 
 def highlight(
@@ -131,6 +141,9 @@ def highlight(
         raise ArgumentError("head needs a layer: say which layer's head it is.")
     if query is not None and layer is None and _is_resolvable(reading, query):
         return _pronoun_link(reading, query)
+    if query is not None and layer is not None and head is not None:
+        link = _largest_link(reading, (layer, head), query)
+        return Highlight(link, _others(reading, link), "the head you asked for")
     return _unusual_link(reading, query, layer, head)
 
 
@@ -140,33 +153,40 @@ def surest(weights_lhk: Array, nouns: list[int], heads: tuple[tuple[int, int], .
     return int(np.argmax(strengths))
 
 
+def is_pronoun(word: str, pronouns: frozenset[str] = PRONOUNS) -> bool:
+    """Whether a word is one of these pronouns, alone or contracted with a verb, as in it's."""
+    return word.lower().split("'")[0] in pronouns
+
+
 def _pronoun(words: Words) -> int | None:
-    """The first pronoun that has two content words before it."""
-    for position, word in enumerate(words):
-        if word.lower() in PRONOUNS and len(content_before(words, position)) >= 2:
-            return position
+    """The first pronoun that has two content words before it; its and their come last."""
+    for pronouns in (PRONOUNS, POSSESSIVES):
+        for position, word in enumerate(words):
+            if is_pronoun(word, pronouns) and len(content_before(words, position)) >= 2:
+                return position
     return None
 
 
 def _is_resolvable(reading: Reading, query: int) -> bool:
-    heads, word = reading.model.roles.pronoun_heads, reading.words[query].lower()
-    return bool(heads and word in PRONOUNS and content_before(reading.words, query))
+    pronoun = is_pronoun(reading.words[query], PRONOUNS | POSSESSIVES)
+    known = bool(reading.model.roles.pronoun_heads)
+    return known and pronoun and bool(content_before(reading.words, query))
 
 
 def _pronoun_link(reading: Reading, query: int) -> Highlight:
     """The surest of the heads that were measured to find what a pronoun stands for."""
-    heads, nouns = reading.model.roles.pronoun_heads, content_before(reading.words, query)
+    roles, nouns = reading.model.roles, content_before(reading.words, query)
     weights_lhk = reading.weights("encoder")[:, :, query]
-    layer, head = heads[surest(weights_lhk, nouns, heads)]
-    key = nouns[int(weights_lhk[layer, head, nouns].argmax())]
-    link = link_of(reading, "encoder", (layer, head), query, key)
-    right = reading.model.roles.encoder[layer, head].pronouns
-    several = f"the surest of the {len(heads)} heads" if len(heads) > 1 else "the head"
-    reason = (
-        f"{several} through which a pronoun looks at nouns; in measured contrast pairs it leans "
-        f"to the right noun in {percent(right)} (chance: 50 %)"
-    )
-    return Highlight(link, _others(reading, link), reason)
+    head = roles.pronoun_heads[surest(weights_lhk, nouns, roles.pronoun_heads)]
+    link = _largest_link(reading, head, query)
+    reason = how_sure(roles, link, reading.words)
+    return Highlight(link, _others(reading, link), reason, disagreement(reading, link))
+
+
+def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
+    """The largest weight of one row of one head."""
+    key = int(reading.weights("encoder", layer=head[0], head=head[1])[query].argmax())
+    return link_of(reading, "encoder", head, query, key)
 
 
 def _unusual_link(
@@ -186,7 +206,10 @@ def _unusual_link(
         best = np.unravel_index(int(excess_lhk.argmax()), excess_lhk.shape)
         candidates.append((float(excess_lhk[best]), at, best))
     _, at, (best_layer, best_head, key) = max(candidates, key=lambda x: x[0])
-    link = link_of(reading, "encoder", (int(best_layer), int(best_head)), at, int(key))
+    chosen = int(best_layer), int(best_head)
+    link = link_of(reading, "encoder", chosen, at, int(key))
+    if link.weight < LEAST:
+        link = _largest_link(reading, chosen, at)
     reason = UNUSUAL if head is None else "the head you asked for"
     return Highlight(link, _others(reading, link), reason)
 
@@ -199,23 +222,9 @@ def _exclude_others(excess_lhk: Array, layer: int | None, head: int | None) -> N
 
 
 def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
-    """The keys it was preferred to: words after a determiner, else the next best."""
-    query, key, words = link.query, link.key, reading.words
-    weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[query]
-    rivals = [i for i in _after_determiners(words) if i < max(query, key)]
-    rivals = [i for i in rivals if i not in (query, key) and not _touching(words, i, key)]
-    if not rivals:
-        rivals = [i for i, x in enumerate(words) if is_content(x) and i not in (query, key)]
-        rivals = sorted(rivals, key=lambda i: -weights_k[i])[:1]
-    rivals = sorted(rivals, key=lambda i: -weights_k[i])[:2]
-    return tuple((words[i], float(weights_k[i])) for i in rivals)
-
-
-def _after_determiners(words: Words) -> list[int]:
-    pairs = enumerate(pairwise(words), start=1)
-    return [i for i, (a, b) in pairs if a.lower() in DETERMINERS and is_content(b)]
-
-
-def _touching(words: Words, one: int, other: int) -> bool:
-    """Whether two words stand side by side, as an adjective and its noun do."""
-    return abs(one - other) == 1 and is_content(words[one]) and is_content(words[other])
+    """The next largest weights on content words, two at most and none that is shown as 0 %."""
+    words = reading.words
+    weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[link.query]
+    order = sorted(range(len(words)), key=lambda k: -weights_k[k])
+    rivals = [k for k in order if is_content(words[k]) and k not in (link.query, link.key)]
+    return tuple((words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= LEAST)

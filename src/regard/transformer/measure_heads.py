@@ -61,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         folder = SHIPPED if options.model is None else model_folder(options.model)
-        measured = measure_model(folder, options.valid, options.training, options.pairs)
+        measured = measure_model(
+            folder, options.valid, options.training, options.pairs, options.cells
+        )
     except RegardError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
@@ -72,7 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_model(
-    folder: Path, valid: Path | None = None, training: Sequence[Path] = (), pairs: int = 1200
+    folder: Path,
+    valid: Path | None = None,
+    training: Sequence[Path] = (),
+    pairs: int = 1200,
+    cells: int = 150,
 ) -> dict[str, Any]:
     """Measure the heads of a model and write heads.json into its folder.
 
@@ -86,6 +92,8 @@ def measure_model(
         Training text; contrast pairs that occur in it are left out.
     pairs : int
         The number of contrast pairs.
+    cells : int
+        The number of the generator's own pairs, in each of its four cells.
 
     Returns
     -------
@@ -104,7 +112,7 @@ def measure_model(
         head = measured["pronouns"]["heads"][0]
         number = (head["layer"], head["head"])
         rows = [_row(fact, number) for fact in facts]
-        measured["judge"] = judge_model(model, chosen, number, rows)
+        measured["judge"] = judge_model(model, chosen, number, rows, cells)
     measured["seed_sentences"] = [_seed(model, sentence, measured) for sentence in SEED_SENTENCES]
     write_text(folder / HEADS, json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     return measured
@@ -300,6 +308,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--valid", type=Path, help="pairs held out of training")
     parser.add_argument("--training", type=Path, nargs="*", default=[], help="training text")
     parser.add_argument("--pairs", type=int, default=1200, help="contrast pairs")
+    parser.add_argument("--cells", type=int, default=150, help="generated pairs in each cell")
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ def to_dict(reading: Reading, by: str = "words", weighted: str | None = None) ->
             part: reading.weights(part, by=by, weighted=weighted).tolist() for part in PARTS
         },
         "alignment": [pair._asdict() for pair in reading.alignment.pairs],
-        "highlight": {**asdict(shown.link), "sentence": shown.sentence, "reason": shown.reason},
+        "highlight": shown.to_dict(),
         "notes": list(reading.notes),
         "counting": "layers and heads count from 0",
         "caution": CAUTION,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.display import percent
 from regard.errors import ArgumentError, FileError
 from regard.heads.names import looks_at
 
@@ -56,13 +57,31 @@ _NAMES = {
 }
 
 
+HALF = 0.5  # of a head's attention, or of the French nouns, to be named by it
+BEYOND_CHANCE = 0.75  # of contrast sentences, where chance is one half, to be named by pronouns
+
+
+@dataclass(frozen=True)
+class MeasuredText:
+    """The texts that roles were measured on: sentences for shares, pairs for pronouns."""
+
+    sentences: int = 0
+    name: str = ""
+    pairs: int = 0
+
+    @property
+    def usual(self) -> str:
+        """The text of the usual shares, as in: 400 sentences held out of training."""
+        return f"{self.sentences:,} sentences {self.name}" if self.name else "no named text"
+
+
 @dataclass(frozen=True)
 class Role:
     """One head's usual shares of attention, on text held out of training.
 
-    ``pronouns`` is the share of contrast sentences in which *it* puts more on the right noun,
-    ``pronoun_weight`` what it puts on both nouns, ``alignment`` the share of French nouns that
-    are sent back to their English noun.
+    ``pronouns`` is the share of contrast sentences in which the pronoun puts more on the right
+    noun, ``pronoun_weight`` what it puts on both nouns, ``alignment`` the share of French nouns
+    that are sent back to their English noun.
     """
 
     layer: int
@@ -72,18 +91,37 @@ class Role:
     pronouns: float = 0.0
     pronoun_weight: float = 0.0
     alignment: float = 0.0
+    text: MeasuredText = field(default_factory=MeasuredText)
 
     @property
     def name(self) -> str:
-        """The role in words, by a share of at least one half."""
+        """The role in words; only a role that its own measure bears out."""
+        return self._named[0]
+
+    @property
+    def figure(self) -> str:
+        """The measure that the name rests on, and the text it was taken on."""
+        return self._named[1]
+
+    @property
+    def described(self) -> str:
+        """Name and figure."""
+        return f"{self.name}: {self.figure}"
+
+    @property
+    def _named(self) -> tuple[str, str]:
         largest = max(self.usual, key=lambda x: self.usual[x], default="")
-        if largest and self.usual[largest] >= 0.5:
-            return _NAMES[largest]
-        if self.alignment >= 0.5:
-            return "looks at the word it translates"
-        if self.pronoun_weight >= 0.5:
-            return "links pronouns to nouns"
-        return "spreads its attention" if self.entropy >= 1.5 else "picks a few words"
+        pairs = f"{2 * self.text.pairs:,} contrast sentences"
+        if self.pronouns >= BEYOND_CHANCE and self.pronoun_weight >= HALF / 2:
+            shown = f"right in {percent(self.pronouns)} of {pairs}"
+            return "finds what a pronoun stands for", shown
+        if largest and self.usual[largest] >= HALF:
+            return _NAMES[largest], f"{percent(self.usual[largest])} on {self.text.usual}"
+        if self.alignment >= HALF:
+            shown = f"{percent(self.alignment)} of the nouns of {pairs}"
+            return "looks at the word it translates", shown
+        entropy = f"entropy {self.entropy:.2f} nats on {self.text.usual}"
+        return ("spreads its attention" if self.entropy >= 1.5 else "picks a few words"), entropy
 
 
 @dataclass(frozen=True)
@@ -128,8 +166,11 @@ def load_roles(folder: Path) -> HeadRoles:
 
 def roles_from(measured: Mapping[str, Any]) -> HeadRoles:
     """Roles from the content of heads.json."""
-    tables = {part: _roles(measured["heads"][part]) for part in ("encoder", "decoder", "cross")}
     pronouns, alignment = measured["pronouns"], measured["alignment"]
+    text = MeasuredText(
+        measured.get("sentences", 0), measured.get("text", ""), pronouns.get("pairs", 0)
+    )
+    tables = {part: _roles(measured["heads"][part], text) for part in PARTS}
     return HeadRoles(
         **tables,
         pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
@@ -138,13 +179,14 @@ def roles_from(measured: Mapping[str, Any]) -> HeadRoles:
     )
 
 
-def _roles(rows: list[dict[str, Any]]) -> dict[tuple[int, int], Role]:
+def _roles(rows: list[dict[str, Any]], text: MeasuredText) -> dict[tuple[int, int], Role]:
     return {
         (row["layer"], row["head"]): Role(
             row["layer"],
             row["head"],
             {name: row[name] for name in RELATIVE_POSITIONS if name in row},
             row["entropy"],
+            text=text,
             **{
                 name: row[name]
                 for name in ("pronouns", "pronoun_weight", "alignment")

@@ -32,7 +32,7 @@ def picture_of_reading(
     chosen = _chosen(reading, part, by, query)
     weights = reading.weights(part, layer=layer, head=head, by=by, weighted=weighted)
     role = reading.model.roles.of(part).get((layer, head))
-    name = f"Layer {layer}, head {head}" + (f": {role.name}" if role else "")
+    name = f"Layer {layer}, head {head}" + (f": {role.described}" if role else "")
     caption = _caption(reading, part, layer, head, query)
     if weighted:
         name, caption = f"{name} (norm-weighted)", f"{NOTE[0].upper()}{NOTE[1:]}"

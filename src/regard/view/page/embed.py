@@ -272,6 +272,7 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "query": _side(first.query_text),
         "key": _side(first.key_text),
         "roles": None,
+        "described_roles": None,
         "ways": ["head", "layer", "all"],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
     }

@@ -74,7 +74,7 @@ def data_of_reading(
     if part == "cross":
         matrices["memory"] = vectors.memory_ke
     roles = reading.model.roles.of(part)
-    role = roles[layer, head].name if (layer, head) in roles else ""
+    role = roles[layer, head].described if (layer, head) in roles else ""
     return StepsData(
         title=f"{part}, layer {layer}, head {head}",
         about=role,

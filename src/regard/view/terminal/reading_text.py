@@ -51,6 +51,7 @@ def page(reading: Reading, selection: Selection = MOST_UNUSUAL, style: TerminalS
         "",
         *map(style.bold, style.wrap(f"{printable(shown.sentence)}.")),
         *style.wrap(f"Shown: {shown.reason}."),
+        *(style.wrap(f"But {shown.disagreement}.") if shown.disagreement else []),
         "",
         *_head(weights_qk, names, marked, _title(link, selection.weighted), style),
         "",

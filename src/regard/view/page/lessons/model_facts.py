@@ -23,12 +23,13 @@ def look(glance: Read, _: Read) -> Facts:
     reading = glance(HUNGRY)
     shown = reading.highlight(IT)
     layer, head, query = shown.link.layer, shown.link.head, shown.link.query
+    other = _rival(shown.link.key_word)
     return {
         **_picture(reading, layer, head),
         **_choices(reading, query, layer, head),
         "position": query,
-        "other": shown.others[0][0] if shown.others else "",
-        "other_share": shown.others[0][1] if shown.others else 0.0,
+        "other": other,
+        "other_share": float(_row(reading, query, layer, head)[reading.words.index(other)]),
         "sum": float(_row(reading, query, layer, head).sum()),
     }
 
@@ -59,7 +60,13 @@ def tell(glance: Read, read: Read) -> Facts:
     chosen = _choices(delicious, position, layer, head)
     measured = hungry.model.roles.measured["pronouns"]
     role = hungry.model.roles.encoder[layer, head]
-    noun, rival = shown.link.key_word, shown.others[0][0]
+    noun = shown.link.key_word
+    rival = _rival(noun)
+    moved = chosen["best"] != noun
+    # The food is feminine in French, so that the right word for it is elle.
+    elle = "elle" in delicious.translation.replace("'", " ").lower().split()
+    turned = hungry.model.roles.measured.get("judge", {}).get("contrast_pairs", {})
+    follows = turned.get("changed", {}).get("row turned to wrong", {}).get("gender_follows")
     elsewhere = delicious.find(IT, rival)[0]
     return {
         **_picture(delicious, layer, head),
@@ -69,7 +76,10 @@ def tell(glance: Read, read: Read) -> Facts:
         "rival": rival,
         "before": float(shown.link.weight),
         "after": float(_row(delicious, position, layer, head)[delicious.words.index(noun)]),
-        "moved": chosen["best"] != noun,
+        "moved": moved,
+        "taught": bool(measured.get("taught")),
+        "follows": follows or 0.0,
+        "used": bool(measured.get("taught") and follows),
         "pairs": measured["pairs"],
         "leans": role.pronouns,
         "turns": measured["rule"]["pairs_right"],
@@ -79,10 +89,16 @@ def tell(glance: Read, read: Read) -> Facts:
         },
         "first": hungry.translation,
         "second": delicious.translation,
-        # The food is feminine in French, so that the right word for it is elle.
-        "elle": "elle" in delicious.translation.replace("'", " ").lower().split(),
+        "elle": elle,
+        "elle_elsewhere": elle and not moved,
+        "elle_from_here": elle and moved,
         "caution": CAUTION,
     }  # fmt: skip
+
+
+def _rival(noun: str) -> str:
+    """The noun of the sentence that a word is not."""
+    return "dog" if noun == "food" else "food"
 
 
 def _row(reading: Reading, position: int, layer: int, head: int) -> Any:

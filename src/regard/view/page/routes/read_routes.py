@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
 from regard.text.words import TokenizedText
 from regard.transformer.reading import Reading
-from regard.transformer.roles import PARTS
+from regard.transformer.roles import PARTS, Role
 from regard.typing import Array
 from regard.view.page.jobs import Context, Fields, Stop, numbers
 
@@ -55,16 +55,13 @@ def routes(context: Context) -> list[Route]:
 def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
     """A reading as the page takes it (the shape is written down in web/lib/api.js)."""
     parts = ("encoder",) if quick else PARTS
-    shown = reading.highlight()
     return {
         "sentence": reading.sentence,
         "translation": reading.translation,
         "quick": quick,
         "parts": [_part(reading, part) for part in parts],
         "alignment": None if quick else _alignment(reading),
-        "highlight": {
-            **asdict(shown.link), "sentence": shown.sentence, "reason": shown.reason,
-        },
+        "highlight": reading.highlight().to_dict(),
         "notes": list(reading.notes),
         "caution": CAUTION,
     }  # fmt: skip
@@ -115,10 +112,7 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
         "causal": part == "decoder",
         "query": _side(queries, language[id(queries)]),
         "key": _side(keys, language[id(keys)]),
-        "roles": [
-            [_role(roles.get((layer, head))) for head in range(sizes.heads)]
-            for layer in range(sizes.layers)
-        ],
+        **_roles(roles, sizes.layers, sizes.heads),
         "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
         "thumbnail": [
             min(THUMBNAIL, len(queries.tokens)),
@@ -137,8 +131,16 @@ def _side(side: TokenizedText, language: str) -> dict[str, Any]:
     }
 
 
-def _role(role: Any) -> str:
-    return role.name if role else ""
+def _roles(roles: Mapping[tuple[int, int], Role], layers: int, heads: int) -> dict[str, Any]:
+    """The name of each head's role, and the name with the measure that it rests on."""
+
+    def table(attribute: str) -> list[list[str]]:
+        return [
+            [getattr(roles.get((layer, head)), attribute, "") for head in range(heads)]
+            for layer in range(layers)
+        ]
+
+    return {"roles": table("name"), "described_roles": table("described")}
 
 
 def _alignment(reading: Reading) -> dict[str, Any]:

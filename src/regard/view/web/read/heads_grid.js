@@ -39,7 +39,8 @@ function partBox(part, choose, hover) {
   const buttons = [];
   const headButton = (layer, head) => {
     const role = part.roles ? part.roles[layer][head] : "";
-    const title = `layer ${layer}, head ${head}${role ? `: ${role}` : ""}`;
+    const described = role && part.described_roles ? part.described_roles[layer][head] : role;
+    const title = `layer ${layer}, head ${head}${described ? `: ${described}` : ""}`;
     const button = element("button", {
       type: "button",
       title,

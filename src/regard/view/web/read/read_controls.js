@@ -135,6 +135,7 @@ function switchesFor({ state, part, choice: shown }, hidden) {
 /** @param {ReadView} view */
 export function drawNotes(view) {
   const { grid, reading, notes, choice: shown } = view;
+  const asFirst = isHighlight(view, pinnedOf(view));
   const rest = grid.rest && percent(grid.rest.reduce((a, b) => a + b, 0) / grid.rows);
   const sentences = [
     grid.hidden &&
@@ -145,7 +146,8 @@ export function drawNotes(view) {
       "Each word's largest weights are held one by one; " +
         `the others have ${rest} of a row together and are not drawn.`,
     ABOUT_WAYS[shown.show],
-    isHighlight(view, pinnedOf(view)) && `Shown first: ${reading.highlight.reason}.`,
+    asFirst && `Shown first: ${reading.highlight.reason}.`,
+    asFirst && reading.highlight.disagreement && `But ${reading.highlight.disagreement}.`,
     ...reading.notes,
     reading.caution,
   ];
