@@ -154,6 +154,13 @@ def test_no_verb_of_the_judge_occurs():
     assert not used & reserved
 
 
+def test_no_object_after_a_clause_with_be():
+    """The judge's frames for objects without a verb of their own: 'it is on the table, and ...'."""
+    for group in cells(300, seed=7).values():
+        for pair in group:
+            assert not (pair.of_first.of_object and pair.of_first.frame.startswith("be "))
+
+
 def test_no_sentence_of_the_judge_occurs(pairs):
     judged = {item.sentence for pair in contrasts() for item in pair.items}
     assert not judged & {pair.source for pair in pairs}

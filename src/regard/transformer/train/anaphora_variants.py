@@ -104,6 +104,8 @@ def _of_kind(
 ) -> tuple[Variant, ...]:
     if kind == "part":
         return _with_parts(rng, scene, split, pair)
+    if kind == "action" and scene.event.english[0] == "be":
+        return ()  # the contrast judge asks 'the bread is on the table, and Tom wants to ... it'
     choices = [_only(_fitting(kind, key(x), split.words), x, scene) for x in pair]
     if not all(choices):
         return ()
