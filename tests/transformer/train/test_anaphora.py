@@ -189,6 +189,12 @@ def test_the_french_has_no_mistake_of_this_kind(pairs, mistake):
     assert not faults, faults[:5]
 
 
+def test_tu_and_vous_are_not_mixed(pairs):
+    for pair in pairs:
+        words = set(split_words(pair.target.lower(), elisions=True))
+        assert not (words & {"votre", "vos"} and words & {"ton", "ta", "tes", "tu"}), pair
+
+
 def test_sentences_are_capitalised_and_finished(pairs):
     for pair in pairs:
         for text in pair.pair:

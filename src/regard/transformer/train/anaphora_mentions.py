@@ -157,8 +157,13 @@ def name(english_name: str) -> Mention:
     return Mention(noun, determiner="")
 
 
-def mention(rng: random.Random, noun: Noun, plural: bool, modifiers: bool = True) -> Mention:
-    """A noun phrase with a random determiner and, sometimes, a modifier."""
+def mention(
+    rng: random.Random, noun: Noun, plural: bool, *, modifiers: bool = True, formal: bool = False
+) -> Mention:
+    """A noun phrase with a random determiner and, sometimes, a modifier.
+
+    ``formal`` turns *your* into votre: all noun phrases of a sentence should agree in it.
+    """
     plural = plural and noun.countable and noun.english not in _UNIQUE
     if noun.english in _FAMILY:
         shared = noun.english not in ("husband", "wife")
@@ -175,7 +180,7 @@ def mention(rng: random.Random, noun: Noun, plural: bool, modifiers: bool = True
     if rng.random() < 0.14:
         choice = rng.choice(tuple(_MODIFIERS) if modifiers else COLOURS)
         modifier = choice if noun.english in _MODIFIERS[choice][2] else ""
-    return Mention(noun, plural, determiner, modifier, rng.random() < 0.5)
+    return Mention(noun, plural, determiner, modifier, formal)
 
 
 def definite(item: Mention) -> Mention:

@@ -108,7 +108,7 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} collapse under {b} = s'effondrer sous {b} = table shelf bridge branch bench \
     = statue machine truck container piano = past = weak, rotten, worm-eaten = heavy, enormous
 {a} crush {b} = écraser {b} = truck stone elephant beam tractor = box flower hat toy basket \
-    = past = heavy, enormous = fragile, soft, small
+    = past = heavy, enormous = fragile, small
 {a} block {b} = bloquer {b} = truck tree rock bus = road alley door path = yes \
     = big, wide, enormous = narrow, small
 {a} sink in {b} = couler dans {b} = boat raft canoe = river lake sea = past \
@@ -151,9 +151,9 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} crack {b} = fêler {b} = stone branch ball hammer = window bowl bottle cup teapot tile = past \
     = heavy, hard, big = fragile, thin, old
 {a} damage {b} = abîmer {b} = stone branch truck hammer = roof fence flower car statue = past \
-    = heavy, hard, sharp = fragile, soft, old
+    = heavy, hard = fragile, old
 {a} pierce {b} = percer {b} = needle knife dagger branch = balloon ball bag tablecloth mattress \
-    = past = sharp, pointed, hard = thin, soft, fragile
+    = past = sharp, pointed, hard = thin, fragile
 {a} abandon {b} = abandonner {b} = beast bird people = building land = past \
     = hungry, afraid, thirsty, homesick = dark, flooded, uninhabitable, dirty, empty
 {a} return to {b} = retourner à {b} = beast people = house barn hut farm = yes \
@@ -161,14 +161,14 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} stay in {b} = rester dans {b} = beast bird people = barn house hotel garden hut = yes \
     = tired, ill, afraid, lazy = warm, comfortable, safe, quiet
 {a} avoid {b} = éviter {b} = beast people = road bridge river tunnel forest = yes \
-    = cautious, afraid, nervous = dangerous, slippery, dark, deep
+    = cautious, afraid, nervous = dangerous, slippery, dark
 {a} fall from {b} = tomber de {b} = statue clock lamp bottle marble \
     = shelf wall roof column table = past = heavy, round, badly attached \
     = narrow, sloping, slippery
 {a} seize {b} = saisir {b} = cat fox eagle wolf lion snake owl = mouse rabbit hen frog duck lamb \
     = past = hungry, fast, agile, starving = slow, injured, careless, weak
 {a} gnaw {b} = ronger {b} = dog rat mouse rabbit beaver = shoe cushion rope table belt = past \
-    = hungry, nervous, young = soft, made of leather, made of wood
+    = hungry, nervous, young = made of leather, made of wood
 {a} pick up {b} = ramasser {b} = crow magpie monkey girl = ring coin spoon necklace medal = past \
     = curious, playful, clever = shiny, made of gold, precious
 {a} shelter behind {b} = s'abriter derrière {b} = beast bird people = wall tree hedge fence \
@@ -200,7 +200,7 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} jump over {b} = sauter par-dessus {b} = beast = wall fence hedge stream = can \
     = agile, strong, young, big = low, narrow, small
 {a} cut {b} = couper {b} = blade = rope bread meat cheese branch = can = sharp, solid, big \
-    = soft, thin, small
+    = thin, small
 {a} overtake {b} = dépasser {b} = vehicle = vehicle = past = fast, powerful, light \
     = slow, old, overloaded
 S carry {a} over {b} = porter {a} par-dessus {b} = container stone bag ladder \
@@ -220,7 +220,7 @@ S store {a} in {b} = ranger {a} dans {b} = jewel painting letter = chest cellar 
 S plant {a} near {b} = planter {a} près de {b} = rose tree hedge lilac = wall house pond bench \
     = past = magnificent, small, fragrant = ugly, old, grey
 S point at {a} behind {b} = montrer {a} derrière {b} = beast bird boat church \
-    = tree wall hedge building = yes = strange, beautiful, famous = thin, low, transparent
+    = tree wall hedge building = yes = strange, beautiful, famous = low, narrow
 S move {a} into {b} = déplacer {a} dans {b} = furniture piano machine = room barn garage \
     = cannot = heavy, wide, big = small, narrow, full
 S warm {a} with {b} = réchauffer {a} avec {b} = puppy kitten lamb calf = blanket towel = yes \
@@ -314,7 +314,7 @@ _RELATIVE_ADJECTIVES = """\
     fragrant:parfumé, strange-smelling:malodorant, boiling:bouillant, stained:taché,
     clear:limpide, full of water:plein* d'eau, tiring:fatigant, elegant:élégant,
     important:important, formal:officiel, solemn:solennel, grey:gris, strange:étrange,
-    beautiful:beau, transparent:transparent, too full:trop plein*,
+    beautiful:beau, too full:trop plein*,
     worm-eaten:vermoulu, south-facing:exposé* au sud, homesick:nostalgique, bulky:encombrant,
     uninhabitable:inhabitable, cramped:exigu, flimsy:frêle, massive:massif"""
 

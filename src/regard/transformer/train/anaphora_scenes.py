@@ -133,21 +133,21 @@ def scene(rng: random.Random, split: Split) -> Scene | None:
         return None
     draw = rng.random()
     plurals = (draw > 0.68 and draw < 0.95, draw > 0.73)
-    free = event.own is None
-    a = mention(rng, first, plurals[0], modifiers=free)
-    b = mention(rng, second, plurals[1], modifiers=free)
-    subject = _person(rng, split.words) if event.person_subject else a
+    free, formal = event.own is None, rng.random() < 0.5
+    a = mention(rng, first, plurals[0], modifiers=free, formal=formal)
+    b = mention(rng, second, plurals[1], modifiers=free, formal=formal)
+    subject = _person(rng, split.words, formal) if event.person_subject else a
     return _rendered(rng, event, subject, a, b)
 
 
-def _person(rng: random.Random, training: bool) -> Subject:
+def _person(rng: random.Random, training: bool, formal: bool) -> Subject:
     draw = rng.random()
     if draw < 0.2:
         return SPEAKER if draw < 0.12 else SPEAKERS
     if draw < 0.55:
         return name(rng.choice(tuple(NAMES)))
     noun = noun_of(rng, members("people"), training)
-    return mention(rng, noun, rng.random() < 0.15) if noun else SPEAKER
+    return mention(rng, noun, rng.random() < 0.15, formal=formal) if noun else SPEAKER
 
 
 def _mode(rng: random.Random, event: Event, subject: Subject) -> Mode:

@@ -51,6 +51,8 @@ _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
 _ABSOLUTE = frozenset(("better", "soaked", "enormous", "starving", "hollow", "empty", "lost",
                        "exhausted", "full", "delicious", "magnificent", "boiling", "new",
                        "faulty", "blind", "frozen", "free", "defenceless"))  # fmt: skip
+_DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
+                       "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
                Connector("but", "mais"), Connector("since", "puisque"), Connector("and", "et"),
                Connector("although", "même si"))  # fmt: skip
@@ -152,7 +154,7 @@ def _with_adjectives(
     elif rng.random() < 0.08:
         connector, options = ALTHOUGH, options + "subjunctive"
     elif all(x.english in TEMPORARY for x in chosen):
-        connector, degree, tense = _temporal(rng, connector, degree, tense)
+        connector, degree, tense = _temporal(rng, scene.event.english[0], connector, degree, tense)
         options += "subjunctive" if connector is UNTIL else ""
     clauses = [
         adjective_clause(x, (y.english, y.french), tense, degree, options)
@@ -162,13 +164,13 @@ def _with_adjectives(
 
 
 def _temporal(
-    rng: random.Random, connector: Connector, degree: str, tense: str
+    rng: random.Random, verb: str, connector: Connector, degree: str, tense: str
 ) -> tuple[Connector, str, str]:
     """Connector, degree and tense with states that come and go: until, and now, still."""
     draw = rng.random()
     if draw < 0.45:
         return rng.choice(TEMPORAL), degree, tense
-    if tense == "past" and draw < 0.55:
+    if tense == "past" and draw < 0.6 and verb in _DURATIVE:
         return UNTIL, degree, tense
     if tense == "past" and draw < 0.68:
         return NOW, degree, "present"

@@ -85,7 +85,7 @@ swing swung swung
 """.splitlines()
 }
 _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit", "get", "forget",
-                      "swim", "step", "wrap", "knit", "transfer"))  # fmt: skip
+                      "swim", "step", "wrap", "knit", "transfer", "prefer"))  # fmt: skip
 
 
 def plural(noun: str) -> str:

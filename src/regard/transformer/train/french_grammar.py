@@ -117,7 +117,7 @@ _AUXILIARY = {
 }
 _REFLEXIVE = {"1s": "me", "3s": "se", "1p": "nous", "3p": "se"}
 WITH_ETRE = frozenset(
-    ("aller", "arriver", "entrer", "monter", "rester", "retourner", "tomber", "venir")
+    ("aller", "arriver", "entrer", "monter", "passer", "rester", "retourner", "tomber", "venir")
 )
 
 
