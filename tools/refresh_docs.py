@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ PAGES = (
     ROOT / "docs/benchmarks.md",
     ROOT / "docs/check.md",
     ROOT / "docs/model-card.md",
+    ROOT / "docs/experiments.md",
 )
 WIDTH = 22
 DEEPEST = 1
@@ -251,8 +253,57 @@ def catalogue() -> str:
     return "\n".join(mistake.markdown for mistake in CATALOGUE)
 
 
+def effects_of_heads() -> str:
+    """The heads with the largest effects on the French pronoun, and how well the formula did."""
+    effects = _pronoun_reading().effects("il", "elle")
+    rows = [
+        f"| {x.part} {x.layer}.{x.head} | {x.effect:+.1f} | {x.direct:+.1f} |"
+        for x in effects.heads[:6]
+    ]
+    return "\n".join(
+        [
+            f"*{SENTENCE}*, *il* against *elle*: logit difference {effects.logit_difference:+.1f}, "
+            f"correlation of formula and runs over all heads {effects.correlation:.1f}.",
+            "",
+            "| head | effect, a real run | direct, by formula |",
+            "|---|--:|--:|",
+            *rows,
+        ]
+    )
+
+
+def self_repair() -> str:
+    """Effects of one part's heads summed, beside that of taking a layer's heads away together."""
+    from regard.experiments.outcome import log_probabilities
+
+    reading = _pronoun_reading()
+    effects = reading.effects("il", "elle")
+    choice = effects.choice
+    lines = [
+        "| cross-attention | one head at a time, summed | all heads at once |",
+        "|---|--:|--:|",
+    ]
+    for layer, effect_h in enumerate(effects.effect_mlh[2]):
+        after = reading.ablate(layer, part="cross").after
+        logp_v = log_probabilities(after, choice.prefix)[-1]
+        together = effects.logit_difference - (logp_v[choice.tokens[0]] - logp_v[choice.tokens[1]])
+        lines.append(f"| layer {layer} | {effect_h.sum():+.1f} | {together:+.1f} |")
+    return "\n".join(lines)
+
+
+@cache
+def _pronoun_reading() -> Any:
+    import regard
+
+    return regard.read(SENTENCE)
+
+
 PARTS = {
     "alignment": alignment_figures,
+    "redirected": lambda: capture(SENTENCE, "--redirect", "it:food", "--head", "3.6"),
+    "because": lambda: capture(SENTENCE, "--because", "it:dog", "--head", "3.6"),
+    "effects": effects_of_heads,
+    "repair": self_repair,
     "catalogue": catalogue,
     "others": other_figures,
     "gpu": gpu_figures,

@@ -1,0 +1,82 @@
+"""The shipped model's taught head, moved: the French gender follows as its own figures say.
+
+The figures are those that the judge measured and stored beside the model (heads.json).
+"""
+
+import math
+
+import pytest
+
+from regard.transformer.checkpoint import PARAMETERS, SHIPPED
+from regard.transformer.contrast import sentences_of
+from regard.transformer.contrast_frames import contrasts
+from regard.transformer.contrast_judge import pronoun_rows
+from regard.transformer.french_gender import gender, may_differ
+from regard.transformer.reader import read_all, shipped_model
+
+pytestmark = pytest.mark.skipif(
+    not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
+)
+SENTENCES = 16
+
+
+def judged():
+    """The head that the judge measured and its figures; skips where there are none."""
+    figures = shipped_model().roles.measured.get("judge")
+    if not figures or "changed" not in figures["contrast_pairs"]:
+        pytest.skip("heads.json of the shipped model has no figures of the judge yet")
+    head = figures["head"]
+    return (head["layer"], head["head"]), figures["contrast_pairs"]["changed"]
+
+
+def chosen_items():
+    items = sentences_of(contrasts())
+    return [x for x in items if x.pronoun == "it" and may_differ(x)][:SENTENCES]
+
+
+@pytest.fixture(scope="module")
+def readings():
+    items = chosen_items()
+    return list(zip(items, read_all([x.sentence for x in items]), strict=True))
+
+
+def verdicts(readings, change):
+    """Right and wrong genders after a change, where the French shows one."""
+    genders = [gender(change(item, x).after.translation, item) for item, x in readings]
+    return [x for x in genders if x in ("right", "wrong")]
+
+
+def enough(share, number):
+    """The least that so many draws of this share give, but in one of a thousand cases."""
+    return number * share - 3.1 * math.sqrt(number * share * (1 - share)) - 1
+
+
+def test_turned_to_the_wrong_noun_the_gender_follows_as_measured(readings):
+    (layer, head), figures = judged()
+    genders = verdicts(readings, lambda item, x: x.redirect("it", item.wrong, layer, head))
+    share = figures["row turned to wrong"]["gender_follows"]
+    assert genders.count("wrong") >= enough(share, len(genders))
+
+
+def test_turned_to_the_right_noun_the_gender_is_right_as_measured(readings):
+    (layer, head), figures = judged()
+    genders = verdicts(readings, lambda item, x: x.redirect("it", item.right, layer, head))
+    share = figures["row turned to right"]["gender_right"]
+    assert genders.count("right") >= enough(share, len(genders))
+
+
+def test_turned_to_the_end_the_gender_is_right_as_often_as_measured(readings):
+    (layer, head), figures = judged()
+    genders = verdicts(readings, lambda item, x: x.redirect("it", "(end)", layer, head))
+    share = figures["row turned to end"]["gender_right"]
+    assert genders.count("right") >= enough(share, len(genders))
+    assert genders.count("wrong") >= enough(1 - share, len(genders))
+
+
+def test_a_redirected_reading_translates_as_the_judges_turned_row(readings):
+    """Two ways to write the same change; four sentences of them."""
+    head = shipped_model().roles.pronoun_heads[0]
+    items = [item for item, _ in readings[:4]]
+    rows = pronoun_rows(shipped_model(), items, head, "wrong")
+    after = [x.redirect("it", item.wrong, *head).after for item, x in readings[:4]]
+    assert [x.translation for x in after] == [row.translation for row in rows]
