@@ -139,7 +139,9 @@ def french_be(
     if text.startswith("avoir "):
         verb, words = "avoir", "!" + text.removeprefix("avoir ")
     verb = french.finite(verb, tense, person, "pas" if negative else "")
-    return " ".join(x for x in (verb, DEGREES[degree], state(words, gender, person[1])) if x)
+    # si goes before an adjective; before 'en colère' and 'faim' it is tellement.
+    adverb = "tellement" if degree == "so" and words.startswith("!") else DEGREES[degree]
+    return " ".join(x for x in (verb, adverb, state(words, gender, person[1])) if x)
 
 
 def adjective_clause(
