@@ -14,6 +14,8 @@ from regard.transformer.config import PAD, START
 from regard.transformer.train.data import EncodedPairs, Ragged
 from regard.transformer.train.token_links import KINDS
 
+_GROUP = 512  # pairs that are packed together
+
 
 @dataclass(frozen=True)
 class BatchShape:
@@ -67,24 +69,61 @@ class Packing:
 
 
 def pack(pairs: EncodedPairs, shape: BatchShape, rng: np.random.Generator) -> Packing:
-    """Fill rows with the shuffled pairs, one after the other until either side is full.
+    """Fill rows with the shuffled pairs, several hundred at a time, the long ones first.
 
-    Pairs longer than a row are left out.
+    Pairs longer than a row are left out. Rows are in random order; the pairs that are left over
+    from the last hundreds follow.
     """
     sources, targets = pairs.source.lengths, pairs.target.lengths
     order = rng.permutation(np.flatnonzero((sources <= shape.source) & (targets <= shape.target)))
-    source_ends = np.cumsum(sources[order])
-    target_ends = np.cumsum(targets[order])
-    cuts = np.array(_row_cuts(source_ends.tolist(), target_ends.tolist(), shape))
-    return Packing(
-        order,
-        cuts,
-        _starts_in_rows(source_ends, sources[order], cuts),
-        _starts_in_rows(target_ends, targets[order], cuts),
+    groups = len(order) // _GROUP
+    grouped, rest = np.split(order, [groups * _GROUP])
+    row = _first_fit(sources[grouped], targets[grouped], shape)
+    rest = np.concatenate([grouped[row < 0], rest])
+    grouped, row = grouped[row >= 0], row[row >= 0]
+    row = rng.permutation(row.max(initial=-1) + 1)[row]
+    by_row = np.argsort(row, kind="stable")
+    cuts = np.cumsum(np.bincount(row)[np.unique(row)]) if len(row) else np.zeros(0, dtype=int)
+    rest_cuts = _row_cuts(np.cumsum(sources[rest]), np.cumsum(targets[rest]), shape)
+    return _packing(
+        np.concatenate([grouped[by_row], rest]),
+        np.concatenate([[0], cuts, len(grouped) + np.array(rest_cuts[1:], dtype=int)]),
+        (sources, targets),
     )
 
 
-def _row_cuts(source_ends: list[int], target_ends: list[int], shape: BatchShape) -> list[int]:
+def _packing(order: np.ndarray, cuts: np.ndarray, sides: tuple[np.ndarray, np.ndarray]) -> Packing:
+    cuts = cuts.astype(np.int64)
+    starts = (_starts_in_rows(np.cumsum(side[order]), side[order], cuts) for side in sides)
+    return Packing(order, cuts, *starts)
+
+
+def _first_fit(sources: np.ndarray, targets: np.ndarray, shape: BatchShape) -> np.ndarray:
+    """Rows of pairs, -1 for those without: in every group, the first row with space for a pair.
+
+    All groups take their pair of a rank at once, from the longest pair down to the shortest.
+    """
+    lengths = np.stack([sources, targets]).reshape(2, -1, _GROUP).astype(np.int16)
+    widths = np.array([shape.source, shape.target], dtype=np.int16)
+    size_gn = (lengths / widths[:, None, None]).max(axis=0)
+    rank_gn = np.argsort(-size_gn, axis=1, kind="stable")
+    groups = np.arange(len(size_gn))
+    rows = int(1.1 * size_gn.sum(axis=1).max(initial=0)) + 2
+    free = np.tile(widths[:, None, None], (1, len(groups), rows))
+    row_gn = np.empty(size_gn.shape, dtype=np.int64)
+    for pair_g in rank_gn.T:
+        needed = lengths[:, groups, pair_g]
+        fits = (free[0] >= needed[0, :, None]) & (free[1] >= needed[1, :, None])
+        first_g = fits.argmax(axis=1)
+        fitting_g = fits[groups, first_g]
+        free[:, groups, first_g] -= needed * fitting_g
+        row_gn[groups, pair_g] = np.where(fitting_g, groups * rows + first_g, -1)
+    return row_gn.ravel()
+
+
+def _row_cuts(sources: np.ndarray, targets: np.ndarray, shape: BatchShape) -> list[int]:
+    """Cuts between the rows of pairs, given where they end, that follow one another."""
+    source_ends, target_ends = sources.tolist(), targets.tolist()
     cuts, begin, source, target = [0], 0, 0, 0
     while begin < len(source_ends):
         limit = min(len(source_ends), begin + shape.source)
