@@ -35,7 +35,11 @@ from regard.transformer.train.data import AT_END, MarkedPair, Pair, read_pairs
 from regard.transformer.train.word_aligner import align
 
 PAIRS = 100_000
-SHARES_OF_COLUMN = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+OTHERS = {
+    "least_weight": (0.0, 0.1, 0.25, 0.4, 0.5),
+    "share_of_row": (0.3, 0.5, 0.7, 1.0),
+    "share_of_column": (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+}
 
 
 def main() -> None:
@@ -55,7 +59,7 @@ def main() -> None:
         "rule": {name: getattr(alignment, name.upper())
                  for name in ("least_weight", "share_of_row", "share_of_column")},
         **measured(readings, sentences),
-        "by_share_of_column": by_share_of_column(readings, sentences),
+        **{f"by_{name}": by(name, values, readings, sentences) for name, values in OTHERS.items()},
     }  # fmt: skip
     if options.pairs:
         figures["aligner"] = aligner_figures(sentences, read_pairs(options.pairs)[:PAIRS])
@@ -97,14 +101,14 @@ def word_links(pair: MarkedPair, sentence: AlignedSentence) -> set[TokenLink]:
     }
 
 
-def by_share_of_column(
-    readings: list[Reading], sentences: list[AlignedSentence]
+def by(
+    name: str, values: tuple[float, ...], readings: list[Reading], sentences: list[AlignedSentence]
 ) -> list[dict[str, Any]]:
-    """The same figures for other choices of the rule's third number; 0 leaves it out."""
+    """The same figures for other values of one number of the rule; 0 leaves it out."""
     rows = []
-    for share in SHARES_OF_COLUMN:
-        with mock.patch.object(alignment, "SHARE_OF_COLUMN", share):
-            rows.append({"share_of_column": share, **measured(readings, sentences)})
+    for value in values:
+        with mock.patch.object(alignment, name.upper(), value):
+            rows.append({name: value, **measured(readings, sentences)})
     return rows
 
 
