@@ -22,7 +22,6 @@ from regard.typing import Array
 
 Kernel = Callable[..., int]
 FEW, SLICE = 4, 512  # rows, and outputs, that NumPy multiplies at once by a matrix by output
-THREADED = 2**20  # multiplications from which on threads save more than they cost
 
 
 def quantise(matrix: Array, axis: int) -> tuple[Array, Array]:
@@ -187,10 +186,9 @@ class Int8Matrix:
         if x_ne.strides[1] != x_ne.itemsize or x_ne.strides[0] % x_ne.itemsize:
             x_ne = np.ascontiguousarray(x_ne)
         (rows, inner), outputs = x_ne.shape, self.shape[1]
-        number = threads() if rows * inner * outputs >= THREADED else 1
         call = _Product(
-            x_ne.ctypes.data, out_nf.ctypes.data, ctypes.addressof(self._native_blocks),
-            rows, inner, x_ne.strides[0] // x_ne.itemsize, outputs, len(self.blocks), number,
+            x_ne.ctypes.data, out_nf.ctypes.data, ctypes.addressof(self.native_blocks),
+            rows, inner, x_ne.strides[0] // x_ne.itemsize, outputs, len(self.blocks), threads(),
         )  # fmt: skip
         multiply(ctypes.byref(call))
 
@@ -206,7 +204,8 @@ class Int8Matrix:
             start, stop = start - width, stop - width
 
     @cached_property
-    def _native_blocks(self) -> ctypes.Array[_Block]:
+    def native_blocks(self) -> ctypes.Array[_Block]:
+        """The blocks as the native kernels take them."""
         made = (_Block * len(self.blocks))()
         column = 0
         for entry, block in zip(made, self.blocks, strict=True):

@@ -18,6 +18,7 @@ from regard.transformer.config import END, PAD, START, Config
 from regard.transformer.decoding import Numbers, StepDecoder
 from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
+from regard.transformer.native_decoding import native_decoder
 from regard.typing import Array
 
 NEVER = np.float32(-1e9)
@@ -162,7 +163,11 @@ def search_encoded(
     intervention: Intervention | None = None,
 ) -> list[Hypothesis]:
     """The best translation of each encoded source."""
-    decoder = StepDecoder(model, encoded, search.beams, intervention)
+    decoder: Decoder | None = None
+    if intervention is None:
+        decoder = native_decoder(model, encoded, search.beams)
+    if decoder is None:
+        decoder = StepDecoder(model, encoded, search.beams, intervention)
     limit_b = [longest_target(int(length), model.config) for length in encoded.lengths_b]
     return run_search(decoder, limit_b, search, on_step)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from regard.engine.tiles.threads import run_in_order
+from regard.engine.tiles.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END
@@ -80,15 +80,19 @@ def run_batches(
     sources = [source_tokens(model, sentence) for sentence in sentences]
     results: dict[int, Result] = {}
 
+    batches = _batches([len(source) for source in sources])
+    each = 1 if len(batches) > 1 else threads()  # batches share the cores
+
     def work(rows: list[int], scratch: object) -> None:
-        change = None if intervene is None else intervene(rows)
-        encoded = encode_sources(model, [sources[row] for row in rows], on_step, change)
-        hypotheses = search_encoded(model, encoded, search, on_step, change)
+        with using_threads(each):
+            change = None if intervene is None else intervene(rows)
+            encoded = encode_sources(model, [sources[row] for row in rows], on_step, change)
+            hypotheses = search_encoded(model, encoded, search, on_step, change)
         for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
             one = translation_of(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))
 
-    run_in_order(_batches([len(source) for source in sources]), work)
+    run_in_order(batches, work)
     return [results[row] for row in range(len(sources))]
 
 

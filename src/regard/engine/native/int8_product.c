@@ -5,41 +5,28 @@
  * for all rows of x: each output is summed by one unit, in an order that neither the number of rows
  * nor the number of threads changes. Equals x @ dequantised in float32, but for rounding.
  */
-#include "kernels.h"
+#include "int8_product.h"
+
 #include "threads.h"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
+#if defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif
 
 enum {
-    TILE = 64,   /* outputs of a unit: a cache line of int8 */
-    DEPTH = 512, /* inner positions of a panel: 32 KB of int8 */
-    ROWS = 6,    /* rows of x that share the conversion of a parameter to float */
+    TILE = 64,       /* outputs: a cache line of int8 */
+    TILES = 4,       /* of a unit of few rows */
+    SLICE = 16,      /* inner positions that few rows take at once */
+    DEPTH = 512,     /* inner positions of a copied panel: 32 KB */
+    MANY = 24,       /* blocks of rows for one copy */
+    SMALL = 1 << 20, /* multiplications that one thread has done before a second one is awake */
+    ROWS = 6,        /* rows of x that share the conversion of a parameter to float */
 #if defined(REGARD_AVX512) || defined(__aarch64__)
     VECTORS = 4 /* ROWS * VECTORS sums and their operands fit 32 registers */
 #else
     VECTORS = 2 /* the same with 16 registers */
 #endif
 };
-
-typedef struct {
-    const int8_t *values;
-    const float *scale;
-    int64_t outputs;
-    int64_t stride; /* from one inner position, or by output from one output, to the next */
-    int64_t by_output;
-    int64_t column; /* of out, for the first output */
-} Int8Block;
-
-typedef struct {
-    const float *x; /* (rows, inner), x_stride apart */
-    float *out;     /* (rows, all outputs), out_stride apart */
-    const Int8Block *blocks;
-    int64_t rows, inner, x_stride, out_stride, count, threads;
-} Int8Product;
 
 /* LANES parameters as float. Compilers that are left to it widen bytes six times as slowly. */
 INLINE vf from_int8(const int8_t *values) {
@@ -63,33 +50,22 @@ INLINE vf from_int8(const int8_t *values) {
 #endif
 }
 
-/* The sum of all lanes, by halves. */
-INLINE float sum_lanes(vf x) {
-    typedef float vf4 __attribute__((vector_size(16)));
-#if defined(REGARD_AVX512)
-    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256((__m512)x),
-                                       _mm512_extractf32x8_ps((__m512)x, 1));
-#elif defined(REGARD_AVX2)
-    const __m256 eight = (__m256)x;
-#endif
-#if defined(REGARD_AVX512) || defined(REGARD_AVX2)
-    const vf4 four =
-        (vf4)_mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-#else
-    const vf4 four = x;
-#endif
-    return (four[0] + four[2]) + (four[1] + four[3]);
-}
+/* Columns of some inner positions, stride apart. */
+typedef struct {
+    const int8_t *values;
+    int64_t stride, depth;
+} Panel;
 
 /* sums[r, :] += x[r, :depth] @ panel, for the VECTORS * LANES columns that panel begins with. */
-INLINE void add_products(const float *x, int64_t x_stride, const int8_t *panel, int64_t depth,
-                         const int rows, float *sums) {
+INLINE void add_products(const float *x, int64_t x_stride, Panel panel, const int rows,
+                         float *sums) {
     vf total[ROWS][VECTORS];
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < VECTORS; v++) total[r][v] = load(sums + r * TILE + v * LANES);
-    for (int64_t e = 0; e < depth; e++) {
+    for (int64_t e = 0; e < panel.depth; e++) {
+        const int8_t *at = panel.values + e * panel.stride;
         vf value[VECTORS];
-        for (int v = 0; v < VECTORS; v++) value[v] = from_int8(panel + e * TILE + v * LANES);
+        for (int v = 0; v < VECTORS; v++) value[v] = from_int8(at + v * LANES);
         for (int r = 0; r < rows; r++) {
             const float factor = x[r * x_stride + e];
             for (int v = 0; v < VECTORS; v++) total[r][v] += factor * value[v];
@@ -99,57 +75,83 @@ INLINE void add_products(const float *x, int64_t x_stride, const int8_t *panel, 
         for (int v = 0; v < VECTORS; v++) store(sums + r * TILE + v * LANES, total[r][v]);
 }
 
-static void multiply_panel(const float *x, int64_t x_stride, const int8_t *panel, int64_t depth,
-                           int rows, float *sums) {
+static void multiply_panel(const float *x, int64_t x_stride, Panel panel, int rows, float *sums) {
     for (int first = 0; first < TILE; first += VECTORS * LANES) {
-        const int8_t *columns = panel + first;
         float *some = sums + first;
         switch (rows) { /* a constant number of rows lets the sums stay in registers */
-        case 1: add_products(x, x_stride, columns, depth, 1, some); break;
-        case 2: add_products(x, x_stride, columns, depth, 2, some); break;
-        case 3: add_products(x, x_stride, columns, depth, 3, some); break;
-        case 4: add_products(x, x_stride, columns, depth, 4, some); break;
-        case 5: add_products(x, x_stride, columns, depth, 5, some); break;
-        default: add_products(x, x_stride, columns, depth, ROWS, some);
+        case 1: add_products(x, x_stride, panel, 1, some); break;
+        case 2: add_products(x, x_stride, panel, 2, some); break;
+        case 3: add_products(x, x_stride, panel, 3, some); break;
+        case 4: add_products(x, x_stride, panel, 4, some); break;
+        case 5: add_products(x, x_stride, panel, 5, some); break;
+        default: add_products(x, x_stride, panel, ROWS, some);
         }
+        panel.values += VECTORS * LANES;
     }
 }
 
-/* TILE columns of some inner positions below each other; columns that the matrix lacks are 0. */
-static void copy_panel(int8_t *panel, const int8_t *values, int64_t stride, int64_t depth,
+/* TILE columns of some inner positions without gaps; columns that the matrix lacks are 0. */
+static void copy_panel(int8_t *copy, const int8_t *values, int64_t stride, int64_t depth,
                        int64_t columns) {
-    if (columns < TILE) memset(panel, 0, TILE * depth);
-    for (int64_t e = 0; e < depth; e++) {
-        __builtin_prefetch(values + (e + 24 < depth ? e + 24 : e) * stride);
-        if (columns == TILE)
-            memcpy(panel + e * TILE, values + e * stride, TILE);
+    if (columns < TILE) memset(copy, 0, TILE * depth);
+    for (int64_t e = 0; e < depth; e++)
+        if (columns >= TILE)
+            memcpy(copy + e * TILE, values + e * stride, TILE);
         else
-            memcpy(panel + e * TILE, values + e * stride, columns);
+            memcpy(copy + e * TILE, values + e * stride, columns);
+}
+
+static void store_scaled(const Int8Product *call, const Int8Block *block, int64_t row, int rows,
+                         int64_t first, const float *sums) {
+    const int64_t columns = block->outputs - first < TILE ? block->outputs - first : TILE;
+    for (int r = 0; r < rows; r++) {
+        float *out = call->out + (row + r) * call->out_stride + block->column + first;
+        for (int64_t f = 0; f < columns; f++) out[f] = sums[r * TILE + f] * block->scale[first + f];
     }
 }
 
-static void multiply_by_inner(const Int8Product *call, const Int8Block *block, int64_t first) {
-    int8_t panel[DEPTH * TILE] __attribute__((aligned(64)));
-    const int64_t columns = block->outputs - first < TILE ? block->outputs - first : TILE;
-    const int64_t stride = call->out_stride;
-    for (int64_t start = 0; start < call->inner; start += DEPTH) {
-        const int64_t depth = call->inner - start < DEPTH ? call->inner - start : DEPTH;
-        const int is_last = start + depth == call->inner;
-        copy_panel(panel, block->values + start * block->stride + first, block->stride, depth,
-                   columns);
-        for (int64_t row = 0; row < call->rows; row += ROWS) {
-            float sums[ROWS * TILE] __attribute__((aligned(64))) = {0};
-            const int rows = call->rows - row < ROWS ? (int)(call->rows - row) : ROWS;
-            float *out = call->out + row * stride + block->column + first;
-            for (int r = 0; start && r < rows; r++)
-                memcpy(sums + r * TILE, out + r * stride, columns * sizeof *out);
-            multiply_panel(call->x + row * call->x_stride + start, call->x_stride, panel, depth,
-                           rows, sums);
-            for (int r = 0; r < rows; r++)
-                for (int64_t f = 0; f < columns; f++)
-                    out[r * stride + f] =
-                        is_last ? sums[r * TILE + f] * block->scale[first + f] : sums[r * TILE + f];
+/* Few rows: the matrix is read once, nearly in the order of memory. */
+static void multiply_few(const Int8Product *call, const Int8Block *block, int64_t first) {
+    float sums[TILES][ROWS * TILE] __attribute__((aligned(64))) = {{0}};
+    int8_t copy[SLICE * TILE] __attribute__((aligned(64)));
+    const int rows = (int)call->rows;
+    const int64_t end = block->outputs - first < TILES * TILE ? block->outputs : first + TILES * TILE;
+    for (int64_t start = 0; start < call->inner; start += SLICE) {
+        const int64_t depth = call->inner - start < SLICE ? call->inner - start : SLICE;
+        for (int64_t column = first; column < end; column += TILE) {
+            Panel panel = {block->values + start * block->stride + column, block->stride, depth};
+            if (end - column < TILE) {
+                copy_panel(copy, panel.values, panel.stride, depth, end - column);
+                panel = (Panel){copy, TILE, depth};
+            }
+            multiply_panel(call->x + start, call->x_stride, panel, rows,
+                           sums[(column - first) / TILE]);
         }
+    }
+    for (int64_t column = first; column < end; column += TILE)
+        store_scaled(call, block, 0, rows, column, sums[(column - first) / TILE]);
+}
+
+/* Many rows: a tile of the matrix stays in the cache for all of them. */
+static void multiply_many(const Int8Product *call, const Int8Block *block, int64_t first) {
+    int8_t copy[DEPTH * TILE] __attribute__((aligned(64)));
+    float sums[MANY][ROWS * TILE] __attribute__((aligned(64)));
+    for (int64_t begin = 0; begin < call->rows; begin += MANY * ROWS) {
+        const int64_t end = call->rows - begin < MANY * ROWS ? call->rows : begin + MANY * ROWS;
+        memset(sums, 0, sizeof sums);
+        for (int64_t start = 0; start < call->inner; start += DEPTH) {
+            const int64_t depth = call->inner - start < DEPTH ? call->inner - start : DEPTH;
+            const Panel panel = {copy, TILE, depth};
+            copy_panel(copy, block->values + start * block->stride + first, block->stride, depth,
+                       block->outputs - first);
+            for (int64_t row = begin; row < end; row += ROWS)
+                multiply_panel(call->x + row * call->x_stride + start, call->x_stride, panel,
+                               end - row < ROWS ? (int)(end - row) : ROWS,
+                               sums[(row - begin) / ROWS]);
+        }
+        for (int64_t row = begin; row < end; row += ROWS)
+            store_scaled(call, block, row, end - row < ROWS ? (int)(end - row) : ROWS, first,
+                         sums[(row - begin) / ROWS]);
     }
 }
 
@@ -196,22 +198,37 @@ static void multiply_by_output(const Int8Product *call, const Int8Block *block, 
     }
 }
 
-static int64_t tiles_of(const Int8Block *block) { return (block->outputs + TILE - 1) / TILE; }
+/* Outputs of one unit of work. */
+static int64_t unit_width(const Int8Product *call, const Int8Block *block) {
+    return call->rows <= ROWS && !block->by_output ? TILES * TILE : TILE;
+}
 
-static void multiply_tile(void *context, int64_t unit, int worker) {
+static int64_t units_of(const Int8Product *call, const Int8Block *block) {
+    const int64_t width = unit_width(call, block);
+    return (block->outputs + width - 1) / width;
+}
+
+static void multiply_unit(void *context, int64_t unit, int worker) {
     const Int8Product *call = context;
     const Int8Block *block = call->blocks;
     (void)worker;
-    for (; unit >= tiles_of(block); block++) unit -= tiles_of(block);
+    for (; unit >= units_of(call, block); block++) unit -= units_of(call, block);
+    const int64_t first = unit * unit_width(call, block);
     if (block->by_output)
-        multiply_by_output(call, block, unit * TILE);
+        multiply_by_output(call, block, first);
+    else if (call->rows <= ROWS)
+        multiply_few(call, block, first);
     else
-        multiply_by_inner(call, block, unit * TILE);
+        multiply_many(call, block, first);
 }
 
-EXPORT int KERNEL(multiply_int8)(Int8Product *call) {
-    int64_t units = 0;
-    for (int64_t i = 0; i < call->count; i++) units += tiles_of(call->blocks + i);
-    regard_parallel(multiply_tile, call, units, (int)call->threads);
+int KERNEL(multiply_int8)(const Int8Product *call) {
+    int64_t units = 0, outputs = 0;
+    for (int64_t i = 0; i < call->count; i++) {
+        units += units_of(call, call->blocks + i);
+        outputs += call->blocks[i].outputs;
+    }
+    const int is_small = call->rows * call->inner * outputs < SMALL;
+    regard_parallel(multiply_unit, (void *)call, units, is_small ? 1 : (int)call->threads);
     return 0;
 }

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -40,10 +43,37 @@ INLINE vf floats(vi x) { return (vf)x; }
 
 /* Lane by lane, x where the mask is set and y elsewhere. */
 INLINE vf choose(vi mask, vf x, vf y) { return floats((mask & bits(x)) | (~mask & bits(y))); }
-INLINE vf largest(vf x, vf y) { return choose(x > y, x, y); }
 
+INLINE vf larger(vf x, vf y) {
+#if defined(REGARD_AVX512)
+    return (vf)_mm512_max_ps((__m512)x, (__m512)y);
+#elif defined(REGARD_AVX2)
+    return (vf)_mm256_max_ps((__m256)x, (__m256)y);
+#elif defined(__x86_64__)
+    return (vf)_mm_max_ps((__m128)x, (__m128)y);
+#else
+    return choose(x > y, x, y);
+#endif
+}
+
+/* One bit for each lane where x >= y. */
+INLINE uint32_t lanes_at_least(vf x, vf y) {
+#if defined(REGARD_AVX512)
+    return _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_GE_OQ);
+#elif defined(REGARD_AVX2)
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)x, (__m256)y, _CMP_GE_OQ));
+#elif defined(__x86_64__)
+    return (uint32_t)_mm_movemask_ps(_mm_cmpge_ps((__m128)x, (__m128)y));
+#else
+    const vi mask = x >= y;
+    uint32_t set = 0;
+    for (int i = 0; i < LANES; i++) set |= (uint32_t)(mask[i] & 1) << i;
+    return set;
+#endif
+}
+
+/* In one fixed order, pairwise. */
 INLINE float add_lanes(vf x) {
-    /* Pairwise, in one fixed order. */
     float lane[LANES];
     memcpy(lane, &x, sizeof lane);
     for (int half = LANES / 2; half; half /= 2)
