@@ -12,6 +12,7 @@ import torch
 
 from regard.cli import app_for
 from regard.transformer import load_model, read
+from regard.transformer.train.data import read_marked
 from regard.transformer.train.job import TrainingJob
 from regard.transformer.train.loop import DivergedError
 from regard.transformer.train.run import finish
@@ -26,6 +27,49 @@ def test_the_command_trains_a_model_and_says_where_it_is(toy, tmp_path):
     assert f"The model is in {out / 'model'}." in result.output.replace("\n", "")
     assert "int8: BLEU" in result.output
     assert (out / "model" / "parameters.safetensors").is_file()
+
+
+def test_prepare_stops_before_training(toy, tmp_path):
+    (tmp_path / "train.tsv").write_bytes(toy[0].read_bytes())
+    (tmp_path / "recipe.toml").write_text(
+        """
+        [config]
+        vocabulary = 400
+        layers = 1
+        width = 64
+        heads = 4
+        [[taught]]
+        part = "cross"
+        layer = 0
+        head = 1
+        of = "alignment"
+        [[taught]]
+        part = "encoder"
+        layer = 0
+        head = 1
+        of = "anaphora"
+        [[round]]
+        name = "only"
+        steps = 1
+        corpus = [
+            { path = "train.tsv", made = "alignment" },
+            { made = "anaphora", sentences = 40, copies = 0.5 },
+        ]
+        """,
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    command = ["train", str(tmp_path / "recipe.toml"), "--out", str(out), "--device", "cpu"]
+    result = CliRunner().invoke(app_for("train"), [*command, "--prepare"])
+    assert result.exit_code == 0, result.output
+    made = {"tokens.model", "alignment-train.tsv", "anaphora.tsv"}
+    assert {path.name for path in out.iterdir()} == made
+    assert len(read_marked(out / "anaphora.tsv")) == 40
+    before = {name: (out / name).stat().st_mtime_ns for name in made}
+    result = CliRunner().invoke(app_for("train"), [*command, "--seed", "7"])
+    assert result.exit_code == 0, result.output
+    assert before == {name: (out / name).stat().st_mtime_ns for name in made}
+    assert load_model(out).about["seed"] == 7
 
 
 PAIR = "The big dog.\tLe chien grand.\n"
