@@ -81,7 +81,7 @@ def test_the_picture_of_an_experiment_is_saved(run, tmp_path):
     path = tmp_path / "it.svg"
     status, out, _ = run(SENTENCE, "--redirect", "it:food", "--head", "1.2", "--save", str(path))
     assert status == 0
-    assert out.startswith("Layer 1, head 2")
+    assert out.startswith("Encoder layer 1, head 2, after the change")
     assert path.read_text(encoding="utf-8").startswith("<svg")
     assert run(SENTENCE, "--effects", "0", "--save", str(path))[0] == 0
 

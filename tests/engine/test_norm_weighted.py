@@ -120,3 +120,34 @@ def test_what_cannot_be_weighted_is_explained():
     assert str(error.value) == (
         "w_output needs axes (hd=32, e), but its shape is (5, 12): hd is 5."
     )
+
+
+def test_the_bias_has_one_number_for_each_key():
+    """Memory grows with n: a row of the mask is every row of it."""
+    query, key, value, w_output = arrays()
+    seen = observe(query, key, value, weighted="norm", w_output=w_output, causal=True)
+    mask = seen.parts[0].visibility.mask
+    assert mask.shape == (HEADS, KEYS, KEYS)
+    assert mask.strides[-2] == 0
+
+
+def test_torch_tensors_are_weighted_alike():
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    given = arrays()
+    expected = observe(*given[:3], weighted="norm", w_output=given[3])
+    query, key, value, w_output = map(torch.tensor, given)
+    seen = observe(query, key, value, weighted="norm", w_output=w_output)
+    np.testing.assert_array_equal(seen.received, expected.received)
+
+
+def test_a_saved_file_says_how_it_is_weighted(tmp_path):
+    from regard.watcher.watched_file import load
+
+    query, key, value, w_output = arrays()
+    seen = observe(query, key, value, weighted="norm", w_output=w_output)
+    seen.save(tmp_path / "run.regard", query_and_key=True)
+    again = load(tmp_path / "run.regard")
+    assert again.notes == (NOTE,)
+    tile_hqk = seen.tile(slice(None), slice(None))
+    np.testing.assert_allclose(again.tile(slice(None), slice(None)), tile_hqk, atol=1e-12)
+    assert again.picture(0).title.endswith("norm-weighted")

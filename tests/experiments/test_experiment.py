@@ -9,7 +9,9 @@ from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION
 from regard.transformer import Transformer, read
 from regard.transformer.checkpoint import assemble
+from regard.transformer.config import END, PAD, START
 from regard.transformer.roles import PARTS
+from regard.transformer.search import longest_target
 
 SENTENCE = "A dog ate the food because it was hungry."
 
@@ -175,6 +177,41 @@ def test_a_comparison_reads_the_other_sentence(reading):
         experiment.difference()
 
 
+def greedy_the_long_way(reading, intervention):
+    """Every step from the logits of the whole target so far, nothing cached."""
+    model = reading.model
+    encoded = model.encode(np.array([reading.translated.source]), intervention=intervention)
+    given = [START]
+    for _ in range(longest_target(len(reading.translated.source), model.config)):
+        decoded = model.decode(encoded, np.array([given]), intervention=intervention)
+        logits_v = decoded.x_bte[0, -1] @ model.embedding_ve.T
+        logits_v[PAD] = -np.inf
+        given.append(int(logits_v.argmax()))
+        if given[-1] == END:
+            break
+    return tuple(token for token in given[1:] if token != END)
+
+
+CHANGES = {
+    "knock-out": lambda x: x.knock_out("dog"),
+    "knock-out of French": lambda x: x.knock_out(2, part="decoder"),
+    "redirect": lambda x: x.redirect("it", "food", 1, 2),
+    "redirect of French": lambda x: x.redirect(3, 1, part="decoder"),
+    "redirect to English": lambda x: x.redirect(2, "food", part="cross"),
+    "patch": lambda x: x.patch("A dog ate the food because it was faim .", part="cross"),
+    "ablate": lambda x: x.ablate(1, [0, 2], "decoder"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_acts_in_every_decoding_step(word_reading, change):
+    """The search, step by step with caches, finds what whole runs with the change find."""
+    reading = read(word_reading.sentence, model=word_reading.model, beams=1)
+    after = change(reading).after
+    assert after.translated.tokens == greedy_the_long_way(reading, after.intervention)
+    assert after.translated.score != reading.translated.score
+
+
 def test_steps_of_a_changed_reading_follow_the_changes_before_them(reading):
     after = reading.redirect(*single_piece(reading), 0, 1).after
     expected = after.weights(layer=2, head=0, by="tokens")
@@ -225,7 +262,8 @@ def test_a_picture_shows_the_changed_head_and_its_difference(reading):
     experiment = reading.redirect("it", "food", 1, 2)
     picture = experiment.picture()
     np.testing.assert_array_equal(picture.weights, experiment.weights(layer=1, head=2))
-    assert "Layer 1, head 2" in picture.title
+    assert picture.title == "Encoder layer 1, head 2, after the change"
+    assert picture.chosen == (6,)
     assert picture.svg().startswith("<svg")
     difference = experiment.picture(what="difference")
     np.testing.assert_allclose(difference.weights.sum(axis=1), 0, atol=1e-6)

@@ -5,6 +5,7 @@ The figures are those that the judge measured and stored beside the model (heads
 
 import math
 
+import numpy as np
 import pytest
 
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
@@ -12,7 +13,7 @@ from regard.transformer.contrast import sentences_of
 from regard.transformer.contrast_frames import contrasts
 from regard.transformer.contrast_judge import pronoun_rows
 from regard.transformer.french_gender import gender, may_differ
-from regard.transformer.reader import read_all, shipped_model
+from regard.transformer.reader import read, read_all, shipped_model
 
 pytestmark = pytest.mark.skipif(
     not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
@@ -80,3 +81,13 @@ def test_a_redirected_reading_translates_as_the_judges_turned_row(readings):
     rows = pronoun_rows(shipped_model(), items, head, "wrong")
     after = [x.redirect("it", item.wrong, *head).after for item, x in readings[:4]]
     assert [x.translation for x in after] == [row.translation for row in rows]
+
+
+def test_a_row_put_where_it_looked_already_changes_no_bit():
+    reading = read("A dog ate the food because it was hungry")
+    counts = np.bincount(reading.source.word_of_token)
+    query, key = np.flatnonzero(counts == 1)[-2:].tolist()
+    weight = float(np.float32(reading.weights(layer=3, head=6)[query, key]))
+    after = reading.redirect(query, key, 3, 6, weight=weight).after
+    assert after.translated == reading.translated
+    np.testing.assert_array_equal(after.weights("cross"), reading.weights("cross"))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError
+from regard.experiments.changes import Redirect
 from regard.transformer.roles import PARTS, check_part
 from regard.view.figure.build import picture_of_reading, provenance
 from regard.view.figure.figure import Picture
@@ -25,20 +26,20 @@ def picture_of_experiment(
     layer, head = _head(experiment, layer, head, options)
     if what == "difference":
         options["kind"] = options.get("kind") or "heatmap"
+    part, by = options.get("part", "encoder"), options.get("by", "words")
     plain = picture_of_reading(experiment.after, layer, head, options)
     changed = "; ".join(experiment.changed) or "nothing is changed"
     caption = (
         f"{plain.caption} Changed: {changed}. Before: {experiment.before.translation}. "
         f"After: {experiment.after.translation}."
     )
+    title = f"{part.capitalize()} layer {layer}, head {head}"
     if what == "after":
-        return replace(plain, title=f"{plain.title} (after a change)", caption=caption.strip())
-    part, by = options.get("part", "encoder"), options.get("by", "words")
-    number = {"layer": layer, "head": head} if layer is not None and head is not None else {}
+        return replace(plain, title=f"{title}, after the change", caption=caption.strip())
     return replace(
         plain,
-        weights=experiment.difference(part, by=by, **number),
-        title=f"{plain.title} (after minus before)",
+        weights=experiment.difference(part, by=by, layer=layer, head=head),
+        title=f"{title}, after minus before",
         caption=caption.strip(),
         what="difference of weights",
         page=None,
@@ -74,15 +75,16 @@ def picture_of_effects(effects: Effects, part: str | None, options: dict[str, An
 
 def _head(
     experiment: Experiment, layer: int | None, head: int | None, options: dict[str, Any]
-) -> tuple[int | None, int | None]:
+) -> tuple[int, int]:
     """The head asked for, else the one that was changed, else the highlight's."""
-    if layer is not None or head is not None:
+    if layer is not None and head is not None:
         return layer, head
-    for change in experiment.changes:
+    for change in experiment.changes if layer is None and head is None else ():
         heads = change.heads(experiment.plain)
         if heads.layers and heads.heads:
             options.setdefault("part", heads.parts[0])
+            if isinstance(change, Redirect):
+                options.setdefault("word", change.word)
             return heads.layers[0], heads.heads[0]
-    link = experiment.after.highlight().link
-    options.setdefault("part", link.part)
+    link = experiment.after.highlight(options.get("word"), layer, head).link
     return link.layer, link.head

@@ -89,7 +89,9 @@ class Picture:
         """A cell's number: whole percentages for weights."""
         if not math.isfinite(value):
             return "-∞" if value < 0 else "∞"
-        return f"{tidy(100 * value):.0f}" if self.what == "weights" else f"{tidy(value):.2f}"
+        if self.what == "weights":
+            return f"{tidy(100 * value):.0f}"
+        return f"{round(tidy(value), 2) + 0.0:.2f}"  # -0.001 is 0.00, not -0.00
 
     def label(self, value: float) -> str:
         """A number at the colour bar."""
