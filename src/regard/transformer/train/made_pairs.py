@@ -84,20 +84,24 @@ def make_marked(job: TrainingJob) -> None:
             write_marked(corpus.path, marked_pairs(number, job.hyperparameters.seed))
     aligned = {x.path: x.original for x in missing if x.original is not None}
     if aligned:
-        _make_aligned(aligned)
+        make_aligned(aligned)
 
 
-def _make_aligned(originals: dict[Path, Path]) -> None:
-    """Align the words of several files together; pairs past `ALIGNED_AT_MOST` get no links."""
+def make_aligned(originals: dict[Path, Path]) -> None:
+    """Align the words of several files together, of at most `ALIGNED_AT_MOST` pairs."""
     from regard.transformer.train.word_aligner import align
 
     texts = [read_pairs(path) for path in originals.values()]
     share = min(1.0, ALIGNED_AT_MOST / sum(map(len, texts)))
-    counts = [int(len(text) * share) for text in texts]
-    marked = iter(align([pair for text, n in zip(texts, counts, strict=True) for pair in text[:n]]))
-    for path, text, count in zip(originals, texts, counts, strict=True):
-        links = [next(marked) for _ in range(count)]
-        write_marked(path, [*links, *(MarkedPair(*pair) for pair in text[count:])])
+    # Evenly drawn: files are often sorted by length.
+    rows = [np.linspace(0, len(x) - 1, int(len(x) * share)).astype(int).tolist() for x in texts]
+    chosen = zip(texts, rows, strict=True)
+    marked = iter(align([text[row] for text, of_text in chosen for row in of_text]))
+    for path, text, of_text in zip(originals, texts, rows, strict=True):
+        pairs = [MarkedPair(*pair) for pair in text]
+        for row in of_text:
+            pairs[row] = next(marked)
+        write_marked(path, pairs)
 
 
 def _missing(corpora: Iterable[Corpus]) -> list[Corpus]:
