@@ -100,6 +100,15 @@ def test_effects_of_a_changed_reading_are_those_of_the_changed_run(word_reading)
     assert again.effect_mlh[PARTS.index("cross"), 1, 2] == pytest.approx(0, abs=1e-6)
 
 
+def test_without_another_word_the_likeliest_that_is_not_its_beginning_is_taken(word_reading):
+    choice = find_choice(word_reading, 0)
+    x_e = word_reading.decoded.x_bte[0, 0]
+    order = np.argsort(-(x_e @ word_reading.model.embedding_ve.T), kind="stable").tolist()
+    names = [word_reading.model.tokenizer.decode([token]) for token in order]
+    others = [x for x in names if x != "(pad)" and not choice.of.startswith(x)]
+    assert choice.against == others[0]
+
+
 def test_progress_is_told_until_all_heads_are_done(word_reading):
     calls = []
     effects(word_reading, 0, notice=lambda done, total: calls.append((done, total)))

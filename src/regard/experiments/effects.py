@@ -262,7 +262,7 @@ def find_choice(reading: Reading, of: str | int, against: str | None = None) -> 
     tokens = reading.translated.tokens
     start = sum(x - 1 < number for x in reading.target.word_of_token[1:])
     if against is None:
-        against, other = _runner_up(reading, start)
+        against, other = _runner_up(reading, start, word)
         rivals: Sequence[int] = (other,)
     else:
         rivals = _tokens_in_context(reading, number, against)
@@ -296,14 +296,15 @@ def _tokens_in_context(reading: Reading, number: int, word: str) -> list[int]:
     return rest
 
 
-def _runner_up(reading: Reading, start: int) -> tuple[str, int]:
-    """The likeliest other token at one position of the translation."""
-    tokens = reading.translated.tokens
-    logp_v = log_probabilities(reading, tokens)[start].copy()
-    logp_v[[tokens[start], PAD]] = -np.inf
-    token = int(logp_v.argmax())
-    name = "(end)" if token == END else reading.model.tokenizer.decode([token]).strip()
-    return name or reading.model.tokenizer.piece(token), token
+def _runner_up(reading: Reading, start: int, word: str) -> tuple[str, int]:
+    """The likeliest other token at one position that does not begin the same word."""
+    tokenizer, tokens = reading.model.tokenizer, reading.translated.tokens
+    order = np.argsort(-log_probabilities(reading, tokens)[start], kind="stable").tolist()
+    for token in order:
+        name = "(end)" if token == END else tokenizer.decode([token]).strip()
+        if token not in (PAD, tokens[start]) and name and not word.startswith(name):
+            return name, token
+    raise ArgumentError(f"{word!r} needs another word to be compared with: say against=.")
 
 
 def _correlation(one: Array, other: Array) -> float:

@@ -54,7 +54,7 @@ def _sentence(reading: Reading, differing: Sequence[int]) -> str:
 
 def _odds(experiment: Experiment) -> str:
     parting = experiment.parting
-    prefix = escape(" ".join(parting.prefix[-6:]))
+    prefix = escape(" ".join(parting.prefix[-6:]).replace("' ", "'"))
     rows = "".join(
         f"<tr><td {CELL}>{escape(x.word)}</td><td {CELL}>{percent(x.before, 1)}</td>"
         f"<td {CELL}>{percent(x.after, 1)}</td></tr>"
