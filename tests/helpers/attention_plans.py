@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from regard.engine.native import attend
+from regard.engine.native.library import levels, using_level
 from regard.engine.tiles import plan
 
 SMALL_TILES = {"ROWS": 16, "COLUMNS": 16}
@@ -21,6 +23,7 @@ class Engine:
     constants: dict[str, int]
     asked: dict[str, Any] = field(default_factory=dict)
     name: str = ""
+    native: str | None = "off"  # the level of the native kernels; None: as shipped
 
     def __str__(self) -> str:
         return self.name or self.plan
@@ -28,15 +31,21 @@ class Engine:
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
         """Inside this block every call takes this plan."""
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
             for name, number in self.constants.items():
-                patch.setattr(plan, name, number)
+                patch.setattr(plan if self.native == "off" else attend, name, number)
+            if self.native is not None:
+                stack.enter_context(using_level(self.native))
             yield
 
 
-AS_SHIPPED = Engine("panel", {}, name="as shipped")
+SMALL_BLOCKS = {"BLOCK_ROWS": 8, "BLOCK_KEYS": 16}  # each level makes them its smallest
+AS_SHIPPED = Engine("panel", {}, name="as shipped", native=None)
+NATIVE = tuple(
+    Engine("panel", SMALL_BLOCKS, name=f"native {level}", native=level) for level in levels()
+)
 PANEL = Engine("panel", SMALL_TILES)
 TWO_PASSES = Engine("two passes", {**SMALL_TILES, "PANEL_BYTES": 0})
 ONE_PASS = Engine("one pass", SMALL_TILES, ROW_FACTS_ONLY)
-COLUMN_ENGINES = (AS_SHIPPED, PANEL, TWO_PASSES)
+COLUMN_ENGINES = (AS_SHIPPED, PANEL, TWO_PASSES, *NATIVE)
 ENGINES = (*COLUMN_ENGINES, ONE_PASS)

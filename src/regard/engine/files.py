@@ -120,9 +120,11 @@ def observation_of(
 def cost_of(entry: dict[str, Any]) -> Cost:
     """The cost in a header."""
     plan, flops, peak = entry["plan"], entry["flops"], entry["peak_bytes"]
-    if not (isinstance(plan, str) and isinstance(flops, int) and isinstance(peak, int)):
+    kernels = entry.get("kernels", "")  # files of the first version have none
+    texts, numbers = (plan, kernels), (flops, peak)
+    if not all(isinstance(x, str) for x in texts) or not all(isinstance(x, int) for x in numbers):
         raise FileError("cost needs a plan, flops and peak_bytes.")
-    return Cost(plan, flops, peak)
+    return Cost(plan, flops, peak, kernels)
 
 
 def check_facts(facts: dict[str, Array], keys: Any, parts: tuple[Problem, ...]) -> None:

@@ -155,4 +155,5 @@ def _observed_parts(
 
 def _joint_cost(first: Cost, second: Cost) -> Cost:
     peak = max(first.peak_bytes, second.peak_bytes)
-    return Cost(f"{first.plan} + {second.plan}", first.flops + second.flops, peak)
+    kernels = " + ".join(dict.fromkeys(x.kernels for x in (first, second) if x.kernels))
+    return Cost(f"{first.plan} + {second.plan}", first.flops + second.flops, peak, kernels)

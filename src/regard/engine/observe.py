@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.engine.interfaces import ArrayFacts
+from regard.engine.native.attend import NativeFacts, attend_natively, reason_against
 from regard.engine.norm_weighted import NOTE, check_weighted, with_norm_bias
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
@@ -15,7 +16,7 @@ from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
 from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
 from regard.engine.tiles.panel import panel_rows
-from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
+from regard.engine.tiles.plan import Cost, TilePlan, Unit, choose, cost
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_rows
 from regard.engine.tiles.threads import run_in_order
@@ -137,9 +138,48 @@ def observe_from_logsumexp(
 
 
 def observe_problem(problem: Problem, requested: Requested) -> Observation:
-    """Choose a plan, run it, and gather the facts."""
+    """Run native kernels where they serve, else a plan of tiles, and gather the facts."""
+    reason = reason_against(problem, requested)
+    if reason is None:
+        return _observe_natively(problem, requested)
     plan = choose(problem, requested.column_facts)
-    return gather(problem, requested, plan).observation(plan)
+    seen = gather(problem, requested, plan).observation(plan)
+    return replace(seen, cost=replace(seen.cost, kernels=f"NumPy: {reason}"))
+
+
+def _observe_natively(problem: Problem, requested: Requested) -> Observation:
+    native, spent = attend_natively(problem, requested)
+    if native.shares_hq is not None:
+        _check_external_total(native.shares_hq)
+    facts = {"logsumexp": native.logsumexp_hq, "entropy": native.entropy_hq}
+    facts |= {"top_weights": native.top_weights_hqn, "top_keys": native.top_keys_hqn}
+    facts |= {"received": native.received_hk if requested.received else None}
+    facts |= {"map": native.map_hrc}
+    if native.output_hqv is not None:
+        facts["output"] = np.asarray(native.output_hqv, problem.output_dtype)
+    requested_facts = {name: fact for name, fact in facts.items() if fact is not None}
+    return _observation(problem, requested_facts, _native_profile(problem, native), spent)
+
+
+def _native_profile(problem: Problem, native: NativeFacts) -> Profile | None:
+    if native.distance_hn is None or native.received_hk is None or native.logsumexp_hq is None:
+        return None
+    live_hq = np.isfinite(native.logsumexp_hq)
+    return Profile.of(problem, native.received_hk, native.distance_hn, live_hq)
+
+
+def _observation(
+    problem: Problem, facts: dict[str, Array], profile: Profile | None, spent: Cost
+) -> Observation:
+    """Facts in the caller's shapes."""
+    shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
+    # logsumexp stays float64: at 1e6 a float32 one is off by percents of every weight.
+    for name in ("received", "map"):
+        if name in shaped:
+            shaped[name] = shaped[name].astype(problem.dtype, copy=False)
+    # No weight depends on the values: without them the caller's memory is released.
+    part = replace(problem, value_gkv=np.zeros((*problem.key_gkd.shape[:2], 0), problem.dtype))
+    return Observation(ArrayFacts(shaped), profile, (part,), problem.visibility.keys, spent)
 
 
 def gather(problem: Problem, requested: Requested, plan: TilePlan) -> "Gathered":
@@ -179,10 +219,10 @@ class Gathered:
             self.weights_hqn[block] = rows.best.values_hqn
             self.keys_hqn[block] = rows.best.columns_hqn
         if rows.external_log2_hq is not None:
-            _check_external_total(rows)
+            _check_external_total(rows.inverse_hq() * rows.total_hq)
 
     def observation(self, plan: TilePlan) -> Observation:
-        """All facts in the caller's shapes; what was not asked for is absent."""
+        """All facts; what was not asked for is absent."""
         problem, requested, columns = self.problem, self.requested, self.columns
         live_hq = np.isfinite(self.log2_total_hq)
         facts: dict[str, Array] = {"logsumexp": self.log2_total_hq * math.log(2)}
@@ -196,18 +236,10 @@ class Gathered:
             facts["received"] = columns.received_hk
         if columns.map_hrc is not None:
             facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
-        shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
-        # logsumexp stays float64: at 1e6 a float32 one is off by percents of every weight.
-        for name in ("received", "map"):
-            if name in shaped:
-                shaped[name] = shaped[name].astype(problem.dtype, copy=False)
         profile = None
         if columns.distance_hn is not None:
             profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
-        spent = cost(problem, plan)
-        # No weight depends on the values: without them the caller's memory is released.
-        part = replace(problem, value_gkv=np.zeros((*problem.key_gkd.shape[:2], 0), problem.dtype))
-        return Observation(ArrayFacts(shaped), profile, (part,), problem.visibility.keys, spent)
+        return _observation(problem, facts, profile, cost(problem, plan))
 
 
 def _run_panels(plan: TilePlan, gathered: Gathered) -> None:
@@ -253,9 +285,8 @@ def _mean_map(sums_hrc: Array, live_hq: Array, edges: Array) -> Array:
     return sums_hrc
 
 
-def _check_external_total(rows: Rows) -> None:
+def _check_external_total(sums_hq: Array) -> None:
     """A sum of weights above 1 means that the log-sum-exp belongs to other scores."""
-    sums_hq = rows.inverse_hq() * rows.total_hq
     if sums_hq.size and sums_hq.max() > 1.01:
         raise ArgumentError(
             f"logsumexp does not belong to these scores: a row's weights would sum to "

@@ -9,6 +9,7 @@ from tests.helpers.attention_facts import observed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from regard.engine.attention import attention
+from regard.engine.native.library import using_level
 from regard.engine.observe import observe
 from regard.engine.tiles.threads import run_in_order, threads, using_threads
 from regard.textbook.steps import self_attention
@@ -33,6 +34,13 @@ def blas_threads() -> list[int]:
 
 
 BLAS_BEFORE = blas_threads()
+
+
+@pytest.fixture
+def products_by_blas():
+    """NumPy in place of the native kernels, which call no BLAS."""
+    with using_level("off"):
+        yield
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -75,6 +83,7 @@ def large_bits(rule=lambda query, key: key <= query) -> list[bytes]:
     return [np.asarray(fact).tobytes() for fact in facts]
 
 
+@pytest.mark.usefixtures("products_by_blas")
 def test_every_thread_gets_the_same_bits_at_the_same_time():
     """Four threads inside units of their own at once, then each goes on as it likes."""
     alone, together, inside = large_bits(), threading.Barrier(4), []
@@ -97,6 +106,7 @@ def test_every_thread_gets_the_same_bits_at_the_same_time():
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.usefixtures("products_by_blas")
 def test_the_callers_number_of_blas_threads_changes_no_bits(number):
     once = large_bits()
     with threadpool_limits(limits=number, user_api="blas"):
@@ -107,6 +117,7 @@ def test_the_callers_number_of_blas_threads_changes_no_bits(number):
     assert blas_threads() == BLAS_BEFORE
 
 
+@pytest.mark.usefixtures("products_by_blas")
 def test_a_call_on_the_main_thread_that_ends_before_an_overlapping_one():
     once, inside, leave = attention(*LARGE).tobytes(), threading.Event(), threading.Event()
     numbers = []
@@ -129,6 +140,7 @@ def test_a_call_on_the_main_thread_that_ends_before_an_overlapping_one():
     assert blas_threads() == BLAS_BEFORE
 
 
+@pytest.mark.usefixtures("products_by_blas")
 def test_a_call_on_the_main_thread_that_ends_after_an_overlapping_one():
     once, numbers = attention(*LARGE).tobytes(), []
 
@@ -143,6 +155,7 @@ def test_a_call_on_the_main_thread_that_ends_after_an_overlapping_one():
     assert blas_threads() == BLAS_BEFORE
 
 
+@pytest.mark.usefixtures("products_by_blas")
 def test_an_error_on_another_thread_beside_a_call_that_goes_on():
     once, numbers = attention(*LARGE).tobytes(), []
 
@@ -160,6 +173,7 @@ def test_an_error_on_another_thread_beside_a_call_that_goes_on():
     assert blas_threads() == BLAS_BEFORE
 
 
+@pytest.mark.usefixtures("products_by_blas")
 def test_every_worker_has_one_blas_thread():
     """All workers at once, each in a unit: the calling thread and those of the pool."""
     together = threading.Barrier(threads())

@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import os
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +27,7 @@ from regard.errors import ArgumentError
 OFF = "off"
 NAMES = (OFF, *dict.fromkeys(level for levels in LEVELS.values() for level in levels))
 
-_forced: ContextVar[str | None] = ContextVar("native level", default=None)
+_forced: str | None = None  # of the process: helpers of a call must agree with it
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class NativeState:
 
 def native_state() -> NativeState:
     """The level that serves this call, or the reason why NumPy does."""
-    return _state_of(_forced.get() or _from_environment())
+    return _state_of(_forced or _from_environment())
 
 
 def levels() -> tuple[str, ...]:
@@ -58,12 +57,13 @@ def levels() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def using_level(level: str) -> Iterator[None]:
-    """Use a level, or ``"off"``, inside the block; NumPy serves where the machine lacks it."""
-    token = _forced.set(_checked("level", level))
+    """Use a level, or ``"off"``, on all threads; NumPy serves where the machine lacks it."""
+    global _forced
+    before, _forced = _forced, _checked("level", level)
     try:
         yield
     finally:
-        _forced.reset(token)
+        _forced = before
 
 
 def function(name: str) -> Callable[..., int] | None:

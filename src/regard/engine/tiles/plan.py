@@ -54,16 +54,20 @@ class TilePlan:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a call: its plan, floating-point operations and peak working memory."""
+    """The cost of a call: its plan, floating-point operations and peak working memory.
+
+    ``kernels`` names the native kernels that served, or NumPy and the reason.
+    """
 
     plan: str
     flops: int
     peak_bytes: int
+    kernels: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.plan}, {self.flops / 1e9:,.3g} GFLOP, {self.peak_bytes / 1e6:,.3g} MB at peak"
-        )
+        kernels = f", {self.kernels}" if self.kernels else ""
+        spent = f"{self.flops / 1e9:,.3g} GFLOP, {self.peak_bytes / 1e6:,.3g} MB at peak"
+        return f"{self.plan}, {spent}{kernels}"
 
 
 def choose(problem: Problem, column_facts: bool) -> TilePlan:
