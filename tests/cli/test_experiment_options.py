@@ -40,6 +40,12 @@ def test_why_a_score_is_what_it_is(run):
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_why_one_word_rather_than_another(run):
+    status, out, _ = run(SENTENCE, "--because", "it:dog:food", "--head", "1.2")
+    assert status == 0
+    assert ", minus " in out
+
+
 def test_without_a_head_the_one_with_the_largest_weight_is_explained(run):
     _, out, _ = run(SENTENCE, "--because", "it:dog")
     _, weights, _ = run(SENTENCE, "--json")

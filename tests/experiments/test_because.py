@@ -67,6 +67,24 @@ def test_the_largest_term_that_can_be_opened_is_opened(word_reading):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("side", ["query", "key"])
+def test_against_a_third_word_the_terms_sum_to_the_difference(word_reading, side):
+    one, other = (word_reading.because("it", x, 2, 1) for x in ("dog", "food"))
+    result = word_reading.because("it", "dog", 2, 1, against="food")
+    assert (result.score, result.score_against) == (one.score, other.score)
+    assert result.total == pytest.approx(one.score - other.score, rel=1e-9, abs=1e-11)
+    assert len(result.terms) == 2 * len(one.terms)
+    term = next(
+        x
+        for x in result.terms
+        if x.key.word == "food" and getattr(x, side).component.kind == "head"
+    )
+    opened = result.because(term, side)
+    assert opened.total == pytest.approx(term.value, rel=1e-8, abs=1e-12)
+    text = f"({100 * one.weight:.0f} %), minus {other.score:.3f} on food."
+    assert text in " ".join(str(result).split())
+
+
 def test_a_head_changed_by_hand_shows_what_was_changed(word_reading):
     after = word_reading.ablate(0, 1).after
     result = after.because("it", "dog", 2, 1)

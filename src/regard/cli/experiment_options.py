@@ -34,7 +34,8 @@ AblateOption = Annotated[
 ]
 CompareOption = Annotated[str | None, typer.Option(help="Another sentence to compare with.")]
 BecauseOption = Annotated[
-    str | None, typer.Option(help="Why a head scores one word on another, WORD:WORD.")
+    str | None,
+    typer.Option(help="Why a head scores a word on another, WORD:WORD, or on a third less, :WORD."),
 ]
 EffectsOption = Annotated[
     str | None,
@@ -188,17 +189,19 @@ def _save(
 
 def _decomposition(reading: Reading, text: str, at: HeadNumber) -> ScoreDecomposition:
     """In the head that was named, or in the one with the largest weight."""
-    word, other = _pair("--because", text)
+    word, others = _pair("--because", text)
+    other, _, third = others.partition(":")
     queries, keys = (x.words for x in reading.texts(at.part))
     query, key = _word(queries, word), _word(keys, other)
+    against = _word(keys, third) if third else None
     if at.layer is not None and at.head is not None:
-        return reading.because(query, key, at.layer, at.head, at.part)
+        return reading.because(query, key, at.layer, at.head, at.part, against=against)
     if at.head is not None:
         raise ArgumentError("head needs a layer: say which layer's head it is.")
     links = [x for x in reading.find(query, key, at.part) if at.layer in (None, x.layer)]
     if not links:
         raise ArgumentError(f"layer {at.layer} needs to be a layer of the model, but it is none.")
-    return reading.because(query, key, links[0].layer, links[0].head, at.part)
+    return reading.because(query, key, links[0].layer, links[0].head, at.part, against=against)
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

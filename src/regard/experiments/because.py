@@ -8,7 +8,7 @@ component that is a head is itself a sum over the words it looked at, and so on 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,8 @@ class ScoreDecomposition(TextDisplay):
 
     ``total`` is what the terms sum to; ``score`` and ``weight`` are those of the head's query and
     key, at the token ``positions`` of both; ``path`` names the terms that were followed down to it.
+    With ``against`` it is the score on the key minus that on another one, ``score_against``: a row
+    of weights depends on differences of scores alone.
     """
 
     reading: Reading
@@ -78,6 +80,8 @@ class ScoreDecomposition(TextDisplay):
     total: float
     terms: tuple[ScoreTerm, ...]
     path: tuple[str, ...] = ()
+    against: str = ""
+    score_against: float = 0.0
     run: ResidualRun | None = field(default=None, repr=False)
 
     def because(
@@ -121,7 +125,9 @@ class ScoreDecomposition(TextDisplay):
             "query": self.query,
             "key": self.key,
             "positions": list(self.positions),
+            "against": self.against or None,
             "score": self.score,
+            "score_against": self.score_against if self.against else None,
             "weight": self.weight,
             "total": self.total,
             "path": list(self.path),
@@ -145,25 +151,39 @@ def because(
     layer: int,
     head: int,
     part: str = "encoder",
+    against: str | int | None = None,
 ) -> ScoreDecomposition:
-    """The score of one word on another in one head, as a sum over pairs of components."""
+    """The score of one word on another in one head, as a sum over pairs of components.
+
+    With ``against`` it is minus the score on that word, whose terms have the other sign.
+    """
     check_part(part)
     sizes = reading.model.config
     layer = check_number("layer", layer, sizes.layers)
     head = check_number("head", head, sizes.heads)
     run = ResidualRun.of(reading)
-    query, key = _token_pair(reading, run, (word, other), (part, layer, head))
-    result = run.attention(part, layer)
-    width = sizes.head_width
-    score = float(result.query_bhqd[0, head, query] @ result.key_bhkd[0, head, key] * width**-0.5)
-    terms = _pair_terms(run, part, layer, head, query, key)
-    texts = reading.texts(part)
+    at = (part, layer, head)
+    query, key = _token_pair(reading, run, (word, other), at)
+    terms = _pair_terms(run, at, query, key)
+    texts, rival = reading.texts(part), None
+    if against is not None:
+        _, rival = _token_pair(reading, run, (word, against), at, query)
+        terms = sorted_terms([*terms, *_pair_terms(run, at, query, rival, sign=-1)])
+    weights_qk = run.attention(part, layer).weights_bhqk[0, head]
     return ScoreDecomposition(
         reading, part, layer, head,
-        _name(texts[0], query), _name(texts[1], key), (query, key), score,
-        float(result.weights_bhqk[0, head, query, key]),
-        float(sum(term.value for term in terms)), terms, run=run,
+        _name(texts[0], query), _name(texts[1], key), (query, key), _score(run, at, query, key),
+        float(weights_qk[query, key]), float(sum(term.value for term in terms)), terms,
+        against="" if rival is None else _name(texts[1], rival),
+        score_against=0.0 if rival is None else _score(run, at, query, rival),
+        run=run,
     )  # fmt: skip
+
+
+def _score(run: ResidualRun, at: tuple[str, int, int], query: int, key: int) -> float:
+    result, head = run.attention(*at[:2]), at[2]
+    scale = run.reading.model.config.head_width**-0.5
+    return float(result.query_bhqd[0, head, query] @ result.key_bhkd[0, head, key] * scale)
 
 
 def _name(text: TokenizedText, position: int) -> str:
@@ -179,11 +199,16 @@ def _token_pair(
     run: ResidualRun,
     words: tuple[str | int, str | int],
     at: tuple[str, int, int],
+    query: int | None = None,
 ) -> tuple[int, int]:
-    """The tokens of two words between which the head's weight is the largest."""
+    """The tokens of two words between which the head's weight is the largest.
+
+    The first is ``query`` where it is chosen already.
+    """
     part, layer, head = at
     queries, keys = reading.texts(part)
     (_, rows), (name, columns) = word_tokens(queries, words[0]), word_tokens(keys, words[1])
+    rows = rows if query is None else np.array([query])
     weights_qk = run.attention(part, layer).weights_bhqk[0, head][np.ix_(rows, columns)]
     row, column = np.unravel_index(int(weights_qk.argmax()), weights_qk.shape)
     query, key = int(rows[row]), int(columns[column])
@@ -205,15 +230,15 @@ class Side:
     norm: FrozenNorm
     position: int
 
-    def toward(self, number: int, fixed_d: Array) -> Source:
-        """A component with the direction whose product with it is that with a fixed vector."""
+    def directions(self, fixed_md: Array) -> Array:
+        """direction_me in the stream for each of the other side's vectors, which are fixed."""
+        norm = FrozenNorm(self.norm.factor_te[self.position], self.norm.bias_e)
+        return norm.pull_back(fixed_md @ self.matrix_ed.T)
+
+    def toward(self, number: int, direction_e: Array) -> Source:
+        """A component with the direction whose product with it is its share of the score."""
         source = self.sources[number]
-        if source.component == BIAS:
-            return source
-        pulled_te = self.norm.pull_back((self.matrix_ed @ fixed_d)[None])
-        return Source(
-            source.text, source.position, source.word, source.component, pulled_te[self.position]
-        )
+        return source if source.component == BIAS else replace(source, direction_e=direction_e)
 
 
 def side_of(
@@ -234,18 +259,16 @@ def side_of(
 
 
 def _pair_terms(
-    run: ResidualRun, part: str, layer: int, head: int, query: int, key: int
+    run: ResidualRun, at: tuple[str, int, int], query: int, key: int, sign: int = 1
 ) -> tuple[ScoreTerm, ...]:
-    one = side_of(run, part, layer, head, query, is_query=True)
-    other = side_of(run, part, layer, head, key, is_query=False)
-    scale = run.reading.model.config.head_width**-0.5
+    one = side_of(run, *at, query, is_query=True)
+    other = side_of(run, *at, key, is_query=False)
+    scale = sign * run.reading.model.config.head_width**-0.5
     values_nm = one.vectors_nd @ other.vectors_nd.T * scale
+    query_me = one.directions(other.vectors_nd * scale)
+    key_ne = other.directions(one.vectors_nd * scale)
     return sorted_terms(
-        ScoreTerm(
-            float(values_nm[n, m]),
-            one.toward(n, other.vectors_nd[m] * scale),
-            other.toward(m, one.vectors_nd[n] * scale),
-        )
+        ScoreTerm(float(values_nm[n, m]), one.toward(n, query_me[m]), other.toward(m, key_ne[n]))
         for n, m in np.ndindex(*values_nm.shape)
     )
 

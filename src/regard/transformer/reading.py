@@ -236,16 +236,24 @@ class Reading(Changeable, NotebookDisplay):
             return effects(self, of, against, notice)
 
     def because(
-        self, word: str | int, other: str | int, layer: int, head: int, part: str = "encoder"
+        self,
+        word: str | int,
+        other: str | int,
+        layer: int,
+        head: int,
+        part: str = "encoder",
+        *,
+        against: str | int | None = None,
     ) -> ScoreDecomposition:
         """Why a head scores one word on another so: an exact sum over what was written into both.
 
         The terms are pairs of components (embedding, position, every earlier head and feed-forward
-        layer), the largest first; ``because`` of the result opens one of them further.
+        layer), the largest first; ``because`` of the result opens one of them further. With
+        ``against`` it is why the score on ``other`` is larger than that on a third word.
         """
         from regard.experiments.because import because
 
-        return because(self, word, other, layer, head, part)
+        return because(self, word, other, layer, head, part, against)
 
     def average(self, part: str = "encoder", layer: int | None = None) -> Mixed:
         """The mean over the heads of a layer, or of all layers: one choice among others."""

@@ -146,7 +146,10 @@ def decomposition_page(decomposition: ScoreDecomposition, style: TerminalStyle =
     terms = decomposition.terms
     at = f"{decomposition.part} layer {decomposition.layer}, head {decomposition.head}"
     weight = percent(decomposition.weight)
-    lines = style.wrap(f"Score of {query} on {key} in {at}: {decomposition.score:.3f} ({weight}).")
+    rival = printable(decomposition.against)
+    minus = f", minus {decomposition.score_against:.3f} on {rival}" if rival else ""
+    score = f"{decomposition.score:.3f} ({weight}){minus}"
+    lines = style.wrap(f"Score of {query} on {key} in {at}: {score}.")
     for step in decomposition.path:
         lines += style.wrap(f"Of it: {printable(step)}", "  ")
     lines += [*style.wrap(f"{decomposition.total:.3f} is the sum of {len(terms):,} terms:"), ""]
