@@ -8,12 +8,13 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import sentencepiece
@@ -22,6 +23,7 @@ from regard.atomic_write import replacing
 from regard.errors import FileError
 from regard.text.tokens import normalise
 
+T = TypeVar("T")
 Pair = tuple[str, str]
 AT_END = -1
 
@@ -60,7 +62,7 @@ class MarkedPair(NamedTuple):
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path) -> Generator[str, None, None]:
     """The lines of a UTF-8 text file, through gzip or xz when its name ends so; no BOM."""
     if not path.is_file():
         problem = "is a folder: name its files" if path.is_dir() else "is not there: check its name"
@@ -86,6 +88,12 @@ def read_pairs(path: Path) -> list[Pair]:
     return list(_pairs_of(path, file_stamp(path)))
 
 
+def _parsed(path: Path, parse: Callable[[Path, int, str], T]) -> list[T]:
+    """Every line that is not empty, parsed; the file is closed even where one cannot be."""
+    with closing(read_lines(path)) as lines:
+        return [parse(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
 def file_stamp(path: Path) -> tuple[int, int]:
     """Time of the last change and size of a file, zeros where there is none."""
     stat = path.stat() if path.is_file() else None
@@ -95,8 +103,7 @@ def file_stamp(path: Path) -> tuple[int, int]:
 # A training validates its files first and reads some of them in every round.
 @lru_cache(maxsize=8)
 def _pairs_of(path: Path, stamp: tuple[int, int]) -> tuple[Pair, ...]:
-    lines = enumerate(read_lines(path), 1)
-    return tuple(_pair(path, number, line) for number, line in lines if line.strip())
+    return tuple(_parsed(path, _pair))
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -111,8 +118,7 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
 
 def read_marked(path: Path) -> list[MarkedPair]:
     """Marked pairs of `source<TAB>target<TAB>links` lines; no links where there is no column."""
-    lines = enumerate(read_lines(path), 1)
-    return [_marked_pair(path, number, line) for number, line in lines if line.strip()]
+    return _parsed(path, _marked_pair)
 
 
 def read_links(path: Path) -> tuple[list[Pair], Ragged]:
