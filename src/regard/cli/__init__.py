@@ -1,9 +1,9 @@
 """The commands: arguments in, text out. Only the command that runs is imported."""
 
-import difflib
-import sys
+from __future__ import annotations
 
-import typer
+import sys
+from typing import TYPE_CHECKING
 
 from regard.cli.commands import COMMANDS, Command
 from regard.cli.error_guard import guarded, prepare_streams
@@ -13,6 +13,10 @@ ABOUT = """See what attention sees: every number true, from three words to a mil
 
 regard "A sentence" translates it with the shipped model and shows what its heads attend to.
 Layers and heads count from 0."""
+if TYPE_CHECKING:
+    import typer
+
+LIKE = 0.75  # how like a command's name an argument is that was meant as one
 OWN_OPTIONS = ("--help", "--version")
 
 
@@ -31,6 +35,11 @@ def _run(arguments: list[str]) -> int:
         print(f"regard {__version__}")
         return 0
     arguments = with_command(arguments) or ["--help"]
+    if arguments[0] == "read" and len(arguments) == 2 and not arguments[1].startswith("-"):
+        from regard.cli.plain_sentence import show_reading
+
+        show_reading(arguments[1])
+        return 0
     app = app_for(arguments[0])
     # Not standalone: typer would print its errors by itself, control characters and all.
     return app(args=arguments, prog_name="regard", standalone_mode=False) or 0
@@ -44,7 +53,7 @@ def with_command(arguments: list[str]) -> list[str]:
     """
     if not arguments or arguments[0] in COMMANDS or arguments[0] in OWN_OPTIONS:
         return arguments
-    close = difflib.get_close_matches(arguments[0], COMMANDS, n=1, cutoff=0.75)
+    close = _close_commands(arguments[0])
     if close:
         raise ArgumentError(
             f"there is no command {arguments[0]!r}; did you mean {close[0]!r}? "
@@ -53,8 +62,25 @@ def with_command(arguments: list[str]) -> list[str]:
     return ["read", *arguments]
 
 
+def _close_commands(argument: str) -> list[str]:
+    """The command that was probably meant, if any."""
+    # Twice the letters in common over all letters: too long an argument is like no command.
+    if 2 * max(map(len, COMMANDS)) < LIKE * (max(map(len, COMMANDS)) + len(argument)):
+        return []
+    import difflib
+
+    return difflib.get_close_matches(argument, COMMANDS, n=1, cutoff=LIKE)
+
+
 def app_for(name: str) -> typer.Typer:
     """All commands by name and summary; the one that runs is imported."""
+    import typer
+
+    def show_version(
+        version: bool = typer.Option(False, "--version", help="Show the version."),
+    ) -> None:
+        """Only so that --help lists it; `main` answers it before anything is imported."""
+
     app = typer.Typer(
         help=ABOUT,
         add_completion=False,
@@ -63,7 +89,7 @@ def app_for(name: str) -> typer.Typer:
         rich_markup_mode=None,
         epilog="Every command has --help with an example.",
     )
-    app.callback()(_version)
+    app.callback()(show_version)
     for command in COMMANDS.values():
         function = command.function() if command.name == name else _stub
         app.command(
@@ -73,10 +99,6 @@ def app_for(name: str) -> typer.Typer:
             hidden=command.hidden,
         )(guarded(function))
     return app
-
-
-def _version(version: bool = typer.Option(False, "--version", help="Show the version.")) -> None:
-    """Only so that --help lists it; `main` answers it before anything is imported."""
 
 
 def _stub() -> None:

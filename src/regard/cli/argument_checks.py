@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.atomic_write import check_writable
 from regard.errors import ArgumentError, FileError
 
 
@@ -34,11 +33,15 @@ def check_output_file(option: str, path: Path, suffixes: Sequence[str]) -> None:
         raise ArgumentError(
             f"{option} needs a name that ends in {listed}, but it is {str(path)!r}."
         )
+    from regard.atomic_write import check_writable
+
     check_writable(path)
 
 
 def check_output_folder(option: str, folder: Path) -> None:
     """Raise where a folder to write into is a file, or cannot be made."""
+    from regard.atomic_write import check_writable
+
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         raise FileError(f"{option} needs a folder, but {str(existing)!r} is a file.")

@@ -8,14 +8,11 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NoReturn, cast
-
-import typer
+from typing import Any, NoReturn
 
 from regard.errors import RegardError
 
 USER_ERROR, INTERNAL_ERROR, INTERRUPTED, CLOSED_PIPE = 2, 70, 130, 141
-USAGE_ERROR = cast(type[Exception], typer.BadParameter.__base__)  # typer brings its own click
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,15 +23,13 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = function(*arguments, **options)
             sys.stdout.flush()
-        except typer.Exit:
-            raise
         except KeyboardInterrupt:
             leave(INTERRUPTED)
         except BrokenPipeError:
             _discard_output()
             leave(CLOSED_PIPE)
         except Exception as error:
-            if os.environ.get("REGARD_DEBUG"):
+            if _is_exit(error) or os.environ.get("REGARD_DEBUG"):
                 raise
             leave(*_status_and_sentence(error))
         return result
@@ -65,7 +60,7 @@ def prepare_streams() -> None:
 def _status_and_sentence(error: Exception) -> tuple[int, str]:
     if isinstance(error, RegardError):
         return USER_ERROR, f"error: {_one_line(error)}"
-    if isinstance(error, USAGE_ERROR):
+    if _is_usage_error(error):
         return USER_ERROR, _usage(error)
     if isinstance(error, MemoryError) or "out of memory" in str(error):  # torch: a RuntimeError
         detail = f" ({_one_line(error)})" if str(error) else ""
@@ -82,6 +77,17 @@ def _status_and_sentence(error: Exception) -> tuple[int, str]:
         "(a fault of regard: please report it as CONTRIBUTING.md says, with the traceback that "
         "REGARD_DEBUG=1 shows)."
     )
+
+
+def _is_exit(error: Exception) -> bool:
+    """Whether typer ends the command; one that runs without typer cannot be ended so."""
+    typer = sys.modules.get("typer")
+    return typer is not None and isinstance(error, typer.Exit)
+
+
+def _is_usage_error(error: Exception) -> bool:
+    typer = sys.modules.get("typer")  # it brings its own click, whose UsageError this is
+    return typer is not None and isinstance(error, typer.BadParameter.__base__)
 
 
 def _system_error(error: OSError) -> str:

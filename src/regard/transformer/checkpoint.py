@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from regard.atomic_write import replacing, write_text
 from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
 from regard.text.tokens import SentencePieceTokenizer, Tokenizer
@@ -111,6 +110,8 @@ def save_model(
 ) -> None:
     """Write parameters, rounded to int8, and the description, to which ``about`` is added."""
     from safetensors.numpy import save_file
+
+    from regard.atomic_write import replacing, write_text
 
     check_parameters(config, parameters)
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.dense import dense_attention
-from regard.engine.tiles.topk import largest
 from regard.transformer.config import PAD
 from regard.transformer.intervention import AttentionResult, Intervention
 from regard.transformer.layers import DecoderLayer, split_heads, times
@@ -178,6 +177,8 @@ def _beams_to_rows(array_bhqx: Array) -> Array:
 
 def _likeliest(logits_nv: Array, number: int) -> tuple[Array, Numbers]:
     """Log-probabilities and tokens of the largest logits; overwrites them."""
+    from regard.engine.tiles.topk import largest
+
     # PAD is no word, so it never competes; it still has its share of the probability.
     pad_n = logits_nv[:, PAD].copy()
     logits_nv[:, PAD] = -np.inf

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from regard.blas import one_blas_thread
-from regard.engine.attention import attention
 from regard.engine.dense import dense_attention
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
@@ -62,6 +61,8 @@ class AttentionCall:
         """output_bhqd, the weighted sums of each head, and the call with its weights."""
         arrays = (self.query_bhqd, self.key_bhkd, self.value_bhkd)
         if self.key_bhkd.shape[2] > DENSE_KEYS:
+            from regard.engine.attention import attention
+
             return attention(*arrays, causal=self.causal, lengths=self.lengths_b), self
         output_bhqd, weights_bhqk = dense_attention(*arrays, self._visible())
         return output_bhqd, replace(self, weights_bhqk=weights_bhqk)

@@ -10,12 +10,9 @@ import numpy as np
 
 from regard.display import NotebookDisplay
 from regard.engine.norm_weighted import carried_norms, check_weighted
-from regard.engine.observation import Observation
-from regard.engine.observe import observe
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.text.words import TokenizedText, to_words
-from regard.textbook.steps import Steps, self_attention
 from regard.transformer.changeable import Changeable
 from regard.transformer.config import START
 from regard.transformer.exact import ExactRun, Vectors
@@ -27,9 +24,11 @@ from regard.transformer.translation import Translation
 from regard.typing import Array
 
 if TYPE_CHECKING:
+    from regard.engine.observation import Observation
     from regard.experiments.because import ScoreDecomposition
     from regard.experiments.effects import Effects
     from regard.experiments.experiment import Experiment
+    from regard.textbook.steps import Steps
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
     from regard.transformer.highlight import Highlight
@@ -158,6 +157,8 @@ class Reading(Changeable, NotebookDisplay):
                 "steps needs self-attention, 'encoder' or 'decoder', but part is 'cross', whose "
                 "rows are French and whose columns are English: use weights or observe."
             )
+        from regard.textbook.steps import self_attention
+
         vectors, matrices = self.vectors(part, layer), self.matrices(part, layer)
         parts = [matrices.part(name) for name in ("w_query", "w_key", "w_value")]
         heads: dict[str, Any] = {"heads": matrices.heads, "w_output": matrices.w_output}
@@ -182,6 +183,8 @@ class Reading(Changeable, NotebookDisplay):
 
         The options are those of ``regard.observe``, weighted='norm' included.
         """
+        from regard.engine.observe import observe
+
         call = self.attention_call(part, layer)
         heads = slice(None) if head is None else slice(self._head(head), self._head(head) + 1)
         arrays = (call.query_bhqd[0, heads], call.key_bhkd[0, heads], call.value_bhkd[0, heads])
