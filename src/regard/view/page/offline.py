@@ -17,7 +17,14 @@ from regard.transformer.reading import Reading
 from regard.view.page.blobs import Blobs
 from regard.view.page.embed import embed_map, embed_reading, embed_watched
 from regard.view.page.map_source import MapSource, source_of_observation
-from regard.view.page.single_file import bundle, json_block, single_file, text_block, web_files
+from regard.view.page.single_file import (
+    bundle,
+    json_block,
+    page_style,
+    single_file,
+    text_block,
+    web_files,
+)
 from regard.view.page.steps_data import data_of_steps
 from regard.watcher.seen import Seen
 
@@ -91,7 +98,7 @@ def page_with(data: Mapping[str, Any], blobs: Blobs) -> str:
 
     return single_file(
         web_files()["page.html"],
-        style=web_files()["style.css"],
+        style=page_style(),
         script=_script(),
         blocks=[
             json_block("embedded", {"version": __version__, **data}),
@@ -113,7 +120,7 @@ def survey_page(report: dict[str, Any]) -> str:
     texts = web_files()
     return single_file(
         texts["survey/survey.html"],
-        style=texts["style.css"] + texts["survey/survey.css"],
+        style=page_style() + texts["survey/survey.css"],
         script=bundle(texts, "survey/survey.js"),
         blocks=[json_block("report", report)],
         version=__version__,

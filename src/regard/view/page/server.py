@@ -21,7 +21,7 @@ from regard.view.page.access import Access
 from regard.view.page.connections import BoundedProtocol
 from regard.view.page.guard import Guard
 from regard.view.page.jobs import Context
-from regard.view.page.single_file import web_files
+from regard.view.page.single_file import page_style, web_files
 
 HOST = "127.0.0.1"
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -39,8 +39,9 @@ def static_files() -> dict[str, tuple[bytes, str]]:
     table = {"": (page.encode(), "text/html")}
     for path, text in web_files().items():
         media_type = MEDIA_TYPES.get("." + path.rpartition(".")[2])
-        if media_type and not path.startswith("survey/"):
+        if media_type and not path.startswith("survey/") and media_type != "text/css":
             table[path] = (text.encode(), media_type)
+    table["style.css"] = (page_style().encode(), "text/css")
     return table
 
 

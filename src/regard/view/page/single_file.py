@@ -18,6 +18,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css")
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=async function|function|const|class|let)", re.MULTILINE)
@@ -91,6 +92,12 @@ def text_block(name: str, text: str) -> str:
 def web_files() -> dict[str, str]:
     """The files of the page by their path in ``view/web``, such as ``lib/dom.js``."""
     return dict(_walk(files("regard.view") / "web", ""))
+
+
+@cache
+def page_style() -> str:
+    """The style of the explorer: the shared language of ``style.css``, then that of each view."""
+    return "\n".join(web_files()[name] for name in STYLES)
 
 
 def bundle(modules: Mapping[str, str], entry: str) -> str:
