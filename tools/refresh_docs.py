@@ -255,15 +255,17 @@ def catalogue() -> str:
 
 def effects_of_heads() -> str:
     """The heads with the largest effects on the French pronoun, and how well the formula did."""
-    effects = _pronoun_reading().effects("il", "elle")
+    effects = _pronoun_effects()
+    choice = effects.choice
     rows = [
         f"| {x.part} {x.layer}.{x.head} | {x.effect:+.1f} | {x.direct:+.1f} |"
         for x in effects.heads[:6]
     ]
     return "\n".join(
         [
-            f"*{SENTENCE}*, *il* against *elle*: logit difference {effects.logit_difference:+.1f}, "
-            f"correlation of formula and runs over all heads {effects.correlation:.1f}.",
+            f"*{SENTENCE}*, *{choice.of}* against *{choice.against}*: logit difference "
+            f"{effects.logit_difference:+.1f}, correlation of formula and runs over all heads "
+            f"{effects.correlation:.1f}.",
             "",
             "| head | effect, a real run | direct, by formula |",
             "|---|--:|--:|",
@@ -276,9 +278,8 @@ def self_repair() -> str:
     """Effects of one part's heads summed, beside that of taking a layer's heads away together."""
     from regard.experiments.outcome import log_probabilities
 
-    reading = _pronoun_reading()
-    effects = reading.effects("il", "elle")
-    choice = effects.choice
+    effects = _pronoun_effects()
+    reading, choice = effects.reading, effects.choice
     lines = [
         "| cross-attention | one head at a time, summed | all heads at once |",
         "|---|--:|--:|",
@@ -292,10 +293,12 @@ def self_repair() -> str:
 
 
 @cache
-def _pronoun_reading() -> Any:
+def _pronoun_effects() -> Any:
     import regard
 
-    return regard.read(SENTENCE)
+    reading = regard.read(SENTENCE)
+    pronoun = "il" if "il" in reading.translation_words else "elle"
+    return reading.effects(pronoun, "elle" if pronoun == "il" else "il")
 
 
 PARTS = {

@@ -30,7 +30,7 @@ SIDES = ("query", "key")
 
 
 @dataclass(frozen=True)
-class Source:
+class TokenComponent:
     """A component at one token, and the direction whose product with it is its share of a score.
 
     ``text`` is 'source' or 'target'. A constant, as a norm's bias is, has no direction.
@@ -51,8 +51,8 @@ class ScoreTerm:
     """One term of a score: its value, and what it comes from on the query's and the key's side."""
 
     value: float
-    query: Source
-    key: Source
+    query: TokenComponent
+    key: TokenComponent
 
     def __str__(self) -> str:
         return f"{self.value:+.3f}  {self.query}  x  {self.key}"
@@ -221,10 +221,10 @@ def _token_pair(
 
 
 @dataclass(frozen=True)
-class Side:
-    """One side of a score: its components at a token, in the d features of the head."""
+class ScoreFactor:
+    """Query or key of a score: its components at a token, in the d features of the head."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[TokenComponent, ...]
     vectors_nd: Array
     matrix_ed: Array
     norm: FrozenNorm
@@ -235,15 +235,15 @@ class Side:
         norm = FrozenNorm(self.norm.factor_te[self.position], self.norm.bias_e)
         return norm.pull_back(fixed_md @ self.matrix_ed.T)
 
-    def toward(self, number: int, direction_e: Array) -> Source:
+    def toward(self, number: int, direction_e: Array) -> TokenComponent:
         """A component with the direction whose product with it is its share of the score."""
         source = self.sources[number]
         return source if source.component == BIAS else replace(source, direction_e=direction_e)
 
 
-def side_of(
+def factor_of(
     run: ResidualRun, part: str, layer: int, head: int, position: int, *, is_query: bool
-) -> Side:
+) -> ScoreFactor:
     """Query or key of one token as a sum of components, the norm's bias last."""
     stream = run.stream(part) if is_query else run.keys_stream(part)
     number = stream.before(part, layer) if is_query else run.keys_before(part, layer)
@@ -251,18 +251,18 @@ def side_of(
     matrix_ed = run.matrix(part, layer, "w_query" if is_query else "w_key", head)
     text = "source" if stream is run.source else "target"
     word = token_name(run, text, position)
-    sources = [Source(text, position, word, x) for x in (*stream.components[:number], BIAS)]
+    sources = [TokenComponent(text, position, word, x) for x in (*stream.components[:number], BIAS)]
     written_ne = stream.written_nte[:number, position]
     centred_ne = written_ne - written_ne.mean(axis=-1, keepdims=True)
     normed_ne = np.vstack([centred_ne * norm.factor_te[position], norm.bias_e])
-    return Side(tuple(sources), normed_ne @ matrix_ed, matrix_ed, norm, position)
+    return ScoreFactor(tuple(sources), normed_ne @ matrix_ed, matrix_ed, norm, position)
 
 
 def _pair_terms(
     run: ResidualRun, at: tuple[str, int, int], query: int, key: int, sign: int = 1
 ) -> tuple[ScoreTerm, ...]:
-    one = side_of(run, *at, query, is_query=True)
-    other = side_of(run, *at, key, is_query=False)
+    one = factor_of(run, *at, query, is_query=True)
+    other = factor_of(run, *at, key, is_query=False)
     scale = sign * run.reading.model.config.head_width**-0.5
     values_nm = one.vectors_nd @ other.vectors_nd.T * scale
     query_me = one.directions(other.vectors_nd * scale)
@@ -284,6 +284,6 @@ def token_name(run: ResidualRun, text: str, position: int) -> str:
     return (reading.source if text == "source" else reading.target).tokens[position]
 
 
-def stream_of(run: ResidualRun, source: Source) -> Stream:
+def stream_of(run: ResidualRun, source: TokenComponent) -> Stream:
     """The residual stream that a source belongs to."""
     return run.source if source.text == "source" else run.target

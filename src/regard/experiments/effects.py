@@ -256,7 +256,7 @@ def direct_by_key(
 
 
 def find_choice(reading: Reading, of: str | int, against: str | None = None) -> Choice:
-    """Where a word of the translation stands, and the token that another word would begin with."""
+    """Position of a word of the translation, and the token that another word would begin with."""
     number = single_word(reading.translation_words, of)
     word = reading.translation_words[number]
     tokens = reading.translated.tokens

@@ -51,7 +51,7 @@ class Experiment(Changeable, NotebookDisplay):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What was changed, a phrase each."""
+        """The changes in words, a phrase each."""
         return (*self.rewritten, *(change.describe(self.plain) for change in self.changes))
 
     @cached_property
@@ -77,7 +77,7 @@ class Experiment(Changeable, NotebookDisplay):
 
     @cached_property
     def parting(self) -> Parting:
-        """Where the translations part, and the probabilities there."""
+        """First word in which the translations differ, and the probabilities there."""
         return parting(self.before, self.after)
 
     @cached_property

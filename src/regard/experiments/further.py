@@ -21,7 +21,7 @@ from regard.experiments.because import (
     SIDES,
     ScoreDecomposition,
     ScoreTerm,
-    Source,
+    TokenComponent,
     sorted_terms,
     stream_of,
     token_name,
@@ -32,7 +32,7 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.experiments.residual import Stream
 
-Share = tuple[Source, float]
+Share = tuple[TokenComponent, float]
 
 
 @one_blas_thread()
@@ -42,11 +42,13 @@ def further(
     """The decomposition of one term, by what one of its components is made of."""
     run = decomposition.run or ResidualRun.of(decomposition.reading)
     side = side or next((x for x in SIDES if _opens(getattr(term, x))), "query")
-    opened: Source = getattr(term, _checked(side))
+    opened: TokenComponent = getattr(term, _checked(side))
     if not _opens(opened):
         raise ArgumentError(_closed(opened))
     rest = term.key if side == "query" else term.query
-    fixed = Source(rest.text, rest.position, rest.word, rest.component)  # its direction is spent
+    fixed = TokenComponent(
+        rest.text, rest.position, rest.word, rest.component
+    )  # its direction is spent
     terms = [
         ScoreTerm(value, *((source, fixed) if side == "query" else (fixed, source)))
         for source, value in shares(run, opened)
@@ -78,7 +80,7 @@ def _checked(side: str) -> str:
     return side
 
 
-def _closed(source: Source) -> str:
+def _closed(source: TokenComponent) -> str:
     if source.component.kind in ("head", "feed-forward"):
         return (
             f"because needs a component on the side that was opened, but {source} is on the other: "
@@ -90,19 +92,19 @@ def _closed(source: Source) -> str:
     )
 
 
-def shares(run: ResidualRun, source: Source) -> Iterator[Share]:
-    """What one component is made of, each with its share of the score."""
+def shares(run: ResidualRun, source: TokenComponent) -> Iterator[Share]:
+    """Inputs of one component, each with its share of the score."""
     if source.component.kind == "head":
         return _head_shares(run, source)
     return _feed_forward_shares(run, source)
 
 
-def _opens(source: Source) -> bool:
+def _opens(source: TokenComponent) -> bool:
     kinds = ("head", "feed-forward")
     return source.direction_e is not None and source.component.kind in kinds
 
 
-def _head_shares(run: ResidualRun, source: Source) -> Iterator[Share]:
+def _head_shares(run: ResidualRun, source: TokenComponent) -> Iterator[Share]:
     """By the words that the head looked at, and by the components of each word's value."""
     component, direction_e = source.component, source.direction_e
     part, layer, head = component.part, component.layer, component.head
@@ -118,7 +120,7 @@ def _head_shares(run: ResidualRun, source: Source) -> Iterator[Share]:
         if weight > 0:
             word = token_name(run, text, key)
             yield from _stream_shares(stream, number, (text, key, word), weight * pulled_ke[key])
-            yield Source(text, key, word, BIAS), float(weight * (norm.bias_e @ value_e))
+            yield TokenComponent(text, key, word, BIAS), float(weight * (norm.bias_e @ value_e))
     # Ablated and patched heads wrote something else than their weighted sum.
     own_d = weights_k @ result.value_bhkd[0, head]
     by_hand = float((result.output_bhqd[0, head, source.position] - own_d) @ direction_d)
@@ -126,7 +128,7 @@ def _head_shares(run: ResidualRun, source: Source) -> Iterator[Share]:
         yield replace(source, component=BY_HAND, direction_e=None), by_hand
 
 
-def _feed_forward_shares(run: ResidualRun, source: Source) -> Iterator[Share]:
+def _feed_forward_shares(run: ResidualRun, source: TokenComponent) -> Iterator[Share]:
     """By the components before it at the same word, the relu frozen."""
     component, stream = source.component, stream_of(run, source)
     feed_forward, norm = run.feed_forward(component.part, component.layer)
@@ -141,9 +143,9 @@ def _feed_forward_shares(run: ResidualRun, source: Source) -> Iterator[Share]:
     pulled_e = frozen.pull_back(direction_e[None])[source.position]
     at = (source.text, source.position, source.word)
     yield from _stream_shares(stream, number, at, pulled_e)
-    yield Source(*at, BIAS), float(frozen.bias_e @ direction_e)
+    yield TokenComponent(*at, BIAS), float(frozen.bias_e @ direction_e)
     bias = feed_forward.b_in @ direction_f + feed_forward.b_out @ source.direction_e
-    yield Source(*at, FEED_FORWARD_BIAS), float(bias)
+    yield TokenComponent(*at, FEED_FORWARD_BIAS), float(bias)
 
 
 def _stream_shares(
@@ -152,4 +154,4 @@ def _stream_shares(
     """The components of one token's stream, each with its product with a direction."""
     shares_n = stream.written_nte[:number, at[1]] @ direction_e
     for component, share in zip(stream.components[:number], shares_n.tolist(), strict=True):
-        yield Source(*at, component, direction_e), share
+        yield TokenComponent(*at, component, direction_e), share

@@ -90,7 +90,7 @@ def word_probabilities(before: Reading, after: Reading) -> tuple[WordProbability
 
 
 def parting(before: Reading, after: Reading) -> Parting:
-    """Where two runs part, with the candidates of both for the next word."""
+    """First word in which two runs differ, with the candidates of both for it."""
     readings = (before, after)
     words = [(*x.translation_words, "(end)") for x in readings]
     if before.translated.tokens == after.translated.tokens:

@@ -69,7 +69,7 @@ class Stream:
     written_nte: Array = field(repr=False)
 
     def before(self, part: str, layer: int) -> int:
-        """How many components were written before one attention."""
+        """Number of components that were written before one attention."""
         for number, component in enumerate(self.components):
             if (component.part, component.layer) == (part, layer):
                 return number
@@ -181,7 +181,7 @@ class ResidualRun:
         return Stream(tuple(components), np.stack(written))
 
     def _head_writes(self, part: str, layer: int) -> Iterator[Array]:
-        """What each head adds to the stream, (t, e)."""
+        """Output of each head through w_output, (t, e)."""
         result, w_output = self.attention(part, layer), self.matrix(part, layer, "w_output")
         width = result.output_bhqd.shape[-1]
         for head, output_qd in enumerate(result.output_bhqd[0]):
@@ -219,7 +219,7 @@ class ResidualRun:
         return FrozenNorm.at(norm, self.source.x_te())
 
     def keys_before(self, part: str, layer: int) -> int:
-        """How many components the keys of one attention are made of."""
+        """Number of components that the keys of one attention are made of."""
         stream = self.keys_stream(part)
         return len(stream.components) if part == "cross" else stream.before(part, layer)
 

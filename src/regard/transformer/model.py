@@ -70,7 +70,7 @@ class AttentionCall:
     def changed(
         self, part: str, layer: int, intervention: Intervention | None
     ) -> tuple[Array, AttentionCall]:
-        """What ``run`` gives, after the intervention where there is one."""
+        """Output and call of ``run``, after the intervention where there is one."""
         output_bhqd, call = self.run()
         if intervention is None:
             return output_bhqd, call

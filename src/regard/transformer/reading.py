@@ -223,7 +223,7 @@ class Reading(Changeable, NotebookDisplay):
         return highlight(self, word, layer, head)
 
     def effects(self, of: str | int, against: str | None = None) -> Effects:
-        """What every head does for one French word against another: real runs, and a formula.
+        """Effects of every head on one French word against another: real runs, and a formula.
 
         Parameters
         ----------
