@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from regard.cli import main
+from regard.transformer.checkpoint import SHIPPED
+
 SENTENCE = "A dog ate the food because it was hungry"
 
 
@@ -124,3 +127,38 @@ def test_mistakes_in_saving_are_one_line_and_status_2(run, mistake):
     assert (status, out) == (2, "")
     assert error.startswith(message)
     assert error.count("\n") == 1
+
+
+def run_shipped(capsys, *arguments):
+    with pytest.raises(SystemExit) as leaving:
+        main(list(arguments))
+    captured = capsys.readouterr()
+    return int(leaving.value.code or 0), captured.out, captured.err
+
+
+def test_the_page_is_that_of_the_command_with_options(capsys):
+    plain = run_shipped(capsys, SENTENCE)
+    assert plain == run_shipped(capsys, "read", SENTENCE)
+    assert plain == run_shipped(capsys, SENTENCE, "--model", str(SHIPPED))
+    assert plain[0] == 0
+
+
+@pytest.mark.parametrize("sentence", ["", "   ", "word " * 300], ids=["empty", "blank", "long"])
+def test_the_errors_are_those_of_the_command_with_options(capsys, sentence):
+    plain = run_shipped(capsys, "read", sentence)
+    assert plain == run_shipped(capsys, sentence, "--model", str(SHIPPED))
+    assert plain[:2] == (2, "")
+    assert plain[2].startswith("error: a sentence needs at ")
+
+
+@pytest.mark.parametrize("argument", ["inf", "chekc", "worksheets", "check it", "surveyed"])
+def test_a_misspelled_command_is_no_sentence(capsys, argument):
+    status, _, error = run_shipped(capsys, argument)
+    assert status == 2
+    assert f"error: there is no command {argument!r}; did you mean" in error
+
+
+def test_an_option_alone_is_refused_as_one(capsys):
+    status, _, error = run_shipped(capsys, "--nonsense")
+    assert status == 2
+    assert "No such option: --nonsense" in error

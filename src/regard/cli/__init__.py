@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -36,13 +37,26 @@ def _run(arguments: list[str]) -> int:
         return 0
     arguments = with_command(arguments) or ["--help"]
     if arguments[0] == "read" and len(arguments) == 2 and not arguments[1].startswith("-"):
-        from regard.cli.plain_sentence import show_reading
-
-        show_reading(arguments[1])
+        _read_plainly(arguments[1])
         return 0
     app = app_for(arguments[0])
     # Not standalone: typer would print its errors by itself, control characters and all.
     return app(args=arguments, prog_name="regard", standalone_mode=False) or 0
+
+
+def _read_plainly(sentence: str) -> None:
+    """Read a sentence without a parser of options: typer's import takes as long as the reading."""
+    if "numpy" not in sys.modules:
+        # This command never uses the threads of NumPy's BLAS, which wait for work in a loop.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from regard.cli.argument_checks import text_argument
+    from regard.transformer.checkpoint import load_model
+    from regard.transformer.reader import read
+    from regard.view.terminal.reading_text import page
+    from regard.view.terminal.style import terminal_style
+
+    reading = read(text_argument("sentence", sentence), model=load_model())
+    print(page(reading, style=terminal_style()))
 
 
 def with_command(arguments: list[str]) -> list[str]:
