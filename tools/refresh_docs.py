@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tools import model_docs
+
 ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
@@ -315,6 +317,7 @@ PARTS = {
     "robots": lambda: capture("example", "robots"),
     "tree": tree,
     "attention": attention_figures,
+    **model_docs.PARTS,
 }
 
 

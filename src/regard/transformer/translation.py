@@ -73,7 +73,8 @@ def run_batches(
     """Encode and translate in batches of like length; ``finish`` makes each sentence's result.
 
     It is given the translation and the encoder's run that the translation was made from.
-    ``intervene`` makes the intervention of a batch from the indices of its sentences.
+    ``intervene`` makes the intervention of a batch from the indices of its sentences; the
+    encoders alone are given it.
     """
     if isinstance(sentences, str):
         raise ArgumentError("sentences needs a list of sentences, but it is one: put it in [ ].")
@@ -87,7 +88,7 @@ def run_batches(
         with using_threads(each):
             change = None if intervene is None else intervene(rows)
             encoded = encode_sources(model, [sources[row] for row in rows], on_step, change)
-            hypotheses = search_encoded(model, encoded, search, on_step, change)
+            hypotheses = search_encoded(model, encoded, search, on_step)
         for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
             one = translation_of(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))

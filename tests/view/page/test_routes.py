@@ -79,6 +79,13 @@ def test_a_reading_as_the_page_takes_it(client, reading):
     told = sent["highlight"]
     weights_qk = reading.weights(layer=told["layer"], head=told["head"])
     npt.assert_allclose(weights_qk[told["query"], told["key"]], told["weight"], rtol=0)
+    shown = reading.highlight()
+    assert (told["reason"], told["disagreement"]) == (shown.reason, shown.disagreement)
+    for part in sent["parts"]:
+        names, described = np.array(part["roles"]), np.array(part["described_roles"])
+        assert names.shape == described.shape == (part["layers"], part["heads"])
+        pairs = zip(names.flat, described.flat, strict=True)
+        assert all(text.startswith(f"{name}: ") if name else not text for name, text in pairs)
 
 
 def test_the_quick_reading_has_the_same_english_side(client, reading):

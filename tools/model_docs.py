@@ -1,0 +1,242 @@
+"""Generated parts on the shipped model: sentences, scores, roles, the judge's figures, failures.
+
+All of it comes from the shipped model itself or from the files beside its parameters.
+"""
+
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+SHIPPED = Path(__file__).parent.parent / "src/regard/transformer/shipped"
+HEADS = SHIPPED / "heads.json"
+# The document's sentence and its twin, then three as a reader may try them.
+SENTENCES = (
+    "A dog ate the food because it was hungry",
+    "A dog ate the food because it was delicious",
+    "The trophy does not fit in the suitcase because it is too small",
+    "The children fed the ducks because they were hungry",
+    "The cat stays in the house when it is raining",
+)
+SAID = (
+    "I am good",
+    "Smart robots perform complex tasks",
+    "The cat sat on the mat",
+    "Where is the nearest train station?",
+    "I have never seen such a beautiful garden",
+)
+# Rare words, names, two meanings, idioms, and genders that French has to choose.
+DIFFICULT = (
+    "The mitochondrion is the powerhouse of the cell",
+    "Please restart the router",
+    "We sat on the bank of the river",
+    "It is raining cats and dogs",
+    "Mr. Okonkwo flew from Lisbon to Oslo",
+    "THE DOG IS HUNGRY",
+    "The nurse lost his keys",
+    "The doctor lost her keys",
+)
+FAILURES = 1  # in the table of examples; the model card lists all of them below
+
+
+def examples() -> str:
+    """A table of sentences: the largest weights of the pronoun's row, and the French.
+
+    The last ones are the first failures among the sentences written by hand.
+    """
+    return "\n".join([*_table(SENTENCES), *_failed_rows()])
+
+
+def _failed_rows() -> list[str]:
+    failed = [x for x in _judge()["by_hand"]["sentences"] if not x["right"]]
+    rows = []
+    for x in failed[:FAILURES]:
+        noun, weight = list(x["weights"].items())[1]
+        wrong = f"{noun} {_percent(weight)} (wrong: {x['pronoun']} stands for {x['stands_for']})"
+        rows.append(f"| {x['sentence'].rstrip('.')} | {wrong} | {x['translation'].rstrip('.')} |")
+    return rows
+
+
+def figures() -> str:
+    """The judge's figures of the pronoun head, text by text."""
+    judge, changed = _judge(), _judge()["contrast_pairs"]["changed"]
+    pairs, by_hand, nothing = judge["contrast_pairs"], judge["by_hand"], judge["no_antecedent"]
+    turned = {x: changed[f"row turned to {x}"]["gender_right"] for x in ("right", "end")}
+    follows = changed["row turned to wrong"]["gender_follows"]
+    kinds = ", ".join(f"{name} {_percent(x['right'])}" for name, x in pairs["kinds"].items())
+    rows = [
+        (f"{pairs['pairs']:,} contrast pairs, {len(pairs['frames'])} frames: right in a sentence "
+         "/ in both of a pair", _both(pairs)),
+        ("by kind of pronoun", kinds),
+        ("the right noun has the largest weight of the row", _percent(pairs["largest_of_the_row"])),
+        *((f"generated pairs, {cell}", _both(x)) for cell, x in _cells(judge)),
+        (f"{by_hand['pairs']} pairs written by hand", _both(by_hand)),
+        ("French gender right where the nouns differ",
+         _percent(pairs["french_pronoun"]["right_where_genders_differ"])),
+        ("row turned to the wrong noun: French gender follows", _percent(follows)),
+        ("row turned to the right noun: French gender right", _percent(turned["right"])),
+        ("row turned to (end): French gender right", _percent(turned["end"])),
+        ("head switched off: French gender right",
+         _percent(changed["head switched off"]["gender_right"])),
+        (f"*it* that stands for nothing, {nothing['sentences']} sentences: weight on nouns",
+         _percent(nothing["weight_on_nouns"])),
+    ]  # fmt: skip
+    return "\n".join(["| layer {layer}, head {head} | |".format(**judge["head"]), "|---|--:|",
+                      *(f"| {name} | {value} |" for name, value in rows)])  # fmt: skip
+
+
+def weakest_frames() -> str:
+    """The frames in which the head is right least often."""
+    frames = sorted(_judge()["contrast_pairs"]["frames"].items(), key=lambda x: x[1]["right"])
+    named = [f"'{name}' {_percent(x['right'])}" for name, x in frames[:6]]
+    return f"Right least often in the frames {'; '.join(named)}."
+
+
+def failures_by_hand() -> str:
+    """Every sentence written by hand that the head gets wrong."""
+    lines = ["| sentence | stands for | looks more at | French |", "|---|---|---|---|"]
+    for x in _judge()["by_hand"]["sentences"]:
+        if not x["right"]:
+            (_, first), (other, second) = x["weights"].items()
+            shares = f"{other} ({_percent(second)} against {_percent(first)})"
+            lines.append(f"| {x['sentence']} | {x['stands_for']} | {shares} | {x['translation']} |")
+    return "\n".join(lines)
+
+
+def scores() -> str:
+    """BLEU and chrF as they stand in the description of the model."""
+    measured = json.loads((SHIPPED / "model.json").read_text(encoding="utf-8"))["scores"]
+    rows = [
+        f"| {name} | {x['bleu']:.2f} | {x['chrf']:.2f} |"
+        for name, x in measured.items()
+        if isinstance(x, dict)
+    ]
+    on = [f"On {measured['on']}.", ""] if "on" in measured else []
+    return "\n".join([*on, "| | BLEU | chrF |", "|---|--:|--:|", *rows])
+
+
+def said() -> str:
+    """Some sentences and their translations."""
+    return _translations(SAID)
+
+
+def difficult() -> str:
+    """Sentences of the kinds that the model is bad at, and their translations."""
+    return _translations(DIFFICULT)
+
+
+def positions() -> str:
+    """The clearest heads of position, and how clear alignment is."""
+    measured = _measured()
+    names = {"previous": "the word before", "next": "the word after", "same": "the word itself",
+             "first": "the first word", "end": "the end of the sentence"}  # fmt: skip
+    best = {x: max(measured["heads"]["encoder"], key=lambda row: row[x]) for x in names}
+    shares = [
+        f"layer {row['layer']}, head {row['head']} puts {_percent(row[x])} on {names[x]}"
+        for x, row in best.items()
+    ]
+    alignment = measured["alignment"]
+    heads = " and ".join(f"layer {x['layer']}, head {x['head']}" for x in alignment["heads"])
+    return (
+        f"- **Position**, on {measured['sentences']} sentences {measured['text']}: "
+        f"{'; '.join(shares)}.\n"
+        f"- **Alignment**, on the contrast pairs: in cross-attention {heads} sends "
+        f"{_percent(alignment['right'])} of the French nouns back to their English noun."
+    )
+
+
+def rounds() -> str:
+    """The rounds of the recipe."""
+    recipe = tomllib.loads((SHIPPED / "recipe.toml").read_text(encoding="utf-8"))
+    lines = ["| round | minutes | learning rate | text |", "|---|--:|--:|---|"]
+    for x in recipe["round"]:
+        text = ", ".join(_corpus(corpus) for corpus in x["corpus"])
+        rate = f"{x['learning_rate']:g}" if "learning_rate" in x else ""
+        lines.append(f"| {x['name']} | {x.get('minutes', '')} | {rate} | {text} |")
+    return "\n".join(lines)
+
+
+def _corpus(corpus: dict[str, Any]) -> str:
+    name = corpus.get("path", corpus.get("made", "")).split(".")[0]
+    copies = corpus.get("copies", 1)
+    return name if copies == 1 else f"{name} x {copies:g}"
+
+
+def _translations(sentences: tuple[str, ...]) -> str:
+    from regard import read
+
+    rows = [f"| {sentence} | {read(sentence).translation} |" for sentence in sentences]
+    return "\n".join(["| English | French |", "|---|---|", *rows])
+
+
+def teaching() -> str:
+    """One paragraph: how the pronoun head came about, and the others."""
+    measured = _measured()
+    number = len(measured["heads"]["encoder"])
+    if not measured["pronouns"].get("taught"):
+        return (
+            f"No head of this model was taught what a pronoun stands for, and of its {number} "
+            "encoder heads none finds it more often than chance allows."
+        )
+    head = "layer {layer}, head {head}".format(**_judge()["head"])
+    return (
+        f"One encoder head, {head}, was taught: in training, beside the translation, its row of a "
+        "pronoun was pulled to the noun that the pronoun stands for (or to (end) where there is "
+        f"none), in generated sentences. The other {number - 1} encoder heads were not. That it "
+        "finds antecedents is therefore no discovery about transformers; that the model then "
+        "translates by it is measured below."
+    )
+
+
+def _table(sentences: tuple[str, ...]) -> list[str]:
+    from regard import read
+
+    lines = ["| the model reads | its pronoun looks at | and it writes |", "|---|---|---|"]
+    for sentence in sentences:
+        reading = read(sentence)
+        shown = reading.highlight(next(x for x in reading.words if x.lower() in ("it", "they")))
+        links = [(shown.link.key_word, shown.link.weight), *shown.others]
+        shares = ", ".join(f"{word} {_percent(weight)}" for word, weight in links)
+        but = " (disagrees with its head)" if shown.disagreement else ""
+        lines.append(f"| {sentence} | {shares} | {reading.translation}{but} |")
+    return lines
+
+
+@cache
+def _measured() -> dict[str, Any]:
+    measured: dict[str, Any] = json.loads(HEADS.read_text(encoding="utf-8"))
+    return measured
+
+
+def _judge() -> dict[str, Any]:
+    judge: dict[str, Any] = _measured()["judge"]
+    return judge
+
+
+def _cells(judge: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, x) for name, x in judge["generator_cells"].items() if name != "text"]
+
+
+def _both(shares: dict[str, Any]) -> str:
+    return f"{_percent(shares['right'])} / {_percent(shares['pairs_right'])}"
+
+
+def _percent(share: float | None) -> str:
+    from regard.display import percent
+
+    return "-" if share is None else percent(share)
+
+
+PARTS = {
+    "scores": scores,
+    "said": said,
+    "difficult": difficult,
+    "positions": positions,
+    "rounds": rounds,
+    "antecedents": examples,
+    "judge": figures,
+    "weakest": weakest_frames,
+    "failures": failures_by_hand,
+    "teaching": teaching,
+}
