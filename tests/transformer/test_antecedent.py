@@ -31,7 +31,7 @@ def link(query_word, key_word, query=6, key=1):
          "(chance: 50 %) and in 30 of 40 harder ones written by hand"),
         ("it", "dog", ".", "measured right in 80 % of 340 held-out sentences with it, object "
          "(chance: 50 %)"),
-        ("he", "dog", "was", "measured right in 4 of 8 harder ones written by hand"),
+        ("he", "dog", "was", "measured right in 4 of 8 sentences written by hand"),
         ("its", "dog", "bone", "not measured with its"),
         ("it", "(end)", "(end)", "measured right in 80 % of 340 held-out sentences with it, object "
          "(chance: 50 %); it rests on (end) where it takes a pronoun to stand for nothing"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from regard.display import percent
 from regard.text.english import is_content
-from regard.transformer.contrast_frames import NOUNS, forms
 from regard.transformer.roles import HeadRoles
 
 if TYPE_CHECKING:
@@ -64,7 +63,8 @@ def _measured_right(judge: Mapping[str, Any], kind: str) -> str:
     by_hand = judge.get("by_hand", {}).get("kinds", {}).get(kind)
     if by_hand:
         right = round(by_hand["right"] * by_hand["sentences"])
-        shares.append(f"in {right} of {by_hand['sentences']} harder ones written by hand")
+        harder = "harder ones" if framed else "sentences"
+        shares.append(f"in {right} of {by_hand['sentences']} {harder} written by hand")
     return f"measured right {' and '.join(shares)}" if shares else f"not measured with {kind}"
 
 
@@ -103,6 +103,9 @@ def _noun_gender(words: Sequence[str], noun_at: int) -> str | None:
             return _DETERMINERS[before]
         if before in _BEFORE_VOWEL and words[noun_at][0] not in "aeiouyhéèêâîôœ":
             return "m"
+    # The frames of the judge are imported where an article does not tell, as in l'herbe.
+    from regard.transformer.contrast_frames import NOUNS, forms
+
     known = [forms(noun).get(words[noun_at]) for noun in NOUNS]
     genders = {gender for gender in known if gender}
     return genders.pop() if len(genders) == 1 else None
