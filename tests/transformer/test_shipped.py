@@ -1,11 +1,13 @@
 """The model that comes with the package: small enough, sensible, and measured."""
 
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from regard.display import percent
 from regard.transformer import load_model, read
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.roles import HEADS
@@ -73,3 +75,31 @@ def test_text_in_another_language_or_script_gets_a_note():
 
 def test_english_gets_none(reading):
     assert reading.notes == ()
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return json.loads((SHIPPED / HEADS).read_text(encoding="utf-8"))
+
+
+def test_the_heads_were_measured_on_these_parameters(measured):
+    """The judge's weights are found again: heads.json and the parameters belong together."""
+    judge = measured["judge"]
+    layer, head = judge["head"]["layer"], judge["head"]["head"]
+    for told in judge["by_hand"]["sentences"][:6]:
+        reading = read(told["sentence"])
+        words = [word.lower() for word in reading.words]
+        row = reading.weights(layer=layer, head=head)[words.index(told["pronoun"])]
+        weights = {noun: float(row[words.index(noun)]) for noun in told["weights"]}
+        # Four decimals are written; the kernels of another processor may move the third.
+        assert weights == pytest.approx(told["weights"], abs=5e-3)
+
+
+def test_a_taught_head_is_the_one_shown_and_says_so(measured, reading):
+    if not measured["pronouns"]["taught"]:
+        pytest.skip("no head of these parameters was taught what a pronoun stands for")
+    shown = reading.highlight()
+    assert (shown.link.layer, shown.link.head) == tuple(measured["judge"]["head"].values())
+    right = measured["judge"]["contrast_pairs"]["kinds"]["it"]["right"]
+    assert f"measured right in {percent(right)} of " in shown.reason
+    assert shown.reason.startswith("the head taught, on generated sentences, to ")
