@@ -67,7 +67,7 @@ def test_the_report_describes_the_call():
 
 @pytest.mark.parametrize("function", list(wrong.WRONG), ids=lambda f: f.__name__)
 def test_a_mistake_in_other_styles_is_named(function):
-    report = check(function)
+    report = check(function, strict=True)
     assert set(report.mistakes) == set(wrong.WRONG[function]), str(report)
     assert report.verdict == "wrong"
     assert report.failed
@@ -79,6 +79,10 @@ def test_a_fault_outside_the_catalogue_is_wrong():
     assert report.mistakes == ()
     assert report.failed[0].name == "values"
     assert "No mistake of the catalogue" in str(report)
+    assert report.confidence == "unknown"
+    assert report.departure.question == "plain"
+    assert report.departure.element.startswith("output[")
+    assert "It departs first at the question 'plain'" in str(report)
 
 
 def test_a_module_with_one_layer_for_all_three_is_read():
@@ -117,15 +121,45 @@ def test_the_smallest_failing_input_shows_both_numbers():
     assert values.element.startswith("output[")
 
 
-def test_right_with_fewer_axes_is_noted():
+def test_what_is_right_for_matrices_alone_is_wrong():
     def for_matrices(q, k, v):
         scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
         return wrong.softmax(scores, axis=1) @ v
 
     report = check(for_matrices)
-    assert report.right
-    assert "softmax over heads" in report.notes[0]
+    assert report.verdict == "wrong"
+    assert report.mistakes == ("softmax over heads",)
+    assert report.others == ("softmax over queries",)
+    assert report.confidence == "likely"
     assert check(for_matrices, signature="q k v as bhtd").mistakes == ("softmax over heads",)
+    assert check(for_matrices, signature="q k v as td").right
+
+
+def test_a_row_that_may_see_nothing_is_a_verdict_of_its_own():
+    report = check(wrong.nan_for_empty_rows)
+    assert report.verdict == "right, unless a row may see nothing"
+    assert (report.status, report.mistakes) == (0, ())
+    assert report.caveats == ("a row that may see nothing gives NaN",)
+    assert "With --strict that is a mistake." in " ".join(str(report).split())
+    assert report.require() is report
+    strict = check(wrong.nan_for_empty_rows, strict=True)
+    assert (strict.verdict, strict.mistakes) == ("wrong", report.caveats)
+
+
+def test_a_mask_that_is_never_answered_is_not_right():
+    def only_without(q, k, v, mask=None):
+        if mask is not None:
+            raise NotImplementedError("masks come in part two")
+        return right.with_matmul(q, k, v)
+
+    report = check(only_without)
+    assert (report.verdict, report.status) == ("could not check", 2)
+    assert report.tried == (
+        "where it gave a result it is right, but no question about its mask got one: "
+        "NotImplementedError: masks come in part two. Say what it takes with signature and "
+        "features, or leave it out with features=('no mask',).",
+    )
+    assert check(only_without, features=("no mask",)).right
 
 
 @pytest.mark.parametrize(

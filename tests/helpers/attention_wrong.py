@@ -126,7 +126,8 @@ def dropout_left_on(q, k, v):
 
 
 def not_attention(q, k, v):
-    return v.mean(axis=-2, keepdims=True) + 0 * q[..., :1]
+    gap = ((q[..., :, None, :] - k[..., None, :, :]) ** 2).sum(-1)
+    return softmax(-gap) @ v
 
 
 class NoScale(torch.nn.Module):

@@ -8,13 +8,17 @@ from typing import Any
 from regard.checker.cases import Probe
 from regard.checker.convention import AXES, LAYOUTS, CallingConvention
 from regard.checker.frameworks import library_order
+from regard.checker.hints import is_called_causal, mask_hides, mentions_rotary
+from regard.checker.instances import instance_of, method_of
+from regard.checker.mask_forms import FORMS, shapes_for
+from regard.checker.projections import Projections, read_projections
 from regard.checker.signatures import Roles, read_roles
 from regard.checker.torch_modules import (
-    Parameters,
+    BlockInside,
     as_self_attention,
+    has_norms,
     is_module,
     is_multihead,
-    read_parameters,
 )
 from regard.errors import ArgumentError
 
@@ -27,8 +31,10 @@ CLAIMS = {
 }
 
 
-OPTIONAL_FEATURES = ("mask", "causal", "offset", "lengths", "softcap", "scale", "window",
+OPTIONAL_FEATURES = ("mask", "causal", "offset", "lengths", "softcap", "scale", "window", "cache",
                      "empty rows", "large scores", "grouped heads")  # fmt: skip
+# Where a parameter says that it can be asked about, an answer is needed.
+NEEDED = ("mask", "causal", "lengths", "softcap", "scale")
 
 
 @dataclass(frozen=True)
@@ -41,25 +47,31 @@ class Features:
         """Whether the probe applies to a function with this convention."""
         if f"no {probe.name}" in self.claims:
             return False
-        return all(self._has(need, convention) for need in probe.needs)
+        return all(self.has(need, convention) for need in probe.needs)
 
-    def _has(self, need: str, convention: CallingConvention) -> bool:
+    def has(self, need: str, convention: CallingConvention) -> bool:
+        """Whether a function with this convention can be asked about a feature."""
+        roles = convention.roles
         if f"no {need}" in self.claims:
             return False
         if need == "lengths":
-            return convention.batched and (
-                convention.roles.has("lengths") or convention.roles.has("padding")
-            )
+            return roles.has("lengths") or roles.has("padding")
         if need == "added":
             return convention.mask_form == "added" or "added mask" in self.claims
         if need == "grouped heads":
-            return convention.roles.has("grouped") or "grouped heads" in self.claims
-        return need == "empty rows" or convention.roles.has(need)
+            return roles.has("grouped") or "grouped heads" in self.claims
+        if need == "cache":
+            return roles.cached and roles.form == "qkv"
+        return need == "empty rows" or roles.has(need)
+
+    def needed(self, convention: CallingConvention) -> frozenset[str]:
+        """The features that a function with this convention has to give an answer to."""
+        return frozenset(feature for feature in NEEDED if self.has(feature, convention))
 
     def variants(self, convention: CallingConvention) -> Iterator[CallingConvention]:
         """The convention with every meaning of masks, padding and order, the usual ones first."""
         masks = list(product(*self._masks(convention)))
-        pads = ("hides", "bool") if convention.roles.has("padding") else ("hides",)
+        pads = ("hides", "bool", "ones", "added") if convention.roles.has("padding") else ("hides",)
         for always, last in self._orders(convention):
             for (form, shape), pad in product(masks, pads):
                 yield replace(
@@ -74,10 +86,12 @@ class Features:
     def _masks(self, convention: CallingConvention) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not convention.roles.has("mask"):
             return ("bool",), ("full",)
-        forms = ("hides",) if "mask hides" in self.claims else ("bool", "added", "ones")
-        if not convention.batched:
-            return forms, ("full",) if not convention.headed else ("full", "qk")
-        return forms, ("full", "qk", "b1qk", "bqk") if convention.headed else ("full", "qk")
+        forms: tuple[str, ...] = ("bool", "added", "ones")
+        if "mask hides" in self.claims:
+            forms = ("hides", "ones hide")
+        if convention.roles.added:
+            forms = ("added",)
+        return forms, shapes_for(convention.batched, convention.headed)
 
     def _orders(self, convention: CallingConvention) -> list[tuple[bool, bool]]:
         lasts = (True,) if "last queries" in self.claims else (False, True)
@@ -109,39 +123,100 @@ FIRST = {"qkv": "q, k, v", "xw": "x, w_q, w_k, w_v", "x": "x"}
 
 @dataclass(frozen=True)
 class PreparedFunction:
-    """A function with everything that its calling conventions are made from."""
+    """A function with everything that its calling conventions are made from.
+
+    ``original`` is what was handed in, for hints; ``readings`` are the ways to read its matrices.
+    """
 
     function: Callable[..., Any]
+    original: Callable[..., Any]
     roles: Roles
     layouts: tuple[str, ...]
     libraries: tuple[str, ...]
     dtypes: tuple[str, ...]
-    parameters: Parameters | None = None
+    readings: tuple[Projections | None, ...] = (None,)
     claims: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    width: int = 0
 
     def groups(self) -> Iterator[list[CallingConvention]]:
-        """Calling conventions that differ in their axes only, one list a library and dtype."""
-        for library in self.libraries:
-            for dtype in self.dtypes:
-                yield [
-                    CallingConvention(
-                        self.roles, layout, library, dtype, parameters=self.parameters
-                    )
-                    for layout in self.layouts
-                ]
+        """Calling conventions of one library and dtype, a list for each."""
+        for library, dtype in product(self.libraries, self.dtypes):
+            yield [
+                CallingConvention(
+                    self.roles, layout, library, dtype, projections=reading, position=position,
+                    turned=turned, width=self.width,
+                )
+                for reading, position, turned in product(
+                    self.readings, self._positions(), self._orders_of_weights()
+                )
+                for layout in self.layouts
+            ]  # fmt: skip
+
+    def _positions(self) -> tuple[str, ...]:
+        if self.roles.has("slopes"):
+            return ("", "distance")
+        if self.roles.has("cos"):
+            return ("rotary, halves", "rotary, pairs", "no rotation")
+        if self.roles.form != "qkv" and mentions_rotary(self.original):
+            return ("", "rotary, halves", "rotary, pairs")
+        return ("",)
+
+    def _orders_of_weights(self) -> tuple[bool, ...]:
+        return (False, True) if self.roles.form == "xw" else (False,)
 
 
 def prepare(function: Callable[..., Any], signature: str, dtype: str) -> PreparedFunction:
     """The function with its roles, layouts, libraries and dtypes, the likeliest first."""
+    notes: tuple[str, ...] = ()
+    made = isinstance(function, type)
+    if isinstance(function, type):
+        kind = function
+        function = instance_of(kind)
+        notes = (f"An instance of {kind.__name__} was made for the check.",)
+    original = function
+    if not is_module(function) and (made or not callable(function)):
+        function = method_of(function)
     roles = read_roles(function, signature)
     dtypes = ("float64", "float32", "float16", "bfloat16") if dtype == "auto" else (dtype,)
-    prepared = PreparedFunction(function, roles, (), tuple(library_order(function)), dtypes)
+    libraries = tuple(library_order(function))
+    prepared = PreparedFunction(function, original, roles, (), libraries, dtypes, notes=notes)
     if is_module(function):
-        prepared = _for_module(prepared)
+        prepared = _for_module(prepared, made)
+    elif _is_object(original) and roles.form == "x":
+        prepared = replace(prepared, readings=tuple(_readings(original)))
     layouts = LAYOUTS[prepared.roles.form]
     if prepared.roles.form == "qkv" and prepared.roles.has("heads"):
         layouts = ("bte",)
-    return replace(prepared, layouts=_stated(signature, layouts))
+    return replace(
+        prepared, layouts=_stated(signature, layouts), claims=prepared.claims | _hinted(prepared)
+    )
+
+
+def _is_object(original: Any) -> bool:
+    return (
+        hasattr(original, "__dict__")
+        and not hasattr(original, "__code__")
+        and any(hasattr(value, "ndim") for value in vars(original).values())
+    )
+
+
+def _readings(original: Any) -> list[Projections | None]:
+    try:
+        return list(read_projections(original))
+    except ArgumentError:
+        return [None]
+
+
+def _hinted(prepared: PreparedFunction) -> frozenset[str]:
+    """Claims that names, docstrings and buffers make."""
+    claims = set()
+    roles = prepared.roles
+    if not (roles.has("causal") or roles.has("mask")) and is_called_causal(prepared.original):
+        claims.add("causal")
+    if roles.has("mask") and not roles.added and mask_hides(prepared.original):
+        claims.add("mask hides")
+    return frozenset(claims)
 
 
 def describe(convention: CallingConvention, name: str = "it") -> str:
@@ -156,32 +231,49 @@ def describe(convention: CallingConvention, name: str = "it") -> str:
     call = f"{name}({FIRST[convention.roles.form]}{extra})"
     text = f"{call} with {library} {convention.dtype} arrays {axes}"
     if convention.roles.has("mask"):
-        forms = {"bool": "True may look", "hides": "True hides", "added": "0 and -inf, added",
-                 "ones": "1 may look, 0 may not"}  # fmt: skip
-        text += f"; mask: {forms[convention.mask_form]}"
+        text += f"; mask: {FORMS[convention.mask_form]}"
     return text
 
 
-def _for_module(prepared: PreparedFunction) -> PreparedFunction:
-    """A module with its own parameters for w_q, w_k and w_v, and its own dtype."""
+def _for_module(prepared: PreparedFunction, made: bool) -> PreparedFunction:
+    """A module with its own matrices for w_q, w_k and w_v, and its own dtype."""
     module: Any = prepared.function
     dtypes = [str(p.dtype).replace("torch.", "") for p in module.parameters()]
     prepared = replace(
         prepared, libraries=("torch",), dtypes=(dtypes[0],) if dtypes else prepared.dtypes
     )
+    if not dtypes:
+        return replace(prepared, width=4) if made else prepared
     if is_multihead(module):
         # Its own convention; and what it gives a row that may see nothing is its known NaN.
         claims = frozenset({"mask hides", "no empty rows"})
         function = as_self_attention(module)
         prepared = replace(prepared, function=function, roles=read_roles(function), claims=claims)
-    elif dtypes and prepared.roles.form == "qkv":
-        function = _same_three(module)
-        prepared = replace(prepared, function=function, roles=replace(prepared.roles, form="x"))
-    return replace(prepared, parameters=read_parameters(module)) if dtypes else prepared
+    elif prepared.roles.form == "qkv":
+        roles = prepared.roles
+        required = tuple(r for r in roles.required if r != "mask")
+        leading = ("x", *(r for r in roles.leading if r not in ("query", "key", "value")))
+        new = replace(roles, form="x", leading=leading, required=required)
+        prepared = replace(prepared, function=_same_three(module, roles), roles=new)
+    readings: tuple[Projections | None, ...] = tuple(read_projections(module))
+    inside = BlockInside(module, prepared.function)
+    if has_norms(module) and inside.usable:
+        note = "Only the attention inside is checked, not the norms and layers around it."
+        readings = tuple(replace(r, output=None, entry=inside.entry) for r in readings if r)
+        prepared = replace(prepared, function=inside.attention, notes=(*prepared.notes, note))
+    return replace(prepared, readings=readings)
 
 
-def _same_three(module: Any) -> Callable[..., Any]:
-    return lambda x, **options: module(x, x, x, **options)
+def _same_three(module: Any, roles: Roles) -> Callable[..., Any]:
+    """A module of query, key and value as a function of x alone."""
+    needs_mask = "mask" in roles.required
+
+    def attention(x: Any, **options: Any) -> Any:
+        if needs_mask:
+            options.setdefault(roles.names["mask"], None)
+        return module(x, x, x, **options)
+
+    return attention
 
 
 def _stated(signature: str, layouts: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,5 +285,5 @@ def _stated(signature: str, layouts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def merged(features: Features, prepared: PreparedFunction) -> Features:
-    """The claims of the author together with those of the module."""
+    """The claims of the author together with those of the module and of its names."""
     return Features(features.claims | prepared.claims)

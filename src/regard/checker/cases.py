@@ -5,6 +5,7 @@ Axes of different sizes, masks, large scores, groups; from fixed seeds.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ class Case(AttentionInputs):
     mask: Array | None = None  # never a function: candidates are given arrays
     x: Array | None = None
     matrices: tuple[Array, ...] = ()
+    cached: int = 0  # so many of the keys, the first ones, are given as those of earlier calls
+    slopes: Array | None = None  # of a bias that grows with the distance, one a head
 
     @property
     def sizes(self) -> Sizes:
@@ -67,6 +70,7 @@ class Case(AttentionInputs):
         return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
 
 
+@lru_cache(maxsize=512)
 def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
     """Random normal query, key and value; ``spread`` makes scores large.
 
@@ -79,7 +83,10 @@ def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
     key = random.standard_normal((b, g or h, k, d)) * spread
     value = random.standard_normal((b, g or h, k, v))
     # Three decimals: a report can print an input in full.
-    return Case(query.round(3), key.round(3), value.round(3))
+    case = Case(query.round(3), key.round(3), value.round(3))
+    for array in (case.query, case.key, case.value):  # one case serves many calls
+        array.flags.writeable = False
+    return case
 
 
 def draw_projected(case: Case, seed: int = 0) -> Case:
@@ -136,6 +143,19 @@ class Probe:
     needs: tuple[str, ...]
     build: Callable[[Sizes], Case]
     everywhere: bool = False  # asked at every size, not only at the first that fits
+
+    @property
+    def feature(self) -> str:
+        """The feature that the probe asks about, '' for plain attention."""
+        features = [need for need in self.needs if need not in ("added", "empty rows")]
+        if "cache" in features:
+            return "cache"
+        return features[-1] if features else ""
+
+    @property
+    def is_about_empty_rows(self) -> bool:
+        """Whether some rows may see nothing."""
+        return "empty rows" in self.needs
 
 
 def _plain(sizes: Sizes) -> Case:
@@ -219,6 +239,20 @@ def _scaled(sizes: Sizes) -> Case:
     return replace(draw(sizes, seed=10), scale=0.3)
 
 
+def _masked_causal(sizes: Sizes) -> Case:
+    """A mask and a causal mask at once; every query sees itself."""
+    mask_qk = see_some(sizes.q, sizes.k) | np.eye(sizes.q, sizes.k, dtype=bool)
+    return replace(draw(sizes, seed=13), mask=mask_qk, causal=True)
+
+
+def _cached(sizes: Sizes) -> Case:
+    return replace(draw(sizes, seed=14), cached=max(0, sizes.k - sizes.q))
+
+
+def _cached_causal(sizes: Sizes) -> Case:
+    return replace(_cached(sizes), causal=True, offset=max(0, sizes.k - sizes.q))
+
+
 def _windowed(sizes: Sizes) -> Case:
     return replace(draw(sizes, seed=11), window=(2, 1))
 
@@ -245,5 +279,8 @@ PROBES = (
     Probe("softcap and causal", ("softcap", "causal"), _capped_causal),
     Probe("scale", ("scale",), _scaled),
     Probe("window", ("window",), _windowed),
+    Probe("mask and causal", ("mask", "causal"), _masked_causal),
+    Probe("cached keys", ("cache",), _cached),
+    Probe("cached keys, causal", ("cache", "causal"), _cached_causal),
     Probe("grouped heads", ("grouped heads",), _grouped),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from regard.checker.calls import call_function
 from regard.checker.candidates import (
     Features,
     PreparedFunction,
@@ -12,16 +13,23 @@ from regard.checker.candidates import (
     read_features,
 )
 from regard.checker.cases import PROBES
-from regard.checker.check_report import FAIL, PASS, RIGHT, UNKNOWN, WRONG, Finding, Report
+from regard.checker.check_report import (
+    FAIL,
+    PASS,
+    RIGHT,
+    UNKNOWN,
+    UNLESS_EMPTY,
+    WRONG,
+    Finding,
+    Report,
+)
 from regard.checker.compare import ODD, differ, tolerance
-from regard.checker.convention import call_function
-from regard.checker.explanation import (
-    CORRECT,
-    Candidate,
-    Explanation,
-    explain,
-    with_groups,
-    working_layouts,
+from regard.checker.explanation import CORRECT, Verdict, explain, with_groups
+from regard.checker.follow_up import (
+    accept_hiding,
+    empty_row_caveats,
+    first_departure,
+    unchanged_input,
 )
 from regard.checker.frameworks import DTYPES
 from regard.checker.harness import Harness
@@ -34,6 +42,7 @@ from regard.checker.properties import (
     rows_sum_to_one,
     values_of,
 )
+from regard.checker.trials import Candidate, Explanation, working_layouts
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import SPECIFICATION, run
 
@@ -43,14 +52,25 @@ NO_MAXIMUM = "no maximum subtracted"
 
 
 def judge(
-    function: Callable[..., Any], name: str, layouts: list[Candidate], features: Features
+    prepared: PreparedFunction, name: str, layouts: list[Candidate], features: Features
 ) -> Report:
     """The report on a function that gives results in these layouts."""
+    function = prepared.function
     repeated = _repeats(function, layouts[0])
     if repeated.status == FAIL:
         called = describe(layouts[0].convention, name)
-        return Report(name, WRONG, (DIFFER,), called, (repeated,))
-    candidate, explanation = explain(function, layouts, features)
+        return Report(name, WRONG, (DIFFER,), called, (repeated,), confidence="certain")
+    unchanged_name = unchanged_input(layouts[0])
+    if unchanged_name:
+        called = describe(layouts[0].convention, name)
+        return Report(
+            name, WRONG, (unchanged_name,), called, (_same_as_input(layouts[0]),),
+            confidence="certain",
+        )  # fmt: skip
+    verdict = accept_hiding(function, explain(function, layouts, features), features)
+    if verdict.explanation == CORRECT and verdict.missing:
+        return _unanswered(name, verdict, prepared)
+    candidate, explanation = verdict.candidate, verdict.explanation
     grouped = (
         explanation
         and candidate.convention.headed
@@ -58,11 +78,9 @@ def judge(
     )
     if grouped:
         explanation, features = grouped, Features(features.claims | {"grouped heads"})
-    unchanged = _unchanged(candidate)
     harness = Harness(function, candidate.convention, candidate.kinds, features)
     overflows = _overflow(candidate)
-    mistakes = tuple(mistake.name for mistake in explanation[0]) if explanation else ()
-    mistakes += (NO_MAXIMUM,) if overflows and NO_MAXIMUM not in mistakes else ()
+    unchanged = _unchanged(candidate)
     findings = (
         *_properties(harness),
         *overflows,
@@ -70,16 +88,47 @@ def judge(
         repeated,
         unchanged,
     )
-    if unchanged.status == FAIL:
-        mistakes = (*mistakes, CHANGED)
-    wrong = explanation is None or bool(mistakes) or any(f.status == FAIL for f in findings)
+    mistakes = tuple(mistake.name for mistake in explanation[0]) if explanation else ()
+    mistakes += (NO_MAXIMUM,) if overflows and NO_MAXIMUM not in mistakes else ()
+    mistakes += (CHANGED,) if unchanged.status == FAIL else ()
+    caveats = empty_row_caveats(candidate, explanation)
+    failed = [f for f in findings if f.status == FAIL and not (caveats and f.name == "empty rows")]
+    wrong = explanation is None or bool(mistakes) or bool(failed)
     return Report(
         function=name,
-        verdict=WRONG if wrong else RIGHT,
+        verdict=WRONG if wrong else UNLESS_EMPTY if caveats else RIGHT,
         mistakes=mistakes,
         called=_called(candidate, name),
         findings=findings,
-        notes=tuple(_notes(candidate, layouts, explanation)),
+        notes=(*prepared.notes, *_notes(candidate, layouts, explanation)),
+        confidence=verdict.confidence if mistakes or not wrong else "unknown",
+        others=verdict.others,
+        caveats=caveats,
+        departure=first_departure(candidate) if wrong else None,
+    )
+
+
+def _same_as_input(candidate: Candidate) -> Finding:
+    sizes = candidate.successful[0].case.sizes.text
+    return Finding("values", FAIL, "what came back is what went in", input=sizes)
+
+
+def _unanswered(name: str, verdict: Verdict, prepared: PreparedFunction) -> Report:
+    """The report on a function that is right, but whose features were never answered."""
+    candidate = verdict.candidate
+    names = ", ".join(sorted(verdict.missing))
+    errors = {
+        trial.result.error
+        for trial in candidate.trials
+        if trial.result.error and set(trial.probe.needs) & verdict.missing
+    }
+    why = (
+        f"where it gave a result it is right, but no question about its {names} got one: "
+        f"{'; '.join(sorted(errors)) or 'the calls gave nothing'}. Say what it takes with "
+        f"signature and features, or leave it out with features=('no {min(verdict.missing)}',)."
+    )
+    return Report(
+        name, UNKNOWN, called=_called(candidate, name), notes=prepared.notes, tried=(why,)
     )
 
 
@@ -92,7 +141,7 @@ def _properties(harness: Harness) -> Iterator[Finding]:
     yield batch_independence(harness)
     yield permutation_of_keys(harness)
     yield values_of(harness, "large scores", [p for p in PROBES if "large scores" in p.name])
-    yield values_of(harness, "empty rows", [p for p in PROBES if "empty rows" in p.needs])
+    yield values_of(harness, "empty rows", [p for p in PROBES if p.is_about_empty_rows])
     yield values_of(harness, "grouped heads", [p for p in PROBES if p.name == "grouped heads"])
 
 
@@ -172,6 +221,7 @@ def check(
     signature: str = "auto",
     features: str | Iterable[str] = "auto",
     dtype: str = "auto",
+    strict: bool = False,
 ) -> Report:
     """Check a function that should be attention, and name its first wrong step.
 
@@ -182,6 +232,7 @@ def check(
     signature : "q k v", "q k v mask", "x w_q w_k w_v" or "x", with or without "as bthd"
     features : what cannot be told from its parameters, such as ("causal",) or ("no empty rows",)
     dtype : float64, float32, float16 or bfloat16; the widest that the function takes unless given
+    strict : whether a row that may see nothing has to give zeros
 
     Examples
     --------
@@ -201,7 +252,8 @@ def check(
         prepared = prepare(function, signature, dtype)
     except ArgumentError as error:
         return Report(name, UNKNOWN, tried=(str(error),))
-    return _first_verdict(name, prepared, merged(claims, prepared))
+    report = _first_verdict(name, prepared, merged(claims, prepared))
+    return report.strictly() if strict else report
 
 
 def _first_verdict(name: str, prepared: PreparedFunction, features: Features) -> Report:
@@ -210,7 +262,7 @@ def _first_verdict(name: str, prepared: PreparedFunction, features: Features) ->
     for conventions in prepared.groups():
         working, refused = working_layouts(prepared.function, conventions)
         if working:
-            return judge(prepared.function, name, working, features)
+            return judge(prepared, name, working, features)
         for convention, why in refused:  # the same error in another dtype says nothing new
             tried.setdefault(
                 f"{convention.library} {convention.layout} {why}", describe(convention, name)

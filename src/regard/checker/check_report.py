@@ -1,7 +1,7 @@
 """The report of a check: verdict, properties and diagnosis, for people, programs and tests."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from regard.checker.mistakes import BY_NAME, Mistake
@@ -9,7 +9,8 @@ from regard.display import TextDisplay
 from regard.errors import RegardError
 
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "could not check"
-STATUS = {RIGHT: 0, WRONG: 1, UNKNOWN: 2}
+UNLESS_EMPTY = "right, unless a row may see nothing"
+STATUS = {RIGHT: 0, UNLESS_EMPTY: 0, WRONG: 1, UNKNOWN: 2}
 PASS, FAIL, SKIPPED = "pass", "FAIL", "skipped"
 
 
@@ -30,12 +31,24 @@ class Finding:
     input: str = ""
 
 
+@dataclass(frozen=True)
+class Departure:
+    """The first question whose result departs from the right one, with the two numbers."""
+
+    question: str
+    element: str
+    wrong: float
+    right: float
+
+
 @dataclass(frozen=True, repr=False)
 class Report(TextDisplay):
     """The verdict on one function.
 
     ``mistakes`` are names of the catalogue; ``called`` says how the function was called;
-    ``notes`` are worth knowing and not wrong; ``tried`` is what did not work.
+    ``notes`` are worth knowing and not wrong; ``tried`` is what did not work. ``confidence`` is
+    certain (no other explanation fits), likely (``others`` fit too) or unknown (``departure`` says
+    where it goes wrong). ``caveats`` name what happens to a row that may see nothing.
     """
 
     function: str
@@ -45,11 +58,15 @@ class Report(TextDisplay):
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
+    confidence: str = ""
+    others: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    departure: Departure | None = None
 
     @property
     def right(self) -> bool:
-        """Whether the verdict is right."""
-        return self.verdict == RIGHT
+        """Whether the verdict is right, if only where every row may see something."""
+        return self.verdict in (RIGHT, UNLESS_EMPTY)
 
     @property
     def status(self) -> int:
@@ -66,27 +83,55 @@ class Report(TextDisplay):
         """The properties that do not hold."""
         return tuple(finding for finding in self.findings if finding.status == FAIL)
 
+    def require(self, hints: int = 3) -> "Report":
+        """The report; raises an error with the diagnosis where it is not right.
+
+        Parameters
+        ----------
+        hints : 0 to 3
+            How much the message gives away: the step, the name, what it does, the fix.
+        """
+        if not self.right:
+            raise WrongAttentionError(str(self) if hints >= 3 else self.hint(hints))
+        return self
+
     def raise_if_wrong(self) -> "Report":
         """The report; raises an error with its text as the message where it is not right."""
-        if not self.right:
-            raise WrongAttentionError(str(self))
-        return self
+        return self.require()
+
+    def hint(self, level: int) -> str:
+        """The diagnosis, from the step that is wrong (0) to the fix (3)."""
+        from regard.checker.hints_for_students import hint
+
+        return hint(self, level)
+
+    def strictly(self) -> "Report":
+        """The report with a row that may see nothing counted as a mistake."""
+        if not self.caveats:
+            return self
+        mistakes = tuple(dict.fromkeys((*self.mistakes, *self.caveats)))
+        return replace(self, verdict=WRONG, mistakes=mistakes)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON; NaN and infinity as text."""
         fields = asdict(self)
         fields["findings"] = [_plain(finding) for finding in fields["findings"]]
+        if self.departure is not None:
+            fields["departure"] = _plain(fields["departure"])
         diagnosis = [{"name": m.name, "about": m.about, "fix": m.fix} for m in self.diagnosis]
         return {**fields, "diagnosis": diagnosis, "status": self.status}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Report":
         """The report that ``to_dict`` wrote."""
-        names = ("mistakes", "notes", "tried")
+        names = ("mistakes", "notes", "tried", "others", "caveats")
+        departure = fields["departure"]
         return cls(
             function=fields["function"],
             verdict=fields["verdict"],
             called=fields["called"],
+            confidence=fields["confidence"],
+            departure=None if departure is None else Departure(**_numbers(departure)),
             findings=tuple(Finding(**_numbers(finding)) for finding in fields["findings"]),
             **{name: tuple(fields[name]) for name in names},
         )

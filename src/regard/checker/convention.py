@@ -1,22 +1,24 @@
-"""Calls of a candidate function: one calling convention, applied to fresh copies of a case."""
+"""Calling conventions: the form in which a function takes a case and gives its results."""
 
-import contextlib
-import sys
-import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from regard.checker.cases import Case, draw_projected, join_heads
-from regard.checker.signatures import Roles
-from regard.checker.torch_modules import Parameters
-from regard.engine.tensors import dtype_name, to_float64, to_library
+from regard.checker.mask_forms import expand_mask, in_form, in_shape
+from regard.checker.positions import rotated, rotation, slope_bias
+from regard.checker.projections import Projections
+from regard.checker.signatures import ARRAYS, Roles
 from regard.textbook.stages import Trace
 from regard.typing import Array
 
-LAYOUTS = {"qkv": ("bhtd", "bthd", "btd", "thd", "td"), "xw": ("btd", "td"), "x": ("btd", "td")}
+LAYOUTS = {
+    "qkv": ("bhtd", "bthd", "btd", "thd", "tbd", "td"),
+    "xw": ("btd", "td"),
+    "x": ("btd", "tbd", "td"),
+}
 
 
 AXES = {
@@ -25,6 +27,7 @@ AXES = {
     "btd": "(batch, token, feature)",
     "bte": "(batch, token, head * feature)",
     "thd": "(token, head, feature)",
+    "tbd": "(token, batch, feature)",
     "td": "(token, feature)",
 }
 
@@ -33,9 +36,9 @@ AXES = {
 class CallingConvention:
     """A calling convention: the form of the arguments and of the results.
 
-    ``mask_form``: bool, hides (True hides), added (0 and -inf), ones (1.0 and 0.0).
-    ``mask_shape``: full, qk, b1qk or bqk. ``last``: without an offset, the queries are the last
-    words. ``always``: causal without being asked.
+    ``mask_form`` and ``mask_shape``: see mask_forms. ``last``: without an offset, the queries are
+    the last words. ``always``: causal without being asked. ``position``: how positions enter.
+    ``turned``: weights are (out, in). ``width``: the only width of a head that it takes.
     """
 
     roles: Roles
@@ -47,7 +50,10 @@ class CallingConvention:
     pad_form: str = "hides"
     last: bool = False
     always: bool = False
-    parameters: Parameters | None = None
+    projections: Projections | None = None
+    position: str = ""
+    turned: bool = False
+    width: int = 0
 
     @property
     def batched(self) -> bool:
@@ -57,69 +63,127 @@ class CallingConvention:
     @property
     def headed(self) -> bool:
         """Whether there can be several heads."""
-        several = self.parameters is not None or self.roles.has("heads")
+        several = self.projections is not None or self.roles.has("heads")
         return "h" in self.layout or self.layout == "bte" or (self.roles.form != "qkv" and several)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the first array."""
+        return len(self.layout)
 
     def fit(self, case: Case) -> Case | None:
         """The case as this convention can express it; None where it cannot."""
         heads, batch = case.query.shape[1], case.query.shape[0]
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
             return None
+        if self.width and case.query.shape[-1] != self.width:
+            return None
+        if "rotary" in self.position and case.query.shape[-1] % 2:
+            return None
         case = _cut(case, batch if self.batched else 1, heads if self.headed else 1)
         if self.roles.form != "qkv":
             if case.query.shape[2] != case.key.shape[2]:
                 return None
             case = self._project(case)
-        if "mask" in self.roles.required and case.mask is None:
-            case = replace(case, mask=np.ones((case.query.shape[2], case.key.shape[2]), bool))
+        case = self._with_mask(case)
         if self.always or (case.causal and not self.roles.has("offset")):
             offset = case.key.shape[2] - case.query.shape[2] if self.last else 0
-            case = replace(case, causal=True, offset=offset)
+            case = replace(case, causal=True, offset=case.cached or offset)
+        return self._with_positions(case)
+
+    def _with_mask(self, case: Case) -> Case:
+        """The case with a mask (b, h, q, k) that this convention can express."""
+        mask = case.mask
+        if mask is None and "mask" in self.roles.required:
+            mask = np.ones((case.query.shape[2], case.key.shape[2]), bool)
+        if mask is not None and mask.ndim == 2:
+            shape = (*case.query.shape[:2],) if self.headed else (case.query.shape[0], 1)
+            # Large scores of 16 bits leave no digits: there one mask, of known margins, is asked.
+            narrow = self.dtype in ("float16", "bfloat16") and self.mask_shape == "full"
+            mask = expand_mask(mask, "qk" if narrow else self.mask_shape, shape)
+        return replace(case, mask=mask)
+
+    def _with_positions(self, case: Case) -> Case:
+        if self.roles.has("slopes") and case.mask is None:
+            slopes = 0.5 ** np.arange(1, case.query.shape[1] + 1)
+            bias = slope_bias(slopes, case.query.shape[2], case.key.shape[2], self.position)
+            return replace(case, slopes=slopes, mask=bias)
+        if "rotary" in self.position:
+            query, key = (rotated(array, self.position) for array in (case.query, case.key))
+            return replace(case, query=query, key=key)
         return case
 
     def _project(self, case: Case) -> Case:
-        if self.parameters is not None:
-            return self.parameters.project(case)
+        if self.projections is not None:
+            return self.projections.project(case)
         if self.roles.form == "xw":
             return draw_projected(case)
         x = join_heads(case.query)
         return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
 
     def arrays(self, case: Case) -> dict[str, Array]:
-        """The arrays that go first, by role."""
+        """The main arrays, by role."""
         if self.roles.form == "qkv":
-            arrays = {"query": case.query, "key": case.key, "value": case.value}
-            return {name: self.pack(arrays[name]) for name in self.roles.order}
+            query, key = case.query, case.key
+            if "rotary" in self.position:
+                query, key = (rotated(a, self.position, back=True) for a in (query, key))
+            arrays = {"query": query, "key": key[:, :, case.cached :]}
+            arrays["value"] = case.value[:, :, case.cached :]
+            return {name: self.pack(array) for name, array in arrays.items()}
         x = case.x if case.x is not None else case.query[:, 0]
-        if self.parameters is not None:
+        if self.projections is not None:
             x = x[..., :-1]  # the last column is the 1 that the bias multiplies
+        if self.layout == "tbd":
+            x = x.swapaxes(0, 1)
         arrays = {"x": x if self.batched else x[0]}
         if self.roles.form == "xw":
-            arrays |= dict(zip(("w_query", "w_key", "w_value"), case.matrices, strict=True))
+            matrices = [m.T if self.turned else m for m in case.matrices]
+            arrays |= dict(zip(ARRAYS["xw"][1:], matrices, strict=True))
         return arrays
 
     def options(self, case: Case) -> dict[str, Any]:
-        """The keyword arguments."""
+        """The further arguments, by role."""
+        (_, h, _, d), required = case.query.shape, self.roles.required
         options: dict[str, Any] = {
             "causal": case.causal and not self.always,
-            "scale": case.scale,
+            "scale": case.scale if case.scale or "scale" not in required else d**-0.5,
+            "temperature": d**0.5,
             "offset": case.offset,
             "window": case.window,
             "softcap": case.softcap,
+            "heads": h,
+            "width": d,
+            "model width": case.x.shape[-1] if case.x is not None else h * d,
+            "mask": None if case.mask is None or case.slopes is not None else self._mask(case),
+            "padding": self._padding(case),
+            "grouped": case.key.shape[1] != h,
+            "dropout": 0.0 if "dropout" in required else None,
+            "w_output": np.eye(h * case.value.shape[-1]),
+            "need weights": False if "need weights" in required else None,
+            "training": False,
+            "bias vectors": np.zeros(h * d),
+            "slopes": case.slopes if case.slopes is not None else np.zeros(h),
         }
-        options["heads"], options["width"] = case.query.shape[1], case.query.shape[-1]
-        options["mask"] = None if case.mask is None else self._mask(case)
-        options["lengths"], options["padding"] = case.lengths, self._padding(case)
-        options["grouped"] = case.key.shape[1] != case.query.shape[1]
-        options["dropout"] = 0.0 if "dropout" in self.roles.required else None
-        options["w_output"] = np.eye(case.query.shape[1] * case.value.shape[-1])
-        options["need weights"] = None
-        always = ("heads", "width", "w_output", *self.roles.required)
-        return {
-            name: options[role]
-            for role, name in self.roles.names.items()
-            if role in always or options[role] is not None
-        }
+        lengths = case.lengths
+        options["lengths"] = lengths if self.batched or lengths is None else int(lengths[0])
+        options["module"] = SimpleNamespace(
+            num_key_value_groups=h // case.key.shape[1], training=False, layer_idx=0, head_dim=d,
+            is_causal=False, config=SimpleNamespace(), scaling=d**-0.5, sliding_window=None,
+        )  # fmt: skip
+        options |= self._positions(case) | self._cache(case)
+        always = ("heads", "width", "model width", "w_output", "module", "slopes", "bias vectors",
+                  "cos", "sin", *required)  # fmt: skip
+        return {r: options[r] for r in self.roles.names if r in always or options[r] is not None}
+
+    def _positions(self, case: Case) -> dict[str, Any]:
+        cos, sin = rotation(case.key.shape[2], case.query.shape[-1], self.position)
+        return {"cos": cos, "sin": sin}
+
+    def _cache(self, case: Case) -> dict[str, Any]:
+        if not case.cached:
+            return dict.fromkeys(("past key", "past value", "past pair"))
+        key, value = (self.pack(a[:, :, : case.cached]) for a in (case.key, case.value))
+        return {"past key": key, "past value": value, "past pair": (key, value)}
 
     def pack(self, array_bhtd: Array) -> Array:
         """An array (b, h, t, d) in the function's layout; an odd shape loses its axes of size 1."""
@@ -127,18 +191,22 @@ class CallingConvention:
             return array_bhtd.squeeze()
         if self.layout == "bte" or self.roles.form != "qkv":
             joined_bte = join_heads(array_bhtd)
+            if self.layout == "tbd":
+                return joined_bte.swapaxes(0, 1)
             return joined_bte if self.batched else joined_bte[0]
         if self.layout in ("bthd", "thd"):
             array_bhtd = array_bhtd.swapaxes(1, 2)
         elif not self.headed:
             array_bhtd = array_bhtd[:, 0]
+        if self.layout == "tbd":
+            return array_bhtd.swapaxes(0, 1)
         return array_bhtd if self.batched else array_bhtd[0]
 
     def expected(self, result: Trace) -> dict[str, Array]:
         """Every array that the function might return, by kind, in its shape."""
         output = self.pack(result.output)
-        if self.parameters is not None and result.output.ndim == 4:
-            output = self.parameters.finish(output)
+        if self.projections is not None and result.output.ndim == 4:
+            output = self.projections.finish(output)
         if result.weights.ndim != 4:
             return {"output": output}
         kinds = {"output": output, "weights": self._drop_axes(result.weights)}
@@ -158,30 +226,18 @@ class CallingConvention:
         return array if self.batched else array[0]
 
     def _mask(self, case: Case) -> Array:
-        mask_qk = np.asarray(case.mask)
-        b, h = case.query.shape[:2]
-        if mask_qk.dtype == bool:
-            mask_qk = _in_form(mask_qk, self.mask_form)
-        if mask_qk.ndim == 2:
-            shapes: dict[str, tuple[int, ...]] = {"qk": (), "b1qk": (b, 1), "bqk": (b,)}
-            shapes["full"] = ((b,) if self.batched else ()) + ((h,) if self.headed else ())
-            mask_qk = np.broadcast_to(mask_qk, (*shapes[self.mask_shape], *mask_qk.shape))
-        return mask_qk
+        mask = np.asarray(case.mask)
+        if mask.dtype == bool:
+            mask = in_form(mask, self.mask_form)
+        (b, h, q, _), k = case.query.shape, case.key.shape[2]
+        return in_shape(mask, self.mask_shape, (b, h, q, k), (self.batched, self.headed))
 
     def _padding(self, case: Case) -> Array | None:
         if case.lengths is None:
             return None
         real_bk = np.arange(case.key.shape[2]) < np.asarray(case.lengths)[:, None]
-        return _in_form(real_bk, self.pad_form)
-
-
-def _in_form(visible: Array, form: str) -> Array:
-    """A bool mask, True where a key is visible, in the form that a function takes."""
-    if form == "added":
-        return np.where(visible, 0.0, -np.inf)
-    if form == "ones":
-        return visible.astype(np.float64)
-    return ~visible if form == "hides" else visible
+        real_bk = real_bk if self.batched else real_bk[0]
+        return in_form(real_bk, self.pad_form)
 
 
 def _cut(case: Case, batch: int, heads: int) -> Case:
@@ -194,86 +250,3 @@ def _cut(case: Case, batch: int, heads: int) -> Case:
         value=case.value[:batch, :keys],
         lengths=None if case.lengths is None else np.asarray(case.lengths)[:batch],
     )
-
-
-@dataclass(frozen=True)
-class CallResult:
-    """The returned arrays as float64 and their dtypes, or the error."""
-
-    arrays: tuple[Array, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    error: str = ""
-
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of every returned array."""
-        return tuple(array.shape for array in self.arrays)
-
-
-def call_function(
-    function: Callable[..., Any], convention: CallingConvention, case: Case
-) -> CallResult:
-    """The result of one call; an exception is a result too."""
-    arrays = convention.arrays(case)
-    options = convention.options(case)
-    try:
-        converted = {
-            x: to_library(a, convention.library, convention.dtype) for x, a in arrays.items()
-        }
-        keywords = {x: _to_library(o, convention) for x, o in options.items()}
-        late = [keywords.pop(x) for x in convention.roles.positional if x in keywords]
-        before = [to_float64(array) for array in converted.values()]
-        with _quietly(convention.library):
-            returned = function(*converted.values(), *late, **keywords)
-        parts = [(to_float64(part), dtype_name(part)) for part in _parts(returned)]
-    except Exception as error:
-        return CallResult(error=_one_line(error))
-    if not parts:
-        return CallResult(error=f"it returned {type(returned).__name__}, not an array")
-    after = [to_float64(array) for array in converted.values()]
-    changed = [
-        name
-        for name, one, other in zip(converted, before, after, strict=True)
-        if not np.array_equal(one, other)
-    ]
-    arrays_back, dtypes = zip(*parts, strict=True)
-    return CallResult(arrays_back, dtypes, tuple(changed))
-
-
-def _to_library(option: Any, convention: CallingConvention) -> Any:
-    if isinstance(option, np.ndarray):
-        return to_library(option, convention.library, convention.dtype)
-    return option
-
-
-def _parts(returned: Any) -> list[Any]:
-    """The arrays among the returned objects."""
-    if returned is None or isinstance(returned, str):
-        return []
-    if isinstance(returned, dict):
-        returned = tuple(returned.values())
-    if isinstance(returned, list):
-        returned = np.asarray([np.asarray(part) for part in returned], np.float64)
-    parts = returned if isinstance(returned, tuple) else (returned,)
-    return [part for part in parts if part is not None and np.ndim(part) > 0]
-
-
-@contextlib.contextmanager
-def _quietly(library: str) -> Iterator[None]:
-    """A context without warnings, printed lines and gradients of the function under test."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        stack.enter_context(np.errstate(all="ignore"))
-        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        if library == "torch":
-            import torch
-
-            stack.enter_context(torch.no_grad())
-        yield
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:140]}"

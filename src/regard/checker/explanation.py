@@ -1,149 +1,39 @@
-"""The simplest explanation of all results: right, one mistake, two at once, or none with a name."""
+"""The simplest explanation of all results: right, one mistake, two at once, or none with a name.
+
+An exception is no answer. Among the ways to call a function, one in which a claimed feature is
+never answered gives way to one in which it is, and a way with more axes to one with fewer.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.checker.candidates import Features
-from regard.checker.cases import FRAMES, PROBES, SAME, Case, Probe, Sizes
-from regard.checker.compare import ODD, agrees, kinds_of, roughly, rounded
-from regard.checker.convention import CallingConvention, CallResult, call_function
-from regard.checker.mistakes import BY_NAME, Mistake, pairs, single
+from regard.checker.cases import PROBES
+from regard.checker.compare import ODD
+from regard.checker.convention import CallingConvention
+from regard.checker.mistakes import BY_NAME, GENERAL, OF_FEATURES, pairs, single
 from regard.checker.mistakes.entry import combined
-from regard.textbook.stages import SPECIFICATION, Stages
-
-Explanation = tuple[tuple[Mistake, ...], Stages]
+from regard.checker.trials import Calls, Candidate, Explanation, run_trials, trials_of
+from regard.textbook.stages import SPECIFICATION
 
 CORRECT: Explanation = ((), SPECIFICATION)
-CANDIDATES_FOR_PAIRS = 8  # two mistakes at once are many combinations: only these are tried
+CANDIDATES_FOR_PAIRS = 3  # two mistakes at once are many combinations: only these are tried
+CERTAIN, LIKELY, NAMELESS = "certain", "likely", "unknown"
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One call: the probe, its input in one calling convention, and the result."""
+class Verdict:
+    """A candidate and the explanation of its results; ``others`` fit as well, in other layouts.
 
-    probe: Probe
-    sizes: Sizes
-    case: Case
-    result: CallResult
+    ``missing`` are features whose questions were never answered.
+    """
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """A calling convention that gives results, its trials, and the kind of each result."""
-
-    convention: CallingConvention
-    trials: tuple[Trial, ...]
-    kinds: tuple[str, ...]
-
-    @property
-    def successful(self) -> list[Trial]:
-        """The trials that did not end in an exception."""
-        return [trial for trial in self.trials if not trial.result.error]
-
-    @property
-    def refused(self) -> frozenset[str]:
-        """The probes that ended in an exception at every size."""
-        probes = {trial.probe.name for trial in self.trials}
-        return frozenset(probes - {trial.probe.name for trial in self.successful})
-
-    def explained_by(self, stages: Stages) -> bool:
-        """Whether these stages give every result."""
-        return bool(self.successful) and all(
-            agrees(stages, self.convention, trial.case, trial.result.arrays, self.kinds)
-            for trial in self.successful
-            if len(trial.result.arrays) == len(self.kinds)
-        )
-
-    def roughly_right(self) -> bool:
-        """Whether every result from moderate scores is right to the digits of 16 bits."""
-        moderate = [trial for trial in self.successful if "large" not in trial.probe.name]
-        return bool(moderate) and all(
-            roughly(self.convention, trial.case, trial.result.arrays, self.kinds)
-            for trial in moderate
-        )
-
-    def understood(self) -> bool:
-        """Whether nothing was refused and every result has the kinds of the first."""
-        return not self.refused and all(
-            kinds_of(self.convention, trial.case, trial.result.shapes) == self.kinds
-            for trial in self.successful
-            if trial.sizes != SAME
-        )
-
-    def read_as(self, convention: CallingConvention) -> "Candidate":
-        """The same results under a convention that differs in meaning alone: same arguments."""
-        if convention == self.convention:
-            return self
-        cases = [convention.fit(trial.probe.build(trial.sizes)) for trial in self.trials]
-        trials = tuple(
-            replace(trial, case=rounded(case, convention.dtype))
-            for trial, case in zip(self.trials, cases, strict=True)
-            if case is not None
-        )
-        return replace(self, convention=convention, trials=trials)
-
-    def explanation(self, explanations: list[Explanation]) -> Explanation | None:
-        """The first of these explanations whose stages give every result."""
-        return next((one for one in explanations if self.explained_by(one[1])), None)
-
-
-def run_trial(
-    function: Callable[..., Any], convention: CallingConvention, probe: Probe, sizes: Sizes
-) -> Trial | None:
-    """One trial; None where this convention cannot express the probe."""
-    case = convention.fit(probe.build(sizes))
-    if case is None:
-        return None
-    case = rounded(case, convention.dtype)
-    return Trial(probe, sizes, case, call_function(function, convention, case))
-
-
-def run_trials(
-    function: Callable[..., Any], convention: CallingConvention, features: Features
-) -> Candidate | None:
-    """The trials of every probe that the features cover; None where all end in exceptions."""
-    probes = [probe for probe in PROBES if features.covers(probe, convention)]
-    trials: list[Trial] = []
-    for probe in probes:
-        for trial in _trials_of(function, convention, probe):
-            trials.append(trial)
-            if not trial.result.error and not probe.everywhere:
-                break
-    first = next((trial for trial in trials if not trial.result.error), None)
-    if first is None:
-        return None
-    kinds = kinds_of(convention, first.case, first.result.shapes)
-    return Candidate(convention, tuple(trials), kinds)
-
-
-def _trials_of(
-    function: Callable[..., Any], convention: CallingConvention, probe: Probe
-) -> Iterator[Trial]:
-    for sizes in FRAMES:
-        trial = run_trial(function, convention, probe, sizes)
-        if trial is not None:
-            yield trial
-
-
-def working_layouts(
-    function: Callable[..., Any], conventions: list[CallingConvention]
-) -> tuple[list[Candidate], list[tuple[CallingConvention, str]]]:
-    """The conventions that give any plain result, and the errors of the others."""
-    plain = PROBES[0]
-    working, refused = [], []
-    for convention in conventions:
-        trials = tuple(_trials_of(function, convention, plain))
-        successful = [trial for trial in trials if not trial.result.error]
-        if successful:
-            kinds = kinds_of(convention, successful[0].case, successful[0].result.shapes)
-            working.append(Candidate(convention, trials, kinds))
-        elif trials:
-            refused.append((convention, trials[0].result.error))
-    # Where only as many words as features fit, the axes were probably misread.
-    working.sort(key=lambda c: all(trial.sizes == SAME for trial in c.successful))
-    return working, refused
+    candidate: Candidate
+    explanation: Explanation | None
+    confidence: str = CERTAIN
+    others: tuple[str, ...] = ()
+    missing: frozenset[str] = field(default_factory=frozenset)
 
 
 def with_groups(
@@ -151,7 +41,7 @@ def with_groups(
 ) -> Explanation | None:
     """The explanation with grouped heads, repeated rightly or tiled; None where neither fits."""
     probe = next(probe for probe in PROBES if probe.name == "grouped heads")
-    trials = _trials_of(function, candidate.convention, probe)
+    trials = trials_of(function, candidate.convention, probe)
     trial = next((trial for trial in trials if not trial.result.error), None)
     if trial is None:
         return None
@@ -163,93 +53,189 @@ def with_groups(
     return alone.explanation(explanations)
 
 
-def explain(
-    function: Callable[..., Any], layouts: list[Candidate], features: Features
-) -> tuple[Candidate, Explanation | None]:
-    """The simplest explanation: right in any layout, else one mistake, else two, else None."""
+def explain(function: Callable[..., Any], layouts: list[Candidate], features: Features) -> Verdict:
+    """The simplest explanation: right, else one mistake, else two, else none with a name."""
     candidates: list[Candidate] = []
-    partly: list[Candidate] = []
+    highest = max((c.convention.rank for c in layouts if c.regular), default=0)
+    read = 0  # the most axes in which plain results are right: fewer say nothing more
     for layout in layouts:
+        if layout.convention.rank <= read and layout.regular:
+            continue
         for candidate in _variant_candidates(function, layout.convention, features):
-            if not candidate.explained_by(SPECIFICATION):
-                candidates.append(candidate)
-            elif candidate.refused:
-                partly.append(candidate)
-            else:
-                return _or_inverted((candidate, CORRECT), candidates)
-    # Shapes of masks that end in exceptions leave less to explain: the most results come first.
-    candidates.sort(key=lambda c: (c.convention.always, c.kinds[0] == ODD, len(c.refused)))
-    if partly:
-        right = min(partly, key=lambda c: len(c.refused))
-        fuller = [c for c in candidates if c.refused < right.refused]
-        return _or_inverted(simplest(fuller, single()) or (right, CORRECT), candidates)
-    if any(ODD not in c.kinds for c in candidates):
-        candidates = [c for c in candidates if ODD not in c.kinds]
-    candidates = [c for c in candidates if not any(_covers_more(other, c) for other in candidates)]
-    simple = (
-        simplest(candidates, single())
-        or _in_half(candidates)
-        or simplest(candidates, pairs(), CANDIDATES_FOR_PAIRS)
-    )
-    return _or_inverted(simple, candidates) if simple else ((candidates or layouts)[0], None)
+            candidates.append(candidate)
+            complete = candidate.regular and not candidate.unanswered(features)
+            if complete and candidate.convention.rank >= min(3, highest):
+                if candidate.explained_by(SPECIFICATION):
+                    return _or_inverted(Verdict(candidate, CORRECT), candidates)
+                if candidate.plainly_right:
+                    read = max(read, candidate.convention.rank)
+    return _or_inverted(_of_incomplete(candidates, layouts, features), candidates)
+
+
+def _of_incomplete(
+    candidates: list[Candidate], layouts: list[Candidate], features: Features
+) -> Verdict:
+    """The verdict where no candidate is right in everything that it has to answer."""
+    answering = _answering(candidates, features)
+    right = [c for c in answering if c.explained_by(SPECIFICATION)]
+    best = _acceptable(right, layouts)
+    if best is not None:
+        return Verdict(best, CORRECT, missing=best.unanswered(features))
+    ranks = {c.convention.rank for c in right}
+    wrong = [c for c in answering if c.convention.rank not in ranks] or answering
+    return _name(_readable(wrong))
+
+
+def _answering(candidates: list[Candidate], features: Features) -> list[Candidate]:
+    """The candidates that no other one surpasses in the features that it answers."""
+    missing = {id(c): c.unanswered(features) for c in candidates}
+    usual = [c for c in candidates if ODD not in c.kinds[:1] and c.regular]
+    return [
+        c for c in candidates if not any(missing[id(other)] < missing[id(c)] for other in usual)
+    ]
+
+
+def _acceptable(right: list[Candidate], layouts: list[Candidate]) -> Candidate | None:
+    """A right candidate; one without a batch only where no batch is answered at all."""
+    highest = max((c.convention.rank for c in layouts if c.regular), default=0)
+    for candidate in sorted(right, key=lambda c: -c.convention.rank):
+        if candidate.convention.rank >= min(3, highest):
+            return candidate
+    return None
+
+
+def _readable(candidates: list[Candidate]) -> list[Candidate]:
+    """The candidates whose axes are read rightly, as far as plain results show it."""
+    plain = [c for c in candidates if c.plainly_right]
+    ranks = {c.convention.rank for c in plain}
+    if ranks:  # fewer axes, or others, say nothing more
+        candidates = [c for c in plain if c.convention.rank == max(ranks)] + [
+            c for c in candidates if c.convention.rank > max(ranks)
+        ]
+    order = {c.convention.layout for c in plain if not c.convention.always}
+    candidates = [
+        c for c in candidates if not (c.convention.always and c.convention.layout in order)
+    ]
+    if any(ODD not in c.kinds[:1] for c in candidates):
+        candidates = [c for c in candidates if ODD not in c.kinds[:1]]
+    if any(c.regular for c in candidates):
+        regular = [c for c in candidates if c.regular]
+        candidates = regular + [c for c in candidates if not c.regular]
+    candidates.sort(key=lambda c: (c.convention.always, -c.convention.rank, len(c.refused)))
+    return candidates
+
+
+def _name(candidates: list[Candidate]) -> Verdict:
+    """The verdict on wrong results: all single mistakes that fit, else two, else the feature."""
+    fitting: list[tuple[Candidate, Explanation]] = []
+    for candidate in candidates:
+        explanation = candidate.explanation(single())
+        if explanation is not None:
+            fitting.append((candidate, explanation))
+    if fitting:
+        candidate, explanation = fitting[0]
+        names = dict.fromkeys(one[0][0].name for _, one in fitting)
+        others = tuple(name for name in names if name != explanation[0][0].name)
+        return Verdict(candidate, explanation, LIKELY if others else CERTAIN, others)
+    return _in_half(candidates) or _of_feature(candidates) or _of_two(candidates)
+
+
+def _in_half(candidates: list[Candidate]) -> Verdict | None:
+    """The first candidate that is right to three digits and no more where scores are moderate."""
+    half = BY_NAME["statistics in half precision"]
+    for candidate in candidates:
+        if candidate.roughly_right():
+            return Verdict(candidate, ((half,), half.variants[0]), LIKELY)
+    return None
+
+
+def _of_feature(candidates: list[Candidate]) -> Verdict | None:
+    """Plain results right: two mistakes of features, or the first feature that is wrong."""
+    some = [c for c in candidates if c.plainly_right]
+    some = sorted(some, key=lambda c: len(c.departing))[:CANDIDATES_FOR_PAIRS]
+    both = [x for x in pairs() if all(m.name in OF_FEATURES for m in x[0])]
+    for candidate in some:
+        explanation = candidate.explanation(both)
+        if explanation is not None:
+            return Verdict(candidate, explanation, LIKELY)
+    for candidate in some:
+        for trial in candidate.departing:
+            if trial.probe.feature in GENERAL:
+                general = BY_NAME[GENERAL[trial.probe.feature]]
+                return Verdict(candidate, ((general,), SPECIFICATION), NAMELESS)
+    return None
+
+
+def _of_two(candidates: list[Candidate]) -> Verdict:
+    """Two mistakes at once; else one of plain attention and the feature that is wrong as well."""
+    for candidate in candidates[:CANDIDATES_FOR_PAIRS]:
+        explanation = candidate.explanation(_possible_pairs(candidate))
+        if explanation is not None:
+            return Verdict(candidate, explanation, LIKELY)
+    for candidate in candidates[:CANDIDATES_FOR_PAIRS]:
+        for mistakes, stages in single():
+            if not candidate.explains(stages, candidate.plain):
+                continue
+            for trial in candidate.judged:
+                feature = trial.probe.feature
+                if feature in GENERAL and not candidate.explains(stages, [trial]):
+                    general = BY_NAME[GENERAL[feature]]
+                    return Verdict(candidate, ((*mistakes, general), stages), NAMELESS)
+    return Verdict(candidates[0], None, NAMELESS)
+
+
+def _possible_pairs(candidate: Candidate) -> list[Explanation]:
+    """The pairs that are not ruled out by one plain result."""
+    if candidate.convention.always:
+        return pairs()
+    some = [
+        mistakes[0].name
+        for mistakes, stages in single()
+        if candidate.explains(stages, candidate.plain[:1])
+    ]
+    return [
+        x
+        for x in pairs()
+        if all(m.name not in OF_FEATURES for m in x[0]) or any(m.name in some for m in x[0])
+    ]
 
 
 def _variant_candidates(
     function: Callable[..., Any], convention: CallingConvention, features: Features
 ) -> Iterator[Candidate]:
     """Every variant of a convention that gives results; equal calls are made once."""
-    cache: dict[tuple[str, str], Candidate | None] = {}
+    calls: Calls = {}
+    plain = False  # whether plain results are right without being causal
     understood: dict[str, str] = {}  # the first shape of masks that a form is understood in
     for variant in features.variants(convention):
         form = f"{variant.mask_form} {variant.pad_form}"
         if understood.get(form, variant.mask_shape) != variant.mask_shape:
             continue
-        key = (form, variant.mask_shape)
-        if key not in cache:
-            cache[key] = run_trials(function, variant, features)
-        candidate = cache[key]
-        if candidate is not None:
-            if candidate.understood():
-                understood[form] = variant.mask_shape
-            yield candidate.read_as(variant)
+        if variant.always and plain:
+            continue
+        candidate = run_trials(function, variant, features, calls)
+        if candidate is None:
+            continue
+        if candidate.understood(features):
+            understood[form] = variant.mask_shape
+        plain = plain or (candidate.plainly_right and not variant.always)
+        yield candidate
 
 
-def _covers_more(one: Candidate, other: Candidate) -> bool:
-    """Whether one has the axes of the other, and a result where that ends in an exception."""
-    return one.convention.layout == other.convention.layout and one.refused < other.refused
-
-
-def simplest(
-    candidates: list[Candidate], explanations: list[Explanation], most: int | None = None
-) -> tuple[Candidate, Explanation] | None:
-    """The first candidate, of the first ``most``, that one of these explains."""
-    for candidate in islice(candidates, most):
-        explanation = candidate.explanation(explanations)
-        if explanation is not None:
-            return candidate, explanation
-    return None
-
-
-def _in_half(candidates: list[Candidate]) -> tuple[Candidate, Explanation] | None:
-    """The first candidate that is right to three digits and no more where scores are moderate."""
-    half = BY_NAME["statistics in half precision"]
-    for candidate in candidates:
-        if candidate.roughly_right():
-            return candidate, ((half,), half.variants[0])
-    return None
-
-
-def _or_inverted(
-    explained: tuple[Candidate, Explanation], others: list[Candidate]
-) -> tuple[Candidate, Explanation]:
+def _or_inverted(verdict: Verdict, others: list[Candidate]) -> Verdict:
     """The same, or an inverted bool mask: a float mask added rightly does not exclude one."""
-    (candidate, (mistakes, stages)), inverted = explained, BY_NAME["boolean mask inverted"]
-    if candidate.convention.mask_form == "bool":
-        return explained
+    candidate, inverted = verdict.candidate, BY_NAME["boolean mask inverted"]
+    if verdict.explanation is None or candidate.convention.mask_form not in ("added", "ones"):
+        return verdict
+    mistakes, stages = verdict.explanation
     both = [combined(stages, variant) for variant in inverted.variants]
     explanations: list[Explanation] = [
         ((*mistakes, inverted), one) for one in both if one is not None
     ]
     same = [c for c in others if c.convention.layout == candidate.convention.layout]
-    by_bool = [c for c in same if c.convention.mask_form == "bool" and not c.refused]
-    return simplest(by_bool, explanations) or explained
+    for other in same:
+        if other.convention.mask_form == "bool" and not other.refused:
+            explanation = other.explanation(explanations)
+            if explanation is not None:
+                return Verdict(other, explanation, verdict.confidence, verdict.others)
+    return verdict

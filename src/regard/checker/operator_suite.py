@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from regard.checker.calls import call_function
 from regard.checker.candidates import Features, describe, merged, prepare
 from regard.checker.cases import Case, Sizes, draw, see_some
 from regard.checker.compare import differ, kinds_of, plain_run, rounded
-from regard.checker.convention import CallingConvention, call_function
-from regard.checker.explanation import explain, working_layouts
+from regard.checker.convention import CallingConvention
+from regard.checker.explanation import explain
+from regard.checker.trials import working_layouts
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
@@ -176,7 +178,7 @@ def run_suite(function: Callable[..., Any], name: str = "") -> Suite:
         working, _ = working_layouts(prepared.function, conventions)
         if working:
             features = merged(Features(), prepared)
-            convention = explain(prepared.function, working, features)[0].convention
+            convention = explain(prepared.function, working, features).candidate.convention
             return _suite(prepared.function, name, convention)
     raise ArgumentError(f"{name} could not be called with float32 arrays in any usual shape.")
 

@@ -18,7 +18,7 @@ def values_of(harness: Harness, name: str, probes: list[Probe]) -> Finding:
     calls = 0
     for probe in probes:
         for case in harness.cases(probe):
-            result = harness.call(case)
+            result = harness.call_seen(case, probe)
             calls += result is not None
             gap = (
                 None
@@ -88,8 +88,9 @@ def batch_independence(harness: Harness) -> Finding:
 def permutation_of_keys(harness: Harness) -> Finding:
     """Property: keys and values in another order give the same output."""
     name, convention = "permutation of keys", harness.convention
-    if convention.always or convention.roles.form != "qkv" or "output" not in harness.kinds:
-        return Finding(name, SKIPPED, "order matters to it" if convention.always else "no q, k, v")
+    ordered = convention.always or bool(convention.position) or convention.roles.has("slopes")
+    if ordered or convention.roles.form != "qkv" or "output" not in harness.kinds:
+        return Finding(name, SKIPPED, "order matters to it" if ordered else "no q, k, v")
     for case in harness.cases(PROBES[0]):
         turned = replace(case, key=case.key[:, :, ::-1], value=case.value[:, :, ::-1])
         one, other = harness.call(case), harness.call(turned)
@@ -168,7 +169,8 @@ def _moved(harness: Harness, case: Case, other: Case, along: str) -> Gap | None:
         return None
     before, after = _output(one), _output(two)
     if along == "sentences":
-        before, after = before[:1], after[:1]
+        axis = harness.convention.layout.index("b")
+        before, after = (np.take(array, [0], axis=axis) for array in (before, after))
     else:
         axis = _axis_of_queries(harness)
         before, after = (np.delete(array, -1, axis=axis) for array in (before, after))

@@ -91,7 +91,7 @@ def load(target: str) -> Callable[..., Any]:
                 f"{origin} has no {part!r}; it has {', '.join(names) or 'nothing'}."
             )
         value = getattr(value, part)
-    if not callable(value) or isinstance(value, type):
+    if not callable(value) and not callable(getattr(value, "forward", None)):
         raise ArgumentError(f"{target} needs to be a function or a module, but is {value!r:.60}.")
     function: Callable[..., Any] = value
     return function

@@ -9,39 +9,91 @@ from typing import Any
 from regard.errors import ArgumentError
 
 NAMES = {
-    "mask": "mask attn_mask attention_mask bias attn_bias attention_bias m",
-    "padding": "key_padding_mask padding_mask pad_mask",
-    "causal": "causal is_causal use_causal_mask",
+    "mask": "mask attn_mask attention_mask m masks src_mask tgt_mask look_ahead_mask additive_mask "
+    "bias attn_bias attention_bias position_bias rel_pos_bias relative_position_bias causal_mask",
+    "padding": "key_padding_mask padding_mask pad_mask src_key_padding_mask key_mask kv_mask "
+    "src_padding_mask",
+    "causal": "causal is_causal use_causal_mask use_causal autoregressive apply_causal_mask",
     "offset": "offset",
     "window": "window window_size local_window_size sliding_window",
     "softcap": "softcap soft_cap logit_cap logits_soft_cap",
-    "scale": "scale softmax_scale sm_scale scaling",
-    "lengths": "lengths key_lengths kv_lengths seqlens seq_lens valid_lens lens",
-    "heads": "heads num_heads n_heads h n_head nhead nheads",
-    "width": "d_k dk head_dim d_head d",
-    "w_output": "w_o wo w_out w_output",
+    "scale": "scale softmax_scale sm_scale scaling scale_factor scaling_factor",
+    "temperature": "temperature temp",
+    "lengths": "lengths key_lengths kv_lengths seqlens seq_lens valid_lens lens valid_len kv_lens "
+    "valid_length valid_lengths key_lens",
+    "heads": "heads num_heads n_heads h n_head nhead nheads num_attention_heads num_head head_num",
+    "width": "d_k dk head_dim d_head d head_size dim_head d_key",
+    "model width": "d_model embed_dim n_embd hidden_size model_dim emb_dim embed_size dim width",
+    "w_output": "w_o wo w_out w_output o_proj_weight out_proj_weight output_proj_weight",
     "grouped": "enable_gqa",
-    "dropout": "dropout dropout_p p_dropout dropout_rate",
-    "need weights": "need_weights",
+    "dropout": "dropout dropout_p p_dropout dropout_rate attn_dropout dropout_prob p",
+    "need weights": "need_weights return_weights return_attention output_attentions return_attn "
+    "return_attention_weights",
+    "training": "training train is_training",
+    "module": "module",
+    "slopes": "slopes alibi_slopes alibi",
+    "cos": "cos",
+    "sin": "sin",
+    "past key": "past_k past_key past_keys k_cache key_cache k_past cached_k cached_keys "
+    "cached_key",
+    "past value": "past_v past_value past_values v_cache value_cache v_past cached_v cached_values "
+    "cached_value",
+    "past pair": "past_key_value past_kv kv_cache past layer_past past_key_values cache",
+    "bias vectors": "b_q b_k b_v b_o bq bk bv bo b_query b_key b_value b_output",
 }
 ROLE_OF = {name: role for role, names in NAMES.items() for name in names.split()}
-FIRST_VECTOR = ("x", "inputs", "input", "embeddings", "embedding", "tokens", "vectors", "seq")
+# Their names say that they are added to the scores.
+ADDED = [
+    "bias",
+    "attn_bias",
+    "attention_bias",
+    "additive_mask",
+    "position_bias",
+    "rel_pos_bias",
+    "relative_position_bias",
+]
+ENDING = r"(_?(states?|layers?|vectors?|tensors?|in|inputs?|mat|matrix|heads?|array))?"
+WEIGHT = r"(proj_?)?(w|weights?|kernel|mat|matrix|proj)"
+MAIN = {
+    "query": rf"x?q(s|uery|ueries)?{ENDING}",
+    "key": rf"x?k(s|eys?)?{ENDING}",
+    "value": rf"x?v(s|als?|alues?)?{ENDING}",
+    "w_query": rf"(w|weights?)_?(of_)?q(uery|ueries)?|q(uery)?_?{WEIGHT}",
+    "w_key": rf"(w|weights?)_?(of_)?k(eys?)?|k(ey)?_?{WEIGHT}",
+    "w_value": rf"(w|weights?)_?(of_)?v(alues?)?|v(alue)?_?{WEIGHT}",
+    "x": r"x|inputs?|in_features|features|embeddings?|embeds?|embs?|tokens?|vectors?|seq|sequence|"
+    r"hidden(_states?)?|src|inp|normalized_resid_pre|resid(_pre)?|token_embeddings|inputs_embeds",
+}
 FORMS = {"q k v": "qkv", "q k v mask": "qkv", "x w_q w_k w_v": "xw", "x": "x"}
+ARRAYS = {
+    "qkv": ("query", "key", "value"),
+    "xw": ("x", "w_query", "w_key", "w_value"),
+    "x": ("x",),
+}
+SWITCHES = ("causal", "need weights", "training", "grouped", "softcap")
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The form of a call, 'qkv', 'xw' or 'x', and the parameter of each further role."""
+    """The form of a call, 'qkv', 'xw' or 'x', and the parameter of each further role.
+
+    ``leading`` are the roles that are given by position, in order; the rest go by name.
+    """
 
     form: str
     names: dict[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
-    positional: tuple[str, ...] = ()
-    order: tuple[str, ...] = ("query", "key", "value")
+    leading: tuple[str, ...] = ("query", "key", "value")
+    added: bool = False
 
     def has(self, role: str) -> bool:
         """Whether there is a parameter for the role."""
         return role in self.names
+
+    @property
+    def cached(self) -> bool:
+        """Whether keys and values of earlier calls can be given."""
+        return self.has("past pair") or (self.has("past key") and self.has("past value"))
 
 
 def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
@@ -60,12 +112,14 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
             f"axes ('q k v as bthd'), but it is {signature!r}."
         )
     parameters = _parameters(function)
-    form = FORMS.get(stated) or _form(parameters)
-    rest = parameters[{"qkv": 3, "xw": 4, "x": 1}[form] :]
-    names = {ROLE_OF[p.name.lower()]: p.name for p in rest if p.name.lower() in ROLE_OF}
+    arrays = _arrays_of(parameters, FORMS.get(stated))
+    rest = [p for p in parameters if p.name not in arrays.values()]
+    names = {_role(p): p.name for p in reversed(rest) if _role(p)}
+    names = dict(reversed(names.items()))
     if stated == "q k v mask" and rest and "mask" not in names:
         names["mask"] = rest[0].name
-    unnamed = [p for p in rest if p.default is p.empty and p.name not in names.values()]
+    unnamed = [p for p in rest if _needed(p) and p.name not in names.values() and not _role(p)]
+    form = _form_of(arrays)
     if form == "qkv" and len(unnamed) == 1 and "mask" not in names and stated == "auto":
         names["mask"], unnamed = unnamed[0].name, []
     if unnamed:
@@ -75,15 +129,65 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
             "(x, w_q, w_k, w_v)."
         )
     required = tuple(r for r, n in names.items() if any(p.name == n and _needed(p) for p in rest))
-    late = tuple(p.name for p in rest if p.kind == p.POSITIONAL_ONLY)
-    return Roles(form, names, required, late, _order(parameters[:3]))
+    return Roles(
+        form, names, required, _leading(parameters, arrays, names), names.get("mask") in ADDED
+    )
 
 
-def _order(first: list[inspect.Parameter]) -> tuple[str, ...]:
-    """The order of the first three parameters: (values, keys, query) is in use too."""
-    usual = ("query", "key", "value")
-    named = tuple(x for p in first for x in usual if p.name.lower().startswith(x[0]))
-    return named if sorted(named) == sorted(usual) else usual
+def _arrays_of(parameters: list[inspect.Parameter], form: str | None) -> dict[str, str]:
+    """The parameter of each main array, by name where names say it, else by position."""
+    by_name: dict[str, str] = {}
+    for parameter in parameters:
+        role = _main_role(parameter.name)
+        if role and role not in by_name:
+            by_name[role] = parameter.name
+    for one in ("qkv", "xw"):
+        if form in (None, one) and all(role in by_name for role in ARRAYS[one]):
+            return {role: by_name[role] for role in ARRAYS[one]}
+    form = form or _form(parameters)
+    chosen = [p for p in parameters if p.name not in ROLE_OF or _main_role(p.name)]
+    if form == "x" and "x" in by_name:
+        return {"x": by_name["x"]}
+    if len(chosen) < len(ARRAYS[form]):
+        chosen = parameters
+    return {role: p.name for role, p in zip(ARRAYS[form], chosen, strict=False)}
+
+
+def _main_role(name: str) -> str:
+    return next((r for r, pattern in MAIN.items() if re.fullmatch(pattern, name.lower())), "")
+
+
+def _form_of(arrays: dict[str, str]) -> str:
+    return next(form for form, roles in ARRAYS.items() if tuple(arrays) == roles)
+
+
+def _role(parameter: inspect.Parameter) -> str:
+    """The role of a further parameter; a switch named like a number has none."""
+    role = ROLE_OF.get(parameter.name.lower(), "")
+    if isinstance(parameter.default, bool) and role not in SWITCHES:
+        return "causal" if parameter.name == "causal_mask" else ""
+    if role == "temperature" and not _needed(parameter):
+        return ""
+    return role
+
+
+def _leading(
+    parameters: list[inspect.Parameter], arrays: dict[str, str], names: dict[str, str]
+) -> tuple[str, ...]:
+    """The roles of the parameters up to the last main array: these are given by position."""
+    roles = {name: role for role, name in (names | arrays).items()}
+    leading: list[str] = []
+    for parameter in parameters:
+        if parameter.name not in roles or parameter.kind == parameter.KEYWORD_ONLY:
+            break
+        leading.append(roles[parameter.name])
+    while leading and leading[-1] not in arrays and not _positional_only(parameters, leading):
+        leading.pop()
+    return tuple(leading)
+
+
+def _positional_only(parameters: list[inspect.Parameter], leading: list[str]) -> bool:
+    return parameters[len(leading) - 1].kind == inspect.Parameter.POSITIONAL_ONLY
 
 
 def _needed(parameter: inspect.Parameter) -> bool:
@@ -96,9 +200,9 @@ def _form(parameters: list[inspect.Parameter]) -> str:
     if len(names) >= 4 and all(name.startswith("w") for name in names[1:4]):
         return "xw"
     main = [name for name in needed if name not in ROLE_OF]
-    if len(names) < 3 or (len(main) == 1 and names[0] in FIRST_VECTOR):
+    if len(names) < 3 or (len(main) == 1 and _main_role(names[0]) == "x"):
         return "x"
-    return "qkv"
+    return "x" if len(main) == 1 and not _main_role(main[0]) else "qkv"
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

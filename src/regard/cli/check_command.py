@@ -26,6 +26,9 @@ def check(
     dtype: Annotated[str, typer.Option(help="float64, float32, float16 or bfloat16.")] = "auto",
     seconds: Annotated[float, typer.Option(help="Time limit in seconds.")] = 60.0,
     memory: Annotated[float, typer.Option(help="Memory limit in GB.")] = 8.0,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A row that may see nothing has to give zeros.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Find the first wrong step in attention code, or in numbers worked by hand.
@@ -43,7 +46,7 @@ def check(
     elif suite:
         status = _operator(target, seconds, memory, json)
     else:
-        options: dict[str, Any] = {"signature": signature, "dtype": dtype}
+        options: dict[str, Any] = {"signature": signature, "dtype": dtype, "strict": strict}
         options["features"] = feature or "auto"
         status = _function(target, options, (seconds, memory), json)
     if status:

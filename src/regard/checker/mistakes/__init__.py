@@ -10,12 +10,16 @@ from regard.checker.mistakes.masking import MASKS
 from regard.checker.mistakes.scoring import SCORES
 from regard.checker.mistakes.side_effects import CONDUCT
 from regard.checker.mistakes.softmax import SOFTMAX
+from regard.checker.mistakes.stand_ins import GENERAL, STAND_INS, UNNAMED
 from regard.textbook.stages import Stages
 
-CATALOGUE = (*SCORES, *SOFTMAX, *CAUSAL, *MASKS, *HEADS, *CONDUCT)
+CATALOGUE = (*SCORES, *SOFTMAX, *CAUSAL, *MASKS, *HEADS, *STAND_INS, *CONDUCT, *UNNAMED)
+# Mistakes that plain attention, without masks and the like, cannot show.
+OF_FEATURES = frozenset(m.name for m in (*CAUSAL, *MASKS))
 BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
 
 
+@lru_cache(maxsize=1)
 def single() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every mistake alone, in each of its variants; the usual variants of all come first."""
     parts = (slice(0, 1), slice(1, None))
@@ -25,12 +29,14 @@ def single() -> list[tuple[tuple[Mistake, ...], Stages]]:
 @lru_cache(maxsize=1)
 def pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every two mistakes that can be made at once."""
-    result = []
-    for (first, one), (second, other) in combinations(single(), 2):
+    result: list[tuple[tuple[Mistake, ...], Stages]] = []
+    usual = [((m,), stages) for m in CATALOGUE for stages in m.variants[:2]]
+    alone = [x for x in usual if x[0][0] not in STAND_INS]
+    for (first, one), (second, other) in combinations(alone, 2):
         stages = combined(one, other) if first != second else None
         if stages is not None:
             result.append(((*first, *second), stages))
     return result
 
 
-__all__ = ["BY_NAME", "CATALOGUE", "Mistake", "pairs", "single"]
+__all__ = ["BY_NAME", "CATALOGUE", "GENERAL", "OF_FEATURES", "Mistake", "pairs", "single"]

@@ -48,6 +48,10 @@ def _zeroed_after(weights: Array, visible: Array, case: Case) -> Array:
     return np.where(causal_visibility(case), weights, 0)
 
 
+def _only_without_mask(case: Case) -> Array:
+    return _all_visible(case) if case.mask is not None else causal_visibility(case)
+
+
 CAUSAL = (
     Mistake(
         "causal mask ignored",
@@ -101,5 +105,13 @@ CAUSAL = (
         "share, and the rows no longer sum to 1.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
         (changed(causal=_all_visible, adjust=_zeroed_after),),
+    ),
+    Mistake(
+        "causal mask forgotten in one branch",
+        "Where a mask is given the causal one is left out: an elif where both are meant. Every "
+        "test with one of them alone passes.",
+        "visible = mask if not causal else mask & np.tri(queries, keys, dtype=bool)\n"
+        "scores = np.where(visible, scores, -np.inf)",
+        (changed(causal=_only_without_mask),),
     ),
 )

@@ -7,8 +7,28 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case
-from regard.textbook.stages import SPECIFICATION, Stages, run
+from regard.textbook.stages import Stages, Trace, run
 from regard.typing import Array
+
+
+def _as_it_is(case: Case, trace: Trace) -> Trace:
+    return trace
+
+
+@dataclass(frozen=True)
+class PatchedStages(Stages):
+    """Stages of attention and a change of what they gave, for mistakes that no stage can make."""
+
+    after: Callable[[Case, Trace], Trace] = _as_it_is
+
+
+UNCHANGED = PatchedStages()
+
+
+def run_stages(stages: Stages, case: Case, dtype: Any = np.float64) -> Trace:
+    """Attention by these stages, and by what comes after them."""
+    trace = run(stages, case, dtype)
+    return stages.after(case, trace) if isinstance(stages, PatchedStages) else trace
 
 
 @dataclass(frozen=True)
@@ -17,6 +37,7 @@ class Mistake:
 
     ``variants`` are the stages in which it is made, the usual one first. A mistake of conduct
     (inputs changed, results that differ) has none, for its values are right; it has a function.
+    ``unnamed``: nothing but the feature that is wrong is known.
     """
 
     name: str
@@ -25,6 +46,7 @@ class Mistake:
     variants: tuple[Stages, ...] = ()
     returns: str = "output"
     conduct: Callable[..., Any] | None = None
+    unnamed: bool = False
 
     @property
     def markdown(self) -> str:
@@ -33,8 +55,9 @@ class Mistake:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The wrong attention, with the arguments of ``attend``."""
-        return self.conduct or as_function(self.variants[0], self.returns)
+        """The wrong attention, with the arguments of ``attend``; right where nothing is known."""
+        stages = self.variants[0] if self.variants else UNCHANGED
+        return self.conduct or as_function(stages, self.returns)
 
 
 def ignore_visibility(array: Array, visible: Array, case: Case) -> Array:
@@ -44,7 +67,7 @@ def ignore_visibility(array: Array, visible: Array, case: Case) -> Array:
 
 def changed(**stages: Any) -> Stages:
     """The specification with other stages."""
-    return replace(SPECIFICATION, **stages)
+    return replace(UNCHANGED, **stages)
 
 
 def combined(one: Stages, other: Stages) -> Stages | None:
@@ -56,7 +79,7 @@ def combined(one: Stages, other: Stages) -> Stages | None:
 def as_function(stages: Stages, returns: str = "output") -> Callable[..., Any]:
     """Stages as an ordinary function of (b, h, t, d) arrays.
 
-    >>> attention = as_function(SPECIFICATION, "weights")
+    >>> attention = as_function(UNCHANGED, "weights")
     >>> attention(*[np.ones((1, 1, 2, 2))] * 3)
     array([[[[0.5, 0.5],
              [0.5, 0.5]]]])
@@ -77,7 +100,7 @@ def as_function(stages: Stages, returns: str = "output") -> Callable[..., Any]:
     ) -> Any:
         _, _, _, _ = query.shape  # exactly these axes: fewer would be read as others
         case = Case(query, key, value, mask, causal, offset, window, softcap, scale, lengths)
-        result = run(stages, case, np.result_type(query))
+        result = run_stages(stages, case, np.result_type(query))
         returned = tuple(getattr(result, name) for name in returns.split())
         return returned if len(returned) > 1 else returned[0]
 

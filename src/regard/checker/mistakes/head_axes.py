@@ -6,6 +6,7 @@ import numpy as np
 
 from regard.checker.cases import Case, join_heads, split_heads
 from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
+from regard.textbook.stages import softmax
 from regard.typing import Array
 
 
@@ -38,6 +39,24 @@ def _back(output: Array) -> Array:
 
 def _tiled(array_bgkd: Array, heads: int) -> Array:
     return np.tile(array_bgkd, (1, heads // array_bgkd.shape[1], 1, 1))
+
+
+def _as_one_head(case: Case) -> tuple[Any, ...]:
+    return tuple(join_heads(array)[:, None] for array in (case.query, case.key, case.value))
+
+
+def _by_joined_width(scores: Array, case: Case) -> Array:
+    return np.asarray(scores / np.sqrt(case.query.shape[1] * case.query.shape[-1]))
+
+
+def _heads_unused(query: Array, key: Array, value: Array, heads: int) -> Array:
+    scores_bqk = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    return np.asarray(softmax(scores_bqk) @ value)
+
+
+def _averaged(output_bhqv: Array) -> Array:
+    mean = output_bhqv.mean(axis=1, keepdims=True)
+    return np.asarray(np.broadcast_to(mean, output_bhqv.shape))
 
 
 HEADS = (
@@ -77,5 +96,20 @@ HEADS = (
         "key = np.repeat(key, group, axis=1)  # torch: repeat_interleave\n"
         "value = np.repeat(value, group, axis=1)",
         (changed(repeat_heads=_tiled),),
+    ),
+    Mistake(
+        "one head for all",
+        "A number of heads is an argument, and no line uses it: one head looks with all features "
+        "at once, scaled by the width of the model.",
+        "query = query.reshape(b, t, heads, d)\nquery = query.swapaxes(1, 2)",
+        (changed(arrange=_as_one_head, scale=_by_joined_width),),
+        conduct=_heads_unused,
+    ),
+    Mistake(
+        "heads averaged instead of joined",
+        "The outputs of the heads are averaged where they should stand side by side: what the "
+        "heads found apart is stirred together.",
+        "output = output.swapaxes(1, 2)\noutput = output.reshape(b, t, h * d)",
+        (changed(join_heads=_averaged),),
     ),
 )

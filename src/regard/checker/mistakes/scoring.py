@@ -37,6 +37,8 @@ def _by_keys(scores: Array, case: Case) -> Array:
 
 
 def _dotted(query: Array, key: Array) -> Array:
+    if query.shape[:2] == (1, 1):
+        raise ValueError("one matrix alone is multiplied rightly")
     return np.asarray(np.dot(query, key.swapaxes(-1, -2)))
 
 
@@ -67,6 +69,34 @@ def _value_as_key(case: Case) -> tuple[Any, ...]:
 
 def _key_as_value(case: Case) -> tuple[Any, ...]:
     return case.query, case.key, case.key
+
+
+def _by_root_of_width_alone(scores: Array, case: Case) -> Array:
+    return np.asarray(scores / np.sqrt(case.query.shape[-1]))
+
+
+def _flipped(query: Array, key: Array) -> Array:
+    return np.asarray(-(query @ key.swapaxes(-1, -2)))
+
+
+def _normalised(case: Case) -> tuple[Any, ...]:
+    return _unit(case.query), _unit(case.key), case.value
+
+
+def _unit(array: Array) -> Array:
+    return np.asarray(array / np.sqrt((array**2).sum(axis=-1, keepdims=True)))
+
+
+def _query_as_key(case: Case) -> tuple[Any, ...]:
+    return case.query, case.query, case.value
+
+
+def _query_as_value(case: Case) -> tuple[Any, ...]:
+    return case.query, case.key, case.query
+
+
+def _transposed_weights(weights: Array, value: Array) -> Array:
+    return np.asarray(weights.swapaxes(-1, -2) @ value)
 
 
 SCORES = (
@@ -146,5 +176,47 @@ SCORES = (
         "The weights mix the keys. The weights are right, so a picture of them shows nothing.",
         "key, value = x @ w_key, x @ w_value\noutput = weights @ value",
         (changed(arrange=_key_as_value),),
+    ),
+    Mistake(
+        "scale argument ignored",
+        "A scale can be handed in, and no line uses it: the scores are divided by the root of the "
+        "head width whatever was asked for.",
+        "scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale\n"
+        "scores = query @ key.swapaxes(-1, -2) * scale",
+        (changed(scale=_by_root_of_width_alone),),
+    ),
+    Mistake(
+        "query used as key",
+        "The queries meet the queries: one name changed too few. Every word looks at what asks "
+        "like itself.",
+        "query, key = x @ w_query, x @ w_key\nscores = query @ key.swapaxes(-1, -2)",
+        (changed(arrange=_query_as_key),),
+    ),
+    Mistake(
+        "query used as value",
+        "The weights mix the queries. The weights are right, so a picture of them shows nothing.",
+        "query, value = x @ w_query, x @ w_value\noutput = weights @ value",
+        (changed(arrange=_query_as_value),),
+    ),
+    Mistake(
+        "sign of the scores flipped",
+        "The scores are negated: a word looks at what fits it least. A distance in the place of a "
+        "product, or a minus too many.",
+        "scores = query @ key.swapaxes(-1, -2)\nscaled = scores / np.sqrt(query.shape[-1])",
+        (changed(score=_flipped),),
+    ),
+    Mistake(
+        "query and key normalised",
+        "The scores are cosines: the lengths of query and key, which say how sharply a word "
+        "looks, are divided away.",
+        "scores = query @ key.swapaxes(-1, -2)  # not of unit vectors\n"
+        "scaled = scores / np.sqrt(query.shape[-1])",
+        (changed(arrange=_normalised),),
+    ),
+    Mistake(
+        "weights transposed",
+        "weights.T meets the values: each word gets what it gives, not what it takes.",
+        "weights = softmax(scaled)  # (queries, keys)\noutput = weights @ value",
+        (changed(sum_values=_transposed_weights),),
     ),
 )

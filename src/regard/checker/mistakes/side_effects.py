@@ -1,11 +1,13 @@
 """Mistakes of conduct: wrong statistics beside the output, and side effects of a call."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, as_function, changed
-from regard.textbook.stages import SPECIFICATION, natural_logsumexp
+from regard.textbook.stages import SPECIFICATION, Trace, natural_logsumexp, softmax
 from regard.typing import Array
 
 
@@ -33,6 +35,29 @@ def _exponentials(weights: Array, masked: Array) -> Array:
 
 def _only_exponentials(weights: Array, masked: Array) -> Array:
     return np.asarray(np.exp(masked))
+
+
+def _again_of_mean(weights: Array, masked: Array) -> Array:
+    """What a mean over heads and another softmax give, for every head."""
+    again = softmax(weights.mean(axis=1, keepdims=True))
+    return np.asarray(np.broadcast_to(again, weights.shape))
+
+
+def _shifted(weights: Array, masked: Array) -> Array:
+    return np.roll(weights, 1, axis=-2)
+
+
+def _shifted_back(weights: Array, masked: Array) -> Array:
+    return np.roll(weights, -1, axis=-2)
+
+
+def _averaging_again(query: Array, key: Array, value: Array) -> Any:
+    output, weights = as_function(SPECIFICATION, "output weights")(query, key, value)
+    return output, softmax(weights.mean(axis=1))
+
+
+def _recovered(case: Case, trace: Trace) -> Trace:
+    return replace(trace, weights=trace.output @ trace.value.swapaxes(-1, -2))
 
 
 def _changing(query: Array, key: Array, value: Array, **options: Any) -> Any:
@@ -64,6 +89,30 @@ CONDUCT = (
         tuple(
             changed(returned_weights=x) for x in (_exponentials, _masked_scores, _only_exponentials)
         ),
+        returns="output weights",
+    ),
+    Mistake(
+        "softmax applied again to averaged weights",
+        "The weights are averaged over heads and go through another softmax: the picture is nearly "
+        "uniform, whatever the heads look at. A mean of rows that sum to 1 sums to 1 already.",
+        "mean = weights.mean(axis=1)  # its rows sum to 1\noutput, shown = weights @ value, mean",
+        (changed(returned_weights=_again_of_mean),),
+        conduct=_averaging_again,
+    ),
+    Mistake(
+        "attention recovered as output times value transposed",
+        "The weights are not those of the softmax but output @ value.T: products of features, "
+        "which are weights only if the values are orthonormal, and they never are.",
+        "weights = softmax(scaled)\noutput, shown = weights @ value, weights",
+        (changed(after=_recovered),),
+        returns="output weights",
+    ),
+    Mistake(
+        "rows of the weights shifted",
+        "The returned weights are right but for their rows, which are off by one or more: labels "
+        "counted from the prompt's end, or a first token that was cut off.",
+        "shown = weights  # row i belongs to query i\noutput = weights @ value",
+        (changed(returned_weights=_shifted), changed(returned_weights=_shifted_back)),
         returns="output weights",
     ),
     Mistake(

@@ -4,6 +4,7 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed
+from regard.textbook.stages import softmax
 from regard.typing import Array
 
 
@@ -45,6 +46,18 @@ def _without_division(masked: Array) -> Array:
 def _by_sum(masked: Array) -> Array:
     seen = np.where(np.isfinite(masked), masked, 0)
     return np.asarray(seen / seen.sum(axis=-1, keepdims=True))
+
+
+def _twice(masked: Array) -> Array:
+    return softmax(softmax(masked))
+
+
+def _by_powers_of_two(masked: Array) -> Array:
+    return softmax(masked * np.log(2))
+
+
+def _sigmoid(masked: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-masked)))
 
 
 def _unscaled(scores: Array, case: Case) -> Array:
@@ -125,5 +138,27 @@ SOFTMAX = (
         "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
         "weights = e / e.sum(axis=-1, keepdims=True)",
         (changed(normalise=_by_sum),),
+    ),
+    Mistake(
+        "softmax applied twice",
+        "The weights go through a second softmax, often one that a loss or a layer applies again: "
+        "the rows still sum to 1, but all weights of a row lie within a factor of e.",
+        "weights = softmax(scaled)  # once\noutput = weights @ value",
+        (changed(normalise=_twice),),
+    ),
+    Mistake(
+        "powers of 2 instead of e",
+        "exp2 in the place of exp, without the factor log2(e) in the scores: the rows sum to 1, "
+        "and every row is too even.",
+        "scaled = scaled * np.log2(np.e)\ne = np.exp2(scaled - scaled.max(axis=-1, keepdims=True))",
+        (changed(normalise=_by_powers_of_two),),
+    ),
+    Mistake(
+        "sigmoid instead of softmax",
+        "Every score is squashed by itself: the weights lie between 0 and 1, and a row sums to "
+        "anything.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (changed(normalise=_sigmoid),),
     ),
 )

@@ -7,12 +7,26 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from regard.checker.check_report import FAIL, PASS, RIGHT, UNKNOWN, WRONG, Finding, Report
+from regard.checker.check_report import (
+    FAIL,
+    PASS,
+    RIGHT,
+    UNKNOWN,
+    UNLESS_EMPTY,
+    WRONG,
+    Finding,
+    Report,
+)
 from regard.checker.mistakes import Mistake
 from regard.checker.worked_sheet import SheetReport, Step
 from regard.textbook.digits import tidy
 
-STYLES = {RIGHT: "bold green", WRONG: "bold red", UNKNOWN: "bold yellow"}
+STYLES = {
+    RIGHT: "bold green",
+    UNLESS_EMPTY: "bold green",
+    WRONG: "bold red",
+    UNKNOWN: "bold yellow",
+}
 
 
 MARKS = {PASS: "green", FAIL: "bold red"}
@@ -30,8 +44,7 @@ def draw_report(report: Report) -> Group:
     if report.tried:
         parts.append(Padding(Text("What was tried:", "bold"), (1, 0, 0, 0)))
         parts += [Padding(Text(tried), (0, 0, 0, 2)) for tried in report.tried]
-    if report.verdict == WRONG and not report.mistakes:
-        parts.append(Padding(Text(_unnamed(report)), (1, 0, 0, 0)))
+    parts += [Padding(Text(text), (1, 0, 0, 0)) for text in _certainty(report)]
     parts += [Padding(Text(f"Note: {note}"), (1, 0, 0, 0)) for note in report.notes]
     return Group(*parts)
 
@@ -70,6 +83,27 @@ def _mistake(mistake: Mistake, title: str) -> Group:
         Text("The fix:", "bold"),
         *(Text(f"    {line}", no_wrap=True, overflow="ignore") for line in mistake.fix.split("\n")),
     )
+
+
+def _certainty(report: Report) -> Iterator[str]:
+    """How sure the diagnosis is; where it has no name, the first question that goes wrong."""
+    for caveat in report.caveats:
+        if caveat not in report.mistakes:
+            yield f"But {caveat}; it should give zeros. With --strict that is a mistake."
+    if report.verdict != WRONG:
+        return
+    if not report.mistakes:
+        yield _unnamed(report)
+    elif report.others:
+        yield f"Likely: {' and '.join(report.mistakes)}. {' or '.join(report.others)} fits as well."
+    elif report.confidence:
+        yield f"Confidence: {report.confidence}."
+    step = report.departure
+    if report.confidence == "unknown" and step is not None:
+        yield (
+            f"It departs first at the question '{step.question}': {step.element} is "
+            f"{step.wrong:.6g}, should be {step.right:.6g}."
+        )
 
 
 def _unnamed(report: Report) -> str:

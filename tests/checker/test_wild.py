@@ -1,0 +1,56 @@
+"""The table: implementations in the manners of the wild get the verdict they deserve."""
+
+import json
+from collections import Counter
+
+import pytest
+from tests.checker.wild import (  # noqa: F401 (each module fills the table)
+    right_blocks,
+    right_modules,
+    right_numpy,
+    right_torch,
+    wrong_causal,
+    wrong_masks,
+    wrong_modules,
+    wrong_scores,
+)
+from tests.checker.wild.registry import TABLE, WRONG
+
+from regard.checker.check import check
+from regard.checker.check_report import Report
+
+RIGHT_ONES = [entry for entry in TABLE if entry.verdict != WRONG]
+WRONG_ONES = [entry for entry in TABLE if entry.verdict == WRONG]
+
+
+def test_the_table_is_wide():
+    assert len(RIGHT_ONES) >= 80
+    assert len(WRONG_ONES) >= 120
+
+
+@pytest.mark.parametrize("entry", RIGHT_ONES, ids=str)
+def test_a_right_implementation_passes(entry):
+    report = check(entry.target)
+    assert report.verdict == entry.verdict, str(report)
+    assert (report.status, report.mistakes) == (0, ())
+
+
+@pytest.mark.parametrize("entry", WRONG_ONES, ids=str)
+def test_a_wrong_implementation_is_named(entry):
+    report = check(entry.target)
+    assert (report.verdict, report.status) == (WRONG, 1), str(report)
+    if entry.names:
+        assert report.mistakes[0] in entry.names, str(report)
+    else:
+        assert report.mistakes == (), str(report)
+        assert report.confidence == "unknown"
+        assert report.departure is not None
+    assert report.confidence in ("certain", "likely", "unknown")
+    assert (report.confidence == "likely") or not report.others
+    fields = json.loads(json.dumps(report.to_dict()))
+    assert json.loads(json.dumps(Report.from_dict(fields).to_dict())) == fields
+
+
+def test_every_kind_of_mistake_is_in_the_table():
+    names = Counter(name for entry in WRONG_ONES for name in entry.names[:1])
+    assert len(names) >= 55
