@@ -4,6 +4,7 @@ The figures are those that the judge measured and stored beside the model (heads
 """
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -31,8 +32,9 @@ def judged():
 
 
 def chosen_items():
-    items = sentences_of(contrasts())
-    return [x for x in items if x.pronoun == "it" and may_differ(x)][:SENTENCES]
+    """Some of all frames: the figures are of all of them."""
+    items = [x for x in sentences_of(contrasts()) if x.pronoun == "it" and may_differ(x)]
+    return random.Random(0).sample(items, SENTENCES)
 
 
 @pytest.fixture(scope="module")
