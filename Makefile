@@ -87,6 +87,7 @@ docs: $(VENV)/test.stamp ## write the generated parts of README and docs/benchma
 bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes benchmarks/results/
 	$(BIN)/python benchmarks/bench_attention.py
 	$(BIN)/python benchmarks/bench_reading.py
+	$(BIN)/python benchmarks/bench_experiments.py
 	$(BIN)/python benchmarks/bench_watch.py
 	$(BIN)/python benchmarks/bench_page.py
 	$(BIN)/python benchmarks/bench_survey.py
