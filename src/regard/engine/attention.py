@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.engine.native.attend import attend_natively, reason_against
+from regard.engine.native.attend import output_of, reason_against
 from regard.engine.tensors import cast_like, on_device
 from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.plan import Unit, choose
@@ -75,10 +75,9 @@ def attention(
 
 def _attention_on_host(problem: Problem) -> Array:
     """The output (..., h, q, d_v) of one problem, by native kernels where they serve it."""
-    requested = Requested()
-    if reason_against(problem, requested):
+    if reason_against(problem, Requested()):
         return _attention_in_tiles(problem)
-    output_hqv: Any = attend_natively(problem, requested)[0].output_hqv
+    output_hqv = output_of(problem)
     shaped = output_hqv.reshape(*problem.leading, *output_hqv.shape[1:])
     return np.asarray(shaped, problem.output_dtype)
 

@@ -110,6 +110,19 @@ def _panel_rows(keys: int) -> int:
     return rows
 
 
+def output_of(problem: Problem) -> Array:
+    """The output (h, q, v) alone of a problem that the kernel serves."""
+    call, facts = AttentionArguments(), NativeFacts()
+    put_arrays(call, facts, problem)
+    _put_options(call, problem)
+    _put_visibility(call, facts, problem.visibility)
+    shape = (problem.heads, problem.visibility.queries, problem.value_gkv.shape[-1])
+    output_hqv: Array = _result(call, "output", shape)
+    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
+    run(call, operations(problem.visibility, problem.heads, call))
+    return output_hqv
+
+
 def attend_natively(problem: Problem, requested: Requested) -> tuple[NativeFacts, Cost]:
     """All requested facts of a problem that the kernel serves, and what they cost."""
     call, facts = AttentionArguments(), NativeFacts()
@@ -126,6 +139,32 @@ def attend_natively(problem: Problem, requested: Requested) -> tuple[NativeFacts
         *spent,
         kernels=f"native {native_state().level}",
     )
+
+
+def attend_densely(
+    query_bhqd: Array, key_bhkd: Array, value_bhkd: Array, visible: NDArray[np.bool_] | None
+) -> tuple[Array, Array]:
+    """Output (b, h, q, d) and weights (b, h, q, k) of float32 arrays whose rows are contiguous.
+
+    ``visible`` broadcasts to the weights, True where query q may look at key k.
+    """
+    call, facts = AttentionArguments(), NativeFacts()
+    entries, heads, queries, width = query_bhqd.shape
+    keys, value_width = value_bhkd.shape[2:]
+    for name, array in (("query", query_bhqd), ("key", key_bhkd), ("value", value_bhkd)):
+        setattr(call, name, _address(array))
+        for axis, step in zip(("entry", "head", "row"), array.strides, strict=False):
+            setattr(call, f"{name}_{axis}", step // 4)
+    call.heads, call.inner, call.group = entries * heads, heads, 1
+    call.queries, call.keys, call.width, call.value_width = queries, keys, width, value_width
+    call.factor, call.left, call.right = width**-0.5 * LOG2_E, UNBOUNDED, UNBOUNDED
+    if visible is not None:
+        put_mask(call, facts, np.broadcast_to(visible, (entries, heads, queries, keys)))
+    output_bhqd = _result(call, "output", (entries, heads, queries, value_width))
+    weights_bhqk = _result(call, "weights", (entries, heads, queries, keys))
+    call.block_rows, call.block_keys = _panel_rows(keys), BLOCK_KEYS
+    run(call, 2 * call.heads * queries * keys * (width + value_width))
+    return output_bhqd, weights_bhqk
 
 
 def put_arrays(call: AttentionArguments, facts: NativeFacts, problem: Problem) -> None:

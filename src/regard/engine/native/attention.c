@@ -222,6 +222,10 @@ static void mask_row(const Block *block, int64_t query, float *t, int64_t start,
 /* A new maximum: what was summed is scaled down to match; t - new = (t - old) + change. */
 static void raise_shift(const Block *block, int64_t i, float highest) {
     const Memory *memory = &block->memory;
+    if (memory->total[i] == 0) { /* nothing was summed */
+        memory->shift[i] = highest;
+        return;
+    }
     const double change = (double)(memory->shift[i] - highest) * (double)unit_of(block->call);
     const double factor = exp2(change);
     memory->moment[i] = factor * (memory->moment[i] + change * memory->total[i]);
@@ -295,8 +299,8 @@ static void finish_rows(const Block *block) {
         const double total = memory->total[i];
         const double shift = (double)memory->shift[i] * (double)unit_of(call);
         const int seen = total > 0;
-        double log2_total = seen ? shift + log2(total) : -INFINITY;
-        double above = seen ? log2(total) : 0, inverse = seen ? 1 / total : 0;
+        double above = seen && call->logsumexp ? log2(total) : 0, inverse = seen ? 1 / total : 0;
+        double log2_total = seen ? shift + above : -INFINITY;
         if (call->log2_totals) {
             log2_total = call->log2_totals[at];
             above = isfinite(log2_total) ? log2_total - shift : 0;

@@ -28,7 +28,7 @@ typedef struct {
     float *output;               /* h q v */
     double *logsumexp;           /* h q */
     double *shares;              /* h q: the sum of the weights, where the caller gave the totals */
-    float *entropy;              /* h q */
+    float *entropy;              /* h q, beside logsumexp */
     float *weights;              /* h q k */
     float *map;                  /* h r c, zeros before */
     double *received;            /* h k */

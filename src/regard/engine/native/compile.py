@@ -22,8 +22,8 @@ COMMON = ("threads.c", "levels.c")  # compiled once
 LEVELS: dict[str, dict[str, list[str]]] = {
     "x86_64": {
         "baseline": [],
-        "avx2": ["-mavx2", "-mfma"],
-        "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma",
+        "avx2": ["-mavx2", "-mfma", "-mbmi", "-mpopcnt"],
+        "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mbmi",
                    "-mprefer-vector-width=512"],
     },
     "arm64": {"neon": []},

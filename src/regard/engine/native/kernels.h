@@ -82,11 +82,15 @@ INLINE float add_lanes(vf x) {
 }
 
 INLINE float largest_lane(vf x) {
+#if defined(REGARD_AVX512)
+    return _mm512_reduce_max_ps((__m512)x);
+#else
     float lane[LANES];
     memcpy(lane, &x, sizeof lane);
     for (int half = LANES / 2; half; half /= 2)
         for (int i = 0; i < half; i++) lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
     return lane[0];
+#endif
 }
 
 #endif

@@ -9,11 +9,12 @@ EXPORT int regard_supports(const char *level) {
 #if defined(__x86_64__) || defined(_M_X64)
     __builtin_cpu_init();
     if (!strcmp(level, "baseline")) return 1;
-    if (!strcmp(level, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
+    if (!strcmp(level, "avx2")) return avx2;
     if (!strcmp(level, "avx512"))
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("fma");
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     return 0;
 #elif defined(__aarch64__)
     return !strcmp(level, "neon");

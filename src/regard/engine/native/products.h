@@ -38,8 +38,11 @@ INLINE void product_of(int rows, int64_t depth, const float *a, int64_t a_row, c
     }
 }
 
-INLINE void product(int rows, int64_t depth, const float *a, int64_t a_row, const float *b,
-                    int64_t b_row, float *c, int64_t c_row, int add) {
+/* The same for any number of rows up to MOST_ROWS. A function of its own: inside a larger one the
+ * steps of the rows would not stay in registers. */
+static __attribute__((noinline)) void product(int rows, int64_t depth, const float *a, int64_t a_row,
+                                              const float *b, int64_t b_row, float *c, int64_t c_row,
+                                              int add) {
 #define ROWS(n) \
     case n: product_of(n, depth, a, a_row, b, b_row, c, c_row, add); break;
     switch (rows) {

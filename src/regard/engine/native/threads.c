@@ -33,7 +33,7 @@ static void wake_all(Signal *x) { pthread_cond_broadcast(x); }
 #endif
 
 #define MOST_HELPERS 255
-#define SPINS 4000 /* some 30 microseconds: calls of a layer follow each other that closely */
+#define SPINS 6000 /* some 150 microseconds: calls follow each other that closely */
 
 typedef struct {
     UnitWork work;
