@@ -103,7 +103,7 @@ def test_french_words_lead_to_the_english(page, open_read):
 
 def test_typing_reads_as_one_types(page, until, open_read):
     open_read(page)
-    field = page.get_by_label("An English sentence")
+    field = page.get_by_label("Type any English sentence")
     field.fill("The cat sat on the mat.")
     until(page, "location.hash.includes('The+cat+sat')")
     page.wait_for_selector(".translation:not(.waiting) .french button")
@@ -125,7 +125,7 @@ def test_the_heatmap_by_keyboard(page, until, open_read):
 
 def test_a_paste_of_ten_megabytes_is_refused_politely(page, open_read):
     open_read(page)
-    page.get_by_label("An English sentence").focus()
+    page.get_by_label("Type any English sentence").focus()
     page.keyboard.insert_text("dog " * 2_500_000)
     page.wait_for_selector(".headline .problem")
     assert page.text_content(".headline .problem") == (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +17,11 @@ from regard.transformer.reader import read, reading_of, shipped_model
 from regard.transformer.reading import Reading
 from regard.transformer.translation import Translation, source_tokens
 
+if TYPE_CHECKING:
+    from regard.experiments.experiment import Experiment
+
 MOST_BYTES = 480_000_000  # of all cached readings
+MOST_EXPERIMENTS = 4  # cached: the page shows one or two at a time
 Key = tuple[str, bool]
 
 
@@ -28,6 +33,7 @@ class Readings:
         self._cache: OrderedDict[Key, Reading] = OrderedDict()
         self._sizes: dict[Key, int] = {}
         self._in_use: set[Key] = set()
+        self._experiments: OrderedDict[tuple[str, str], Experiment] = OrderedDict()
 
     @property
     def is_shipped(self) -> bool:
@@ -64,6 +70,23 @@ class Readings:
             self._in_use.add(key)
             self._trim(reading.model)
         return reading
+
+    def experiment(self, sentence: str, changes: Any, on_step: Callable[[], None]) -> Experiment:
+        """The experiment of a sentence and a list of changes (page_changes.py)."""
+        from regard.view.page.page_changes import experiment_of
+
+        key = (sentence, json.dumps(changes, sort_keys=True))
+        with self._lock:
+            experiment = self._experiments.get(key)
+        if experiment is None:
+            experiment = experiment_of(self.of(sentence, on_step), changes)
+            on_step()
+        with self._lock:
+            self._experiments[key] = experiment
+            self._experiments.move_to_end(key)
+            while len(self._experiments) > MOST_EXPERIMENTS:
+                self._experiments.popitem(last=False)
+        return experiment
 
     def _trim(self, model: Transformer) -> None:
         # A reading grows while it is used, by what it computes on demand: so it is measured again.

@@ -5,7 +5,7 @@
 // its own fields with state.follow. It may return a function that is called when the view is left
 // (to stop timers and listeners of the window).
 
-import { element, problem, replace } from "./lib/dom.js";
+import { announce, element, problem, replace } from "./lib/dom.js";
 import { createState } from "./lib/state.js";
 import { servedSource } from "./lib/api.js";
 import { showRead } from "./read/read.js";
@@ -32,6 +32,7 @@ export function startPage(source) {
     const [title, show] = VIEWS[state.view] || VIEWS.read;
     document.title = `${title} · regard`;
     drawNavigation(state, source);
+    announce("");
     const root = element("div", { class: `view ${state.view}` });
     replace(document.getElementById("view"), root);
     exportMenu(document.getElementById("export"), state, source);

@@ -33,6 +33,7 @@ interface Source {
   steps(choice: Record<string, unknown>): Promise<Inputs>;
   examples(): Promise<any[]>;
   learn(page: string): Promise<any>;
+  experiment?(sentence: string, changes: any[]): Promise<any>;
   post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
 }
 
@@ -64,13 +65,18 @@ interface Highlight {
   head: number;
   query?: number;
   key?: number;
+  query_word?: string;
+  key_word?: string;
   sentence?: string;
   reason?: string;
+  disagreement?: string;
 }
 
 interface PageReading {
   sentence: string;
   translation: string;
+  changes?: any[]; // of an experiment's second run
+  file?: number; // of a watched run
   quick: boolean;
   notes: string[];
   caution: string;
@@ -135,6 +141,15 @@ interface ReadView {
   of?: PageReading;
   drawn?: string;
   tabled?: Grid;
+  root?: HTMLElement;
+  base?: PageReading; // the sentence as it is, without changes
+  experiment?: any; // the outcome of the changes, as source.experiment gives it
+  outcome?: HTMLElement;
+  questions?: HTMLElement;
+  asked?: string; // what the questions were made from
+  why?: HTMLElement;
+  explained?: string | boolean | null; // what the sum was made from
+  shown?: HTMLElement;
   top?: any;
   heads?: any;
   pictures?: Record<string, Picture>;

@@ -32,6 +32,8 @@ def routes(context: Context) -> list[Route]:
         sentence, quick = fields.get("sentence"), fields.get("quick") is True
         if not isinstance(sentence, str):
             raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
+        if fields.get("changes"):
+            return context.readings.experiment(sentence, fields["changes"], stop.check).after
         return context.readings.of(sentence, stop.check, quick=quick)
 
     def read(fields: Fields, stop: Stop) -> Response:

@@ -17,6 +17,10 @@
 // source.steps(choice)   -> Inputs of attend.js; choice { sentence, part, layer, head,
 //                        position: false } or { example: name }
 // source.examples()      -> [{ name, title, sentence, computes, claims, remarks }]
+// source.experiment(sentence, changes)
+//                        -> { reading: PageReading of the second run, changed, same, before, after,
+//                        prefix, candidates, caution }; changes as in read/changes.js. The server's
+//                        alone.
 // source.learn(page)     -> the facts of a page of the course (course.js)
 // source.post(path, fields, { signal })
 //                        -> Response of the server; for map.js and export.js
@@ -43,7 +47,10 @@ export async function servedSource() {
   const request = (reading) => ({
     sentence: reading.sentence,
     quick: reading.quick && reading.parts.length === 1,
+    changes: reading.changes || null,
   });
+  const nameOfReading = (reading) =>
+    [reading.sentence, reading.quick, JSON.stringify(reading.changes || null)].join("\n");
   return {
     views: ["read", "steps", "map", "learn"],
     page,
@@ -52,13 +59,11 @@ export async function servedSource() {
     reading: async (sentence, { quick = false, signal } = {}) =>
       (await postJson("/api/read", { sentence, quick }, { signal })).json(),
     weights: (reading, { part, show, layer, head }) =>
-      once(
-        ["weights", reading.sentence, reading.quick, part, show, layer, head].join("\n"),
-        async () =>
-          tableOf(await postJson("/api/weights", { ...request(reading), part, show, layer, head })),
+      once(["weights", nameOfReading(reading), part, show, layer, head].join("\n"), async () =>
+        tableOf(await postJson("/api/weights", { ...request(reading), part, show, layer, head })),
       ),
     thumbnails: (reading, part) =>
-      once(["thumbnails", reading.sentence, reading.quick, part].join("\n"), async () => {
+      once(["thumbnails", nameOfReading(reading), part].join("\n"), async () => {
         const { shape, values } = await numbersOf(
           await postJson("/api/thumbnails", { ...request(reading), part }),
         );
@@ -69,6 +74,10 @@ export async function servedSource() {
         const response = await postJson("/api/steps", choice);
         return inputsOf(await response.arrayBuffer());
       }),
+    experiment: (sentence, changes) =>
+      once(`experiment\n${sentence}\n${JSON.stringify(changes)}`, async () =>
+        (await postJson("/api/experiment", { sentence, changes })).json(),
+      ),
     learn: (page) =>
       once(`learn\n${page}`, async () => (await postJson("/api/learn", { page })).json()),
     examples: () => once("examples", async () => (await postJson("/api/examples", {})).json()),

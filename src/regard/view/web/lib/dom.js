@@ -68,6 +68,22 @@ export function labelled(text, ...controls) {
   return element("label", { class: "labelled" }, element("span", null, text), controls);
 }
 
+// Words that a sentence speaks of stand between two marks (the isolates of Unicode, which also part
+// writing to the right from writing to the left); the page shows them as quoted words.
+export function asWord(name) {
+  return `\u2068${name}\u2069`;
+}
+
+export function withoutMarksOfWords(text) {
+  return text.replace(/[\u2068\u2069]/g, "");
+}
+
+export function withQuotedWords(text) {
+  return text
+    .split(/\u2068([^\u2069]*)\u2069/)
+    .map((part, at) => (at % 2 ? element("span", { class: "word-quote" }, part) : part));
+}
+
 // Says something to people who listen to the page.
 export function announce(sentence) {
   const region = document.getElementById("announcement");
@@ -100,8 +116,12 @@ export function frames(draw) {
   };
 }
 
+// Whether the reader has asked for calm: then nothing moves.
+export function isCalm() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
 // Brings something into sight, gently where the reader has not asked for calm.
 export function goTo(node, block = "start") {
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (node) node.scrollIntoView({ block, behavior: calm ? "auto" : "smooth" });
+  if (node) node.scrollIntoView({ block, behavior: isCalm() ? "auto" : "smooth" });
 }

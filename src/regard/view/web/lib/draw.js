@@ -21,7 +21,12 @@ export function colours() {
         named(name),
       ]),
     ),
-    scale: rgb.map(([r, g, b]) => `rgb(${r} ${g} ${b})`),
+    tints: Array.from({ length: SCALE_STEPS }, (_, step) => {
+      const ends = [channels(named("paper")), channels(named("tint"))];
+      return rgbText(blended(ends, step / (SCALE_STEPS - 1)));
+    }),
+    signed: signedColours(named, stops),
+    scale: rgb.map(rgbText),
     inks: rgb.map(textColorFor),
     rgba: Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0),
     dark: channels(named("paper"))[0] < 128,
@@ -36,6 +41,32 @@ export function shadeStep(weight) {
 
 export function shade(weight) {
   return colours().scale[shadeStep(weight)];
+}
+
+// The colour behind a word of running text, from paper (no weight) to a tint that ink can be read
+// on.
+export function tint(weight) {
+  return colours().tints[shadeStep(weight)];
+}
+
+// The colour of a number from -1 to 1: blue above 0, orange below.
+export function signedShade(share) {
+  const { signed } = colours();
+  const middle = (signed.length - 1) / 2;
+  return signed[Math.round(middle * (1 + Math.max(-1, Math.min(1, share || 0))))];
+}
+
+function signedColours(named, blue) {
+  const warm = [blue[0], ...[1, 2, 3, 4, 5].map((step) => channels(named(`warm-${step}`)))];
+  const side = (stops) =>
+    Array.from({ length: SCALE_STEPS }, (_, step) =>
+      rgbText(blended(stops, Math.sqrt(step / (SCALE_STEPS - 1)))),
+    );
+  return [...side(warm).reverse(), ...side(blue).slice(1)];
+}
+
+function rgbText([r, g, b]) {
+  return `rgb(${r} ${g} ${b})`;
 }
 
 // Ink that can be read on a shade: black or white, whichever differs more (at least 4.5 to 1,

@@ -1,6 +1,7 @@
-// The head of the Read view: the sentence to type, and its translation.
+// The head of the Read view: what this is, the sentence to type, and its translation.
 
 import { element, problem, replace } from "../lib/dom.js";
+import { sentenceLine } from "./sentence_line.js";
 import { translationLine } from "./translation.js";
 
 // Of every view, as of the command.
@@ -12,53 +13,93 @@ const SENTENCES = [
   ["I am good", "I am good."],
   ["the book that he wanted", "She gave her brother the book that he wanted."],
 ];
+const INVITATION = "Type any English sentence";
 const PAUSE = 120; // milliseconds without a key before a sentence is read
 const LONGEST = 4000; // characters; a model of 256 tokens can read no more
 const LONG_LINE = 90; // characters that still fit in large letters
-const CHOSEN = { part: null, layer: null, head: null, show: null, q: null, k: null };
+const CHOSEN = {
+  part: null,
+  layer: null,
+  head: null,
+  show: null,
+  q: null,
+  k: null,
+  changes: null,
+  beside: null,
+  why: null,
+};
 
-// -> { root, announce(text, trouble), show(reading), close() }
-// hover(positions of English words or null) lights them elsewhere.
-export function headline(state, source, first, hover) {
-  const trouble = element("div");
-  const french = translationLine(hover);
+// -> { root, announce(text, trouble), show(reading), shade(english, french), close() }
+// handlers: hover(positions of English words or null) lights them elsewhere; pick(position) chooses
+// a word of the sentence; empty(whether nothing is typed).
+export function headline(state, source, first, handlers) {
+  const trouble = element("div", { class: "trouble" });
+  const english = sentenceLine();
+  const french = translationLine(english, handlers.hover);
+  const shade = (ofEnglish, ofFrench) => {
+    english.shade(ofEnglish);
+    french.shade(ofFrench);
+  };
   if (!source.live) {
-    french.root.classList.add("alone");
-    const root = element("div", { class: "headline" }, french.root, trouble);
+    const line = element("div", { class: "typed alone" }, english.root, french.root);
     return {
-      root,
+      root: element("div", { class: "headline" }, line, trouble),
       announce: (_, message) => replace(trouble, message),
-      show: french.show,
+      show(reading) {
+        english.show(reading);
+        french.show(reading);
+      },
+      shade,
       close: french.close,
     };
   }
   const typed = element("div", { class: "typed" });
   const field = element("textarea", {
     class: "sentence serif",
+    id: "sentence",
     rows: "1",
     spellcheck: "false",
     autocomplete: "off",
     lang: "en",
-    "aria-label": "An English sentence",
+    dir: "auto",
+    placeholder: `${INVITATION}, such as: The bird sang because it was happy`,
     value: state.get("sentence", first),
   });
   const fit = () => fitField(field, typed);
-  const quiet = listenToField(field, { state, first, trouble, fit, french });
-  typed.append(field, french.root);
+  const lines = { english, french };
+  const quiet = listenToField(field, { state, first, trouble, fit, lines, handlers });
+  const box = element("div", { class: "field" }, english.root, field);
+  typed.append(element("label", { class: "small", for: "sentence" }, INVITATION), box, french.root);
   requestAnimationFrame(fit);
   const isTyping = () => document.activeElement === field;
   return {
-    root: element("div", { class: "headline" }, typed, trouble, offersOf(state, field)),
+    root: element(
+      "div",
+      { class: "headline" },
+      introduction(state, source),
+      typed,
+      trouble,
+      offersOf(state, field),
+    ),
     announce(text, message) {
       if (!isTyping() && field.value !== text) {
         field.value = text;
+        handlers.empty(false);
         requestAnimationFrame(fit);
       }
       replace(trouble, message);
+      if (message) {
+        french.clear("");
+        english.clear();
+      }
     },
     show(reading) {
-      if (!isTyping() || field.value.trim() === reading.sentence) french.show(reading);
+      if (isTyping() && field.value.trim() !== reading.sentence) return;
+      // What is typed may have spaces around the sentence that was read.
+      english.show({ ...reading, sentence: field.value });
+      french.show(reading);
     },
+    shade,
     close() {
       quiet();
       french.close();
@@ -66,15 +107,42 @@ export function headline(state, source, first, hover) {
   };
 }
 
+function introduction(state, source) {
+  const toLearn = (event) => {
+    event.preventDefault();
+    state.go("learn");
+  };
+  return element(
+    "div",
+    { class: "introduction" },
+    element(
+      "h1",
+      null,
+      "See what attention sees: a small translator reads your sentence, and every word shows " +
+        "which words it looks at.",
+    ),
+    source.views.includes("learn") &&
+      element(
+        "a",
+        { href: "#learn", class: "small", on: { click: toLearn } },
+        "New to attention? Learn it from the start →",
+      ),
+  );
+}
+
 // Reads after a pause, at once on Enter; returns a function that stops listening.
-function listenToField(field, { state, first, trouble, fit, french }) {
+function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   let waiting = 0;
   const changed = () => {
     clearTimeout(waiting);
     const text = field.value.trim();
-    if (!text || text === state.get("sentence", first)) return;
-    replace(trouble);
-    state.set({ sentence: text, q: null, k: null });
+    handlers.empty(!text);
+    if (!text) {
+      lines.french.clear("");
+      return;
+    }
+    if (text === state.get("sentence", first)) handlers.again();
+    else state.set({ sentence: text, q: null, k: null, changes: null, why: null });
   };
   // A paste that no model could read never reaches the field: laying out megabytes would stop the
   // page.
@@ -86,7 +154,9 @@ function listenToField(field, { state, first, trouble, fit, french }) {
     replace(trouble, problem(new Error(tooLong(text))));
   });
   field.addEventListener("input", () => {
-    french.stale();
+    replace(trouble);
+    lines.french.clear(field.value.trim() ? "translating …" : "");
+    lines.english.clear();
     fit();
     clearTimeout(waiting);
     waiting = setTimeout(changed, PAUSE);
@@ -96,7 +166,10 @@ function listenToField(field, { state, first, trouble, fit, french }) {
     event.preventDefault();
     changed();
   });
-  field.addEventListener("change", changed);
+  field.addEventListener("click", () => {
+    const position = lines.english.wordAt(field.selectionStart);
+    if (position !== null && field.selectionStart === field.selectionEnd) handlers.pick(position);
+  });
   window.addEventListener("resize", fit);
   return () => {
     clearTimeout(waiting);

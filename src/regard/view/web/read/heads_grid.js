@@ -1,4 +1,4 @@
-// Every head of every part as a small picture, with what it was measured to do.
+// Every head as a small picture, with what it was measured to do: a tab for each part.
 
 import { element, replace } from "../lib/dom.js";
 import { heatPixels, sized } from "../lib/draw.js";
@@ -10,6 +10,14 @@ export function headsGrid(choose, hover) {
   const root = element("div", { class: "heads" });
   let shown = null;
   let boxes = [];
+  let chosen = null; // the part of the chosen head, whose tab opens with it
+  const open = (name) => {
+    for (const { part, root: panel, tab } of boxes) {
+      panel.hidden = part.name !== name;
+      tab.setAttribute("aria-selected", String(part.name === name));
+      tab.setAttribute("tabindex", part.name === name ? "0" : "-1");
+    }
+  };
   return {
     root,
     async show(reading, source, choice) {
@@ -17,12 +25,25 @@ export function headsGrid(choose, hover) {
         shown = reading;
         this.close();
         boxes = reading.parts.map((part) => partBox(part, choose, hover));
+        for (const box of boxes) box.tab = tabOf(box, () => boxes, open);
         replace(
           root,
+          explanation(reading.parts[0]),
+          boxes.length > 1 &&
+            element(
+              "div",
+              { class: "tabs", role: "tablist", "aria-label": "Which attention" },
+              boxes.map((box) => box.tab),
+            ),
           boxes.map((box) => box.root),
         );
+        open(choice.part);
+        chosen = choice.part;
+        for (const box of boxes) markHead(box, choice);
         await Promise.all(boxes.map((box) => paintHeads(box, reading, source)));
       }
+      if (choice.part !== chosen) open(choice.part);
+      chosen = choice.part;
       for (const box of boxes) markHead(box, choice);
     },
     repaint(source) {
@@ -32,6 +53,40 @@ export function headsGrid(choose, hover) {
       for (const box of boxes) box.resized.disconnect();
     },
   };
+}
+
+// What stands in the grid, said where it first stands.
+function explanation({ layers, heads }) {
+  return element(
+    "p",
+    { class: "small explanation" },
+    `Each small picture is a head: one way of looking. ${heads} heads work side by side in each ` +
+      `of ${layers} layers, each layer on what the one before it wrote. A row of a picture is a ` +
+      "word that asks (its query), a column one that answers (its key); dark is much weight.",
+  );
+}
+
+function tabOf(box, boxes, open) {
+  const { part } = box;
+  const turn = (event) => {
+    const steps = { ArrowLeft: -1, ArrowRight: 1 };
+    if (!(event.key in steps)) return;
+    const all = boxes();
+    const next = all[(all.indexOf(box) + steps[event.key] + all.length) % all.length];
+    open(next.part.name);
+    next.tab.focus();
+  };
+  return element(
+    "button",
+    {
+      type: "button",
+      role: "tab",
+      id: `tab-${part.name}`,
+      "aria-controls": `heads-${part.name}`,
+      on: { click: () => open(part.name), keydown: turn },
+    },
+    part.title,
+  );
 }
 
 function partBox(part, choose, hover) {
@@ -83,8 +138,7 @@ function partBox(part, choose, hover) {
   grid.addEventListener("keydown", (event) => walkHeads(event, buttons, part.heads));
   const root = element(
     "section",
-    { class: "part", "aria-label": part.title },
-    element("h3", null, part.title),
+    { class: "part", id: `heads-${part.name}`, role: "tabpanel", "aria-label": part.title },
     caption,
     grid,
     rolesOf(part, buttons),

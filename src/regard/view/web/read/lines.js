@@ -4,12 +4,13 @@
 // and shares) is on one canvas behind them, as large as the window on the picture, so that a hover
 // costs the same at any length.
 
-import { element, frames, replace } from "../lib/dom.js";
+import { element, frames, isCalm, replace } from "../lib/dom.js";
 import { paintLines } from "./lines_paint.js";
 import { listenToWords } from "./lines_words.js";
 import { largest, sums } from "./weights.js";
 
 const OUTSIDE = 52; // pixels outside the words, for their shares
+const MOTION = 280; // milliseconds
 
 // handlers: hover(side, position or null), pick(side, position, event), span(side, from, to),
 // clear()
@@ -31,10 +32,13 @@ export function linesPicture(handlers) {
   const root = element("div", { class: "lines" }, heads, scroller);
   let model = null;
   let layout = null;
+  const motion = linesMotion();
   const draw = frames(() => {
     if (!model || !root.isConnected) return;
     lightWords(lists, model);
-    paintLines(canvas, scroller.scrollTop, model, layout);
+    const [grid, grown] = motion.now(model.grid);
+    paintLines(canvas, scroller.scrollTop, { ...model, grid, grown }, layout);
+    if (motion.isMoving()) draw();
   });
   const arranged = () => {
     layout = arrange(root, scroller, lists, model);
@@ -54,12 +58,13 @@ export function linesPicture(handlers) {
     show(next) {
       // The same words stay as they are, and with them the focus, when only numbers are new.
       const fresh = !model || !sameWords(model, next);
+      if (!model || model.grid !== next.grid) motion.start(fresh ? null : model.grid);
       model = next;
       if (fresh) {
         fillSide(lists.query, "query", model.grid.queries);
         fillSide(lists.key, "key", model.grid.keys);
-        replace(heads.firstChild, model.titles[0], element("small", null, " asks"));
-        replace(heads.lastChild, model.titles[1], element("small", null, " answers"));
+        replace(heads.firstChild, model.titles[0], sideVerb(" asks", " (query)"));
+        replace(heads.lastChild, model.titles[1], sideVerb(" answers", " (key)"));
         arranged();
         const [first] = [...model.pinned.queries, ...model.pinned.keys];
         scroller.scrollTop =
@@ -76,6 +81,32 @@ export function linesPicture(handlers) {
   };
 }
 
+// Lines of new words grow from the word that looks; those of the same words in another head pass
+// from the old weights to the new ones.
+function linesMotion() {
+  let begun = -Infinity;
+  let before = null;
+  const share = () => Math.min(1, (performance.now() - begun) / MOTION);
+  return {
+    start(grid) {
+      if (isCalm()) return;
+      before = grid;
+      begun = performance.now();
+    },
+    isMoving: () => share() < 1,
+    // -> the grid to paint, and how far its lines have grown
+    now(grid) {
+      if (share() >= 1) return [grid, 1];
+      const eased = 1 - (1 - share()) ** 3;
+      if (!before || before.weights.length !== grid.weights.length) return [grid, eased];
+      const weights = grid.weights.map(
+        (weight, at) => before.weights[at] + eased * (weight - before.weights[at]),
+      );
+      return [{ ...grid, weights }, 1];
+    },
+  };
+}
+
 function sameWords(one, other) {
   const same = (a, b) => a.length === b.length && a.every((name, i) => name === b[i]);
   const sides = [
@@ -84,6 +115,11 @@ function sameWords(one, other) {
     [one.titles, other.titles],
   ];
   return sides.every(([a, b]) => same(a, b));
+}
+
+// The field's word beside the plain one, where there is room.
+function sideVerb(verb, term) {
+  return element("small", null, verb, element("span", { class: "roomy" }, term));
 }
 
 function fillSide(list, side, names) {
@@ -135,20 +171,29 @@ function lightWords(lists, { grid, chosen }) {
   for (const position of ask) lists.query.children[position].firstChild.classList.add("lit");
 }
 
+// On a phone the picture stays on the screen together with the heads below it.
+function mostSeen() {
+  return window.innerWidth <= 640
+    ? [240, Math.round(window.innerHeight * 0.42)]
+    : [360, Math.round(window.innerHeight * 0.78)];
+}
+
 // Sizes in pixels: a word's line, its letters, a side, the whole, and what is seen of it at a time.
 function arrange(root, scroller, lists, { grid }) {
   const most = Math.max(grid.rows, grid.columns);
   const width = root.clientWidth || 600;
-  const step = most <= 16 ? 34 : most <= 40 ? 27 : 20;
-  const word = step > 30 ? (width < 480 ? 16.5 : 19.5) : step > 24 ? 15.5 : 13;
+  const narrow = width < 480;
+  const step = most <= 16 ? (narrow ? 28 : 34) : most <= 40 ? 27 : 20;
+  const word = step > 27 ? (narrow ? 16.5 : 19.5) : step > 24 ? 15.5 : 13;
   const longest = Math.max(
     1,
     ...grid.queries.map((name) => name.length),
     ...grid.keys.map((name) => name.length),
   );
-  const side = Math.min(Math.max(50, longest * word * 0.54 + 12) + OUTSIDE, width * 0.41);
+  const outside = narrow ? 40 : OUTSIDE;
+  const side = Math.min(Math.max(44, longest * word * 0.58 + 12) + outside, width * 0.41);
   const tall = most * step;
-  const seen = Math.min(tall, Math.max(360, Math.round(window.innerHeight * 0.78)));
+  const seen = Math.min(tall, Math.max(...mostSeen()));
   for (const [name, size] of Object.entries({ step, word, side, tall, seen }))
     root.style.setProperty(`--${name}`, `${size}px`);
   scroller.classList.toggle("long", tall > seen);

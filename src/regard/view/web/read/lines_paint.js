@@ -11,13 +11,15 @@ const GAP = 8; // pixels between a line and its word
 
 // layout { step, side, seen, width, words: the width of each word } in pixels; top: how far the
 // picture is scrolled.
-export function paintLines(canvas, top, { grid, chosen, threshold }, layout) {
+// grown: how far lines have grown, from 0 to 1.
+export function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout) {
   const context = sized(canvas, layout.width, layout.seen);
   const { step, side, width } = layout;
   const pen = {
     ...layout,
     context,
     threshold,
+    grown,
     thick: Math.min(17, step * 0.52),
     left: side + GAP,
     right: width - side - GAP,
@@ -74,7 +76,8 @@ function paintAll(pen, { rows, columns, weights }) {
   }
 }
 
-function thread({ context, threshold, left, right, y, thick, seen }, q, k, weight, colour) {
+function thread(pen, q, k, weight, colour) {
+  const { context, threshold, left, right, y, thick, seen, grown } = pen;
   if (weight < threshold || weight <= 0) return;
   const [from, to] = [y(q), y(k)];
   if (Math.max(from, to) < -20 || Math.min(from, to) > seen + 20) return;
@@ -85,9 +88,20 @@ function thread({ context, threshold, left, right, y, thick, seen }, q, k, weigh
   context.lineCap = "round";
   context.beginPath();
   context.moveTo(left, from);
-  context.bezierCurveTo(middle, from, middle, to, right, to);
+  const [x1, x2, x3] = beginning([left, middle, middle, right], grown);
+  const [y1, y2, y3] = beginning([from, from, to, to], grown);
+  context.bezierCurveTo(x1, y1, x2, y2, x3, y3);
   context.stroke();
   context.globalAlpha = 1;
+}
+
+// The control points, after the first, of the first share of a cubic curve (de Casteljau).
+function beginning([a, b, c, d], share) {
+  if (share >= 1) return [b, c, d];
+  const between = (one, other) => one + share * (other - one);
+  const [ab, bc, cd] = [between(a, b), between(b, c), between(c, d)];
+  const [abc, bcd] = [between(ab, bc), between(bc, cd)];
+  return [ab, abc, between(abc, bcd)];
 }
 
 // The share of each word that answers, outside of it; only says which words alone have one.

@@ -2,32 +2,48 @@
 //
 // Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
 // map), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen
-// positions, "1-3.7"; "-" is none).
+// positions, "1-3.7"; "-" is none), changes (experiments, changes.js), beside (what is compared,
+// beside.js), why (whether the sum behind a weight is unfolded), file (a watched run in place of a
+// sentence).
 
-import { element, problem, replace, announce } from "../lib/dom.js";
+import {
+  announce,
+  element,
+  goTo,
+  problem,
+  replace,
+  withoutMarksOfWords,
+  withQuotedWords,
+} from "../lib/dom.js";
 import { FIRST_SENTENCE, headline } from "./headline.js";
-import { choiceOf, handlersFor, isHighlight, pinnedOf } from "./read_choice.js";
+import { choiceOf, handlersFor, isHighlight, pinnedOf, shadesOf } from "./read_choice.js";
 import { drawControls, drawNotes } from "./read_controls.js";
 import { gridOf } from "./weights.js";
-import { sentenceOf } from "./sentences.js";
+import { highlightSentence, sentenceOf } from "./sentences.js";
 import { linesPicture } from "./lines.js";
 import { heatPicture } from "./heatmap.js";
 import { headsGrid } from "./heads_grid.js";
+import { drawQuestions } from "./questions.js";
+import { drawOutcome } from "./outcome.js";
+import { drawWhy } from "./why_weight.js";
+import { readChanges } from "./changes.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
 import { readFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 
 const TABLE_FIELDS = ["sentence", "part", "layer", "head", "show", "as", "by", "marks", "least"];
-const PINNED_FIELDS = ["q", "k"];
+const PINNED_FIELDS = ["q", "k", "why"];
 // Milliseconds over a small picture before the large one follows.
 const LINGER = { come: 60, go: 120 };
+const NARROW = "(max-width: 900px)"; // one column, as in read.css
 
 export async function showRead(root, state, source) {
   /** @type {ReadView} */
   const view = {
     state,
     source,
+    root,
     reading: null,
     grid: null,
     hovered: null,
@@ -43,7 +59,7 @@ export async function showRead(root, state, source) {
   window.addEventListener("colours", recolour);
   state.follow((changed) => follow(view, changed));
   describeExport(() => readFigure(view));
-  await readSentence(view, state.get("sentence", FIRST_SENTENCE));
+  await readSentence(view);
   return () => {
     window.removeEventListener("colours", recolour);
     for (const part of [...Object.values(view.pictures), view.heads, view.top]) part.close();
@@ -54,10 +70,19 @@ export async function showRead(root, state, source) {
 /** @param {ReadView} view */
 function arrangeRead(view, root) {
   const part = (tag, name) => element(tag, { class: name });
-  view.top = headline(view.state, view.source, FIRST_SENTENCE, (positions) =>
-    lightEnglish(view, positions),
-  );
+  const handlers = handlersFor(view, redraw);
+  view.top = headline(view.state, view.source, FIRST_SENTENCE, {
+    hover: (positions) => lightEnglish(view, positions),
+    pick: (position) => pickEnglish(view, position),
+    empty: (isEmpty) => root.classList.toggle("empty", isEmpty),
+    again: () => view.reading && present(view, view.turn, view.reading),
+  });
   view.statement = part("p", "statement");
+  view.questions = part("div", "questions");
+  view.outcome = element("section", { class: "outcome card", "aria-label": "Experiment" });
+  view.outcome.hidden = true;
+  view.why = element("section", { class: "why-weight card", "aria-label": "Why this weight" });
+  view.why.hidden = true;
   view.controls = part("div", "controls");
   view.title = part("h2", "title");
   view.picture = part("div", "picture");
@@ -72,45 +97,74 @@ function arrangeRead(view, root) {
     (part, layer, head) => pickHead(view, part, layer, head),
     (part, layer, head) => peekAt(view, part, layer, head),
   );
-  const handlers = handlersFor(view, redraw);
   view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
+  view.shown = element("div", { class: "shown" }, view.title, view.picture);
+  const main = element(
+    "section",
+    { class: "main", "aria-label": "The picture" },
+    view.statement,
+    view.questions,
+    view.shown,
+    view.controls,
+  );
   root.append(
     view.top.root,
+    view.outcome,
     element(
       "div",
       { class: "columns" },
-      element(
-        "section",
-        { class: "main", "aria-label": "The picture" },
-        view.statement,
-        view.controls,
-        view.title,
-        view.picture,
-        view.notes,
-        view.table,
-      ),
+      main,
       element("aside", { "aria-label": "All heads" }, view.heads.root),
     ),
+    element("div", { class: "below" }, view.why, view.notes, view.table),
   );
 }
 
 // First the English side, which is there at once, then the whole reading.
 /** @param {ReadView} view */
-async function readSentence(view, sentence) {
+async function readSentence(view) {
   const turn = ++view.turn;
   if (view.pending) view.pending.abort();
   view.pending = new AbortController();
   const { signal } = view.pending;
+  const sentence = view.state.get("sentence", FIRST_SENTENCE);
   view.sentence = sentence;
   view.top.announce(sentence, null);
   try {
     if (view.source.live)
       await present(view, turn, await view.source.reading(sentence, { quick: true, signal }));
-    await present(view, turn, await view.source.reading(sentence, { signal }));
+    view.base = await view.source.reading(sentence, { signal });
+    await runChanges(view, turn);
   } catch (error) {
     if (error.name !== "AbortError" && turn === view.turn)
       view.top.announce(sentence, problem(error));
   }
+}
+
+// The sentence as it is, or run again with the changes that the address names.
+/** @param {ReadView} view */
+async function runChanges(view, turn) {
+  const changes = readChanges(view.state.get("changes"));
+  const { base, source } = view;
+  if (!changes.length || !source.live) {
+    view.experiment = null;
+    drawOutcome(view);
+    await present(view, turn, base);
+    return;
+  }
+  view.experiment = { running: true };
+  drawOutcome(view);
+  try {
+    const experiment = await source.experiment(base.sentence, changes);
+    if (turn !== view.turn) return;
+    view.experiment = experiment;
+    await present(view, turn, experiment.reading);
+  } catch (error) {
+    if (turn !== view.turn) return;
+    view.experiment = { error };
+    await present(view, turn, base);
+  }
+  drawOutcome(view);
 }
 
 /** @param {ReadView} view */
@@ -131,7 +185,8 @@ async function present(view, turn, reading) {
 /** @param {ReadView} view */
 function follow(view, changed) {
   const sentence = view.state.get("sentence", FIRST_SENTENCE);
-  if (sentence !== view.sentence) readSentence(view, sentence);
+  if (sentence !== view.sentence) readSentence(view);
+  else if (changed.has("changes") && view.base) runChanges(view, ++view.turn);
   else if (touches(changed, TABLE_FIELDS) && view.reading) chooseTable(view);
   else if (touches(changed, PINNED_FIELDS) && view.grid) {
     drawNotes(view);
@@ -170,7 +225,7 @@ async function chooseTable(view) {
 
 /** @param {ReadView} view */
 function redraw(view) {
-  const { grid, state, reading, choice, part } = view;
+  const { grid, state, part } = view;
   if (!grid) return;
   const pinned = pinnedOf(view);
   const requested = view.hovered || pinned;
@@ -179,13 +234,11 @@ function redraw(view) {
     queries: within(requested.queries, grid.rows),
     keys: within(requested.keys, grid.columns),
   };
-  const asHighlight = !view.hovered && isHighlight(view, pinned);
-  const statement = asHighlight
-    ? `${reading.highlight.sentence}.`
-    : sentenceOf(grid, chosen, choice);
   view.chosen = chosen;
-  replace(view.statement, statement);
-  if (!view.hovered) announce(statement);
+  const statement = drawStatement(view, pinned);
+  drawQuestions(view);
+  drawWhy(view);
+  view.top.shade(...shadesOf(view));
   const picture = view.pictures[state.get("as", "lines")] || view.pictures.lines;
   if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);
   const titles = [part.query.language || "words", part.key.language || "words"];
@@ -203,6 +256,19 @@ function redraw(view) {
   }
 }
 
+/** @param {ReadView} view */
+function drawStatement(view, pinned) {
+  const { reading, grid, chosen, choice } = view;
+  const marked =
+    !view.hovered && isHighlight(view, pinned)
+      ? highlightSentence(reading.highlight)
+      : sentenceOf(grid, chosen, choice);
+  const plain = withoutMarksOfWords(marked);
+  replace(view.statement, withQuotedWords(marked));
+  if (!view.hovered) announce(plain);
+  return plain;
+}
+
 // Pointing at a French word shows where the English words it came from stand in the picture.
 /** @param {ReadView} view */
 function lightEnglish(view, positions) {
@@ -216,11 +282,27 @@ function lightEnglish(view, positions) {
   redraw(view);
 }
 
+// A word of the typed sentence that is clicked becomes the one that looks, or that is looked at
+// where French looks at English.
+/** @param {ReadView} view */
+function pickEnglish(view, position) {
+  if (!view.grid || view.grid.hidden || view.state.get("by", "words") !== "words") return;
+  if (view.part.key.language !== "English") return;
+  view.state.set(view.part.name === "encoder" ? { q: position, k: null } : { q: "-", k: position });
+}
+
 /** @param {ReadView} view */
 function pickHead(view, part, layer, head) {
   view.peek = null;
   const same = part === choiceOf(view).part;
   view.state.set({ part, layer, head, show: null, ...(same ? {} : { q: "-", k: null }) }, true);
+  // In one column the heads stand below: the picture comes into sight again.
+  if (matchMedia(NARROW).matches && !isInSight(view.shown)) goTo(view.shown);
+}
+
+function isInSight(node) {
+  const { top, bottom } = node.getBoundingClientRect();
+  return bottom > 120 && top < window.innerHeight - 120;
 }
 
 // Pointing at a small picture shows it large; leaving it brings the chosen one back.

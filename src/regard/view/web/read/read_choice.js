@@ -1,6 +1,6 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
-import { readPositions, writePositions } from "./weights.js";
+import { readPositions, sums, writePositions } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at
 // goes before both.
@@ -118,4 +118,43 @@ export function handlersFor(view, redraw) {
       pin({ queries: [q], keys: [k] });
     },
   };
+}
+
+// How the words of both languages are shaded: [English, French], each { asking, weights }. Words
+// that are shown cut into pieces have no shades.
+/** @param {ReadView} view */
+export function shadesOf({ grid, part, chosen, state }) {
+  const shades = {
+    English: { asking: [], weights: null },
+    French: { asking: [], weights: null },
+  };
+  const { queries, keys } = chosen;
+  if (state.get("by", "words") === "words" && queries.length + keys.length) {
+    const rows = inSentence(part.query, grid.queryPositions);
+    const columns = inSentence(part.key, grid.keyPositions);
+    const [asking, answering] = [part.query, part.key].map((side) => side.language || "English");
+    const added = sums(grid, chosen);
+    if (queries.length) {
+      shades[asking].asking = queries.map(rows);
+      shades[answering].weights = weightsBy(columns, added.keys, queries.length);
+    } else {
+      shades[answering].asking = keys.map(columns);
+      shades[asking].weights = weightsBy(rows, added.queries, 1);
+    }
+  }
+  return [shades.English, shades.French];
+}
+
+// The position of a word in its sentence, where (start) does not stand.
+function inSentence({ words }, positions) {
+  const before = words[0] === "(start)" ? 1 : 0;
+  return (at) => (positions ? positions[at] : at) - before;
+}
+
+function weightsBy(position, values, many) {
+  const weights = {};
+  values.forEach((value, at) => {
+    weights[position(at)] = value / many;
+  });
+  return weights;
 }

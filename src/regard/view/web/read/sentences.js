@@ -1,6 +1,6 @@
 // One plain sentence on the weights that are shown.
 
-import { percent } from "../lib/dom.js";
+import { asWord, percent } from "../lib/dom.js";
 import { largest, sums } from "./weights.js";
 
 const SHOWN = {
@@ -14,6 +14,20 @@ export function nameOf(choice) {
   return SHOWN[choice.show](choice);
 }
 
+// The sentence of a highlight, its words marked: "it looks at dog: 84 % in layer 3, head 6; at
+// food: 13 %".
+/** @param {Highlight} highlight */
+export function highlightSentence({ sentence, query_word: query, key_word: key }) {
+  const start = `${query} looks at ${key}: `;
+  if (!sentence.startsWith(start)) return `${sentence}.`;
+  const [first, ...others] = sentence.slice(start.length).split("; ");
+  const marked = others.map((one) =>
+    one.replace(/^at (.+): /, (_, word) => `at ${asWord(word)}: `),
+  );
+  return `${asWord(query)} looks at ${asWord(key)}: ${[first, ...marked].join("; ")}.`;
+}
+
+// The words of a sentence of the page come between marks (dom.js).
 export function sentenceOf(grid, chosen, choice) {
   const inside = `in ${nameOf(choice)}`;
   const { queries, keys } = chosen;
@@ -30,7 +44,7 @@ function asking(grid, chosen, inside) {
   const who = listed(chosen.queries.map((q) => grid.queries[q]));
   if (!best.length)
     return `${who} ${many > 1 ? "look" : "looks"} at nothing in particular ${inside}.`;
-  const shares = best.map((k) => `at ${grid.keys[k]} ${percent(given[k] / many)}`);
+  const shares = best.map((k) => `at ${asWord(grid.keys[k])} ${percent(given[k] / many)}`);
   const rest = shares.length > 1 ? `; ${shares.slice(1).join(", ")}` : "";
   if (many === 1) return `${who} looks ${shares[0]} ${inside}${rest}.`;
   return `${who} together look ${shares[0]} ${inside}${rest} (shares of what they have together).`;
@@ -41,7 +55,7 @@ function answering(grid, chosen, inside) {
   const best = largest(got, 3, 0.01);
   const who = listed(chosen.keys.map((k) => grid.keys[k]));
   if (!best.length) return `Hardly any word looks at ${who} ${inside}.`;
-  const shares = best.map((q) => `${grid.queries[q]} gives ${percent(got[q])}`);
+  const shares = best.map((q) => `${asWord(grid.queries[q])} gives ${percent(got[q])}`);
   return `To ${who}${chosen.keys.length > 1 ? " together" : ""}, ${shares.join(", ")} ${inside}.`;
 }
 
@@ -62,11 +76,12 @@ function overall(grid, choice) {
   const [q, k] = [Math.floor(best / grid.columns), best % grid.columns];
   if (!grid.weights.length || grid.weights[best] <= 0) return "";
   const share = percent(grid.weights[best]);
-  const link = `${grid.queries[q]} looks at ${grid.keys[k]}, ${share}`;
+  const link = `${asWord(grid.queries[q])} looks at ${asWord(grid.keys[k])}, ${share}`;
   return `The strongest link of ${nameOf(choice)}: ${link}.`;
 }
 
-function listed(names) {
+function listed(words) {
+  const names = words.map(asWord);
   if (names.length === 1) return names[0];
   if (names.length > 4)
     return `${names.slice(0, 2).join(", ")} … ${names[names.length - 1]} (${names.length} words)`;

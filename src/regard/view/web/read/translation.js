@@ -1,61 +1,72 @@
 // The translation, each word linked to the words it came from.
 
 import { element, percent, replace, svgElement } from "../lib/dom.js";
+import { shadeWords } from "./sentence_line.js";
 
-// hover(positions of English words or null) lights them up elsewhere. The English line lies
-// invisibly over the field where the sentence is typed, so that links can begin at its words.
-export function translationLine(hover) {
-  const from = element("p", { class: "english", lang: "en", "aria-hidden": "true" });
+// hover(positions of English words or null) lights them up elsewhere; english is the line of the
+// sentence (sentence_line.js), where links begin.
+export function translationLine(english, hover) {
   const to = element("p", { class: "french", lang: "fr" });
   const links = svgElement("svg", { class: "links", "aria-hidden": "true" });
   const caption = element("p", { class: "small quiet came", role: "status" });
-  const root = element("div", { class: "translation" }, from, links, to, caption);
+  const root = element("div", { class: "translation" }, links, to, caption);
   let reading = null;
+  let buttons = new Map();
   const redraw = () => {
-    if (reading && root.isConnected) drawLinks(root, links, from, to, reading);
+    if (reading && root.isConnected) drawLinks(links, english.root, to, reading);
   };
   const resized = new ResizeObserver(redraw);
   resized.observe(root);
+  // Nothing of a sentence that was changed stays under the new one.
+  const clear = (text) => {
+    reading = null;
+    buttons = new Map();
+    root.classList.add("waiting");
+    replace(to, text && element("span", { class: "small" }, text));
+    replace(links);
+    caption.textContent = "";
+  };
   return {
     root,
-    stale() {
-      root.classList.add("waiting");
-    },
+    clear,
     show(next) {
       root.hidden = !next.alignment && !next.quick;
-      root.classList.toggle("waiting", !next.alignment);
-      if (next.quick && !reading) to.textContent = "translating …";
-      if (!next.alignment || next === reading) return;
+      if (next === reading) return;
+      if (!next.alignment) {
+        clear("translating …");
+        return;
+      }
+      root.classList.remove("waiting");
       reading = next;
-      const { words } = next.parts[0].query;
-      replace(from, overWords(next.sentence, words));
-      replace(
-        to,
-        spaced(next.alignment.words, (word, at) =>
-          frenchWord(word, at, next, { root, hover, caption }),
-        ),
+      const make = (word, at) => frenchWord(word, at, next, { root, english, hover, caption });
+      replace(to, spacedWords(next.alignment.words, make));
+      buttons = new Map(
+        [...to.querySelectorAll("button")].map((one) => [Number(one.dataset.position), one]),
       );
       requestAnimationFrame(redraw);
     },
+    shade: (picture) => shadeWords(buttons, picture),
     close() {
       resized.disconnect();
     },
   };
 }
 
-function frenchWord(word, at, reading, { root, hover, caption }) {
+function frenchWord(word, at, reading, { root, english, hover, caption }) {
   const sources = reading.alignment.sources[at];
   const { words } = reading.parts[0].query;
   const arrived =
     sources.map(({ key, weight }) => `${words[key]} ${percent(weight)}`).join(", ") ||
     "no word in particular";
   const on = () => {
-    markedAs(root, at, sources);
+    markedAs(root, at);
+    english.light(sources.map(({ key }) => key));
     hover(sources.map(({ key }) => key));
     caption.textContent = `${word} came from ${arrived}`;
   };
   const off = () => {
-    markedAs(root, -1, []);
+    markedAs(root, -1);
+    english.light([]);
     hover(null);
     caption.textContent = "";
   };
@@ -71,21 +82,8 @@ function frenchWord(word, at, reading, { root, hover, caption }) {
   );
 }
 
-// The sentence as it was typed, its words found in it one after the other.
-function overWords(sentence, words) {
-  const parts = [];
-  let end = 0;
-  words.forEach((word, position) => {
-    const at = sentence.indexOf(word, end);
-    if (at < 0) return;
-    parts.push(sentence.slice(end, at), element("span", { "data-position": position }, word));
-    end = at + word.length;
-  });
-  return [parts, sentence.slice(end)];
-}
-
 // Words with the spaces that writing has: none before a full stop, none after an apostrophe.
-function spaced(words, make) {
+export function spacedWords(words, make) {
   return words.flatMap((word, at) => {
     const apart =
       at > 0 && !/^[.,…)]/.test(word) && !/['’]$/.test(words[at - 1]) && words[at - 1] !== "(";
@@ -93,19 +91,16 @@ function spaced(words, make) {
   });
 }
 
-function markedAs(root, at, sources) {
-  const keys = new Set(sources.map(({ key }) => String(key)));
-  for (const span of root.querySelectorAll(".english span"))
-    span.classList.toggle("lit", keys.has(span.dataset.position));
+function markedAs(root, at) {
   for (const path of root.querySelectorAll(".links path"))
     path.classList.toggle("lit", path.dataset.word === String(at));
   root.classList.toggle("some", at >= 0);
 }
 
 // Lines are drawn while each language is on one line; else lighting up has to do.
-function drawLinks(root, links, from, to, reading) {
+function drawLinks(links, from, to, reading) {
   const box = links.getBoundingClientRect();
-  const oneLine = (line) => line.offsetHeight < 2 * parseFloat(getComputedStyle(line).fontSize);
+  const oneLine = (line) => line.offsetHeight < 2.6 * parseFloat(getComputedStyle(line).fontSize);
   const fits = oneLine(from) && oneLine(to) && box.width > 0;
   links.classList.toggle("none", !fits);
   if (!fits) {
@@ -126,7 +121,7 @@ function drawLinks(root, links, from, to, reading) {
           from.querySelector(`[data-position="${key}"]`),
           to.querySelector(`[data-position="${at}"]`),
         ];
-        if (!english) return null;
+        if (!english || !french) return null;
         const [x1, x2] = [middle(english), middle(french)];
         const curve = `M${x1} 2C${x1} ${height / 2} ${x2} ${height / 2} ${x2} ${height - 2}`;
         return svgElement("path", { d: curve, "data-word": at, "stroke-width": 0.5 + 2 * weight });

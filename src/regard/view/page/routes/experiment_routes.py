@@ -1,0 +1,65 @@
+"""Experiments: a sentence read again with something changed, heads' effects, a score's terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from regard.errors import ArgumentError
+from regard.experiments.effects import effects as effects_of
+from regard.transformer.reading import Reading
+from regard.view.page.jobs import Context, Fields, Stop
+from regard.view.page.page_changes import outcome_of, whole_number
+from regard.view.page.routes.read_routes import as_page
+
+MOST_TERMS = 12
+
+
+def routes(context: Context) -> list[Route]:
+    """experiment, effects, because."""
+
+    def reading_of(fields: Fields, stop: Stop) -> Reading:
+        sentence = fields.get("sentence")
+        if not isinstance(sentence, str):
+            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
+        return context.readings.of(sentence, stop.check)
+
+    def experiment(fields: Fields, stop: Stop) -> Response:
+        changes = fields.get("changes")
+        sentence = reading_of(fields, stop).sentence
+        made = context.readings.experiment(sentence, changes, stop.check)
+        reading = as_page(made.after) | {"changes": changes}
+        return JSONResponse({"reading": reading, **outcome_of(made)})
+
+    def effects(fields: Fields, stop: Stop) -> Response:
+        of, against = whole_number(fields, "of"), fields.get("against")
+        rival = against if isinstance(against, str) else None
+        made = effects_of(reading_of(fields, stop), of, rival, lambda *_: stop.check())
+        return JSONResponse(made.to_dict())
+
+    def because(fields: Fields, stop: Stop) -> Response:
+        return JSONResponse(_because(reading_of(fields, stop), fields))
+
+    return [
+        context.post("/api/experiment", experiment),
+        context.post("/api/effects", effects),
+        context.post("/api/because", because),
+    ]
+
+
+def _because(reading: Reading, fields: Fields) -> dict[str, Any]:
+    """The largest terms of a score; ``path`` opens a term of each level in turn."""
+    query, key, layer, head = (whole_number(fields, x) for x in ("query", "key", "layer", "head"))
+    made = reading.because(query, key, layer, head, str(fields.get("part", "encoder")))
+    path = fields.get("path", [])
+    if not isinstance(path, list):
+        raise ArgumentError(f"path needs a list of term numbers, but it is {path!r}.")
+    for term in path:
+        made = made.because(term)
+    data = made.to_dict()
+    terms = data.pop("terms")
+    shown = terms[:MOST_TERMS]
+    rest = sum(term["value"] for term in terms[MOST_TERMS:])
+    return data | {"terms": shown, "count": len(terms), "rest": rest}

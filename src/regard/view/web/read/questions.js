@@ -1,0 +1,81 @@
+// Questions to ask of the picture: why a weight is what it is, and what if it were another.
+
+import { element, percent, replace, withQuotedWords } from "../lib/dom.js";
+import { pinnedOf } from "./read_choice.js";
+import { questionOf, readChanges, writeChanges } from "./changes.js";
+import { largest } from "./weights.js";
+
+// The link that questions are about: the chosen word, the key that it looks at most (or the chosen
+// one), and the next best; null where several words, an average or pieces of words are shown.
+/** @param {ReadView} view */
+export function questionedLink(view) {
+  const { grid, choice, state } = view;
+  if (!grid || grid.hidden || choice.show !== "head" || state.get("by", "words") !== "words")
+    return null;
+  const { queries, keys } = pinnedOf(view);
+  if (queries.length !== 1 || keys.length > 1) return null;
+  const row = grid.weights.subarray(queries[0] * grid.columns, (queries[0] + 1) * grid.columns);
+  const [best, ...others] = largest(row, 4);
+  const key = keys.length ? keys[0] : best;
+  if (key === undefined) return null;
+  const isWord = (k) => k !== key && k !== queries[0] && !/^\(.*\)$/.test(grid.keys[k]);
+  const rival = [best, ...others].find(isWord);
+  return { query: queries[0], key, rival, weight: row[key] };
+}
+
+/** @param {ReadView} view */
+export function drawQuestions(view) {
+  const link = view.peek ? null : questionedLink(view);
+  const { state, source, choice, part, reading } = view;
+  const live = source.live && reading && !reading.file;
+  const fields = [state.get("why"), state.get("changes"), reading && reading.sentence];
+  const request = JSON.stringify([link, choice, part && part.name, live, ...fields]);
+  if (view.asked === request) return;
+  view.asked = request;
+  replace(view.questions, link ? buttonsFor(view, link, live) : []);
+}
+
+/** @param {ReadView} view */
+function buttonsFor(view, link, live) {
+  const { state, choice, part, reading } = view;
+  const { part: name, layer, head } = choice;
+  const ask = (change) => () => {
+    const others = readChanges(state.get("changes"));
+    state.set({ changes: writeChanges([...others, change]), q: link.query, k: null }, true);
+  };
+  const question = (change) => {
+    const [text, term] = questionOf(change, reading);
+    const label = [withQuotedWords(text), element("small", null, ` ${term}`)];
+    return element(
+      "button",
+      { type: "button", class: "button", on: { click: ask(change) } },
+      label,
+    );
+  };
+  const where = { part: name, layer, head };
+  const covers =
+    live && part.key.language === "English" && !/^\(.*\)$/.test(part.key.words[link.key]);
+  return [
+    part.steps && !reading.changes && whyButton(view, link),
+    live &&
+      link.rival !== undefined &&
+      question({ change: "redirect", word: link.query, to: link.rival, ...where }),
+    covers && question({ change: "knock_out", word: link.key }),
+    live && question({ change: "ablate", ...where }),
+  ];
+}
+
+/** @param {ReadView} view */
+function whyButton({ state }, link) {
+  const isOpen = state.get("why") === "yes";
+  return element(
+    "button",
+    {
+      type: "button",
+      class: "button primary",
+      "aria-expanded": String(isOpen),
+      on: { click: () => state.set({ why: isOpen ? null : "yes" }) },
+    },
+    `Why ${percent(link.weight)}?`,
+  );
+}

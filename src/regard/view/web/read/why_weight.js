@@ -1,0 +1,240 @@
+// Why a weight is what it is: query times key, divided, softmax, with the model's own numbers.
+
+import { element, percent, problem, replace, withQuotedWords, asWord } from "../lib/dom.js";
+import { sized, signedShade } from "../lib/draw.js";
+import { operandNumber } from "../lib/digits.js";
+import { attend } from "../steps/attend.js";
+import { becauseTree } from "./because_tree.js";
+import { questionedLink } from "./questions.js";
+
+/** @param {ReadView} view */
+export async function drawWhy(view) {
+  const { why, state, source, reading, choice } = view;
+  const link = state.get("why") === "yes" && !view.peek ? questionedLink(view) : null;
+  const shown = link && view.part.steps && !reading.changes;
+  const request = shown && JSON.stringify([reading.sentence, choice, link.query, link.key]);
+  if (view.explained === request) return;
+  view.explained = request;
+  why.hidden = !shown;
+  if (!shown) {
+    replace(why);
+    return;
+  }
+  const { part, layer, head } = choice;
+  try {
+    const inputs = await source.steps({ sentence: reading.sentence, part, layer, head });
+    if (view.explained === request) replace(why, explanationOf(view, link, inputs));
+  } catch (error) {
+    if (view.explained === request) replace(why, problem(error));
+  }
+}
+
+// The tokens of both words that have the largest weight between them, and every number on the way
+// to that weight.
+export function weightParts(inputs, queries, keys) {
+  const { stages, width } = attend(inputs);
+  const row = ({ columns, values }, at) => values.subarray(at * columns, (at + 1) * columns);
+  const weightOf = ([query, key]) => row(stages.weights, query)[key];
+  const [position, key] = queries
+    .flatMap((query) => keys.map((key) => [query, key]))
+    .reduce((one, other) => (weightOf(other) > weightOf(one) ? other : one));
+  const scaled = row(stages.masked || stages.scaled, position);
+  return {
+    position,
+    key,
+    width,
+    scaled,
+    vector: row(stages.query, position),
+    keyVector: row(stages.key, key),
+    scores: row(stages.scores, position),
+    weights: row(stages.weights, position),
+    sum: scaled.reduce((total, one) => total + Math.exp(one), 0),
+  };
+}
+
+/** @param {ReadView} view */
+function explanationOf(view, link, inputs) {
+  const { part, grid, reading, choice, source } = view;
+  const tokensOf = ({ word_of_token: words }, word) =>
+    [...words.keys()].filter((token) => words[token] === word);
+  const parts = weightParts(inputs, tokensOf(part.query, link.query), tokensOf(part.key, link.key));
+  const [asks, answers] = [grid.queries[link.query], grid.keys[link.key]].map(asWord);
+  const score = operandNumber(parts.scaled[parts.key], 2);
+  return [
+    element("h2", null, `Why ${percent(link.weight)}?`),
+    isCut(part, link) && pieceNote(part, parts),
+    element(
+      "ol",
+      { class: "sum" },
+      element("li", null, productStep(parts, asks, answers)),
+      element("li", null, divisionStep(parts)),
+      element("li", null, softmaxStep(parts, part.key.tokens, asks, answers)),
+    ),
+    source.live && becauseTree(source, reading, choice, link, score),
+    source.views.includes("steps") && stepsLink(view, parts),
+  ];
+}
+
+/** @param {ReadView} view */
+function stepsLink({ state, reading, choice }, { position, key }) {
+  const { part, layer, head } = choice;
+  const cell = `weights.${position}.${key}`;
+  const open = () =>
+    state.go("steps", { sentence: reading.sentence, part, layer, head, from: null, cell });
+  return element(
+    "button",
+    { type: "button", class: "link", on: { click: open } },
+    "Every step of this head, from the words to its output →",
+  );
+}
+
+function pieceNote(part, { position, key, weights }) {
+  const [asks, answers] = [part.query.tokens[position], part.key.tokens[key]].map(asWord);
+  const sentence =
+    "The model reads pieces of words: here is the pair with the largest weight, " +
+    `${asks} and ${answers}, ${percent(weights[key])}.`;
+  return element("p", { class: "small quiet" }, withQuotedWords(sentence));
+}
+
+function isCut(part, { query, key }) {
+  const pieces = ({ word_of_token: words }, word) => words.filter((one) => one === word).length;
+  return pieces(part.query, query) > 1 || pieces(part.key, key) > 1;
+}
+
+function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
+  const products = vector.map((value, at) => value * keyVector[at]);
+  const rows = [
+    ["query", vector],
+    ["key", keyVector],
+    ["query × key", products],
+  ];
+  return [
+    element("h3", null, "Query meets key"),
+    element(
+      "p",
+      null,
+      withQuotedWords(
+        `${asks} asks with its query, ${answers} answers with its key: ${width} numbers each, ` +
+          "made from their vectors by matrices that training learnt. Multiplied pair by pair:",
+      ),
+    ),
+    rows.map(([name, values]) => strip(name, values)),
+    element(
+      "p",
+      { class: "total" },
+      `The ${width} products add up to `,
+      element("b", null, operandNumber(scores[key], 2)),
+      ", the score.",
+    ),
+    allProducts(vector, keyVector, products),
+  ];
+}
+
+// Numbers as a row of coloured cells: blue above 0, orange below.
+function strip(name, values) {
+  const canvas = element("canvas", {
+    role: "img",
+    "aria-label": `${name}: ${values.length} numbers`,
+  });
+  const draw = () => {
+    const width = canvas.parentElement ? canvas.parentElement.clientWidth - 84 : 300;
+    const context = sized(canvas, Math.max(120, width), 18);
+    const most = Math.max(...values.map(Math.abs)) || 1;
+    const cell = Math.max(120, width) / values.length;
+    values.forEach((value, at) => {
+      context.fillStyle = signedShade(value / most);
+      context.fillRect(at * cell, 0, Math.max(1, cell - 0.5), 18);
+    });
+  };
+  requestAnimationFrame(draw);
+  return element("div", { class: "strip" }, element("span", { class: "small" }, name), canvas);
+}
+
+function allProducts(vector, keyVector, products) {
+  const list = element("div", { class: "products small" });
+  const fill = (event) => {
+    if (!event.target.open || list.firstChild) return;
+    replace(
+      list,
+      [...products].map((value, at) =>
+        element(
+          "span",
+          null,
+          [vector[at], keyVector[at]].map((one) => operandNumber(one, 3)).join(" × "),
+          ` = ${operandNumber(value, 3)}`,
+        ),
+      ),
+    );
+  };
+  return element(
+    "details",
+    { on: { toggle: fill } },
+    element("summary", { class: "small" }, `All ${products.length} products`),
+    list,
+  );
+}
+
+function divisionStep({ scores, scaled, key, width }) {
+  return [
+    element("h3", null, "Divided by √d"),
+    element(
+      "p",
+      null,
+      `A sum of ${width} products is large by its length alone. Divided by √${width} = ` +
+        `${operandNumber(Math.sqrt(width), 2)}:`,
+    ),
+    element(
+      "p",
+      { class: "formula" },
+      `${operandNumber(scores[key], 2)} / ${operandNumber(Math.sqrt(width), 2)} = `,
+      element("b", null, operandNumber(scaled[key], 2)),
+    ),
+  ];
+}
+
+function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
+  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
+  const row = (k) =>
+    element(
+      "tr",
+      { class: k === key ? "chosen" : null },
+      element("th", { scope: "row" }, names[k]),
+      element("td", { class: "number" }, operandNumber(scaled[k], 2)),
+      element("td", { class: "number" }, operandNumber(Math.exp(scaled[k]), 1)),
+      element(
+        "td",
+        { class: "number" },
+        element("span", { class: "bar", style: { width: `${Math.max(1, 90 * weights[k])}px` } }),
+        percent(weights[k]),
+      ),
+    );
+  return [
+    element("h3", null, "Softmax: shares of 100 %"),
+    element(
+      "p",
+      null,
+      withQuotedWords(
+        `Every word that ${asks} can see gets such a number; e to its power makes all of them ` +
+          `positive, and the share of ${answers} is its part of their sum:`,
+      ),
+    ),
+    element(
+      "p",
+      { class: "formula" },
+      `e^${operandNumber(scaled[key], 2)} / sum = ${operandNumber(Math.exp(scaled[key]), 1)} / ` +
+        `${operandNumber(sum, 1)} = `,
+      element("b", null, percent(weights[key])),
+    ),
+    element(
+      "table",
+      { class: "softmax" },
+      headRow(["", "scaled", "e^scaled", "weight"]),
+      element("tbody", null, order.slice(0, 12).map(row)),
+    ),
+  ];
+}
+
+function headRow(names) {
+  const cells = names.map((name) => element("th", null, name));
+  return element("thead", null, element("tr", null, cells));
+}

@@ -1,0 +1,158 @@
+"""Questions of the Read view: why a weight is what it is, and what if something were changed."""
+
+from typing import Any
+
+import numpy as np
+import numpy.testing as npt
+
+from regard.transformer.reader import read
+
+SENTENCE = "A dog ate the food because it was hungry"
+
+
+def link_of(reading: Any) -> Any:
+    return reading.highlight().link
+
+
+def test_why_unfolds_the_true_sum(page, open_read, until):
+    open_read(page)
+    reading = read(SENTENCE)
+    link = link_of(reading)
+    query, key = (
+        reading.texts("encoder")[0].word_of_token.index(x) for x in (link.query, link.key)
+    )
+    steps = reading.steps(link.layer, link.head)
+    page.locator(".questions .primary").click()
+    page.locator(".softmax").wait_for()
+    assert "why=yes" in page.url
+    assert page.text_content(".why-weight h2") == f"Why {100 * link.weight:.0f} %?"
+    scores_qk, scaled_qk = (np.squeeze(getattr(steps, x)) for x in ("scores", "scaled"))
+    shown = page.locator(".sum .total b").text_content()
+    npt.assert_allclose(float(shown), scores_qk[query, key], atol=0.005 + 1e-6)
+    divided = page.locator(".sum li:nth-child(2) b").text_content()
+    npt.assert_allclose(float(divided), scaled_qk[query, key], atol=0.005 + 1e-6)
+    rows = page.locator(".softmax tbody tr").all_text_contents()
+    assert rows[0].startswith(reading.words[link.key])
+    assert rows[0].endswith(f"{100 * link.weight:.0f} %")
+    page.get_by_text("All 64 products").click()
+    until(page, "document.querySelectorAll('.products span').length === 64")
+    page.reload()
+    page.locator(".softmax").wait_for()
+
+
+def test_because_opens_term_by_term(page, open_read):
+    open_read(page, why="yes")
+    reading = read(SENTENCE)
+    link = link_of(reading)
+    page.locator(".because > summary").first.click()
+    terms = page.locator(".terms > ul > li > .because > summary")
+    terms.first.wait_for()
+    true = reading.because(link.query, link.key, link.layer, link.head)
+    first = true.terms[0]
+    assert terms.first.text_content() == f"{first.value:+.3f}  {first.query} × {first.key}".replace(
+        "-", "−", 1 if first.value < 0 else 0
+    )
+    assert f"the other {len(true.terms) - 12} terms" in page.locator(".terms").first.text_content()
+
+
+def test_what_if_it_looked_elsewhere(page, open_read, until):
+    open_read(page)
+    reading = read(SENTENCE)
+    link = link_of(reading)
+    weights_k = reading.weights(layer=link.layer, head=link.head)[link.query].copy()
+    weights_k[[link.query, link.key, len(weights_k) - 1]] = 0
+    rival = int(weights_k.argmax())
+    question = f"What if {reading.words[link.query]} looked at {reading.words[rival]}? redirect"
+    button = page.locator(".questions button", has_text="What if")
+    assert button.text_content() == question
+    button.click()
+    page.locator(".odds").wait_for()
+    experiment = reading.redirect(link.query, rival, link.layer, link.head)
+    assert page.locator(".translations td").all_text_contents() == [
+        reading.translation, experiment.after.translation,
+    ]  # fmt: skip
+    marked = page.locator(".translations tr:last-child mark").all_text_contents()
+    assert marked == [experiment.after.translation_words[i] for i in experiment.differing[1]]
+    assert page.locator(".french").text_content() == experiment.after.translation
+    until(page, "document.querySelector('.statement').textContent.includes('100 %')")
+    assert f"changes=redirect.{link.query}.{rival}.encoder.{link.layer}.{link.head}" in page.url
+    page.reload()
+    page.locator(".odds").wait_for()
+    page.locator(".outcome button", has_text="Undo").click()
+    page.locator(".outcome").wait_for(state="hidden")
+    assert page.locator(".french").text_content() == reading.translation
+    page.go_back()
+    page.locator(".odds").wait_for()
+
+
+def test_a_word_covered_and_a_head_switched_off(page, open_read):
+    open_read(page)
+    reading = read(SENTENCE)
+    link = link_of(reading)
+    page.locator(".questions button", has_text="Cover").click()
+    page.locator(".odds").wait_for()
+    page.locator(".questions button", has_text="Switch off").click()
+    page.locator(".changed li:nth-child(2)").wait_for()
+    page.locator(".odds").wait_for()
+    experiment = reading.knock_out(link.key).ablate(link.layer, link.head)
+    phrases = page.locator(".changed li").all_text_contents()
+    assert [x.removesuffix("take it out") for x in phrases] == list(experiment.changed)
+    assert page.locator(".french").text_content() == experiment.after.translation
+
+
+def test_a_change_that_cannot_be_made_is_said(page, open_read, noticed):
+    noticed.expect("400")
+    page.goto("/#read?changes=redirect.6.40.encoder.3.6")
+    page.locator(".outcome .problem").wait_for()
+    assert page.locator(".french").text_content() == read(SENTENCE).translation
+
+
+def test_the_sentence_itself_is_shaded(page, open_read, until):
+    open_read(page)
+    reading = read(SENTENCE)
+    link = link_of(reading)
+    shaded = page.locator(".english .shaded").all_text_contents()
+    weights_k = reading.weights(layer=link.layer, head=link.head)[link.query][:-1]
+    assert shaded == [reading.words[k] for k in np.flatnonzero(weights_k >= 0.005)]
+    assert page.locator(".english .asking").all_text_contents() == [reading.words[link.query]]
+    page.locator(".sentence").evaluate("(field) => field.setSelectionRange(4, 4)")
+    page.locator(".sentence").dispatch_event("click")
+    until(page, "location.hash.includes('q=1')")
+    assert page.locator(".english .asking").all_text_contents() == ["dog"]
+
+
+def test_nothing_of_an_old_sentence_stays(page, open_read, noticed):
+    noticed.expect("400")
+    open_read(page)
+    field = page.get_by_label("Type any English sentence")
+    field.fill("")
+    page.locator(".columns").wait_for(state="hidden")
+    assert page.locator(".french").text_content() == ""
+    assert field.get_attribute("placeholder").startswith("Type any English sentence")
+    field.fill("dog " * 900)
+    page.locator(".headline .problem").wait_for()
+    field.fill(SENTENCE)
+    page.locator(".translation:not(.waiting) .french button").first.wait_for()
+    assert page.locator(".headline .problem").count() == 0
+
+
+def test_one_grid_of_heads_at_a_time(page, open_read, until):
+    open_read(page)
+    assert page.locator(".part:visible").count() == 1
+    page.get_by_role("tab", name="Cross").click()
+    assert page.locator('.part[aria-label="cross"]').is_visible()
+    assert page.locator('.part[aria-label="encoder"]').is_hidden()
+    page.get_by_label("cross, layer 2, head 3").click()
+    until(page, "location.hash.includes('part=cross')")
+    page.go_back()
+    page.locator('.part[aria-label="encoder"]').wait_for()
+
+
+def test_on_a_phone_the_picture_stays_with_the_heads(new_page, open_read):
+    page = new_page(width=390, height=844)
+    open_read(page)
+    page.get_by_label("encoder, layer 5, head 2").click()
+    page.locator(".title", has_text="layer 5, head 2").wait_for()
+    box = page.locator(".picture").bounding_box()
+    assert box["y"] > -1
+    assert box["y"] + box["height"] < 844

@@ -1,0 +1,105 @@
+"""What the page is sent of experiments is what the library computes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+from starlette.testclient import TestClient
+
+from regard.transformer.model import Transformer
+from regard.transformer.reader import read
+from regard.view.page.jobs import Context
+from regard.view.page.readings import Readings
+from regard.view.page.server import app
+
+SENTENCE = "A dog ate the food because it was hungry"
+MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
+REDIRECT = {"change": "redirect", "word": 6, "to": 4, "part": "encoder", "layer": 1, "head": 0}
+CHANGES = {
+    "redirect": ([REDIRECT], lambda x: x.redirect(6, 4, 1, 0)),
+    "knock out": ([{"change": "knock_out", "word": 1}], lambda x: x.knock_out(1)),
+    "ablate": (
+        [{"change": "ablate", "part": "cross", "layer": 0, "head": 1}],
+        lambda x: x.ablate(0, 1, "cross"),
+    ),
+    "two": (
+        [REDIRECT, {"change": "knock_out", "word": 1}],
+        lambda x: x.redirect(6, 4, 1, 0).knock_out(1),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    context = Context(readings=Readings(MODEL))
+    with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as client:
+        client.headers["host"] = "127.0.0.1:80"
+        client.headers["authorization"] = f"Bearer {context.token}"
+        yield client
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return read(SENTENCE, model=MODEL)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_experiment_and_its_weights(client, reading, name):
+    changes, make = CHANGES[name]
+    experiment = make(reading)
+    sent = client.post("/api/experiment", json={"sentence": SENTENCE, "changes": changes}).json()
+    assert sent["changed"] == list(experiment.changed)
+    assert sent["after"]["translation"] == experiment.after.translation
+    assert sent["before"]["translation"] == reading.translation
+    assert sent["same"] == experiment.same
+    assert sent["reading"]["changes"] == changes
+    npt.assert_allclose(
+        [x["after"] for x in sent["candidates"]],
+        [x.after for x in experiment.parting.candidates],
+    )
+    ask = {"sentence": SENTENCE, "changes": changes, "part": "encoder", "layer": 1, "head": 0}
+    answer = client.post("/api/weights", json={**ask, "show": "head"})
+    shape = [int(size) for size in answer.headers["x-regard-shape"].split(",")]
+    weights_qk = np.frombuffer(answer.content, "<f4").reshape(shape)
+    true = experiment.after.weights("encoder", layer=1, head=0, by="tokens")
+    npt.assert_array_equal(weights_qk, true.astype(np.float32))
+
+
+def test_effects_of_every_head(client, reading):
+    sent = client.post("/api/effects", json={"sentence": SENTENCE, "of": 0}).json()
+    true = reading.effects(0).to_dict()
+    assert (sent["of"], sent["against"]) == (true["of"], true["against"])
+    npt.assert_allclose(sent["effect"]["cross"], true["effect"]["cross"])
+
+
+def test_a_score_and_a_term_of_it(client, reading):
+    ask = {"sentence": SENTENCE, "part": "encoder", "layer": 1, "head": 0, "query": 6, "key": 1}
+    sent = client.post("/api/because", json=ask).json()
+    true = reading.because(6, 1, 1, 0)
+    npt.assert_allclose(sent["score"], true.score)
+    npt.assert_allclose(sum(x["value"] for x in sent["terms"]) + sent["rest"], true.total)
+    assert sent["count"] == len(true.terms)
+    opened = [i for i, x in enumerate(true.terms[:12]) if "feed-forward" in str(x.query)]
+    further = client.post("/api/because", json={**ask, "path": opened[:1]}).json()
+    npt.assert_allclose(further["total"], true.because(opened[0]).total)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([], "an experiment needs at least one change, but none is given."),
+        ("x", "changes needs a list of at most 8 changes, but it is 'x'."),
+        (
+            [{"change": "x"}],
+            "a change needs to be one of knock_out, ablate, redirect, but it is {'change': 'x'}.",
+        ),
+        (
+            [{"change": "knock_out", "word": "dog"}],
+            "word needs a whole number from 0, but it is 'dog'.",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_is_said(client, changes, message):
+    answer = client.post("/api/experiment", json={"sentence": SENTENCE, "changes": changes})
+    assert (answer.status_code, answer.json()["error"]) == (400, message)
