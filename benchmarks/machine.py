@@ -45,6 +45,24 @@ def _instructions() -> str:
     return next((name for flag, name in names.items() if flag in flags), "unknown instructions")
 
 
+def instruction_sets() -> dict[str, dict[str, str]]:
+    """Environments of a process: the widest instructions here, AVX2 alone, no native kernels.
+
+    Each holds for NumPy, its BLAS, PyTorch and regard alike. AVX2 is left out where it is widest.
+    """
+    from numpy._core._multiarray_umath import __cpu_dispatch__
+
+    sets: dict[str, dict[str, str]] = {_instructions(): {}}
+    if "AVX-512" in sets:
+        wide = [name for name in __cpu_dispatch__ if name.startswith(("X86_V4", "AVX512"))]
+        sets["AVX2"] = {
+            "NPY_DISABLE_CPU_FEATURES": " ".join(wide), "OPENBLAS_CORETYPE": "Haswell",
+            "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+            "MKL_ENABLE_INSTRUCTIONS": "AVX2", "REGARD_NATIVE": "avx2",
+        }  # fmt: skip
+    return {**sets, "no native kernels": {"REGARD_NATIVE": "off"}}
+
+
 SETTLE = 0.05  # OpenBLAS and OpenMP threads spin on for this long after a call, and would disturb
 BLOCK = 0.05  # the next peer; calls shorter than this are repeated in a block of their own
 

@@ -55,7 +55,7 @@ class _Step(ctypes.Structure):
         )),
         *((name, ctypes.c_int64) for name in (
             "layer_count", "width", "heads", "inner_width", "vocabulary", "rows", "position",
-            "slots", "slot_stride", "keys", "top", "pad", "threads",
+            "slot_stride", "keys", "top", "pad", "threads",
         )),
         ("epsilon", ctypes.c_double),
     )  # fmt: skip
@@ -83,7 +83,8 @@ class NativeStepDecoder:
         self.layers = (_Layer * sizes.layers)()
         for entry, layer in zip(self.layers, model.decoders, strict=True):
             self._fill(entry, layer, encoded.memory_bke)
-        self.caches = [np.empty((_CAPACITY, rows, 3 * width), np.float32) for _ in self.layers]
+        self.caches: list[Array] = []  # (l, slots, 3 e) for each position
+        self.cache_lt = np.zeros((sizes.layers, _CAPACITY), np.uintp)  # where they lie
         inner = max(width, sizes.feed_forward_width)
         self.step = _Step(
             layers=ctypes.addressof(self.layers), norm=self._norm(model.decoder_norm),
@@ -92,7 +93,7 @@ class NativeStepDecoder:
             normed=self._buffer(rows, width), mixed=self._buffer(rows, width),
             inner=self._buffer(rows, inner), logits=self._buffer(rows, sizes.vocabulary),
             layer_count=sizes.layers, width=width, heads=sizes.heads,
-            inner_width=sizes.feed_forward_width, vocabulary=sizes.vocabulary, slots=rows,
+            inner_width=sizes.feed_forward_width, vocabulary=sizes.vocabulary,
             keys=keys, pad=PAD, threads=threads(), epsilon=NORM_EPSILON,
         )  # fmt: skip
 
@@ -107,7 +108,7 @@ class NativeStepDecoder:
                 np.zeros(rows, int),
             )
             slot_n[active_a] = np.arange(len(active_a))
-        self._ensure_capacity()
+        self._add_position(len(active_a))
         best_ak, token_ak = self._run(token_n[active_a], active_a, number)
         self.slot_nt[:, self.position] = slot_n
         self.position += 1
@@ -129,17 +130,19 @@ class NativeStepDecoder:
         step.entries, step.scores = entries.ctypes.data, scores.ctypes.data
         step.rows, step.position, step.top = len(active_a), self.position, number
         step.slot_stride = slot_at.shape[1]
-        for layer, cache in zip(self.layers, self.caches, strict=True):
-            layer.cache = cache.ctypes.data
+        for layer, address_t in zip(self.layers, self.cache_lt, strict=True):
+            layer.cache = address_t.ctypes.data
         self.kernel(ctypes.byref(step))
         return best_ak, token_ak
 
-    def _ensure_capacity(self) -> None:
-        """Double the cache where it is full."""
+    def _add_position(self, slots: int) -> None:
+        """Make the cache of the position reached."""
         capacity = self.slot_nt.shape[1]
         if self.position == capacity:
             self.slot_nt = np.pad(self.slot_nt, ((0, 0), (0, capacity)))
-            self.caches = [np.concatenate([x, np.empty_like(x)]) for x in self.caches]
+            self.cache_lt = np.pad(self.cache_lt, ((0, 0), (0, capacity)))
+        self.caches.append(np.empty((len(self.layers), slots, 3 * self.step.width), np.float32))
+        self.cache_lt[:, self.position] = [layer.ctypes.data for layer in self.caches[-1]]
 
     def _fill(self, entry: _Layer, layer: DecoderLayer, memory_bke: Array) -> None:
         """The arguments of one layer; keys and values of the source are made once."""

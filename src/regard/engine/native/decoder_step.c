@@ -19,7 +19,7 @@ typedef struct {
     LayerNorm self_norm, cross_norm, feed_forward_norm;
     const Int8Block *w_qkv, *w_output, *w_cross_query, *w_cross_output, *w_in, *w_out;
     const float *b_in, *b_out;
-    float *cache;        /* (positions, slots, 3 width): query, key and value */
+    float *const *cache; /* for each position (slots, 3 width): query, key and value */
     const float *source; /* (sentences, keys, 2 width): key and value for cross-attention */
 } StepLayer;
 
@@ -36,8 +36,8 @@ typedef struct {
     float *scores;                          /* the same, in full vectors */
     float *best;                            /* (rows, top): log-probabilities, high to low */
     int64_t *token;                         /* (rows, top) */
-    int64_t layer_count, width, heads, inner_width, vocabulary, rows, position, slots, slot_stride,
-        keys, top, pad, threads;
+    int64_t layer_count, width, heads, inner_width, vocabulary, rows, position, slot_stride, keys,
+        top, pad, threads;
     double epsilon;
 } DecoderStep;
 
@@ -116,12 +116,12 @@ static void attend(const DecoderStep *step, const float *query, int64_t count, f
 
 static void self_attention(const DecoderStep *step, const StepLayer *layer) {
     const int64_t width = step->width;
-    float *reached = layer->cache + step->position * step->slots * 3 * width;
+    float *reached = layer->cache[step->position];
     multiply(step, step->normed, width, layer->w_qkv, 3, reached, 3 * width);
     for (int64_t row = 0; row < step->rows; row++) {
         const int32_t *slot = step->slot + row * step->slot_stride;
         for (int64_t t = 0; t < step->position; t++)
-            step->entries[t] = layer->cache + ((t * step->slots + slot[t]) * 3 + 1) * width;
+            step->entries[t] = layer->cache[t] + (slot[t] * 3 + 1) * width;
         step->entries[step->position] = reached + (row * 3 + 1) * width;
         attend(step, reached + row * 3 * width, step->position + 1, step->mixed + row * width);
     }
