@@ -6,6 +6,10 @@ BIN := $(VENV)/bin
 CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
 # Tests that run beside all others, about as long as they: a machine has two cores.
 BESIDE := $(addprefix tests/,cli corpus view)
+# Tests of the engine that run a second time without the native kernels: the plans of tiles run
+# without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
+NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
+	test_merge.py test_observation.py tiles/test_threads.py tiles/test_plan.py)
 SENTENCE ?= A dog ate the food because it was hungry
 
 # The native kernels' sources: with other ones the editable install is made anew.
@@ -42,14 +46,25 @@ demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the
 	@echo
 	@echo 'Next: $(BIN)/regard open (in the browser), $(BIN)/regard "Your own sentence", $(BIN)/regard --help'
 
+# The engine's tests run with the native kernels and, where they depend on them, without.
 test: check ## set up what is needed, then lint, type-check and run every test
-	@$(BIN)/pytest $(BESIDE) >$(VENV)/beside.txt 2>&1 & beside=$$!; \
+	@{ $(BIN)/pytest $(BESIDE); beside=$$?; REGARD_NATIVE=off $(BIN)/pytest -q $(NUMPY_TOO); \
+	exit $$((beside + $$?)); } >$(VENV)/beside.txt 2>&1 & beside=$$!; \
 	$(BIN)/pytest $(BESIDE:%=--ignore=%); rest=$$?; \
 	wait $$beside; others=$$?; cat $(VENV)/beside.txt; exit $$((rest + others))
 
 # With warnings as errors, which an installation does not ask of an unknown compiler.
 native: ## compile the native kernels beside their sources
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) src/regard/engine/native/compile.py --strict
+
+# Every load, store and shift of the kernels is checked; libasan must be there before Python is.
+SANITIZED := $(VENV)/sanitized
+test-native-sanitized: $(VENV)/test.stamp ## the kernels' tests under the address and UB sanitizers
+	@$(BIN)/python src/regard/engine/native/compile.py --sanitized --folder $(SANITIZED)
+	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	REGARD_NATIVE_LIBRARY="$$(ls $(SANITIZED)/_kernels.*-*)" $(BIN)/pytest -q -p no:cacheprovider \
+	tests/engine/native/test_attend.py tests/engine/test_dense.py tests/engine/test_int8_matrix.py \
+	tests/engine/tiles/test_rows.py
 
 # As if on other processors; KERNELS="Haswell Prescott" takes these alone.
 test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with every BLAS kernel
