@@ -1,24 +1,59 @@
 """Speed and memory of attention and observe against PyTorch and the third document's NumPy.
 
-Run ``make bench``; it writes results/attention.json and attention.md. All times are the best of
-several rounds in which the peers take turns, on 8 heads of width 64 in float32.
+Run ``make bench``; it writes results/attention.json and attention.md, once with the widest vector
+instructions of the machine and once with AVX2, forced on NumPy, PyTorch and regard alike, each in a
+process of its own. All times are the best of several rounds in which the peers take turns, on 8
+heads of width 64 in float32.
 """
 
 import argparse
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from machine import RESULTS, best_of, describe, write
 
 import regard
+from regard.engine.native.library import native_state, using_level
 
 HEADS, WIDTH = 8, 64
 LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 EAGER_LIMIT = 4096  # beyond this eager takes one head at a time, to fit, and is timed once
+NUMPY_FROM = 2048  # from this length on regard is also measured without its native kernels
 Call = Callable[[], object]
+# PyTorch's own loops, its MKL and its oneDNN; NumPy's OpenBLAS; our kernels.
+AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "REGARD_NATIVE": "avx2",
+}
+
+
+def beyond_avx2() -> str:
+    """NumPy's names of what this processor has beyond AVX2, to be switched off."""
+    features = np._core._multiarray_umath.__cpu_features__
+    wide = ("AVX512", "X86_V4", "AMX", "AVX10")
+    built_in = set(np._core._multiarray_umath.__cpu_baseline__)
+    dispatched = np._core._multiarray_umath.__cpu_dispatch__
+    return " ".join(
+        name
+        for name in dispatched
+        if name.startswith(wide) and features.get(name) and name not in built_in
+    )
+
+
+def instruction_sets() -> dict[str, dict[str, str]]:
+    """The machine's own set, and AVX2 where that is less: name and environment."""
+    own = describe()["instructions"]
+    forced = AVX2 | {"NPY_DISABLE_CPU_FEATURES": beyond_avx2()}
+    return {own: {}} | ({"AVX2": forced} if own == "AVX-512" else {})
 
 
 def sdpa(arrays: tuple[torch.Tensor, ...], causal: bool) -> torch.Tensor:
@@ -52,6 +87,12 @@ def document(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarra
     return (e / e.sum(axis=-1, keepdims=True)) @ value
 
 
+def attention_without_kernels(arrays: tuple[np.ndarray, ...], causal: bool) -> object:
+    """``attention`` as it is where there is no C compiler."""
+    with using_level("off"):
+        return regard.attention(*arrays, causal=causal)
+
+
 def calls(n: int, causal: bool) -> dict[str, Call]:
     """Everything that is timed at one length."""
     random = np.random.default_rng(n)
@@ -63,6 +104,8 @@ def calls(n: int, causal: bool) -> dict[str, Call]:
         "observe": lambda: regard.observe(*arrays, causal=causal, top=8, map=256, profile=False),
         "eager": lambda: eager(tensors, causal),
     }
+    if n >= NUMPY_FROM:
+        timed["numpy"] = lambda: attention_without_kernels(arrays, causal)
     if not causal and n <= EAGER_LIMIT:
         timed["document"] = lambda: document(*arrays)
     return timed
@@ -83,6 +126,8 @@ def measure(n: int, causal: bool, seconds: float) -> dict[str, float | int | boo
         "observe_to_sdpa": round(best["observe"] / best["sdpa"], 2),
         "eager_to_observe": round(best["eager"] / best["observe"], 2),
     }
+    if "numpy" in best:
+        row["numpy_to_sdpa"] = round(best["numpy"] / best["sdpa"], 2)
     return row
 
 
@@ -122,20 +167,42 @@ def memory(n: int) -> dict[str, object]:
 def table(rows: list[dict[str, float | int | bool]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| n | causal | SDPA | `attention` | to SDPA | `observe` | to SDPA | eager, same facts | "
-        "to `observe` | third document |",
-        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| n | causal | SDPA | `attention` | to SDPA | without a compiler, to SDPA | `observe` | "
+        "to SDPA | eager, same facts | to `observe` | third document |",
+        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
         causal = "yes" if row["causal"] else "no"
         document = f"{row['document_ms']:,.1f} ms" if "document_ms" in row else ""
+        without = f"{row['numpy_to_sdpa']:.2f} x" if "numpy_to_sdpa" in row else ""
         lines.append(
             f"| {row['n']:,} | {causal} | {row['sdpa_ms']:,.2f} ms | "
-            f"{row['attention_ms']:,.2f} ms | {row['attention_to_sdpa']:.2f} x | "
+            f"{row['attention_ms']:,.2f} ms | {row['attention_to_sdpa']:.2f} x | {without} | "
             f"{row['observe_ms']:,.2f} ms | {row['observe_to_sdpa']:.2f} x | "
             f"{row['eager_ms']:,.1f} ms | {row['eager_to_observe']:.1f} x | {document} |"
         )
     return "\n".join(lines)
+
+
+def measure_all(longest: int, seconds: float) -> list[dict[str, float | int | bool]]:
+    """Every length in this process, printed as it comes."""
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    rows = []
+    for n in [n for n in LENGTHS if n <= longest]:
+        for causal in (False, True):
+            rows.append(measure(n, causal, seconds))
+            print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def measure_with(settings: dict[str, str], chosen: argparse.Namespace) -> dict[str, Any]:
+    """The rows of one instruction set, from a process in which it is forced."""
+    command = [sys.executable, __file__, "--worker", "--longest", str(chosen.longest)]
+    command += ["--seconds", str(chosen.seconds)]
+    environment = os.environ | settings
+    answer = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
+    measured: dict[str, Any] = json.loads(answer.stdout)
+    return measured
 
 
 def main() -> None:
@@ -143,28 +210,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--longest", type=int, default=LENGTHS[-1])
     parser.add_argument("--seconds", type=float, default=4.0, help="least time for each length")
+    parser.add_argument("--worker", action="store_true", help="measure in this process alone")
     chosen = parser.parse_args()
-    torch.set_num_threads(len(__import__("os").sched_getaffinity(0)))
-    rows = []
-    for n in [n for n in LENGTHS if n <= chosen.longest]:
-        for causal in (False, True):
-            rows.append(measure(n, causal, chosen.seconds))
-            print(rows[-1], flush=True)
+    if chosen.worker:
+        rows = measure_all(chosen.longest, chosen.seconds)
+        print(json.dumps({"kernels": native_state().level or "NumPy", "rows": rows}))
+        return
+    sets = {name: measure_with(settings, chosen) for name, settings in instruction_sets().items()}
     peaks = [memory(n) for n in (16384, 65536)]
     print(*peaks, sep="\n")
     figures = {
         "torch": torch.__version__,
         "heads": HEADS,
         "width": WIDTH,
-        "rows": rows,
+        "sets": sets,
         "memory": peaks,
     }
     machine = describe()
     path = write("attention", figures)
+    tables = [
+        f"{name} (regard's kernels: {measured['kernels']}):\n\n{table(measured['rows'])}\n"
+        for name, measured in sets.items()
+    ]
     (RESULTS / "attention.md").write_text(
         f"{machine['cores']} cores of {machine['processor']}, NumPy {machine['numpy']} "
         f"({machine['blas']}), PyTorch {torch.__version__}, {machine['date']}; best of several.\n\n"
-        + table(rows) + "\n"
+        + "\n".join(tables)
     )  # fmt: skip
     print(f"written to {path}")
 

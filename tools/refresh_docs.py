@@ -76,9 +76,9 @@ SAYS = {".py": lambda text: ast.get_docstring(ast.parse(text)) or "", ".js": _co
 
 
 def attention_figures() -> str:
-    """The measured table of ``make bench``, with the peak memory below it."""
+    """The measured tables of ``make bench``, with the peak memory below them."""
     text = (ROOT / "benchmarks/results/attention.md").read_text()
-    table = text[text.index("| n |") :].strip()
+    table = text.partition("\n\n")[2].strip()
     figures = _results("attention")
     peaks = [
         f"{row['n']:,} tokens, one head: {row['megabytes']:.0f} MB beyond inputs and outputs "
