@@ -14,17 +14,17 @@ Build = Callable[[Reading | Experiment, Mapping[str, Any]], Experiment]
 
 
 def _cover(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
-    return reading.knock_out(whole_number(fields, "word"))
+    return reading.knock_out(integer_field(fields, "word"))
 
 
 def _off(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     return reading.ablate(
-        whole_number(fields, "layer"), whole_number(fields, "head"), _part(fields)
+        integer_field(fields, "layer"), integer_field(fields, "head"), _part(fields)
     )
 
 
 def _redirect(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
-    word, to, layer, head = (whole_number(fields, x) for x in ("word", "to", "layer", "head"))
+    word, to, layer, head = (integer_field(fields, x) for x in ("word", "to", "layer", "head"))
     return reading.redirect(word, to, layer, head, _part(fields))
 
 
@@ -85,7 +85,7 @@ def outcome_of(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def whole_number(fields: Mapping[str, Any], name: str) -> int:
+def integer_field(fields: Mapping[str, Any], name: str) -> int:
     """A number of a request, checked to be one."""
     number = fields.get(name)
     if not isinstance(number, int) or isinstance(number, bool):

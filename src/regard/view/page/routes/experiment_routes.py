@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.experiments.effects import effects as effects_of
 from regard.transformer.reading import Reading
 from regard.view.page.jobs import Context, Fields, Stop
-from regard.view.page.page_changes import outcome_of, whole_number
+from regard.view.page.page_changes import integer_field, outcome_of
 from regard.view.page.routes.read_routes import as_page
 
 MOST_TERMS = 12
@@ -34,7 +34,7 @@ def routes(context: Context) -> list[Route]:
         return JSONResponse({"reading": reading, **outcome_of(made)})
 
     def effects(fields: Fields, stop: Stop) -> Response:
-        of, against = whole_number(fields, "of"), fields.get("against")
+        of, against = integer_field(fields, "of"), fields.get("against")
         rival = against if isinstance(against, str) else None
         made = effects_of(reading_of(fields, stop), of, rival, lambda *_: stop.check())
         return JSONResponse(made.to_dict())
@@ -51,7 +51,7 @@ def routes(context: Context) -> list[Route]:
 
 def _because(reading: Reading, fields: Fields) -> dict[str, Any]:
     """The largest terms of a score; ``path`` opens a term of each level in turn."""
-    query, key, layer, head = (whole_number(fields, x) for x in ("query", "key", "layer", "head"))
+    query, key, layer, head = (integer_field(fields, x) for x in ("query", "key", "layer", "head"))
     made = reading.because(query, key, layer, head, str(fields.get("part", "encoder")))
     path = fields.get("path", [])
     if not isinstance(path, list):
