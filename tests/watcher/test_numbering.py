@@ -27,7 +27,7 @@ from tests.helpers.shared_modules import (
 
 import regard
 from regard.errors import ArgumentError, BackendError
-from regard.watcher import recorder
+from regard.watcher import observe_call, recorder
 
 
 @pytest.mark.parametrize("padded", ["not", "left", "right"])
@@ -107,7 +107,7 @@ def test_some_of_the_calls():
 
 def test_every_call_is_proven(monkeypatch):
     """The third call of the module is wrong: the first two prove nothing of it."""
-    model, observed, calls = albert(), recorder.observed, []
+    model, observed, calls = albert(), observe_call.observed, []
 
     def wrong(call, *arguments):
         calls.append(call)
@@ -116,7 +116,7 @@ def test_every_call_is_proven(monkeypatch):
         yield from observed(call, *arguments)
         call.options["scaling"] /= factor
 
-    monkeypatch.setattr(recorder, "observed", wrong)
+    monkeypatch.setattr(observe_call, "observed", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not", 1))
     assert str(error.value).startswith("encoder layer 2: regard's attention is ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,3 +157,26 @@ class ForwardRun:
                 "watch follows one text token by token; a cache that was cut or moved is another "
                 "text."
             )
+
+
+class RunRecorder(Protocol):
+    """A recorder of texts, of a model's attention calls or of any program's."""
+
+    options: Options
+    runs: list[ForwardRun]
+    memory: MemoryEstimate
+
+    @property
+    def watched_layers(self) -> int:
+        """The number of recorded layers of a part."""
+
+    @property
+    def layer_keys(self) -> list[LayerKey]:
+        """Every attention that was called, watched or not."""
+
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module."""
+
+    def synchronize(self) -> None:
+        """Finish pending facts, and raise the error of the first deferred check that fails."""

@@ -23,7 +23,8 @@ class ModelCall:
     """Arguments of a call: query (b, h, q, d), key and value (b, h_kv, k, d), mask and options.
 
     ``implementation`` is the model's own attention. ``rows`` are the unpadded queries of each
-    sentence in cross attention, whose mask describes the keys alone.
+    sentence in cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the
+    natural one of the kernel that attended, where it returned one.
     """
 
     module: Any = field(repr=False)
@@ -35,6 +36,7 @@ class ModelCall:
     implementation: str = "sdpa"
     cross: bool = False
     rows: list[slice] | None = None
+    logsumexp: torch.Tensor | None = field(default=None, repr=False)
 
     @property
     def scale(self) -> float | None:

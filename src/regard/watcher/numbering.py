@@ -75,6 +75,14 @@ class LayerNumbering:
         """Every layer that was called, watched or not."""
         return list(self._layers.values())
 
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module; a module's second call is 'path#2'."""
+        return {
+            self._names[module] + (f"#{number + 1}" if number else ""): layer
+            for (module, number), layer in self._layers.items()
+        }
+
     def counts_calls_of(self, module: Any) -> bool:
         """Whether calls of the module are counted, on this thread."""
         return self.forwards.on_thread and id(module) in self._names

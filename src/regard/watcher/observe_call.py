@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.engine.attention import attention
 from regard.engine.observation import Observation
-from regard.engine.observe import observe
+from regard.engine.observe import observe, observe_from_logsumexp
 from regard.engine.pairs import sums_by_span
 from regard.engine.tensors import cast_like, engine_input
 from regard.heads.measures import head_measures
@@ -21,7 +21,7 @@ from regard.typing import Array
 from regard.watcher.deferred import DeferredCheck
 from regard.watcher.layer import picked
 from regard.watcher.model_call import ModelCall
-from regard.watcher.record import Pending, SentenceFacts
+from regard.watcher.record import LayerRecord, Pending, SentenceFacts
 from regard.watcher.segments import Segment
 from regard.watcher.watch import Options
 
@@ -104,8 +104,33 @@ def _observed(
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
     blocks = options.map if first or not options.map else every
+    if call.logsumexp is not None and not with_output:
+        logsumexp = call.logsumexp[rows]
+        return observe_from_logsumexp(
+            query, key, logsumexp, top=options.top, map=blocks, scale=call.scale,
+            softcap=call.softcap, **segment.arguments,
+        )  # fmt: skip
     return observe(query, key, value, top=options.top, map=blocks, scale=call.scale,
                    softcap=call.softcap, **segment.arguments)  # fmt: skip
+
+
+def take_facts(
+    call: ModelCall,
+    segment: Segment,
+    records: list[LayerRecord],
+    options: Options,
+    keep: bool,
+    tokens: Sequence[NDArray[np.int64] | None],
+    output: OutputBuffer | None = None,
+) -> Iterator[tuple[LayerRecord, Pending]]:
+    """Observe a segment and append its pending facts to the records of its sentences."""
+    first = records[segment.sentences[0]].queries == 0
+    for part, seen in observed(call, segment, options, first, output is not None):
+        if output is not None:
+            output.put(part, seen.output)
+        for sentence, pending in pending_facts(seen, part, options, keep, tokens):
+            records[sentence].expect(pending)
+            yield records[sentence], pending
 
 
 def pending_facts(

@@ -212,6 +212,21 @@ class LayerRecord:
     flops: int = 0
     peak: int = 0
     dtype: Any = np.float32
+    smallest_sum: float = 1.0  # of a row's weights
+
+    def note_sinks(self, smallest_sum: float) -> None:
+        """Take note of the smallest sum of a row's weights."""
+        self.smallest_sum = min(self.smallest_sum, smallest_sum)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about weights that do not sum to 1."""
+        if self.smallest_sum > 0.999:  # less is rounding of 16-bit weights
+            return ()
+        return (
+            f"rows of weights sum to {self.smallest_sum:.3f} or more: the rest goes to sinks of "
+            "the softmax, or is masked after it.",
+        )
 
     def expect(self, pending: Pending) -> None:
         """Append the pending facts of a call; its queries follow those before."""

@@ -18,7 +18,7 @@ from regard.watcher.forward_run import (
 from regard.watcher.forwards import Forwards
 from regard.watcher.model_call import ModelCall, prove
 from regard.watcher.numbering import CallRelation, LayerCall, LayerNumbering
-from regard.watcher.observe_call import OutputBuffer, observed, pending_facts
+from regard.watcher.observe_call import OutputBuffer, take_facts
 from regard.watcher.record import LayerRecord
 from regard.watcher.segments import Segment, segments_of
 from regard.watcher.watch import Options
@@ -59,6 +59,11 @@ class Recorder:
     def layer_keys(self) -> list[LayerKey]:
         """Every attention that was called, watched or not."""
         return self.numbering.layers
+
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module; a module's second call is 'path#2'."""
+        return self.numbering.paths
 
     def take(self, call: ModelCall, layer_call: LayerCall) -> torch.Tensor:
         """Observe a call, and return the output (b, q, h, d) for the model."""
@@ -171,19 +176,16 @@ class Recorder:
     ) -> None:
         records, keep = run.records[layer_key], self.options.keeps(layer_key.layer)
         before = records[segment.sentences[0]].queries
-        first = before == 0
         if call.cross:  # its queries have no positions: they follow those before
             arguments = segment.arguments | {"offset": before}
             segment = replace(segment, row_start=before, arguments=arguments)
         tokens = [None] * len(records) if call.cross else run.tokens[layer_key.part]
-        for part, seen in observed(call, segment, self.options, first, output is not None):
-            if output is not None:
-                output.put(part, seen.output)
-            for sentence, pending in pending_facts(seen, part, self.options, keep, tokens):
-                records[sentence].expect(pending)
-                self.device_queue.add(records[sentence], pending)
-                if pending.check is not None:
-                    self.checks.add(pending.check)
+        for record, pending in take_facts(
+            call, segment, records, self.options, keep, tokens, output
+        ):
+            self.device_queue.add(record, pending)
+            if pending.check is not None:
+                self.checks.add(pending.check)
 
     def _packed(self, layer_key: LayerKey, segments: list[Segment]) -> list[Segment]:
         """Segments of a packed sequence, moved after the tokens that their layer has recorded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,14 +14,13 @@ from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
-from regard.watcher.forward_run import ForwardRun, LayerKey
+from regard.watcher.forward_run import ForwardRun, LayerKey, RunRecorder
 from regard.watcher.layer import LayerObservation
 from regard.watcher.record import LayerRecord
 from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
     from regard.watcher.head_report import HeadReport
-    from regard.watcher.recorder import Recorder
 
 
 ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
@@ -29,7 +29,7 @@ ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 class LiveLayers:
     """Layers of a recorder: of its last run, or of a given one."""
 
-    def __init__(self, recorder: Recorder, tokenizer: Any, number: int | None = None) -> None:
+    def __init__(self, recorder: RunRecorder, tokenizer: Any, number: int | None = None) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
         self._made: dict[tuple[int, LayerKey, int, int], LayerObservation] = {}
 
@@ -52,6 +52,11 @@ class LiveLayers:
     def layer_keys(self) -> tuple[LayerKey, ...]:
         """Every watched layer: encoder, decoder, cross, then others by name."""
         return tuple(sorted(self._run.records, key=lambda x: (ORDER.get(x.part, 9), *x)))
+
+    @property
+    def paths(self) -> Mapping[str, LayerKey]:
+        """Layers by the paths of their modules."""
+        return self.recorder.paths
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer recorded this sentence: the images of two texts are one sequence."""
@@ -94,6 +99,7 @@ class LiveLayers:
             () if problem is None else (problem,),
             record.keys,
             record.cost,
+            record.notes,
             name=str(layer_key),
             query_text=queries,
             key_text=keys,
@@ -141,7 +147,7 @@ class LiveLayers:
         return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
 
 
-Key = int | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
+Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
 class LayerSource(Protocol):
@@ -154,6 +160,10 @@ class LayerSource(Protocol):
     @property
     def sentences(self) -> int:
         """How many sentences went in together."""
+
+    @property
+    def paths(self) -> Mapping[str, LayerKey]:
+        """Layers by the paths of their modules, as far as they are known."""
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer saw a sentence; not every part of a model sees each one."""
@@ -172,7 +182,8 @@ class Seen(NotebookDisplay):
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
     tile, row); ``seen[4, 3]`` its head 3. Layers and heads count from 0, as in the model's own
     names. A model with two sides has three parts: ``seen["encoder", 4]``, ``seen["decoder", 4]``
-    and ``seen["cross", 4]``, each with an optional head after it. A batch has
+    and ``seen["cross", 4]``, each with an optional head after it. ``seen["blocks.3.attn"]`` is the
+    layer of a module by its path (``seen.paths`` lists them). A batch has
     ``seen.sentence(0)``, ``seen.sentence(1)`` and so on, each without its padding. Where a model
     was called more than once, this is the last text; ``seen.run(0)`` is the first.
     """
@@ -181,7 +192,7 @@ class Seen(NotebookDisplay):
     _sentence: int | None = None
 
     @classmethod
-    def of(cls, recorder: Recorder, tokenizer: Any) -> Seen:
+    def of(cls, recorder: RunRecorder, tokenizer: Any) -> Seen:
         """The layers of a recorder, current at every access."""
         return cls(LiveLayers(recorder, tokenizer))
 
@@ -197,6 +208,11 @@ class Seen(NotebookDisplay):
         if self._sentence is None:
             return layer_keys
         return tuple(x for x in layer_keys if self._source.has(x, self._sentence))
+
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module in the model; its second call is 'path#2'."""
+        return {path: key for path, key in self._source.paths.items() if key in self.names}
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -295,7 +311,9 @@ class Seen(NotebookDisplay):
         return self._sentence or 0
 
     def _parse_key(self, key: Key) -> tuple[LayerKey, int | None]:
-        items = key if isinstance(key, tuple) else (key,)
+        items: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+        if isinstance(items[0], str) and items[0] in self.paths:
+            items = (*self.paths[items[0]], *items[1:])
         part, numbers = (items[0], items[1:]) if isinstance(items[0], str) else (None, items)
         self._check_key(key, part, numbers)
         layer_key = LayerKey(part or self.parts[0], int(numbers[0]))

@@ -199,7 +199,7 @@ def _extra(
 ) -> dict[str, Any]:
     """A mask as numbers and a position bias, as ``observe`` takes them."""
     if mask is not None and not callable(mask) and not isinstance(mask, np.ndarray):
-        mask = _as_mask(as_wide_array(mask))[..., rows, columns]
+        mask = added_mask(mask)[..., rows, columns]
     if call.bias is None:
         return {} if mask is None else {"mask": mask}
     bias = as_wide_array(call.bias)[..., rows, columns]
@@ -214,8 +214,9 @@ def _extra(
     return {"mask": (bias + hidden).astype(bias.dtype)}
 
 
-def _as_mask(mask: NDArray[Any]) -> NDArray[Any]:
-    """The lowest number of a dtype, which models add to hide a key, means -inf."""
+def added_mask(tensor: torch.Tensor) -> NDArray[Any]:
+    """A mask as an array; the lowest number of a dtype, which models add to hide, means -inf."""
+    mask = as_wide_array(tensor)
     if mask.dtype == bool:
         return mask
     lowest = np.finfo(mask.dtype).min

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ import numpy as np
 from regard.errors import ArgumentError, BackendError
 
 if TYPE_CHECKING:
-    from regard.watcher.forward_run import LayerKey
+    from regard.watcher.forward_run import LayerKey, RunRecorder
     from regard.watcher.recorder import Recorder
     from regard.watcher.seen import Seen
 
 
 Layers = str | int | Iterable[int]
+Notice = Callable[["LayerKey"], None]
 
 
 Spans = Mapping[str, tuple[int, int]] | Sequence[tuple[int, int]]
@@ -87,15 +89,16 @@ def _spans(spans: Spans | None) -> Mapping[str, tuple[int, int]]:
     return {name: (int(a), int(b)) for name, (a, b) in pairs.items()}
 
 
-NO_INTERFACE = (
-    "it does not attend through the attention interface of transformers. Take a model class of "
-    "transformers 5 that does, or pass its query, key and value to regard.observe."
+NOTHING_SEEN = (
+    "no attention was seen: no fused kernel of torch, and no softmax that a matrix product takes. "
+    "A compiled model hides it: run it inside `with torch.compiler.set_stance('force_eager')`. For "
+    "attention of another kind pass its query, key and value to regard.observe."
 )
 
 
 @contextlib.contextmanager
 def watch(
-    model: Any,
+    model: Any = None,
     *,
     tokenizer: Any = None,
     layers: Layers = "all",
@@ -103,13 +106,13 @@ def watch(
     map: int = 512,
     keep: Layers = (),
     spans: Spans | None = None,
-    notice: Callable[[LayerKey], None] | None = None,
+    notice: Notice | None = None,
 ) -> Iterator[Seen]:
-    """Record a model's attention inside the block; the model's output is unchanged.
+    """Record the attention of a model, or of any program, inside the block.
 
     Parameters
     ----------
-    model : a model of transformers, or a module that contains one.
+    model : a model of transformers, any torch.nn.Module, or None for whatever runs in the block.
     tokenizer : the model's tokenizer, for the names of tokens and words.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
     top, map : how many best keys of each query, and the largest number of blocks a side, all of the
@@ -125,12 +128,21 @@ def watch(
     before dropout. On a GPU facts stay until they are read, up to 1 GiB of them, and what is wrong
     with the numbers is said then, or on leaving the block.
     """
-    from regard.watcher.recorder import Recorder
-    from regard.watcher.registry import install, remove
     from regard.watcher.seen import Seen
 
     options = Options.of(layers, top, map, keep, spans)
-    _check(model)
+    block = _watch_model if _has_interface(model) else _watch_program
+    with block(model, options, notice) as recorder:
+        yield Seen.of(recorder, tokenizer)
+        recorder.synchronize()
+
+
+@contextlib.contextmanager
+def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterator[Recorder]:
+    """A recorder of a model that attends through the attention interface of transformers."""
+    from regard.watcher.recorder import Recorder
+    from regard.watcher.registry import install, remove
+
     recorder = Recorder(_outermost(model), options, notice, model)
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(recorder.numbering.detach)
@@ -138,10 +150,23 @@ def watch(
             cleanup.callback(hook.remove)
         install(recorder, model)
         cleanup.callback(remove, recorder, model)
-        yield Seen.of(recorder, tokenizer)
-        recorder.synchronize()
+        yield recorder
         if recorder.forwards.count:
             _check_recorded(recorder, type(model).__name__)
+
+
+@contextlib.contextmanager
+def _watch_program(model: Any, options: Options, notice: Notice | None) -> Iterator[RunRecorder]:
+    """A recorder of the operators that a program runs."""
+    from regard.watcher.attention_events import attention_events
+    from regard.watcher.program import ProgramRecorder
+
+    recorder = ProgramRecorder(model, options, notice)
+    with recorder.modules.attached(), attention_events(recorder.take, recorder.tokens.embedded):
+        yield recorder
+    if recorder.modules.forwards:
+        name = "the program" if model is None else type(model).__name__
+        _check_recorded(recorder, name)
 
 
 def _outermost(model: Any) -> Any:
@@ -151,20 +176,22 @@ def _outermost(model: Any) -> Any:
     return next(module for module in model.modules() if isinstance(module, PreTrainedModel))
 
 
-def need_extra(what: str = "watching a model") -> None:
+def need_extra(
+    what: str = "watching a model", packages: tuple[str, ...] = ("torch", "transformers")
+) -> None:
     """Raise a BackendError that names the missing packages and their installation."""
-    missing = [x for x in ("torch", "transformers") if importlib.util.find_spec(x) is None]
+    missing = [x for x in packages if importlib.util.find_spec(x) is None]
     if missing:
         raise BackendError(
             f"{what} needs {' and '.join(missing)}, not installed here: pip install '.[models]'."
         )
 
 
-def _check_recorded(recorder: Recorder, name: str) -> None:
+def _check_recorded(recorder: RunRecorder, name: str) -> None:
     """Raise where a model ran but a requested layer was not recorded."""
     layers = sorted({key.layer for key in recorder.layer_keys})
     if not layers:
-        raise BackendError(f"{name} ran, but nothing was seen of its attention: {NO_INTERFACE}")
+        raise BackendError(f"{name} ran, but {NOTHING_SEEN}")
     missing = sorted((recorder.options.layers or set()) - set(layers))
     if missing:
         raise ArgumentError(
@@ -173,18 +200,25 @@ def _check_recorded(recorder: Recorder, name: str) -> None:
         )
 
 
-def _check(model: Any) -> None:
-    need_extra()
+def _has_interface(model: Any) -> bool:
+    """Whether every model of transformers inside attends through the attention interface."""
+    if model is None:
+        need_extra("watching a program", ("torch",))
+        return False
+    need_extra("watching a model", ("torch",))
     import torch
+
+    if not isinstance(model, torch.nn.Module):
+        raise ArgumentError(
+            f"watch needs a torch.nn.Module, or nothing for whatever runs in the block, but it got "
+            f"{type(model).__name__}."
+        )
+    if "transformers" not in sys.modules:
+        return False
     from transformers import PreTrainedModel
 
-    inside = model.modules() if isinstance(model, torch.nn.Module) else ()
-    models = [module for module in inside if isinstance(module, PreTrainedModel)]
-    if not models:
-        raise ArgumentError(
-            f"watch needs a model of transformers, but it got {type(model).__name__}: load one "
-            "with AutoModel.from_pretrained(folder). For attention of your own: regard.observe."
-        )
-    for module in models:
-        if not module._can_set_attn_implementation():
-            raise BackendError(f"{type(module).__name__} cannot be watched: {NO_INTERFACE}")
+    # A sink is a column of the softmax without a key, which only the weights themselves show.
+    if any(hasattr(module, "sinks") for module in model.modules()):
+        return False
+    models = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+    return bool(models) and all(module._can_set_attn_implementation() for module in models)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,7 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     check_writable(path)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
                               "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
+    header["paths"] = {path: list(key) for path, key in seen.paths.items()}
     arrays: dict[str, Array] = {}
     for sentence in range(seen.sentences):
         for layer_key in seen.sentence(sentence).names:
@@ -92,6 +94,11 @@ class StoredLayers:
         """Every layer, in the order of the file."""
         return tuple(dict.fromkeys(layer_key for layer_key, _ in self._entries))
 
+    @property
+    def paths(self) -> Mapping[str, LayerKey]:
+        """Layers by the paths of their modules; none in a file of an older version."""
+        return {path: LayerKey(*key) for path, key in self.header.get("paths", {}).items()}
+
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether the file has this layer of this sentence."""
         return (layer_key, sentence) in self._entries
@@ -130,6 +137,7 @@ class StoredLayers:
             parts,
             entry["keys"],
             cost_of(entry["cost"]),
+            tuple(str(note) for note in entry.get("notes", ())),
             name=str(layer_key),
             query_text=self._text(entry["rows"]),
             key_text=self._text(entry["columns"]),
@@ -153,7 +161,8 @@ def _layer_header(
 ) -> dict[str, Any]:
     names = [_text_name(text, texts) for text in (layer.query_text, layer.key_text)]
     return {**layer_key._asdict(), "sentence": sentence, "keys": layer.keys,
-            "cost": vars(layer.cost), "rows": names[0], "columns": names[1]}  # fmt: skip
+            "cost": vars(layer.cost), "notes": list(layer.notes),
+            "rows": names[0], "columns": names[1]}  # fmt: skip
 
 
 def _text_name(text: TokenizedText | None, texts: dict[str, Any]) -> str:

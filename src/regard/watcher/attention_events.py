@@ -1,0 +1,162 @@
+"""Every attention of a program: a dispatch mode that looks at operators after they ran.
+
+The program's own kernels compute its output, so that it is the same to the bit. A fused kernel is
+taken with the log-sum-exp that it returned; attention written by hand with its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from regard.watcher.forwards import in_backward
+from regard.watcher.handwritten import HandwrittenAttention
+
+if TYPE_CHECKING:
+    import torch
+
+# Under inference_mode these arrive undivided; their parts are what matters.
+COMPOSITE = frozenset({
+    "aten::scaled_dot_product_attention", "aten::matmul", "aten::softmax", "aten::einsum",
+    "aten::dropout", "aten::to", "aten::contiguous", "aten::reshape",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """Names of a fused kernel's arguments in order, and where its log-sum-exp is returned."""
+
+    arguments: tuple[str, ...]
+    logsumexp: int = 1
+
+
+_BIASED = ("query", "key", "value", "mask", "compute_logsumexp", "dropout", "is_causal")
+FUSED = {
+    "aten::_scaled_dot_product_flash_attention_for_cpu": FusedKernel(
+        ("query", "key", "value", "dropout", "is_causal")
+    ),
+    "aten::_scaled_dot_product_flash_attention": FusedKernel(
+        ("query", "key", "value", "dropout", "is_causal")
+    ),
+    "aten::_scaled_dot_product_efficient_attention": FusedKernel(_BIASED),
+    "aten::_scaled_dot_product_cudnn_attention": FusedKernel(_BIASED),
+    "aten::_scaled_dot_product_fused_attention_overrideable": FusedKernel(
+        ("query", "key", "value", "mask", "dropout", "is_causal")
+    ),
+}
+KEYWORDS = {"attn_mask": "mask", "attn_bias": "mask", "is_causal": "is_causal", "scale": "scale"}
+
+
+@dataclass(frozen=True)
+class AttentionEvent:
+    """One attention of a program: query and key of a fused kernel, or the weights themselves.
+
+    query (b, h, q, d), key (b, h_kv, k, d), mask as torch takes it, logsumexp (b, h, q) or None;
+    weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks.
+    """
+
+    query: torch.Tensor | None = field(default=None, repr=False)
+    key: torch.Tensor | None = field(default=None, repr=False)
+    mask: torch.Tensor | None = field(default=None, repr=False)
+    logsumexp: torch.Tensor | None = field(default=None, repr=False)
+    weights: torch.Tensor | None = field(default=None, repr=False)
+    causal: bool = False
+    scale: float | None = None
+
+
+def fused_event(
+    kernel: FusedKernel, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any
+) -> AttentionEvent:
+    """The event of a fused kernel, from its arguments and results."""
+    given = dict(zip(kernel.arguments, arguments, strict=False))
+    given |= {KEYWORDS[name]: value for name, value in keywords.items() if name in KEYWORDS}
+    query, key = given["query"].detach(), given["key"].detach()
+    return AttentionEvent(
+        query,
+        key,
+        given.get("mask"),
+        _usable_logsumexp(result[kernel.logsumexp], query),
+        causal=bool(given.get("is_causal", False)),
+        scale=given.get("scale"),
+    )
+
+
+def _usable_logsumexp(logsumexp: Any, query: torch.Tensor) -> torch.Tensor | None:
+    """The log-sum-exp as (b, h, q); None where a kernel returned none."""
+    shape = tuple(query.shape[:3])
+    if logsumexp is None or logsumexp.numel() == 0:
+        return None
+    logsumexp = logsumexp.detach()
+    if logsumexp.ndim == 4:  # cuDNN has one more axis
+        logsumexp = logsumexp[..., 0]
+    cut: torch.Tensor = logsumexp[..., : shape[2]]  # some kernels round the number of queries up
+    return cut if tuple(cut.shape) == shape else None
+
+
+def linear(
+    function: Any, vectors: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """A linear layer as torch computes it under inference_mode without a dispatch mode.
+
+    With one, torch forgets that the weight is a parameter, and takes another product for vectors
+    that are not contiguous, which rounds in another order.
+    """
+    if vectors.ndim < 3 or vectors.is_contiguous() or not weight.requires_grad:
+        return cast("torch.Tensor", function(vectors, weight, bias))
+    product = vectors.reshape(-1, vectors.shape[-1]).mm(weight.t())
+    product = product.view(*vectors.shape[:-1], weight.shape[0])
+    return product if bias is None else product + bias
+
+
+@contextmanager
+def attention_events(
+    take: Callable[[AttentionEvent], None],
+    embedded: Callable[[torch.Tensor, torch.Tensor], None] | None = None,
+) -> Iterator[None]:
+    """Call ``take`` with every attention of the block, on this thread.
+
+    ``embedded`` gets the table and the indices of every embedding: the tokens of a text.
+    """
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    handwritten = HandwrittenAttention()
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+
+    class OperatorMode(TorchDispatchMode):  # type: ignore[misc]
+        """Runs every operator as it is, and looks at it afterwards."""
+
+        def __torch_dispatch__(
+            self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+        ) -> Any:
+            keywords = keywords or {}
+            name = function._schema.name
+            if name in COMPOSITE:
+                with self:  # the kernel of torch itself: decompose may take another
+                    return function._op_dk(composite, *arguments, **keywords)
+            if name == "aten::linear":
+                return linear(function, *arguments)
+            result = function(*arguments, **keywords)
+            if not in_backward():
+                look(name, arguments, keywords, result)
+            return result
+
+    def look(name: str, arguments: Any, keywords: Any, result: Any) -> None:
+        if name in FUSED:
+            if not arguments[0].is_nested:
+                take(fused_event(FUSED[name], arguments, keywords, result))
+        elif name == "aten::embedding":
+            if embedded is not None:
+                embedded(arguments[0], arguments[1])
+        elif (weights := handwritten.follow(name, arguments, result)) is not None:
+            take(AttentionEvent(weights=weights))
+
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # its one operator returns no log-sum-exp
+    try:
+        with OperatorMode():
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
