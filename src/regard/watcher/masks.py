@@ -94,6 +94,15 @@ class MaskSpec:
             self.made[implementation] = make(**self.arguments)
         return self.made[implementation]
 
+    def dense(self) -> torch.Tensor:
+        """The mask as a matrix of bool, (b, 1, q, k), made once; True where a key is visible."""
+        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+
+        if "dense" not in self.made:
+            skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+            self.made["dense"] = ALL_MASK_ATTENTION_FUNCTIONS["sdpa"](**self.arguments | skips)
+        return cast("torch.Tensor", self.made["dense"])
+
     def own_rows(self, implementation: str, rows: list[int]) -> torch.Tensor:
         """The model's own mask for a few rows of queries alone, (b, 1, rows, k), made once."""
         import torch

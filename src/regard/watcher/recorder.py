@@ -26,6 +26,10 @@ from regard.watcher.watch import Options
 if TYPE_CHECKING:
     import torch
 
+    from regard.watcher.intervention_call import ModelIntervention
+    from regard.watcher.model_outcome import ModelOutcome
+    from regard.watcher.rerun import RunCapture
+
 
 class Recorder:
     """Records of the attention calls on one thread, text by text; see ``watch``."""
@@ -34,6 +38,9 @@ class Recorder:
         self, model: Any, options: Options, notice: Callable[[LayerKey], None] | None, holder: Any
     ) -> None:
         self.options, self.notice = options, notice
+        self.intervention: ModelIntervention | None = None
+        self.capture: RunCapture | None = None
+        self.outcome: ModelOutcome | None = None
         self.forwards = Forwards(model, holder)
         self.numbering = LayerNumbering(model, self.forwards, options.watches)
         self.runs: list[ForwardRun] = []
@@ -160,7 +167,7 @@ class Recorder:
         """Record the tokens of a segment, and check that they follow those before."""
         if call.cross:
             return
-        ids = self._ids_for(call)
+        ids = self.ids_for(call)
         run.take_tokens(layer_key.part, segment, ids, call.query.shape[0])
         if layer_key == min(x for x in run.records if x.part == layer_key.part):
             run.check_order(layer_key, segment, call.key, self.checks)
@@ -214,7 +221,8 @@ class Recorder:
         rows = self.runs[-1].rows.get("decoder") if self.runs else None
         return rows if rows is not None and len(rows) == sentences else None
 
-    def _ids_for(self, call: ModelCall) -> Any:
+    def ids_for(self, call: ModelCall) -> Any:
+        """The tokens (b, q) of the queries of a call; None where they are not known."""
         ids = self.forwards.ids(call.module)
         shape = (call.query.shape[0], call.query.shape[2])
         return ids if ids is not None and ids.shape == shape else None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from regard.watcher.forwards import in_backward
+from regard.watcher.intervention_call import attend_changed
 from regard.watcher.masks import describe_mask
 from regard.watcher.model_call import ModelCall
 from regard.watcher.numbering import LayerCall
@@ -95,6 +96,8 @@ def attend(
     call = ModelCall(module, query, key, value, attention_mask, options, before)
     if in_backward():
         return call.own()
+    if any(recorder.intervention is not None for recorder in _recorders):
+        return attend_changed(call, _recorders), None
     located = [(recorder, recorder.locate(call)) for recorder in _recorders]
     takers = [(recorder, layer_call) for recorder, layer_call in located if layer_call is not None]
     if not takers:

@@ -17,6 +17,7 @@ from regard.typing import Array
 from regard.watcher.forward_run import ForwardRun, LayerKey, RunRecorder
 from regard.watcher.layer import LayerObservation
 from regard.watcher.record import LayerRecord
+from regard.watcher.seen_experiments import SeenExperiments
 from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class LayerSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Seen(NotebookDisplay):
+class Seen(SeenExperiments, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,

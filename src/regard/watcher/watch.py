@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import ArgumentError, BackendError
+from regard.watcher.watching import Watching
 
 if TYPE_CHECKING:
     from regard.watcher.forward_run import LayerKey, RunRecorder
@@ -96,7 +97,6 @@ NOTHING_SEEN = (
 )
 
 
-@contextlib.contextmanager
 def watch(
     model: Any = None,
     *,
@@ -107,7 +107,7 @@ def watch(
     keep: Layers = (),
     spans: Spans | None = None,
     notice: Notice | None = None,
-) -> Iterator[Seen]:
+) -> Watching:
     """Record the attention of a model, or of any program, inside the block.
 
     Parameters
@@ -127,10 +127,21 @@ def watch(
     the model's own attention computes the output, and regard observes beside it; weights are those
     before dropout. On a GPU facts stay until they are read, up to 1 GiB of them, and what is wrong
     with the numbers is said then, or on leaving the block.
+
+    ``watch(model).ablate(4, 7)``, ``.knock_out("dog")`` and ``.redirect("it", "dog", 4, 7)`` are
+    blocks in which the model runs with that change; ``seen.outcome`` is before and after.
     """
+
+    def block() -> contextlib.AbstractContextManager[Seen]:
+        return _watched(model, tokenizer, Options.of(layers, top, map, keep, spans), notice)
+
+    return Watching(model, tokenizer, block)
+
+
+@contextlib.contextmanager
+def _watched(model: Any, tokenizer: Any, options: Options, notice: Notice | None) -> Iterator[Seen]:
     from regard.watcher.seen import Seen
 
-    options = Options.of(layers, top, map, keep, spans)
     block = _watch_model if _has_interface(model) else _watch_program
     with block(model, options, notice) as recorder:
         yield Seen.of(recorder, tokenizer)

@@ -1,0 +1,54 @@
+"""A change in a watched model in a terminal: next tokens and text before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from regard.display import percent
+from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
+
+if TYPE_CHECKING:
+    from regard.watcher.model_outcome import ModelOutcome
+
+LABEL = 8
+CAUTION = (
+    "A real second run with this one thing changed. No change does not prove that the part is "
+    "unused: other heads can make up for it."
+)
+
+
+def outcome_page(outcome: ModelOutcome, style: TerminalStyle = PIPE) -> str:
+    """The changes, both texts, and the odds of the next token."""
+    lines = [
+        line for x in outcome.changed for line in style.wrap(f"Changed: {printable(x)}.", "  ")
+    ]
+    if outcome.after.sequences is not None:
+        for before, after in zip(*outcome.texts, strict=True):
+            lines += ["", *_labelled("before", before, style), *_labelled("after", after, style)]
+    if outcome.after.logits is not None:
+        sentences = outcome.logits[0].shape[0]
+        for sentence in range(sentences):
+            lines += ["", *_table(outcome, sentence, sentences)]
+    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(CAUTION)])
+
+
+def _labelled(name: str, text: str, style: TerminalStyle) -> list[str]:
+    wrapped = TerminalStyle(style.width - LABEL, style.colour).wrap(printable(text)) or [
+        "(nothing)"
+    ]
+    names = [name, *[""] * (len(wrapped) - 1)]
+    return [pad(x, LABEL) + line for x, line in zip(names, wrapped, strict=True)]
+
+
+def _table(outcome: ModelOutcome, sentence: int, sentences: int) -> list[str]:
+    rows = outcome.next_tokens(sentence=sentence)
+    names = [shorten(repr(row.token)) for row in rows]
+    label = max(cells(name) for name in names)
+    of = f" of sentence {sentence}" if sentences > 1 else ""
+    heading = f"The next token{of}:"
+    columns = f"  {' ' * label}  {'before':>7}  {'after':>7}"
+    return [heading, columns, *(
+        f"  {pad(name, label)}  {percent(row.before, decimals=1):>7}  "
+        f"{percent(row.after, decimals=1):>7}"
+        for name, row in zip(names, rows, strict=True)
+    )]  # fmt: skip

@@ -1,0 +1,55 @@
+"""Experiments of a watched model as methods of what was seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import ArgumentError, BackendError, NotAskedError
+
+if TYPE_CHECKING:
+    from regard.watcher.model_outcome import ModelOutcome
+    from regard.watcher.recorder import Recorder
+
+
+class SeenExperiments:
+    """Mix-in of Seen: runs of the model with something changed."""
+
+    _source: Any
+
+    @property
+    def recorder(self) -> Any:
+        """The recorder of the block; a file has none."""
+        recorder = getattr(self._source, "recorder", None)
+        if recorder is None:
+            raise ArgumentError("an experiment needs the model: a file has only what was seen.")
+        return recorder
+
+    @property
+    def outcome(self) -> ModelOutcome:
+        """Before and after of the changes of the block: logits, next tokens, text.
+
+        The run without them is made when this is first read, after the block, and kept.
+        """
+        from regard.watcher.model_outcome import outcome_of
+
+        recorder = self.recorder
+        capture = getattr(recorder, "capture", None)
+        if capture is None:
+            raise NotAskedError(
+                "an outcome needs a change, and the end of its block: with "
+                "regard.watch(model).ablate(4, 7) as seen: model(...), and after it seen.outcome."
+            )
+        if recorder.outcome is None:
+            changes = tuple(str(change) for change in recorder.intervention.changes)
+            recorder.outcome = outcome_of(changes, capture, self._source.tokenizer)
+        outcome: ModelOutcome = recorder.outcome
+        return outcome
+
+    def _model_recorder(self) -> Recorder:
+        from regard.watcher.recorder import Recorder
+
+        if not isinstance(self.recorder, Recorder):
+            from regard.watcher.watching import NOT_CHANGEABLE
+
+            raise BackendError(f"this model {NOT_CHANGEABLE}")
+        return self.recorder
