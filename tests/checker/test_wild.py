@@ -7,11 +7,13 @@ import pytest
 from tests.checker.wild import (  # noqa: F401 (each module fills the table)
     right_blocks,
     right_modules,
+    right_more,
     right_numpy,
     right_torch,
     wrong_causal,
     wrong_masks,
     wrong_modules,
+    wrong_more,
     wrong_scores,
 )
 from tests.checker.wild.registry import TABLE, WRONG

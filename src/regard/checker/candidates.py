@@ -69,19 +69,16 @@ class Features:
         return frozenset(feature for feature in NEEDED if self.has(feature, convention))
 
     def variants(self, convention: CallingConvention) -> Iterator[CallingConvention]:
-        """The convention with every meaning of masks, padding and order, the usual ones first."""
+        """The convention with every meaning of masks and padding, the usual ones first."""
         masks = list(product(*self._masks(convention)))
         pads = ("hides", "bool", "ones", "added") if convention.roles.has("padding") else ("hides",)
+        for (form, shape), pad in product(masks, pads):
+            yield replace(convention, mask_form=form, mask_shape=shape, pad_form=pad)
+
+    def orders(self, convention: CallingConvention) -> Iterator[CallingConvention]:
+        """The convention with every meaning of the order of words, the usual one first."""
         for always, last in self._orders(convention):
-            for (form, shape), pad in product(masks, pads):
-                yield replace(
-                    convention,
-                    mask_form=form,
-                    mask_shape=shape,
-                    pad_form=pad,
-                    always=always,
-                    last=last,
-                )
+            yield replace(convention, always=always, last=last)
 
     def _masks(self, convention: CallingConvention) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not convention.roles.has("mask"):

@@ -3,7 +3,9 @@
 Axes of different sizes, masks, large scores, groups; from fixed seeds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -70,14 +72,32 @@ class Case(AttentionInputs):
         return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
 
 
-@lru_cache(maxsize=512)
+_BASE_SEED: ContextVar[int] = ContextVar("base_seed", default=0)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Within this context all random numbers of cases come from another seed."""
+    token = _BASE_SEED.set(seed)
+    try:
+        yield
+    finally:
+        _BASE_SEED.reset(token)
+
+
 def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
     """Random normal query, key and value; ``spread`` makes scores large.
 
     >>> draw(Sizes(2, 3, 5, 7, 4, 6)).value.shape
     (2, 3, 7, 6)
     """
-    random = np.random.default_rng([seed, *sizes])
+    base = _BASE_SEED.get()
+    return _drawn(sizes, (seed, base) if base else (seed,), spread)
+
+
+@lru_cache(maxsize=512)
+def _drawn(sizes: Sizes, seeds: tuple[int, ...], spread: float) -> Case:
+    random = np.random.default_rng([*seeds, *sizes])
     b, h, q, k, d, v, g = sizes
     query = random.standard_normal((b, h, q, d)) * spread
     key = random.standard_normal((b, g or h, k, d)) * spread

@@ -12,7 +12,7 @@ from regard.checker.candidates import (
     prepare,
     read_features,
 )
-from regard.checker.cases import PROBES
+from regard.checker.cases import PROBES, seeded
 from regard.checker.check_report import (
     FAIL,
     PASS,
@@ -222,6 +222,7 @@ def check(
     features: str | Iterable[str] = "auto",
     dtype: str = "auto",
     strict: bool = False,
+    seed: int = 0,
 ) -> Report:
     """Check a function that should be attention, and name its first wrong step.
 
@@ -233,6 +234,7 @@ def check(
     features : what cannot be told from its parameters, such as ("causal",) or ("no empty rows",)
     dtype : float64, float32, float16 or bfloat16; the widest that the function takes unless given
     strict : whether a row that may see nothing has to give zeros
+    seed : of the random numbers; the same for everybody unless given, such as a student's number
 
     Examples
     --------
@@ -248,11 +250,14 @@ def check(
         raise ArgumentError(f"dtype needs one of {', '.join(DTYPES)}, but it is {dtype!r}.")
     name = str(getattr(function, "__name__", type(function).__name__))
     claims = read_features(features)
+    if seed < 0:
+        raise ArgumentError(f"seed needs to be 0 or more, but it is {seed}.")
     try:
         prepared = prepare(function, signature, dtype)
     except ArgumentError as error:
         return Report(name, UNKNOWN, tried=(str(error),))
-    report = _first_verdict(name, prepared, merged(claims, prepared))
+    with seeded(seed):
+        report = _first_verdict(name, prepared, merged(claims, prepared))
     return report.strictly() if strict else report
 
 

@@ -161,7 +161,10 @@ class CallingConvention:
             "w_output": np.eye(h * case.value.shape[-1]),
             "need weights": False if "need weights" in required else None,
             "training": False,
-            "bias vectors": np.zeros(h * d),
+            "query bias": np.zeros(h * d),
+            "key bias": np.zeros(h * d),
+            "value bias": np.zeros(h * case.value.shape[-1]),
+            "output bias": np.zeros(h * case.value.shape[-1]),
             "slopes": case.slopes if case.slopes is not None else np.zeros(h),
         }
         lengths = case.lengths
@@ -171,8 +174,8 @@ class CallingConvention:
             is_causal=False, config=SimpleNamespace(), scaling=d**-0.5, sliding_window=None,
         )  # fmt: skip
         options |= self._positions(case) | self._cache(case)
-        always = ("heads", "width", "model width", "w_output", "module", "slopes", "bias vectors",
-                  "cos", "sin", *required)  # fmt: skip
+        always = ("heads", "width", "model width", "w_output", "module", "slopes", "cos", "sin",
+                  *required)  # fmt: skip
         return {r: options[r] for r in self.roles.names if r in always or options[r] is not None}
 
     def _positions(self, case: Case) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from regard.checker.candidates import Features
 from regard.checker.cases import PROBES
 from regard.checker.compare import ODD
 from regard.checker.convention import CallingConvention
+from regard.checker.hints import mentions_heads
 from regard.checker.mistakes import BY_NAME, GENERAL, OF_FEATURES, pairs, single
 from regard.checker.mistakes.entry import combined
 from regard.checker.trials import Calls, Candidate, Explanation, run_trials, trials_of
@@ -55,30 +56,74 @@ def with_groups(
 
 def explain(function: Callable[..., Any], layouts: list[Candidate], features: Features) -> Verdict:
     """The simplest explanation: right, else one mistake, else two, else none with a name."""
+    least = _least_rank(function, layouts)
     candidates: list[Candidate] = []
-    highest = max((c.convention.rank for c in layouts if c.regular), default=0)
-    read = 0  # the most axes in which plain results are right: fewer say nothing more
-    for layout in layouts:
-        if layout.convention.rank <= read and layout.regular:
-            continue
-        for candidate in _variant_candidates(function, layout.convention, features):
+    for convention, calls in _readings(function, layouts, features, least):
+        for candidate in _variant_candidates(function, convention, features, calls):
             candidates.append(candidate)
-            complete = candidate.regular and not candidate.unanswered(features)
-            if complete and candidate.convention.rank >= min(3, highest):
-                if candidate.explained_by(SPECIFICATION):
-                    return _or_inverted(Verdict(candidate, CORRECT), candidates)
-                if candidate.plainly_right:
-                    read = max(read, candidate.convention.rank)
-    return _or_inverted(_of_incomplete(candidates, layouts, features), candidates)
+            answered = candidate.regular and not candidate.unanswered(features)
+            usual = answered and candidate.convention.rank >= least
+            if usual and candidate.explained_by(SPECIFICATION):
+                return _or_inverted(Verdict(candidate, CORRECT), candidates)
+    verdict = _of_incomplete(candidates, least, features)
+    return _or_inverted(_in_other_axes(function, verdict, layouts, features), candidates)
 
 
-def _of_incomplete(
-    candidates: list[Candidate], layouts: list[Candidate], features: Features
+def _in_other_axes(
+    function: Callable[..., Any], verdict: Verdict, layouts: list[Candidate], features: Features
 ) -> Verdict:
+    """One mistake in other axes, where in these so many features fail that they are misread."""
+    departing = {trial.probe.feature for trial in verdict.candidate.departing}
+    if verdict.confidence != NAMELESS or len(departing) < 3:
+        return verdict
+    for layout in layouts:
+        candidate = run_trials(function, layout.convention, features)
+        explanation = candidate.explanation(single()) if candidate is not None else None
+        if candidate is not None and explanation is not None:
+            return Verdict(candidate, explanation, LIKELY)
+    return verdict
+
+
+def _least_rank(function: Callable[..., Any], layouts: list[Candidate]) -> int:
+    """The number of axes in which a function has to be right: those of a batch, if it takes one.
+
+    Code that speaks of heads and takes their axis has to be right with it.
+    """
+    ranks = [c.convention.rank for c in layouts if c.regular]
+    headed = 4 in ranks and mentions_heads(function)
+    return 4 if headed else min(3, max(ranks, default=0))
+
+
+def _readings(
+    function: Callable[..., Any], layouts: list[Candidate], features: Features, least: int
+) -> list[tuple[CallingConvention, Calls]]:
+    """The layouts and orders of words worth asking everything: plain results tell which."""
+    plain: list[tuple[Candidate, Calls]] = []
+    for layout in layouts:
+        calls: Calls = {}
+        for convention in features.orders(layout.convention):
+            candidate = run_trials(function, convention, features, calls, plain=True)
+            if candidate is not None:
+                plain.append((candidate, calls))
+    right = [x for x in plain if x[0].plainly_right and x[0].regular]
+    usual = [x for x in right if x[0].convention.rank >= least]
+    unasked = {x[0].convention.layout for x in usual if not x[0].convention.always}
+    if usual:
+        chosen = [
+            x for x in usual if not (x[0].convention.always and x[0].convention.layout in unasked)
+        ]
+    else:
+        ranks = {x[0].convention.rank for x in right}
+        rest = [x for x in plain if x[0].convention.rank not in ranks] or plain
+        chosen = [x for x in rest if x[0].explanation(single())] or rest
+    return [(candidate.convention, calls) for candidate, calls in chosen]
+
+
+def _of_incomplete(candidates: list[Candidate], least: int, features: Features) -> Verdict:
     """The verdict where no candidate is right in everything that it has to answer."""
     answering = _answering(candidates, features)
     right = [c for c in answering if c.explained_by(SPECIFICATION)]
-    best = _acceptable(right, layouts)
+    best = next((c for c in right if c.convention.rank >= least), None)
     if best is not None:
         return Verdict(best, CORRECT, missing=best.unanswered(features))
     ranks = {c.convention.rank for c in right}
@@ -93,15 +138,6 @@ def _answering(candidates: list[Candidate], features: Features) -> list[Candidat
     return [
         c for c in candidates if not any(missing[id(other)] < missing[id(c)] for other in usual)
     ]
-
-
-def _acceptable(right: list[Candidate], layouts: list[Candidate]) -> Candidate | None:
-    """A right candidate; one without a batch only where no batch is answered at all."""
-    highest = max((c.convention.rank for c in layouts if c.regular), default=0)
-    for candidate in sorted(right, key=lambda c: -c.convention.rank):
-        if candidate.convention.rank >= min(3, highest):
-            return candidate
-    return None
 
 
 def _readable(candidates: list[Candidate]) -> list[Candidate]:
@@ -201,24 +237,22 @@ def _possible_pairs(candidate: Candidate) -> list[Explanation]:
 
 
 def _variant_candidates(
-    function: Callable[..., Any], convention: CallingConvention, features: Features
+    function: Callable[..., Any],
+    convention: CallingConvention,
+    features: Features,
+    calls: Calls,
 ) -> Iterator[Candidate]:
-    """Every variant of a convention that gives results; equal calls are made once."""
-    calls: Calls = {}
-    plain = False  # whether plain results are right without being causal
+    """Every meaning of masks and padding that gives results; equal calls are made once."""
     understood: dict[str, str] = {}  # the first shape of masks that a form is understood in
     for variant in features.variants(convention):
         form = f"{variant.mask_form} {variant.pad_form}"
         if understood.get(form, variant.mask_shape) != variant.mask_shape:
-            continue
-        if variant.always and plain:
             continue
         candidate = run_trials(function, variant, features, calls)
         if candidate is None:
             continue
         if candidate.understood(features):
             understood[form] = variant.mask_shape
-        plain = plain or (candidate.plainly_right and not variant.always)
         yield candidate
 
 

@@ -7,10 +7,14 @@ from typing import Any
 
 CAUSAL = r"(?<!non-)(?<!not )(?<!non)(?<!non_)(causal|autoregressive)"
 HIDES = (
-    r"(true|ones?|1)s?\b[^.\n]{0,30}?\b(hid|mask(ed)?\b(?! *=)|padd?ing|padded|ignor|block|exclud|"
+    r"(true|ones?|1)s?\b[^.,;\n0]{0,30}?\b(hid|mask(ed)?\b(?! *=)|padd?ing|padded|ignor|block|"
+    r"exclud|"
     r"not allowed|disallow|may not|cannot|forbid|not attend)"
 )
-SHOWS = r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look)"
+SHOWS = (
+    r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look|"
+    r"token)"
+)
 ROTARY = r"rope|rotary|rotate|freqs|\.cos\("
 HEADS = r"head|, ?h, ?|\bbhqk|\bbhtd|b ?h ?[a-z] ?d"
 

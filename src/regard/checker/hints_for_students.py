@@ -36,7 +36,7 @@ def hint(report: "Report", level: int) -> str:
         return "; ".join(report.tried) or "The result is wrong, and no known mistake gives it."
     lines = []
     for mistake in report.diagnosis:
-        shown = [f"The {step_of(mistake)} is wrong.", f"{mistake.name}.", mistake.about,
+        shown = [f"The step that is wrong: {step_of(mistake)}.", f"{mistake.name}.", mistake.about,
                  f"The fix:\n{mistake.fix}"]  # fmt: skip
         lines.append("\n".join(shown[min(level, 1) : level + 1] if level else shown[:1]))
     return "\n\n".join(lines)

@@ -79,7 +79,8 @@ class NamedLayer:
     @property
     def parent(self) -> str:
         """The path of the module that it belongs to, numbers of lists left out."""
-        return re.sub(r"\d+", "#", self.path.rpartition(".")[0])
+        path = re.sub(r"\.\d+$", "", self.path)
+        return re.sub(r"\d+", "#", path.rpartition(".")[0])
 
 
 def role_of(path: str) -> str:
@@ -88,7 +89,7 @@ def role_of(path: str) -> str:
     >>> [role_of(name) for name in ("W_q", "k_proj", "to_kv", "c_attn", "c_proj", "mlp.fc1")]
     ['query', 'key', 'pair', 'fused', 'rest', '']
     """
-    name = path.rpartition(".")[2]
+    name = re.sub(r"(\.\d+)+$", "", path).rpartition(".")[2]
     if name.lower() in ONLY_NOISE:
         return ONLY_NOISE[name.lower()]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
@@ -144,9 +145,9 @@ def _layers(module: Any) -> Iterator[NamedLayer]:
 def _listed(layers: list[NamedLayer]) -> dict[str, list[NamedLayer]]:
     """Three or four equal layers of one list as query, key, value and output."""
     numbered = [x for x in layers if re.search(r"\d+$", x.path)]
-    parents = {x.parent for x in numbered}
-    for parent in parents:
-        some = [x for x in numbered if x.parent == parent]
+    lists = {x.path.rpartition(".")[0] for x in numbered}
+    for one in sorted(lists):
+        some = [x for x in numbered if x.path.rpartition(".")[0] == one]
         if len(some) in (3, 4) and len({tuple(x.layer.weight.shape) for x in some}) == 1:
             return {r: [x] for r, x in zip(("query", "key", "value", "output"), some, strict=False)}
     return {}

@@ -39,7 +39,10 @@ NAMES = {
     "past value": "past_v past_value past_values v_cache value_cache v_past cached_v cached_values "
     "cached_value",
     "past pair": "past_key_value past_kv kv_cache past layer_past past_key_values cache",
-    "bias vectors": "b_q b_k b_v b_o bq bk bv bo b_query b_key b_value b_output",
+    "query bias": "b_q bq b_query q_bias bias_q",
+    "key bias": "b_k bk b_key k_bias bias_k",
+    "value bias": "b_v bv b_value v_bias bias_v",
+    "output bias": "b_o bo b_output o_bias bias_o",
 }
 ROLE_OF = {name: role for role, names in NAMES.items() for name in names.split()}
 # Their names say that they are added to the scores.

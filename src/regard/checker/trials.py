@@ -1,7 +1,7 @@
 """Trials of a function: every question in one calling convention, and what came back."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ from regard.checker.candidates import Features
 from regard.checker.cases import FRAMES, PROBES, SAME, Case, Probe, Sizes
 from regard.checker.compare import ODD, agrees, kinds_of, roughly, rounded
 from regard.checker.convention import CallingConvention
+from regard.checker.mask_forms import shapes_for
 from regard.checker.mistakes import Mistake
 from regard.textbook.stages import SPECIFICATION, Stages
 
@@ -115,7 +116,9 @@ class Candidate:
 
     def understood(self, features: Features) -> bool:
         """Whether every feature is answered, with results of the usual kinds."""
-        return not self.unanswered(features) and all(self._usual(trial) for trial in self.judged)
+        if self.kinds[0] == ODD or self.unanswered(features):
+            return False
+        return all(self._usual(trial) for trial in self.judged)
 
     def explanation(self, explanations: list[Explanation]) -> Explanation | None:
         """The first of these explanations whose stages give every result."""
@@ -157,9 +160,14 @@ def run_trials(
     convention: CallingConvention,
     features: Features,
     calls: Calls | None = None,
+    plain: bool = False,
 ) -> Candidate | None:
-    """The trials of every probe that the features cover; None where all end in exceptions."""
+    """The trials of every probe that the features cover; None where all end in exceptions.
+
+    ``plain``: only those without masks and other features.
+    """
     probes = [probe for probe in PROBES if features.covers(probe, convention)]
+    probes = [probe for probe in probes if not (plain and probe.needs)]
     trials: list[Trial] = []
     for probe in probes:
         for trial in trials_of(function, convention, probe, calls):
@@ -186,15 +194,32 @@ def working_layouts(
     function: Callable[..., Any], conventions: list[CallingConvention]
 ) -> tuple[list[Candidate], list[tuple[CallingConvention, str]]]:
     """The conventions that give any plain result, and the errors of the others."""
-    plain = PROBES[0]
     working, refused = [], []
     for convention in conventions:
-        trials = tuple(trials_of(function, convention, plain))
-        successful = [trial for trial in trials if not trial.result.error]
-        if successful:
-            working.append(Candidate(convention, trials, successful[0].kinds))
-        elif trials:
-            refused.append((convention, trials[0].result.error))
+        candidates = [_plain_trials(function, one) for one in _forms_of_mask(convention)]
+        answering = [c for c in candidates if c.successful]
+        if answering:
+            usual = [c for c in answering if c.kinds[0] != ODD]
+            working.append((usual or answering)[0])
+        elif candidates[0].trials:
+            refused.append((convention, candidates[0].trials[0].result.error))
     # Where only as many words as features fit, the axes were probably misread.
     working.sort(key=lambda c: not c.regular)
     return working, refused
+
+
+def _forms_of_mask(convention: CallingConvention) -> list[CallingConvention]:
+    """The convention, or one for each form and shape of a mask that has to be given."""
+    if "mask" not in convention.roles.required:
+        return [convention]
+    forms = ("added",) if convention.roles.added else ("bool", "added")
+    shapes = shapes_for(convention.batched, convention.headed)
+    return [
+        replace(convention, mask_form=form, mask_shape=shape) for shape in shapes for form in forms
+    ]
+
+
+def _plain_trials(function: Callable[..., Any], convention: CallingConvention) -> Candidate:
+    trials = tuple(trials_of(function, convention, PROBES[0]))
+    kinds = next((trial.kinds for trial in trials if not trial.result.error), ())
+    return Candidate(convention, trials, kinds)

@@ -1,11 +1,15 @@
 """regard check: the first wrong step in attention code or in a sheet; a saved file's checksums."""
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.output import show, show_json, show_text
 from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.checker.check_report import Report
 
 SUITES = ("", "operator")
 
@@ -29,6 +33,15 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="A row that may see nothing has to give zeros.")
     ] = False,
+    hints: Annotated[
+        int, typer.Option(min=0, max=3, help="How much is given away: 0 the step, 3 the fix.")
+    ] = 3,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of the random numbers, such as by student.")
+    ] = 0,
+    gradescope: Annotated[
+        Path | None, typer.Option(help="Write points by step to this results.json.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Find the first wrong step in attention code, or in numbers worked by hand.
@@ -47,23 +60,42 @@ def check(
         status = _operator(target, seconds, memory, json)
     else:
         options: dict[str, Any] = {"signature": signature, "dtype": dtype, "strict": strict}
+        options["seed"] = seed
         options["features"] = feature or "auto"
-        status = _function(target, options, (seconds, memory), json)
+        report = _function(target, options, (seconds, memory))
+        _show_report(report, hints, json)
+        if gradescope is not None:
+            _write_grades(report, gradescope, hints)
+        status = report.status
     if status:
         raise typer.Exit(status)
 
 
-def _function(target: str, options: dict[str, Any], limits: tuple[float, float], json: bool) -> int:
+def _function(target: str, options: dict[str, Any], limits: tuple[float, float]) -> "Report":
     from regard.checker.sandbox import Limits, check_apart
 
-    report = check_apart(target, options, Limits(*limits))
+    return check_apart(target, options, Limits(*limits))
+
+
+def _show_report(report: "Report", hints: int, json: bool) -> None:
+    """Print the report, as far as the hints go."""
     if json:
         show_json(report.to_dict())
+    elif hints < 3 and not report.right:
+        show_text(f"{report.verdict.upper()}: {report.function}\n{report.hint(hints)}")
     else:
         from regard.view.terminal.check_text import draw_report
 
         show(draw_report(report))
-    return report.status
+
+
+def _write_grades(report: "Report", path: Path, hints: int) -> None:
+    from json import dumps
+
+    from regard.atomic_write import write_text
+    from regard.checker.grading import gradescope
+
+    write_text(path, dumps(gradescope(report, hints=hints), indent=1) + "\n")
 
 
 def _sheet(path: str, json: bool) -> int:

@@ -1,0 +1,107 @@
+"""The plugin, hints, grades and seeds: what a course and a CI are given; their pages run."""
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from tests.helpers import attention_right as right
+from tests.helpers import attention_wrong as wrong
+
+from regard.checker.check import check
+from regard.checker.check_report import WrongAttentionError
+from regard.checker.grading import grade, gradescope
+from regard.errors import ArgumentError
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_pytest(*arguments):
+    """pytest in a process of its own, with the plugin whether or not it is installed."""
+    installed = importlib.metadata.entry_points(group="pytest11")
+    plugin = [] if "regard" in installed.names else ["-p", "regard.checker.pytest_plugin"]
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider",
+               *plugin, *map(str, arguments)]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_the_course_example_fails_by_name(tmp_path):
+    done = run_pytest("examples/course", "--regard-hints", "0", f"--junitxml={tmp_path}/r.xml")
+    assert done.returncode == 1, done.stdout
+    assert "1 failed, 2 passed" in done.stdout
+    assert "test_attention.py::attention[no scaling]" in done.stdout
+    assert "The step that is wrong: scores." in done.stdout
+    assert "np.sqrt" not in done.stdout
+    cases = ET.parse(tmp_path / "r.xml").getroot().iter("testcase")  # noqa: S314 (our own file)
+    names = {case.get("name"): len(case.findall("failure")) for case in cases}
+    assert names == {"attention[no scaling]": 1, "causal_attention": 0, "test_the_causal_part": 0}
+
+
+def test_strict_fails_a_row_that_may_see_nothing():
+    done = run_pytest("examples/course", "--regard-strict")
+    assert "attention[a row that may see nothing gives a uniform row]" in done.stdout
+    assert "The fix:" in done.stdout
+
+
+def test_the_kernel_example_passes():
+    done = run_pytest("examples/kernel_ci")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", ["check-in-your-course.md", "check-in-your-kernel-ci.md"])
+def test_the_pages_show_the_files_that_run(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    folder = re.search(r"\(\.\./(examples/\w+)\)", text)[1]
+    (test,) = (ROOT / folder).glob("test_*.py")
+    source = test.read_text(encoding="utf-8").partition('"""\n\n')[2]
+    assert f"```python\n{source}```" in text
+
+
+def test_hints_give_away_step_by_step():
+    report = check(wrong.brackets)
+    assert report.hint(0) == "The step that is wrong: softmax."
+    assert report.hint(1) == "softmax before scaling."
+    assert report.hint(2).startswith("softmax before scaling.\nsoftmax(Q K^T) / sqrt(d): the")
+    assert report.hint(3).endswith(
+        "scaled = scores / np.sqrt(query.shape[-1])\nweights = softmax(scaled)"
+    )
+    assert check(right.with_matmul).hint(0) == "Every step is right."
+    with pytest.raises(WrongAttentionError, match=r"^softmax before scaling\.$"):
+        report.require(hints=1)
+
+
+def test_grades_are_by_step():
+    grades = {g.step: g.points for g in grade(check(wrong.brackets), most=6.0)}
+    assert grades["The softmax"] == 0.0
+    assert sum(grades.values()) == 5.0
+    results = gradescope(check(right.with_matmul))
+    assert results["score"] == 10.0
+    assert {test["status"] for test in results["tests"]} == {"passed"}
+    assert gradescope(check(wrong.not_attention))["score"] == 0.0
+    assert json.loads(json.dumps(results)) == results
+
+
+def test_the_command_writes_grades_and_hints(tmp_path):
+    target = f"{ROOT}/examples/course/student_attention.py:attention"
+    results = tmp_path / "results.json"
+    command = [sys.executable, "-m", "regard", "check", target, "--hints", "0",
+               "--gradescope", str(results), "--seed", "7"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == f"WRONG: {target}\nThe step that is wrong: scores.\n"
+    written = json.loads(results.read_text(encoding="utf-8"))
+    assert written["score"] == pytest.approx(10 * 5 / 6, abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", [1, 20261116])
+def test_other_seeds_give_the_same_names(seed):
+    for function in (wrong.brackets, wrong.dim_one, wrong.causal_upside_down, wrong.model_width):
+        assert check(function, seed=seed).mistakes == wrong.WRONG[function]
+    assert check(right.with_matmul, seed=seed).right
+    with pytest.raises(ArgumentError, match=r"seed needs to be 0 or more, but it is -1\."):
+        check(right.with_matmul, seed=-1)
