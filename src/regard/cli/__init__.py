@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -47,7 +48,9 @@ def _run(arguments: list[str]) -> int:
 def _read_plainly(sentence: str) -> None:
     """Read a sentence without a parser of options: typer's import takes as long as the reading."""
     if "numpy" not in sys.modules:
-        # This command never uses the threads of NumPy's BLAS, which wait for work in a loop.
+        # A process of a fifth of a second: no garbage is worth a collection, and the threads of
+        # NumPy's BLAS, which wait for work in a loop, are never used.
+        gc.disable()
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from regard.cli.argument_checks import text_argument
     from regard.transformer.checkpoint import load_model
