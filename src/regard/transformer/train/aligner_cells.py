@@ -44,7 +44,7 @@ class SentenceBlock:
     @property
     def stop(self) -> int:
         """The end of the block's cells."""
-        return self.start + self.target_bq.size * self.source_bk.shape[1]
+        return int(self.start + self.target_bq.size * self.source_bk.shape[1])
 
 
 Slab = list[SentenceBlock]
@@ -90,7 +90,8 @@ class _Words:
         return np.diff(self.starts)
 
     def take(self, rows: Int64Array, length: int) -> Int32Array:
-        return self.numbers[self.starts[rows, None] + np.arange(length)]
+        taken: Int32Array = self.numbers[self.starts[rows, None] + np.arange(length)]
+        return taken
 
 
 def corpus_cells(pairs: Sequence[Pair]) -> Cells:
