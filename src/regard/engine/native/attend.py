@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.native.library import function, native_state
-from regard.engine.tiles.plan import Cost, blocks
+from regard.engine.tiles.plan import Cost, block_size
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.tiles.rows import Requested
 from regard.engine.tiles.threads import threads
@@ -260,17 +260,13 @@ def _put_results(
 def _put_map(call: AttentionArguments, facts: NativeFacts, problem: Problem, number: int) -> None:
     """Of one query and one key a block, the map is the weights."""
     rows, keys = problem.visibility.queries, problem.visibility.keys
-    row_edges, key_edges = blocks(rows, number), blocks(keys, number)
-    shape = (problem.heads, len(row_edges) - 1, len(key_edges) - 1)
+    call.map_rows, call.map_keys = block_size(rows, number), block_size(keys, number)
+    shape = (problem.heads, -(-rows // call.map_rows), -(-keys // call.map_keys))
     if shape[1:] == (rows, keys):
         facts.map_hrc = _result(call, "weights", shape)
         return
     facts.map_hrc = np.zeros(shape, np.float32)
     call.map = _address(facts.map_hrc)
-    call.map_rows, call.map_keys = int(row_edges[1]), int(key_edges[1])
-    # The last block may be the only one, and smaller than a power of two.
-    call.map_rows = 1 << (call.map_rows - 1).bit_length()
-    call.map_keys = 1 << (call.map_keys - 1).bit_length()
 
 
 def _result(

@@ -16,7 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-KERNELS = ("attention.c", "int8_product.c", "decoder_step.c")  # compiled once for each level
+KERNELS = (
+    "attention.c",
+    "int8_product.c",
+    "decoder_step.c",
+    "squares.c",
+)  # compiled once for each level
 COMMON = ("threads.c", "levels.c")  # compiled once
 # Instruction sets beyond what every processor of the architecture has, from low to high.
 LEVELS: dict[str, dict[str, list[str]]] = {

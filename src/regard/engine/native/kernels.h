@@ -74,11 +74,19 @@ INLINE uint32_t lanes_at_least(vf x, vf y) {
 
 /* In one fixed order, pairwise. */
 INLINE float add_lanes(vf x) {
+#if defined(REGARD_AVX512)
+    return _mm512_reduce_add_ps((__m512)x);
+#elif defined(REGARD_AVX2)
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+#else
     float lane[LANES];
     memcpy(lane, &x, sizeof lane);
     for (int half = LANES / 2; half; half /= 2)
         for (int i = 0; i < half; i++) lane[i] += lane[i + half];
     return lane[0];
+#endif
 }
 
 INLINE float largest_lane(vf x) {

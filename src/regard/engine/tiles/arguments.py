@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.engine.native.squares import native_squares
 from regard.engine.tensors import as_array, tensor_to_array
 from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.engine.visibility import Visibility
@@ -35,6 +36,10 @@ def largest_norm(name: str, array: Array) -> float:
     """
     if array.size == 0:
         return 0.0
+    if (squares := native_squares(array)) is not None:
+        largest = squares[1] if name == "value" else squares[0]
+        if 2.0**-99 < largest < math.inf:
+            return math.sqrt(largest)
     with np.errstate(all="ignore"):
         wide = array.astype(np.float32) if array.dtype == np.float16 else array
         rows = wide.reshape(1, -1) if name == "value" else wide
@@ -120,6 +125,8 @@ def prepare(
 
 def _copied(array: Array) -> Array:
     """A copy in the same order of axes; a broadcast axis is copied once and broadcast again."""
+    if 0 not in array.strides:
+        return np.array(array, order="K")
     once = tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)
     return np.broadcast_to(np.array(array[once], order="K"), array.shape)
 

@@ -136,5 +136,9 @@ def blocks(positions: int, number: int) -> NDArray[np.int64]:
     >>> blocks(10, 4)
     array([ 0,  4,  8, 10])
     """
-    size = 1 << int((positions - 1) // max(1, number)).bit_length()
-    return np.append(np.arange(0, max(1, positions), size), positions)
+    return np.append(np.arange(0, max(1, positions), block_size(positions, number)), positions)
+
+
+def block_size(positions: int, number: int) -> int:
+    """Positions in each of at most ``number`` blocks: the smallest power of two that will do."""
+    return 1 << int((positions - 1) // max(1, number)).bit_length()
