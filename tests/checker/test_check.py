@@ -187,3 +187,36 @@ def test_arguments_that_cannot_be_used_are_refused(arguments, message):
 def test_a_property_that_does_not_apply_is_skipped_with_the_reason():
     (causality,) = [x for x in check(right.with_matmul).findings if x.name == "causality"]
     assert (causality.status, causality.detail) == ("skipped", "it is not causal")
+
+
+def test_a_block_that_cannot_be_read_says_what_to_check():
+    class Encoder(torch.nn.Module):
+        def __init__(self, d_model, nhead):
+            super().__init__()
+            self.self_attn = torch.nn.MultiheadAttention(d_model, nhead, batch_first=True)
+            self.norm = torch.nn.LayerNorm(d_model)
+
+        def forward(self, src):
+            return self.norm(src + self.self_attn(src, src, src)[0])
+
+    report = check(Encoder)
+    assert report.status == 2
+    assert report.tried == (
+        "Encoder has a norm around its attention, whose layers cannot be read from outside: check "
+        "the attention module inside it.",
+    )
+
+
+def test_an_inverted_mask_is_never_certain():
+    assert check(wrong.mask_that_hides).confidence == "likely"
+
+
+def test_a_class_that_cannot_be_made_says_what_to_type():
+    class Odd:
+        def __init__(self, flavour):
+            self.flavour = flavour
+
+    assert check(Odd).tried == (
+        "to make an instance of Odd its 'flavour' is needed, and the name does not say what it is: "
+        "give it a default, or put attention = Odd(...) into the file and check that.",
+    )

@@ -254,7 +254,12 @@ def _for_module(prepared: PreparedFunction, made: bool) -> PreparedFunction:
         prepared = replace(prepared, function=_same_three(module, roles), roles=new)
     readings: tuple[Projections | None, ...] = tuple(read_projections(module))
     inside = BlockInside(module, prepared.function)
-    if has_norms(module) and inside.usable:
+    if has_norms(module) and not inside.usable:
+        raise ArgumentError(
+            f"{type(module).__name__} has a norm around its attention, whose layers cannot be "
+            "read from outside: check the attention module inside it."
+        )
+    if has_norms(module):
         note = "Only the attention inside is checked, not the norms and layers around it."
         readings = tuple(replace(r, output=None, entry=inside.entry) for r in readings if r)
         prepared = replace(prepared, function=inside.attention, notes=(*prepared.notes, note))

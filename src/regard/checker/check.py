@@ -24,8 +24,9 @@ from regard.checker.check_report import (
     Report,
 )
 from regard.checker.compare import ODD, differ, tolerance
-from regard.checker.explanation import CORRECT, Verdict, explain, with_groups
+from regard.checker.explanation import CORRECT, LIKELY, NAMELESS, Verdict, explain, with_groups
 from regard.checker.follow_up import (
+    INVERTED,
     accept_hiding,
     empty_row_caveats,
     first_departure,
@@ -101,11 +102,18 @@ def judge(
         called=_called(candidate, name),
         findings=findings,
         notes=(*prepared.notes, *_notes(candidate, layouts, explanation)),
-        confidence=verdict.confidence if mistakes or not wrong else "unknown",
+        confidence=_confidence(verdict, mistakes, wrong),
         others=verdict.others,
         caveats=caveats,
         departure=first_departure(candidate) if wrong else None,
     )
+
+
+def _confidence(verdict: Verdict, mistakes: tuple[str, ...], wrong: bool) -> str:
+    """The confidence; a mask in which True is meant to hide gives what an inverted one gives."""
+    if wrong and not mistakes:
+        return NAMELESS
+    return LIKELY if INVERTED in mistakes else verdict.confidence
 
 
 def _same_as_input(candidate: Candidate) -> Finding:

@@ -8,8 +8,8 @@ from typing import Any
 CAUSAL = r"(?<!non-)(?<!not )(?<!non)(?<!non_)(causal|autoregressive)"
 HIDES = (
     r"(true|ones?|1)s?\b[^.,;\n0]{0,30}?\b(hid|mask(ed)?\b(?! *=)|padd?ing|padded|ignor|block|"
-    r"exclud|"
-    r"not allowed|disallow|may not|cannot|forbid|not attend)"
+    r"exclud|not allowed|disallow|may not|cannot|forbid|not attend)|"
+    r"fill[^.\n]{0,60}where mask is (true|one)"
 )
 SHOWS = (
     r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look|"

@@ -104,6 +104,10 @@ def read_projections(module: Any) -> list[Projections]:
     """The readings of an object's matrices, the likeliest first."""
     if any(kind.__name__ == "MultiheadAttention" for kind in type(module).__mro__):
         return [_of_multihead(module)]
+    children = module.children() if hasattr(module, "children") else ()
+    for child in children:
+        if any(kind.__name__ == "MultiheadAttention" for kind in type(child).__mro__):
+            return [_of_multihead(child)]
     layers = list(_layers(module))
     by_role: dict[str, list[NamedLayer]] = {}
     for layer in layers:

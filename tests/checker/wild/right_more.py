@@ -240,3 +240,33 @@ class PlainClass:
 
 
 right(PlainClass)
+
+
+@right
+class AroundTheLibrary(nn.Module):
+    """The library's module with a simpler call."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.mha = nn.MultiheadAttention(dim, num_heads, batch_first=True)
+
+    def forward(self, x):
+        return self.mha(x, x, x, need_weights=False)[0]
+
+
+@unless_empty
+def of_a_tutorial(Q, K, V, attn_mask):
+    scores = torch.matmul(Q, K.transpose(-1, -2)) / np.sqrt(Q.shape[-1])
+    scores.masked_fill_(attn_mask, -1e9)  # fills the scores where mask is True
+    attn = nn.Softmax(dim=-1)(scores)
+    return torch.matmul(attn, V), attn
+
+
+@unless_empty
+def masks_of_both_kinds(query, key, value, bias=None, mask=None):
+    w = np.einsum("...qhd,...khd->...hqk", query / np.sqrt(query.shape[-1]), key)
+    if bias is not None:
+        w = w + bias
+    if mask is not None:
+        w = np.where(mask, w, np.finfo(w.dtype).min)
+    return np.einsum("...hqk,...khd->...qhd", stable_softmax(w), value)

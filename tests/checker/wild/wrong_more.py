@@ -217,3 +217,27 @@ def columns_for_rows(Q, K, V):
 def squared(q, k, v):
     s = (q @ k.swapaxes(-1, -2)) ** 2 / q.shape[-1]
     return s / s.sum(-1, keepdims=True) @ v
+
+
+@wrong("scaling by the number of keys")
+def root_of_the_queries(q, k, v):
+    return stable_softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-2])) @ v
+
+
+@wrong("no softmax")
+def rectified(q, k, v):
+    return torch.relu(q @ k.transpose(-1, -2) / q.size(-1) ** 0.5) @ v
+
+
+@wrong("causal mask transposed")
+def only_the_future(q, k, v, is_causal=False):
+    s = q @ k.transpose(-1, -2) / q.size(-1) ** 0.5
+    if is_causal:
+        s = s.masked_fill(torch.tril(torch.ones(s.shape[-2:])).bool(), -1e9)
+    return s.softmax(-1) @ v
+
+
+@wrong("query used as key")
+class SharedProjection(Block):
+    def attend(self, q, k, v):
+        return super().attend(q, q, v)

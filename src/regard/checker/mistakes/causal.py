@@ -28,6 +28,10 @@ def _transposed(case: Case) -> Array:
     return np.asarray(_gap(case) >= 0)
 
 
+def _only_ahead(case: Case) -> Array:
+    return np.asarray(_gap(case) > 0)
+
+
 def _one_ahead(case: Case) -> Array:
     return np.asarray(_gap(case) <= 1)
 
@@ -66,7 +70,11 @@ CAUSAL = (
         "kept: a word sees itself and its future, not its past.",
         "visible = np.tril(np.ones((queries, keys), bool))\n"
         "scores = np.where(visible, scores, -np.inf)",
-        (changed(causal=_where_causal(_transposed)),),
+        (
+            changed(causal=_where_causal(_transposed)),
+            changed(causal=_where_causal(_only_ahead)),
+            changed(causal=_where_causal(_only_ahead), empty_rows=ignore_visibility),
+        ),
     ),
     Mistake(
         "causal mask off by one: sees the next word",

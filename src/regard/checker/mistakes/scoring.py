@@ -36,6 +36,10 @@ def _by_keys(scores: Array, case: Case) -> Array:
     return np.asarray(scores / np.sqrt(case.key.shape[2]))
 
 
+def _by_queries(scores: Array, case: Case) -> Array:
+    return np.asarray(scores / np.sqrt(case.query.shape[2]))
+
+
 def _dotted(query: Array, key: Array) -> Array:
     if query.shape[:2] == (1, 1):
         raise ValueError("one matrix alone is multiplied rightly")
@@ -126,7 +130,7 @@ SCORES = (
         "The scores are divided by the square root of the number of keys: key.shape[-2] or "
         "scores.shape[-1] was read where the head width was meant.",
         "d = key.shape[-1]\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
-        (changed(scale=_by_keys),),
+        (changed(scale=_by_keys), changed(scale=_by_queries)),
     ),
     Mistake(
         "scaling upwards",

@@ -39,6 +39,10 @@ def _not_at_all(masked: Array) -> Array:
     return np.where(np.isfinite(masked), masked, 0)
 
 
+def _rectified(masked: Array) -> Array:
+    return np.maximum(masked, 0)
+
+
 def _without_division(masked: Array) -> Array:
     return np.asarray(np.exp(masked - masked.max(axis=-1, keepdims=True)))
 
@@ -122,7 +126,7 @@ SOFTMAX = (
         "The scaled scores are used as weights: they may be negative and sum to anything.",
         "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
         "weights = e / e.sum(axis=-1, keepdims=True)",
-        (changed(normalise=_not_at_all),),
+        (changed(normalise=_not_at_all), changed(normalise=_rectified)),
     ),
     Mistake(
         "softmax without its division",
