@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 import torch
+from tests.helpers.head_hooks import without_head
 from tests.helpers.model_families import FAMILIES, STEPS, batch
 from tests.helpers.model_families import close as close_arrays
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -17,8 +18,7 @@ from regard.watcher.model_changes import AblationByRow, WatchedHeads
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))
 ONE_SIDED = [family for family in FAMILIES if family.kind != "both"]
-PROJECTIONS = {"llama": ".o_proj", "gpt2": ".attn.c_proj", "bert": ".attention.output.dense"}
-TOKENS, WIDTH = 11, 4
+TOKENS = 11
 
 
 @pytest.fixture(autouse=True)
@@ -33,26 +33,6 @@ def close(actual, expected, allowed):
 
 def one(tokens=TOKENS):
     return {"input_ids": batch("not", 1, tokens)["input_ids"]}
-
-
-@contextlib.contextmanager
-def without_head(family, layer, head):
-    """The head's slice of the input of its projection set to zero, by a hook."""
-    names = [
-        (name, module)
-        for name, module in family.made().named_modules()
-        if name.endswith(PROJECTIONS[family.name])
-    ]
-    module = dict(enumerate(module for _, module in names))[layer]
-
-    def zero(module, arguments):
-        changed = arguments[0].clone()
-        changed[..., head * WIDTH : (head + 1) * WIDTH] = 0
-        return (changed, *arguments[1:])
-
-    hook = module.register_forward_pre_hook(zero)
-    yield
-    hook.remove()
 
 
 def attention_with(change):

@@ -183,9 +183,10 @@ class ModelIntervention:
                     return scores_of(call, sentence, heads, rows)
 
                 start = self._query_start(segment, cross)
-                yield sentence, SentenceCall(layer, segment.rows, segment.columns, start,
-                                             segment.column_start, queries, keys,
-                                             scores)  # fmt: skip
+                yield sentence, SentenceCall(
+                    call, sentence, layer, segment.rows, segment.columns, start,
+                    segment.column_start, queries, keys, scores,
+                )  # fmt: skip
 
     def _query_start(self, segment: Segment, cross: bool) -> int:
         """The position of the first query; in cross attention that of the decoder's last call."""

@@ -22,6 +22,8 @@ from regard.watcher.forward_run import LayerKey
 if TYPE_CHECKING:
     import torch
 
+    from regard.watcher.model_call import ModelCall
+
 Words = str | int | tuple[int, int]  # a word, its number, or (start, stop) in tokens
 Positions = NDArray[np.int64]
 
@@ -33,6 +35,8 @@ class SentenceCall:
     ``scores`` gives the masked scores (h, q, k) of some heads and some queries of the call.
     """
 
+    call: ModelCall = field(repr=False)
+    sentence: int
     layer: LayerKey
     rows: slice
     columns: slice
@@ -232,6 +236,26 @@ class AblationByRow:
 
     def __str__(self) -> str:
         return f"{self.heads}: one head a row of the batch writes nothing"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """No change: a function that is called with every attention, sentence by sentence."""
+
+    look: Callable[[SentenceCall], None] | None = field(default=None, repr=False)
+    heads: WatchedHeads = WatchedHeads(None, None, None)
+
+    def add_bias(self, bias_hqk: torch.Tensor, call: SentenceCall) -> None:
+        """The weights stay."""
+        if self.look is not None:
+            self.look(call)
+
+    def change_output(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
+        """The output stays."""
+        return output_bqhd
+
+    def __str__(self) -> str:
+        return "nothing"
 
 
 def tokens_of(text: TokenizedText, word: Words) -> tuple[str, Positions]:

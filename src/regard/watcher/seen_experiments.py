@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
 
 if TYPE_CHECKING:
+    from regard.watcher.model_effects import ModelEffects
     from regard.watcher.model_outcome import ModelOutcome
     from regard.watcher.recorder import Recorder
+    from regard.watcher.text_rerun import TextRerun
 
 
 class SeenExperiments:
@@ -44,6 +47,33 @@ class SeenExperiments:
             recorder.outcome = outcome_of(changes, capture, self._source.tokenizer)
         outcome: ModelOutcome = recorder.outcome
         return outcome
+
+    def effects(
+        self,
+        of: str | int | None = None,
+        against: str | int | None = None,
+        *,
+        position: int | None = None,
+        batch: int = 16,
+        notice: Callable[[int, int], None] | None = None,
+    ) -> ModelEffects:
+        """What each head does for one next token against another: a real run without it.
+
+        Parameters
+        ----------
+        of, against : tokens, or the words that they begin; the likeliest two if not given.
+        position : the token whose next one is meant, from 0; the last if not given.
+        batch : how many heads of a layer are taken away at once, each in a row of its own.
+        notice : called with the number of heads done and of all.
+        """
+        from regard.watcher.model_effects import model_effects
+
+        return model_effects(self._rerun(), of, against, position, batch, notice)
+
+    def _rerun(self) -> TextRerun:
+        from regard.watcher.text_rerun import TextRerun
+
+        return TextRerun.of(self, self._model_recorder())  # type: ignore[arg-type]
 
     def _model_recorder(self) -> Recorder:
         from regard.watcher.recorder import Recorder

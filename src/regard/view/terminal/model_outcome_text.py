@@ -8,12 +8,18 @@ from regard.display import percent
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
+    from regard.watcher.model_effects import ModelEffects
     from regard.watcher.model_outcome import ModelOutcome
 
 LABEL = 8
 CAUTION = (
     "A real second run with this one thing changed. No change does not prove that the part is "
     "unused: other heads can make up for it."
+)
+MOST = 12
+EFFECTS_CAUTION = (
+    "An effect is a real run without that head, all else as it is. Effects do not add up: later "
+    "heads make up for a missing one."
 )
 
 
@@ -52,3 +58,25 @@ def _table(outcome: ModelOutcome, sentence: int, sentences: int) -> list[str]:
         f"{percent(row.after, decimals=1):>7}"
         for name, row in zip(names, rows, strict=True)
     )]  # fmt: skip
+
+
+def model_effects_page(effects: ModelEffects, style: TerminalStyle = PIPE) -> str:
+    """The largest effects, and what the difference was."""
+    of, against = printable(repr(effects.of)), printable(repr(effects.against))
+    rows = effects.heads
+    lines = [
+        *style.wrap(
+            f"{of} against {against} after token {effects.position}: logit difference "
+            f"{effects.logit_difference:+.2f}. Effect of each of {len(rows)} heads, in logits; + "
+            f"favours {of}."
+        ),
+        "",
+        *(
+            f"  {pad(f'{row.part} {row.layer}.{row.head}', 15)} {row.effect:+9.3f}"
+            for row in rows[:MOST]
+        ),
+    ]
+    if len(rows) > MOST:
+        most = max(abs(row.effect) for row in rows[MOST:])
+        lines.append(f"  the other {len(rows) - MOST}: at most {most:.3f}")
+    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(EFFECTS_CAUTION)])
