@@ -239,7 +239,7 @@ class AblationByRow:
 
 
 @dataclass(frozen=True)
-class Probe:
+class AttentionProbe:
     """No change: a function that is called with every attention, sentence by sentence."""
 
     look: Callable[[SentenceCall], None] | None = field(default=None, repr=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher.forward_run import LayerKey
-from regard.watcher.model_changes import ModelChange, Probe
+from regard.watcher.model_changes import AttentionProbe, ModelChange
 
 if TYPE_CHECKING:
     import torch
@@ -87,7 +87,7 @@ class TextRerun:
     def _first_run(self) -> None:
         """Raise where the tokens alone do not give the run that was seen."""
         last = max(self.seen.names, key=lambda x: x.layer)
-        output, again = self.run(Probe(), layers=[last.layer], top=0, map=0)
+        output, again = self.run(AttentionProbe(), layers=[last.layer], top=0, map=0)
         intervention = again._model_recorder().intervention
         self.heads = {} if intervention is None else dict(sorted(intervention.heads.items()))
         self.logits = getattr(output, "logits", None)
