@@ -39,7 +39,7 @@ def open_explorer(
         open_file(path)  # a file that cannot be read is refused before the server starts
     context = Context(readings=Readings(_model(model)), files=files)
     bound = bind(port)
-    view, state = ("map", {}) if files else ("read", {"sentence": sentence} if sentence else {})
+    view, state = first_view(sentence, files)
     url = address(bound.getsockname()[1], context.token, view, **state)
 
     def ready() -> None:
@@ -69,6 +69,15 @@ def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
         if not Path(path).is_file():
             raise FileError(f"{path} needs to be a file that regard saved, but there is none.")
     return "", tuple(Path(path) for path in paths)
+
+
+def first_view(sentence: str, files: tuple[Path, ...]) -> tuple[str, dict[str, str]]:
+    """The view to open: Read where the text can be read head by head, else Map."""
+    if not files:
+        return "read", {"sentence": sentence} if sentence else {}
+    from regard.view.page.runs import readable_run
+
+    return ("map", {}) if readable_run(files[0]) is None else ("read", {"file": "0"})
 
 
 def _model(folder: Path | None) -> Transformer | None:

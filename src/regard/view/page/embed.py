@@ -228,23 +228,32 @@ TITLES = {
 
 def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
     """The Read view where all weights of one text can be had, and the Map view in any case."""
-    source = source_of_watched(seen)
+    if not is_readable(seen):
+        return embed_map(source_of_watched(seen), blobs)
+    tables = {part: _watched_tables(layers_of(seen, part)) for part in seen.parts}
+    return embed_tables(watched_reading(seen), tables, blobs)
+
+
+def is_readable(seen: Seen) -> bool:
+    """Whether this is one text, short enough to be read, with every weight at hand."""
     if seen.sentences > 1 and seen._sentence is None:
-        return embed_map(source, blobs)
-    layers = {part: _layers(seen, part) for part in seen.parts}
-    if not all(_is_short(layer) for entries in layers.values() for _, layer in entries):
-        return embed_map(source, blobs)
-    tables = {part: _watched_tables(entries) for part, entries in layers.items()}
+        return False
+    return all(_is_short(layer) for part in seen.parts for _, layer in layers_of(seen, part))
+
+
+def watched_reading(seen: Seen) -> dict[str, Any]:
+    """A watched text in the shape of a reading (web/lib/api.js)."""
+    layers = {part: layers_of(seen, part) for part in seen.parts}
     parts = [_part(part, entries) for part, entries in layers.items()]
-    reading = {
+    return {
         "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
         "notes": [_numbering(layers)], "caution": CAUTION, "alignment": None,
         "highlight": None, "parts": parts,
     }  # fmt: skip
-    return embed_tables(reading, tables, blobs)
 
 
-def _layers(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
+def layers_of(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
+    """The watched layers of one part, in order."""
     return [(key, seen[key]) for key in seen.names if key.part == part]
 
 
@@ -271,11 +280,23 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "steps": False,
         "query": _side(first.query_text),
         "key": _side(first.key_text),
-        "roles": None,
-        "described_roles": None,
+        **_labels(layers),
         "ways": ["head", "layer", "all"],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
     }
+
+
+def _labels(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
+    """The label of each head's measures, short and in full; None where nothing was measured."""
+    from regard.watcher.head_report import report
+
+    if any(layer.measures is None for _, layer in layers):
+        return {"roles": None, "described_roles": None}
+    heads = layers[0][1].leading[-1]
+    labels = [row.label for row in report(layers).rows]
+    described = [labels[at : at + heads] for at in range(0, len(labels), heads)]
+    roles = [[label.partition(":")[0] for label in row] for row in described]
+    return {"roles": roles, "described_roles": described}
 
 
 def _side(side: TokenizedText | None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ interface Source {
   steps(choice: Record<string, unknown>): Promise<Inputs>;
   examples(): Promise<any[]>;
   learn(page: string): Promise<any>;
+  run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: any[]): Promise<any>;
   post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
 }

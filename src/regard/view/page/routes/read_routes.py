@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.responses import JSONResponse, Response
@@ -16,6 +17,10 @@ from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS, Role
 from regard.typing import Array
 from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.map_source import bounded_integer
+
+if TYPE_CHECKING:
+    from regard.view.page.runs import Run
 
 TITLES = {
     "encoder": ("encoder", "English looks at English"),
@@ -36,14 +41,31 @@ def routes(context: Context) -> list[Route]:
             return context.readings.experiment(sentence, fields["changes"], stop.check).after
         return context.readings.of(sentence, stop.check, quick=quick)
 
+    @lru_cache(maxsize=4)
+    def opened(index: int) -> Run:
+        from regard.view.page.runs import open_run
+
+        return open_run(context.files[index])
+
+    def run_of(fields: Fields) -> Run | None:
+        if fields.get("file") is None:
+            return None
+        return opened(bounded_integer("file", fields["file"], 0, len(context.files) - 1))
+
     def read(fields: Fields, stop: Stop) -> Response:
+        if run := run_of(fields):
+            return JSONResponse(run.reading | {"file": fields["file"]})
         quick = fields.get("quick") is True
         return JSONResponse(as_page(reading_of(fields, stop), quick=quick))
 
     def weights(fields: Fields, stop: Stop) -> Response:
+        if run := run_of(fields):
+            return numbers(run.weights(fields))
         return numbers(table(reading_of(fields, stop), fields))
 
     def thumbnails(fields: Fields, stop: Stop) -> Response:
+        if run := run_of(fields):
+            return numbers(run.thumbnails(fields))
         weights_lhqk = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
         return numbers(small(weights_lhqk, THUMBNAIL))
 

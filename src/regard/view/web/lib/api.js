@@ -8,6 +8,7 @@
 // source.reading(sentence, { quick, signal })
 //                        -> PageReading; quick: the English side alone, without the translation.
 //                        A source that is not live ignores the sentence.
+// source.run(file)       -> PageReading of a watched run, a file of page.files; the server's alone
 // source.weights(reading, { part, show, layer, head })
 //                        -> Table between tokens; show is one of the part's ways: "head", "layer"
 //                        (its average), "all" (average of all), "rollout"
@@ -48,9 +49,10 @@ export async function servedSource() {
     sentence: reading.sentence,
     quick: reading.quick && reading.parts.length === 1,
     changes: reading.changes || null,
+    file: reading.file ?? null,
   });
   const nameOfReading = (reading) =>
-    [reading.sentence, reading.quick, JSON.stringify(reading.changes || null)].join("\n");
+    JSON.stringify([reading.sentence, reading.quick, reading.changes, reading.file]);
   return {
     views: ["read", "steps", "map", "learn"],
     page,
@@ -58,6 +60,7 @@ export async function servedSource() {
     post: postJson,
     reading: async (sentence, { quick = false, signal } = {}) =>
       (await postJson("/api/read", { sentence, quick }, { signal })).json(),
+    run: async (file) => (await postJson("/api/read", { file })).json(),
     weights: (reading, { part, show, layer, head }) =>
       once(["weights", nameOfReading(reading), part, show, layer, head].join("\n"), async () =>
         tableOf(await postJson("/api/weights", { ...request(reading), part, show, layer, head })),

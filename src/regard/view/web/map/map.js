@@ -118,7 +118,10 @@ async function openMap(view) {
   const first = about.first || { layer: 0, head: 0 };
   const within = (name, most) =>
     Math.min(most, Math.max(0, Math.round(state.number(name, first[name]))));
-  view.layer = about.layers[within("layer", about.layers.length - 1)];
+  // A head that was chosen in Read is named by its part and its layer there.
+  const ofPart = about.layers.filter((one) => one.name.startsWith(`${state.get("part")} layer `));
+  view.layer =
+    ofPart[state.number("layer", -1)] || about.layers[within("layer", about.layers.length - 1)];
   const choice = {
     layer: about.layers.indexOf(view.layer),
     head: within("head", view.layer.heads.length - 1),
@@ -160,7 +163,13 @@ function pinnedRow({ state, layer }) {
 /** @param {MapView} view */
 function drawMapControls(view) {
   const { maps, map, choice, layer } = view;
-  const change = (name) => (event) => view.state.set({ [name]: event.target.value, row: null });
+  const isFile = maps.names.length > 0;
+  const change = (name) => (event) =>
+    view.state.set({
+      [name]: event.target.value,
+      row: null,
+      ...(isFile && name !== "head" ? { part: null } : {}),
+    });
   const select = (label, names, chosen, name) =>
     names.length < 2
       ? null

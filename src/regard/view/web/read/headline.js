@@ -40,10 +40,10 @@ export function headline(state, source, first, handlers) {
     english.shade(ofEnglish);
     french.shade(ofFrench);
   };
-  if (!source.live) {
+  if (!source.live || state.get("file")) {
     const line = element("div", { class: "typed alone" }, english.root, french.root);
     return {
-      root: element("div", { class: "headline" }, line, trouble),
+      root: element("div", { class: "headline" }, fileTitle(state, source), line, trouble),
       announce: (_, message) => replace(trouble, message),
       show(reading) {
         english.show(reading);
@@ -105,6 +105,23 @@ export function headline(state, source, first, handlers) {
       french.close();
     },
   };
+}
+
+// The file that is read, with a way to the shipped model.
+function fileTitle(state, source) {
+  const name = (source.page.files || [])[state.number("file", -1)];
+  if (!name) return element("h1", { class: "only-read" }, "What attention sees");
+  const leave = () => state.set({ file: null, ...CHOSEN }, true);
+  return element(
+    "div",
+    { class: "introduction" },
+    element("h1", null, `${name}: what a watched model looked at`),
+    element(
+      "button",
+      { type: "button", class: "link small", on: { click: leave } },
+      "Read a sentence with the shipped model",
+    ),
+  );
 }
 
 function introduction(state, source) {

@@ -128,7 +128,8 @@ function partBox(part, choose, hover) {
   );
   // One canvas for all: a browser tends every canvas in every frame.
   const canvas = element("canvas", { "aria-hidden": "true" });
-  const small = part.heads > WIDE ? { "--thumb": "1.7rem", "--across": String(part.heads) } : {};
+  const small =
+    part.heads > WIDE ? { "--thumb": smallThumb(part.heads), "--across": String(part.heads) } : {};
   const grid = element(
     "div",
     { class: "grid", style: { "--heads": String(part.heads), ...small } },
@@ -147,6 +148,11 @@ function partBox(part, choose, hover) {
   box.resized = new ResizeObserver(() => drawThumbnails(box));
   box.resized.observe(grid);
   return box;
+}
+
+// As many heads beside each other as the column has room for; more can be scrolled to.
+function smallThumb(heads) {
+  return `max(14px, calc((20rem - ${heads} * 4px) / ${heads}))`;
 }
 
 // The chosen head, or all heads of a layer that is averaged.

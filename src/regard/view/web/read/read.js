@@ -38,7 +38,19 @@ const PINNED_FIELDS = ["q", "k", "why"];
 const LINGER = { come: 60, go: 120 };
 const NARROW = "(max-width: 900px)"; // one column, as in read.css
 
+// A file in place of a sentence has another head: the view is then made anew.
 export async function showRead(root, state, source) {
+  let close = await openRead(root, state, source);
+  state.follow(async (changed) => {
+    if (!changed.has("file")) return;
+    close();
+    root.replaceChildren();
+    close = await openRead(root, state, source);
+  });
+  return () => close();
+}
+
+async function openRead(root, state, source) {
   /** @type {ReadView} */
   const view = {
     state,
@@ -57,10 +69,14 @@ export async function showRead(root, state, source) {
     redraw(view);
   };
   window.addEventListener("colours", recolour);
-  state.follow((changed) => follow(view, changed));
+  const deaf = state.follow((changed) => {
+    if (!changed.has("file")) follow(view, changed);
+  });
   describeExport(() => readFigure(view));
   await readSentence(view);
   return () => {
+    deaf();
+    view.turn += 1;
     window.removeEventListener("colours", recolour);
     for (const part of [...Object.values(view.pictures), view.heads, view.top]) part.close();
     if (view.pending) view.pending.abort();
@@ -130,7 +146,13 @@ async function readSentence(view) {
   const sentence = view.state.get("sentence", FIRST_SENTENCE);
   view.sentence = sentence;
   view.top.announce(sentence, null);
+  const file = view.source.live && view.state.get("file") ? view.state.number("file") : null;
   try {
+    if (file !== null) {
+      view.base = await view.source.run(file);
+      await present(view, turn, view.base);
+      return;
+    }
     if (view.source.live)
       await present(view, turn, await view.source.reading(sentence, { quick: true, signal }));
     view.base = await view.source.reading(sentence, { signal });

@@ -1,0 +1,84 @@
+"""A watched run in the Read view: its text, its heads with their labels, every weight."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import regard
+from regard.cli.open_command import first_view
+from regard.errors import ArgumentError
+from regard.view.page.runs import open_run, readable_run
+from regard.watcher.seen import Seen
+
+SIZES = {"n_layer": 3, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions": 64,
+         "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    torch.manual_seed(0)
+    model = hf.GPT2LMHeadModel(hf.GPT2Config(**SIZES)).eval()
+    with regard.watch(model) as seen, torch.no_grad():
+        model(input_ids=torch.arange(3, 33)[None])
+    return seen
+
+
+@pytest.fixture(scope="module")
+def path(seen: Seen, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "run.regard"
+    seen.save(path)
+    return path
+
+
+def test_a_run_is_a_reading_with_every_weight(seen, path):
+    run = open_run(path)
+    (part,) = run.reading["parts"]
+    assert (part["name"], part["layers"], part["heads"]) == ("decoder", 3, 4)
+    assert part["query"]["tokens"] == list(seen.tokens)
+    labels = [row.label for row in seen.report().rows]
+    assert [label for row in part["described_roles"] for label in row] == labels
+    fields = {"part": "decoder", "layer": 2, "head": 1}
+    weights_hqk = seen[2].tile(slice(None), slice(None))
+    # The file holds float32; a tile's exponentials round on the way.
+    npt.assert_allclose(run.weights(fields), weights_hqk[1], atol=1e-6)
+    npt.assert_allclose(run.weights(fields | {"show": "layer"}), weights_hqk.mean(0), atol=1e-6)
+    assert run.thumbnails(fields).shape == (3, 4, 24, 24)
+
+
+def test_a_run_opens_in_read(path):
+    assert first_view("", (path,)) == ("read", {"file": "0"})
+
+
+def test_what_cannot_be_read_opens_in_map(tmp_path):
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    path = tmp_path / "one.regard"
+    regard.observe(x, x, x).save(path)
+    assert readable_run(path) is None
+    assert first_view("", (path,)) == ("map", {})
+    with pytest.raises(ArgumentError) as raised:
+        open_run(path)
+    assert str(raised.value) == (
+        "one.regard needs to be a watched text of at most 1,024 tokens with its query and key to "
+        "be read head by head: look at it in the Map view."
+    )
+
+
+def test_read_and_map_show_the_same_head(page, serve, noticed, until, path):
+    address = serve(path)
+    noticed.homes.append(address)
+    page.goto(f"{address}/#read?file=0")
+    page.get_by_label("decoder, layer 2, head 1").click()
+    page.locator(".title", has_text="layer 2, head 1").wait_for()
+    assert page.locator("h1").text_content() == "run.regard: what a watched model looked at"
+    page.get_by_role("link", name="Map").click()
+    page.locator(".statement", has_text="decoder layer 2, head 1").wait_for()
+    page.get_by_role("link", name="Read").click()
+    page.locator(".title", has_text="layer 2, head 1").wait_for()
+    page.get_by_role("button", name="Read a sentence with the shipped model").click()
+    page.locator(".sentence").wait_for()
+    page.go_back()
+    page.locator(".title", has_text="layer 2, head 1").wait_for()
