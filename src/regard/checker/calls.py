@@ -34,24 +34,31 @@ def call_function(
     function: Callable[..., Any], convention: CallingConvention, case: Case
 ) -> CallResult:
     """The result of one call; an exception is reported, and is no result."""
-    roles = convention.roles
     try:
-        arrays = {x: _to_library(a, convention) for x, a in convention.arrays(case).items()}
-        options = {x: _to_library(o, convention) for x, o in convention.options(case).items()}
+        arrays, leading, keywords = call_arguments(convention, case)
         before = {x: to_float64(array) for x, array in arrays.items()}
-        given = options | arrays
-        leading = [given.pop(role) for role in roles.leading if role in given]
-        keywords = {roles.names[role]: value for role, value in given.items()}
-        with _quietly(convention.library):
+        with quietly(convention.library):
             returned = function(*leading, **keywords)
-        parts = [(to_float64(part), dtype_name(part)) for part in _parts(returned)]
+        parts = [(to_float64(part), dtype_name(part)) for part in returned_arrays(returned)]
     except Exception as error:
-        return CallResult(error=_one_line(error))
+        return CallResult(error=one_line(error))
     if not parts:
         return CallResult(error=f"it returned {type(returned).__name__}, not an array")
     changed = [x for x, a in arrays.items() if not np.array_equal(to_float64(a), before[x])]
     arrays_back, dtypes = zip(*parts, strict=True)
     return CallResult(arrays_back, dtypes, tuple(changed))
+
+
+def call_arguments(
+    convention: CallingConvention, case: Case
+) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
+    """The main arrays by role, then all arguments: by position, and by name."""
+    roles = convention.roles
+    arrays = {x: _to_library(a, convention) for x, a in convention.arrays(case).items()}
+    options = {x: _to_library(o, convention) for x, o in convention.options(case).items()}
+    given = options | arrays
+    leading = [given.pop(role) for role in roles.leading if role in given]
+    return arrays, leading, {roles.names[role]: value for role, value in given.items()}
 
 
 def _to_library(option: Any, convention: CallingConvention) -> Any:
@@ -62,7 +69,7 @@ def _to_library(option: Any, convention: CallingConvention) -> Any:
     return option
 
 
-def _parts(returned: Any) -> list[Any]:
+def returned_arrays(returned: Any) -> list[Any]:
     """The arrays among the returned objects; pairs of cached keys and values are left out."""
     if returned is None or isinstance(returned, str):
         return []
@@ -81,20 +88,20 @@ def _is_array(part: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _quietly(library: str) -> Iterator[None]:
-    """A context without warnings, printed lines and gradients of the function under test."""
+def quietly(library: str, gradients: bool = False) -> Iterator[None]:
+    """A context without warnings and printed lines, and without gradients unless asked for."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(np.errstate(all="ignore"))
         stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        if library == "torch":
+        if library == "torch" and not gradients:
             import torch
 
             stack.enter_context(torch.no_grad())
         yield
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:140]}"

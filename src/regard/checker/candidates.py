@@ -11,6 +11,7 @@ from regard.checker.frameworks import library_order
 from regard.checker.hints import is_called_causal, mask_hides, mentions_rotary
 from regard.checker.instances import instance_of, method_of
 from regard.checker.mask_forms import FORMS, shapes_for
+from regard.checker.packed_calls import padded_form
 from regard.checker.projections import Projections, read_projections
 from regard.checker.signatures import Roles, read_roles
 from regard.checker.torch_modules import (
@@ -174,6 +175,7 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
     original = function
     if not is_module(function) and (made or not callable(function)):
         function = method_of(function)
+    function = padded_form(function)
     roles = read_roles(function, signature)
     dtypes = ("float64", "float32", "float16", "bfloat16") if dtype == "auto" else (dtype,)
     libraries = tuple(library_order(function))

@@ -6,110 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.calls import call_function
+from regard.checker.calls import call_function, one_line, quietly
 from regard.checker.candidates import Features, describe, merged, prepare
-from regard.checker.cases import Case, Sizes, draw, see_some
+from regard.checker.cases import Case, Sizes, draw
 from regard.checker.compare import differ, kinds_of, plain_run, rounded
 from regard.checker.convention import CallingConvention
 from regard.checker.explanation import explain
+from regard.checker.gradients import expected_gradients, gradients_of
+from regard.checker.operator_features import FEATURES, GRADIENTS, SEQUENCES, Feature
+from regard.checker.packed_calls import PackedAttention
 from regard.checker.trials import working_layouts
+from regard.engine.tensors import to_float64, to_library
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
-
-CROSS = Sizes(2, 3, 37, 53, 16, 16)
-
-
-WIDE = Sizes(2, 3, 45, 45, 16, 24)
-
-
-SQUARE = Sizes(2, 3, 45, 45, 16, 16)
-
-
-LONG = Sizes(1, 2, 200, 333, 64, 64)
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One row of the table; ``cornered``: without an offset both corners are right."""
-
-    name: str
-    needs: tuple[str, ...]
-    build: Callable[[], Case]
-    kind: str = "output"
-    form: str = ""
-    cornered: bool = False
-
-
-def _with(sizes: Sizes, seed: int, **options: object) -> Callable[[], Case]:
-    return lambda: replace(draw(sizes, seed=seed), **options)  # type: ignore[arg-type]
-
-
-def _see(*leading: int) -> Array:
-    """A mask that differs between sentences and heads where it has these axes."""
-    queries, keys = CROSS.q, CROSS.k
-    if not leading:
-        return see_some(queries, keys)
-    random = np.random.default_rng(31)
-    mask = random.random((*leading, queries, keys)) < 0.6
-    mask[..., 0] = True
-    return mask
-
-
-def _empty() -> Array:
-    mask_qk = _see().copy()
-    mask_qk[[0, 7, -1]] = False
-    return mask_qk
-
-
-def _added(*leading: int) -> Array:
-    random = np.random.default_rng(32)
-    bias = random.standard_normal((*leading, CROSS.q, CROSS.k)).round(2)
-    return np.where(_see(*leading), bias, -np.inf)
-
-
-def _large() -> Case:
-    return draw(SQUARE, seed=33, spread=6.0)
-
-
-FEATURES = (
-    Feature("plain", (), _with(SQUARE, 21)),
-    Feature("fewer queries than keys", (), _with(CROSS, 22)),
-    Feature("values wider than keys", (), _with(WIDE, 22)),
-    Feature("long, 200 queries and 333 keys of width 64", (), _with(LONG, 23)),
-    Feature("large scores", (), _large),
-    Feature("scale", ("scale",), _with(CROSS, 24, scale=0.11)),
-    Feature("causal", ("causal",), _with(SQUARE, 25, causal=True)),
-    Feature("causal, fewer queries than keys", ("causal",), _with(CROSS, 26, causal=True),
-            cornered=True),
-    Feature("causal, offset 9", ("causal", "offset"), _with(CROSS, 26, causal=True, offset=9)),
-    Feature("causal, offset -5: empty rows", ("causal", "offset"),
-            _with(CROSS, 26, causal=True, offset=-5)),
-    Feature("window (5, 2)", ("window",), _with(SQUARE, 27, window=(5, 2))),
-    Feature("window (5, unbounded)", ("window",), _with(SQUARE, 27, window=(5, None))),
-    Feature("softcap", ("softcap",), _with(CROSS, 28, softcap=0.7)),
-    Feature("softcap and causal", ("softcap", "causal"),
-            _with(SQUARE, 28, softcap=0.7, causal=True)),
-    Feature("lengths", ("lengths",), _with(CROSS, 29, lengths=np.array([11, 40]))),
-    Feature("boolean mask", ("mask",), _with(CROSS, 30, mask=_see()), form="bool"),
-    Feature("boolean mask, one a sentence and head", ("mask",),
-            _with(CROSS, 30, mask=_see(2, 3)), form="bool"),
-    Feature("boolean mask, one a sentence (b, 1, q, k)", ("mask",),
-            _with(CROSS, 30, mask=_see(2, 1)), form="bool"),
-    Feature("added mask", ("mask",), _with(CROSS, 34, mask=_added()), form="added"),
-    Feature("added mask, one a sentence and head", ("mask",),
-            _with(CROSS, 34, mask=_added(2, 3)), form="added"),
-    Feature("empty rows", ("mask",), _with(CROSS, 35, mask=_empty()), form="bool"),
-    Feature("mask and causal together", ("mask", "causal"),
-            _with(SQUARE, 36, mask=see_some(SQUARE.q, SQUARE.k) | np.eye(SQUARE.q, dtype=bool),
-                  causal=True), form="bool"),
-    Feature("grouped heads, 6 on 3", (), lambda: draw(CROSS._replace(h=6, g=3), seed=37)),
-    Feature("grouped heads, 6 on 1", (), lambda: draw(CROSS._replace(h=6, g=1), seed=38)),
-    Feature("log-sum-exp", (), _with(CROSS, 39), kind="log-sum-exp"),
-    Feature("weights", (), _with(CROSS, 39), kind="weights"),
-    Feature("column sums (received)", (), _with(CROSS, 39), kind="received"),
-)  # fmt: skip
-
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -188,19 +98,29 @@ def _suite(function: Callable[..., Any], name: str, convention: CallingConventio
         feature.name: {dtype: _cell(function, convention, feature, dtype) for dtype in DTYPES}
         for feature in FEATURES
     }
+    if isinstance(function, PackedAttention):
+        rows |= _packed_rows(function, convention)
     return Suite(name, describe(convention, name.rpartition(":")[2]), rows)
 
 
 def _cell(
     function: Callable[..., Any], convention: CallingConvention, feature: Feature, dtype: str
 ) -> SuiteCell:
-    if not all(convention.roles.has(role) for role in feature.needs):
+    if not all(_is_claimed(convention, need) for need in feature.needs):
         return SuiteCell(UNCLAIMED)
+    if "dropout" in feature.needs:  # given only where it is required
+        roles = convention.roles
+        roles = replace(roles, required=(*roles.required, "dropout"))
+        convention = replace(convention, roles=roles)
     cells = [_tried(function, one, feature, dtype) for one in _corners(convention, feature)]
     best = next((cell for cell in cells if cell.status == PASS), cells[0])
     if len(cells) > 1 and best.status == PASS:
         return replace(best, note="top left" if best is cells[0] else "bottom right")
     return best
+
+
+def _is_claimed(convention: CallingConvention, need: str) -> bool:
+    return convention.roles.cached if need == "cache" else convention.roles.has(need)
 
 
 def _corners(convention: CallingConvention, feature: Feature) -> list[CallingConvention]:
@@ -218,17 +138,85 @@ def _tried(
     if case is None or (dtype == "bfloat16" and convention.library == "numpy"):
         return SuiteCell(UNCLAIMED)
     case = rounded(case, dtype)
+    if feature.kind == GRADIENTS:
+        return _backward(function, convention, case)
     result = call_function(function, convention, case)
     if result.error:
         return SuiteCell(EXCEPTION, note=result.error)
     kinds = kinds_of(convention, case, result.shapes)
-    computed = dict(zip(kinds, result.arrays, strict=True)).get(feature.kind)
-    if computed is None:
+    at = next((i for i, kind in enumerate(kinds) if kind.startswith(feature.kind)), None)
+    if at is None:
         missing = feature.kind != "output"
         return SuiteCell(UNCLAIMED) if missing else SuiteCell(FAIL, note=f"shapes {result.shapes}")
-    exact = convention.expected(run(SPECIFICATION, case))[feature.kind]
-    plain = convention.expected(plain_run(case, dtype))[feature.kind]
-    return _judged(computed, exact, plain, dtype)
+    exact = convention.expected(run(SPECIFICATION, case))[kinds[at]]
+    plain = convention.expected(plain_run(case, dtype))[kinds[at]]
+    return _judged(result.arrays[at], exact, plain, dtype)
+
+
+def _backward(function: Callable[..., Any], convention: CallingConvention, case: Case) -> SuiteCell:
+    """The gradients of query, key and value; the worst of the three counts."""
+    if convention.library != "torch" or convention.roles.form != "qkv" or convention.position:
+        return SuiteCell(UNCLAIMED)
+    computed = gradients_of(function, convention, case)
+    if computed.refused:
+        return SuiteCell(UNCLAIMED, note=computed.refused)
+    if computed.error:
+        status = FAIL if computed.error.startswith("no gradient of") else EXCEPTION
+        return SuiteCell(status, note=computed.error)
+    exact = expected_gradients(convention, case)
+    plain = expected_gradients(convention, case, convention.dtype)
+    cells = {
+        name: _judged(grad, exact[name], plain[name], convention.dtype)
+        for name, grad in computed.arrays.items()
+    }
+    name, worst = max(cells.items(), key=lambda cell: (cell[1].status == FAIL, cell[1].ratio))
+    return replace(worst, note=f"gradient of {name}" if worst.status == FAIL else "")
+
+
+def _packed_rows(
+    function: PackedAttention, convention: CallingConvention
+) -> dict[str, dict[str, SuiteCell]]:
+    """The rows for packed sequences, causal too where lengths of queries and keys are the same."""
+    causal = convention.roles.names.get("causal")
+    rows = {}
+    for name, lengths in SEQUENCES.items():
+        rows[name] = {d: _packed(function, convention, lengths, {}, d) for d in DTYPES}
+        if causal and all(q == k for q, k in lengths):
+            options = {causal: True}
+            rows[f"{name}, causal"] = {
+                d: _packed(function, convention, lengths, options, d) for d in DTYPES
+            }
+    return rows
+
+
+def _packed(
+    function: PackedAttention,
+    convention: CallingConvention,
+    lengths: tuple[tuple[int, int], ...],
+    options: dict[str, Any],
+    dtype: str,
+) -> SuiteCell:
+    if dtype == "bfloat16" and convention.library == "numpy":
+        return SuiteCell(UNCLAIMED)
+    cases = [
+        rounded(replace(draw(Sizes(1, 3, q, k, 16, 16), seed=43), causal=bool(options)), dtype)
+        for q, k in lengths
+    ]
+    sequences = [
+        tuple(to_library(a[0], convention.library, dtype) for a in (c.query, c.key, c.value))
+        for c in cases
+    ]
+    try:
+        with quietly(convention.library):
+            output = [to_float64(one)[None] for one in function.sequences(sequences, options)]
+    except Exception as error:
+        return SuiteCell(EXCEPTION, note=one_line(error))
+    exact = [run(SPECIFICATION, case).output for case in cases]
+    plain = [plain_run(case, dtype).output for case in cases]
+    if [one.shape for one in output] != [one.shape for one in exact]:
+        return SuiteCell(FAIL, note=f"shapes {[one.shape[1:] for one in output]}")
+    computed, true, rounding = (np.concatenate(some, axis=2) for some in (output, exact, plain))
+    return _judged(computed, true, rounding, dtype)
 
 
 def _judged(computed: Array, exact: Array, plain: Array, dtype: str) -> SuiteCell:

@@ -141,14 +141,14 @@ def _arrays_of(parameters: list[inspect.Parameter], form: str | None) -> dict[st
     """The parameter of each main array, by name where names say it, else by position."""
     by_name: dict[str, str] = {}
     for parameter in parameters:
-        role = _main_role(parameter.name)
+        role = main_role(parameter.name)
         if role and role not in by_name:
             by_name[role] = parameter.name
     for one in ("qkv", "xw"):
         if form in (None, one) and all(role in by_name for role in ARRAYS[one]):
             return {role: by_name[role] for role in ARRAYS[one]}
     form = form or _form(parameters)
-    chosen = [p for p in parameters if p.name not in ROLE_OF or _main_role(p.name)]
+    chosen = [p for p in parameters if p.name not in ROLE_OF or main_role(p.name)]
     if form == "x" and "x" in by_name:
         return {"x": by_name["x"]}
     if len(chosen) < len(ARRAYS[form]):
@@ -156,7 +156,8 @@ def _arrays_of(parameters: list[inspect.Parameter], form: str | None) -> dict[st
     return {role: p.name for role, p in zip(ARRAYS[form], chosen, strict=False)}
 
 
-def _main_role(name: str) -> str:
+def main_role(name: str) -> str:
+    """The main array that a parameter's name stands for, or ''."""
     return next((r for r, pattern in MAIN.items() if re.fullmatch(pattern, name.lower())), "")
 
 
@@ -203,9 +204,9 @@ def _form(parameters: list[inspect.Parameter]) -> str:
     if len(names) >= 4 and all(name.startswith("w") for name in names[1:4]):
         return "xw"
     main = [name for name in needed if name not in ROLE_OF]
-    if len(names) < 3 or (len(main) == 1 and _main_role(names[0]) == "x"):
+    if len(names) < 3 or (len(main) == 1 and main_role(names[0]) == "x"):
         return "x"
-    return "x" if len(main) == 1 and not _main_role(main[0]) else "qkv"
+    return "x" if len(main) == 1 and not main_role(main[0]) else "qkv"
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
