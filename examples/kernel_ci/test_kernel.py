@@ -1,5 +1,7 @@
 """A kernel's CI: the verdict, and the operator suite with every feature that the kernel claims."""
 
+import pytest
+from packed_kernel import packed_attention
 from tiled_kernel import tiled_attention
 
 from regard.checker.operator_suite import run_suite
@@ -9,6 +11,7 @@ def test_the_kernel_is_attention(regard_check):
     regard_check(tiled_attention, strict=True)
 
 
-def test_the_kernel_conforms():
-    suite = run_suite(tiled_attention, "tiled_attention")
+@pytest.mark.parametrize("kernel", [tiled_attention, packed_attention])
+def test_the_kernel_conforms(kernel):
+    suite = run_suite(kernel, kernel.__name__)
     assert suite.status == 0, suite.markdown()

@@ -8,7 +8,7 @@ import pytest
 from regard.checker.check import check
 from regard.checker.operator_suite import FAIL, PASS, UNCLAIMED, run_suite
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="gradients and packed kernels are those of PyTorch")
 
 
 def statuses(function, *rows):
@@ -161,6 +161,20 @@ def test_packed_sequences_are_asked():
                  "packed, other lengths of keys", "packed, an empty sequence"):  # fmt: skip
         assert rows[name] == PASS
     assert check(packed).right
+
+
+def test_one_list_of_starts_serves_queries_and_keys():
+    def self_attention(q, k, v, cu_seqlens, max_seqlen, causal=False):
+        return packed(q, k, v, cu_seqlens, cu_seqlens, max_seqlen, max_seqlen, causal=causal)
+
+    suite = run_suite(self_attention, "mine")
+    cells = {name: row["float32"] for name, row in suite.rows.items()}
+    assert suite.status == 0, suite.markdown()
+    assert cells["lengths"].status == UNCLAIMED
+    assert cells["packed, several lengths, causal"].status == PASS
+    assert cells["packed, other lengths of keys"].note == (
+        "ArgumentError: cu_seqlens is for queries and keys: it needs as many of each."
+    )
 
 
 def test_packed_sequences_that_see_each_other_fail():

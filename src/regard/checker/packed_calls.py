@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.signatures import NAMES, ROLE_OF, main_role
+from regard.errors import ArgumentError
 
 PACKED = {
     "query starts": "cu_seqlens_q cu_seqlens cu_seq_q cu_seqlens_query cu_seqlens_qo q_cu_seqlens "
@@ -83,7 +84,12 @@ class ReshapedAttention:
             if p.name not in omitted and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         lengths = inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default=None)
-        return inspect.Signature([*arrays, *options, lengths])
+        return inspect.Signature([*arrays, *options, *([lengths] if self.takes_lengths else [])])
+
+    @property
+    def takes_lengths(self) -> bool:
+        """Whether it can be said how many keys are real, apart from the number of queries."""
+        return "key starts" in self.names or "keys used" in self.names
 
     def call(self, given: dict[str, Any], options: dict[str, Any]) -> Any:
         """The first returned array of a call with these arguments, by role."""
@@ -118,6 +124,10 @@ class PackedAttention(ReshapedAttention):
             "queries": [q.shape[1] for q, _, _ in sequences],
             "keys": [k.shape[1] for _, k, _ in sequences],
         }
+        if counts["queries"] != counts["keys"] and not self.takes_lengths:
+            raise ArgumentError(
+                f"{self.names['query starts']} is for queries and keys: it needs as many of each."
+            )
         starts = {x: [0, *np.cumsum(some).tolist()] for x, some in counts.items()}
         given["query starts"] = xp.asarray(starts["queries"], dtype=xp.int32)
         given["key starts"] = xp.asarray(starts["keys"], dtype=xp.int32)
