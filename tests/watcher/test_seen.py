@@ -132,6 +132,16 @@ def test_find_adds_over_the_tokens_of_a_word(decoder):
     assert {(x.layer, x.head) for x in links} == {(i, j) for i in range(2) for j in range(4)}
 
 
+def test_a_word_that_comes_several_times_has_to_be_numbered(decoder):
+    words = decoder.words
+    twice = next(word for word in words if words.count(word) > 1)
+    with pytest.raises(ArgumentError) as error:
+        decoder.find(twice, words[0])
+    text = f"{twice!r} needs a number, since the text has it {words.count(twice)} times: "
+    assert str(error.value).startswith(text)
+    assert decoder.find(f"{twice}#1", 0)
+
+
 def test_find_from_the_best_keys_or_not_at_all():
     model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
     with torch.no_grad():

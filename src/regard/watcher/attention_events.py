@@ -128,11 +128,16 @@ def attention_events(
     class OperatorMode(TorchDispatchMode):  # type: ignore[misc]
         """Runs every operator as it is, and looks at it afterwards."""
 
+        supports_higher_order_operators = True  # flex attention is one: it runs unseen
+
         def __torch_dispatch__(
             self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
         ) -> Any:
             keywords = keywords or {}
-            name = function._schema.name
+            schema = getattr(function, "_schema", None)
+            if schema is None:
+                return function(*arguments, **keywords)
+            name = schema.name
             if name in COMPOSITE:
                 with self:  # the kernel of torch itself: decompose may take another
                     return function._op_dk(composite, *arguments, **keywords)

@@ -155,7 +155,7 @@ class ForwardRun:
             raise BackendError(
                 f"{layer_key}: token {segment.row_start} came where token {expected} was due. "
                 "watch follows one text token by token; a cache that was cut or moved is another "
-                "text."
+                "text, and so is a batch padded on the right: pad it on the left to go on."
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,6 +43,11 @@ class Forwards:
         self._owners = _owners(model, holder, list(self._stacks.values()))
         self._inside = {id(x): {id(module) for module in x.modules()} for x in self._owners}
         self._running: list[Forward] = []
+        self._embedded: Ids | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """The same object: a model that is copied inside a block takes its hooks along."""
+        return self
 
     @property
     def on_thread(self) -> bool:
@@ -61,7 +67,7 @@ class Forwards:
     def ids(self, module: Any) -> Ids | None:
         """The tokens (b, t) of the innermost forward around a module; None where it has none."""
         enclosing = [x for x in self._running if id(module) in self._inside[x.owner]]
-        return enclosing[-1].ids_bt if enclosing else None
+        return enclosing[-1].ids_bt if enclosing else self._embedded
 
     def attach(self) -> list[Any]:
         """Hooks at the start and the end of every owner's forward, also of one that fails."""
@@ -69,10 +75,17 @@ class Forwards:
         for owner in self._owners:
             hooks.append(owner.register_forward_pre_hook(self._begin, with_kwargs=True))
             hooks.append(owner.register_forward_hook(self._end, always_call=True))
+        for table in _token_tables(self._owners):
+            hooks.append(table.register_forward_pre_hook(self._embed))
         return hooks
 
+    def _embed(self, table: Any, arguments: tuple[Any, ...]) -> None:
+        """Take the ids of a model whose ``forward`` is called directly, past its hooks."""
+        if self.on_thread and not self._running and arguments:
+            self._embedded = arguments[0].detach().cpu().numpy()
+
     def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if not self.on_thread:
+        if not self.on_thread or id(owner) not in self._inside:  # a copy of an owner
             return
         self.count += 1
         self._leave(id(owner))
@@ -80,7 +93,7 @@ class Forwards:
         self.begun(self._inside[id(owner)])
 
     def _end(self, owner: Any, arguments: tuple[Any, ...], output: Any) -> None:
-        if not self.on_thread:
+        if not self.on_thread or id(owner) not in self._inside:
             return
         self._leave(id(owner))
         if output is not None:  # a forward that failed has none
@@ -115,6 +128,19 @@ def encoder_and_decoder(model: Any) -> dict[str, Any]:
     if not getattr(model.config, "is_encoder_decoder", False):
         return {}
     return {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+
+
+def _token_tables(owners: list[Any]) -> list[Any]:
+    """The embedding of tokens of each model, as far as it names one."""
+    from torch.nn import Embedding
+    from transformers import PreTrainedModel
+
+    tables = []
+    for owner in owners:
+        if isinstance(owner, PreTrainedModel):
+            with contextlib.suppress(NotImplementedError, AttributeError):
+                tables.append(owner.get_input_embeddings())
+    return list({id(x): x for x in tables if isinstance(x, Embedding)}.values())
 
 
 def in_backward() -> bool:

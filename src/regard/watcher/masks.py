@@ -39,6 +39,43 @@ class MaskSpec:
         a = self.arguments
         return (int(a["batch_size"]), 1, int(a["q_length"]), int(a["kv_length"]))
 
+    @property
+    def needs_no_matrix(self) -> bool:
+        """Whether torch's own attention needs no matrix: nothing is padding, and a plain band."""
+        aligned = self.query_start == 0 or self.shape[2] == 1
+        return self.real_bk is None and self.band in ((None, 0), (None, None)) and aligned
+
+    @property
+    def tensor(self) -> Any:
+        """The model's own mask, for a model that computes with it; None where it has none."""
+        name = getattr(self.arguments.get("config"), "_attn_implementation", None)
+        return self.own(getattr(name, "before", None) or "sdpa")
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
+        """A function of torch on a mask is one on the model's own; adding none adds nothing."""
+        import torch
+
+        def made(argument: Any) -> Any:
+            if not isinstance(argument, MaskSpec):
+                return argument
+            return torch.zeros(()) if argument.tensor is None else argument.tensor
+
+        named = {name: made(x) for name, x in (keywords or {}).items()}
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*map(made, arguments), **named)
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other attribute is that of the model's own mask."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.tensor, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tensor[index]
+
     def contiguous(self) -> MaskSpec:
         """The mask itself; ``generate`` calls this on a mask that it prepares."""
         return self

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from regard.engine.tensors import index_like
+from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
+from regard.watcher.attention_events import AttentionEvent, attention_events
 from regard.watcher.masks import MaskSpec
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class ModelCall:
     cross: bool = False
     rows: list[slice] | None = None
     logsumexp: torch.Tensor | None = field(default=None, repr=False)
+    own_logsumexp: torch.Tensor | None = field(default=None, repr=False)
 
     @property
     def scale(self) -> float | None:
@@ -68,6 +70,24 @@ class ModelCall:
         learning = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
         return learning or bool(self.options.get("dropout"))
 
+    @property
+    def prefers_own(self) -> bool:
+        """Whether the model's own attention computes the output, the same to the bit.
+
+        It does unless it needs a mask or weights of n x n above OWN_BYTES, where regard's own
+        attention saves their memory.
+        """
+        return self.must_be_own or self._own_bytes() <= OWN_BYTES
+
+    def _own_bytes(self) -> int:
+        """Bytes that the model's own attention takes for what is n x n and not there yet."""
+        sentences, heads, queries, _ = self.query.shape
+        cells = int(sentences * queries * self.key.shape[2])
+        if self.implementation == "eager":
+            return 4 * int(heads) * cells
+        plain = not isinstance(self.mask, MaskSpec) or self.mask.needs_no_matrix
+        return 0 if plain else cells
+
     def check(self) -> None:
         """Raise where an option changes the weights in a way that observe has no argument for."""
         for name in UNKNOWN:
@@ -87,6 +107,23 @@ class ModelCall:
             self.module, self.query, self.key, self.value, mask, **self.options
         )
         return output, weights
+
+    def own_with_logsumexp(self) -> tuple[torch.Tensor, Any, ModelCall]:
+        """The model's own output and weights, and this call with its kernel's log-sum-exp.
+
+        On a device facts follow from it, which saves a pass over the keys. On the CPU it is
+        compared with the engine's, which is float64.
+        """
+        events: list[AttentionEvent] = []
+        with attention_events(events.append):
+            output, weights = self.own()
+        # A model that attends twice in one call of its interface has one for each.
+        logsumexp = events[0].logsumexp if len(events) == 1 else None
+        if logsumexp is None or logsumexp.shape != self.query.shape[:3]:
+            return output, weights, self
+        if in_host_memory(logsumexp):
+            return output, weights, replace(self, own_logsumexp=logsumexp)
+        return output, weights, replace(self, logsumexp=logsumexp)
 
     def some_rows(self, rows: list[int]) -> ModelCall:
         """The same call for a few queries, with the rows of its mask."""
@@ -126,12 +163,25 @@ def own_function(module: Any, implementation: str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", eager)
 
 
+OWN_BYTES = 2**28
+
+
 FEW = 64  # up to so many queries all are compared, beyond them four rows
 
 
 # Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
 # in float64 take their softmax in float32.
 ALLOWED = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+
+
+def _allowed(call: ModelCall) -> float:
+    """The rounding of the narrowest dtype of a call, and of autocast where it is on."""
+    import torch
+
+    dtypes, device = [call.query.dtype, call.key.dtype, call.value.dtype], call.query.device.type
+    if torch.is_autocast_enabled(device):
+        dtypes.append(torch.get_autocast_dtype(device))
+    return max(ALLOWED.get(str(dtype).removeprefix("torch."), 0.0) for dtype in dtypes)
 
 
 def compared_rows(queries: int) -> list[int]:
@@ -145,16 +195,26 @@ def compared_rows(queries: int) -> list[int]:
     return [0, queries // 3, 2 * queries // 3, queries - 1]
 
 
-def prove(call: ModelCall, output: torch.Tensor, real: list[slice], name: str) -> None:
+def prove(
+    call: ModelCall,
+    output: torch.Tensor,
+    real: list[slice],
+    name: str,
+    own: torch.Tensor | None = None,
+) -> None:
     """Compare output (b, q, h, d) with the model's own attention, on the real queries.
 
-    Raises BackendError with the size of the difference where they do not agree.
+    ``own`` is the model's own output, where it was computed already. Raises BackendError with the
+    size of the difference where they do not agree.
     """
     import torch
 
     rows = compared_rows(call.query.shape[2])
     with torch.no_grad():
-        own = call.some_rows(rows).own()[0]
+        if own is None or call.options.get("dropout"):
+            own = call.some_rows(rows).own()[0]
+        else:
+            own = own.detach()[:, index_like(rows, own)]
     inside = [[some.start <= row < some.stop for row in rows] for some in real]
     at, among = (index_like(x, output) for x in (rows, inside))
     difference = (output[:, at].float() - own.float()).abs()
@@ -163,7 +223,7 @@ def prove(call: ModelCall, output: torch.Tensor, real: list[slice], name: str) -
     difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)
     largest = call.value.detach().abs().max().float()
     most, size = torch.stack([difference_bq.max(), largest]).tolist()  # the host waits once
-    allowed = ALLOWED[str(call.query.dtype).removeprefix("torch.")] * (size or 1.0)
+    allowed = _allowed(call) * (size or 1.0)
     if not most <= allowed:
         raise BackendError(
             f"{name}: regard's attention is {most:.3g} away from the model's own "

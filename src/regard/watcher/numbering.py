@@ -70,6 +70,10 @@ class LayerNumbering:
         self._hooks: list[Any] = []
         forwards.begun, forwards.ended = self._begin, self._end
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """The same object: a model that is copied inside a block takes its hooks along."""
+        return self
+
     @property
     def layers(self) -> list[LayerKey]:
         """Every layer that was called, watched or not."""

@@ -15,7 +15,8 @@ from regard.engine.attention import attention
 from regard.engine.observation import Observation
 from regard.engine.observe import observe, observe_from_logsumexp
 from regard.engine.pairs import sums_by_span
-from regard.engine.tensors import cast_like, engine_input
+from regard.engine.tensors import as_wide_array, cast_like, engine_input
+from regard.errors import BackendError
 from regard.heads.measures import head_measures
 from regard.typing import Array
 from regard.watcher.deferred import DeferredCheck
@@ -76,6 +77,9 @@ class OutputBuffer:
         return int(sentences * queries * heads * width)
 
 
+LOGSUMEXP_ALLOWED = 1e-2  # of bfloat16 scores; a key more or less moves it by far more than that
+
+
 WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
 
 
@@ -126,11 +130,33 @@ def take_facts(
     """Observe a segment and append its pending facts to the records of its sentences."""
     first = records[segment.sentences[0]].queries == 0
     for part, seen in observed(call, segment, options, first, output is not None):
-        if output is not None:
+        if output is None:
+            check_logsumexp(call, part, seen)
+        else:
             output.put(part, seen.output)
         for sentence, pending in pending_facts(seen, part, options, keep, tokens):
             records[sentence].expect(pending)
             yield records[sentence], pending
+
+
+def check_logsumexp(call: ModelCall, segment: Segment, seen: Observation) -> None:
+    """Raise where the log-sum-exp of a segment is not that of the model's own kernel.
+
+    Every call is compared, so that a mask, a scale or a cache that is not understood is found.
+    """
+    if call.own_logsumexp is None:
+        return
+    rows, _ = segment.indices
+    own, ours = as_wide_array(call.own_logsumexp[rows]), seen.logsumexp
+    difference = np.abs(ours - own)[np.isfinite(ours) & np.isfinite(own)]
+    allowed = LOGSUMEXP_ALLOWED * (1 + np.abs(own[np.isfinite(own)]).max(initial=0))
+    if difference.max(initial=0) > allowed:
+        raise BackendError(
+            f"{type(call.module).__name__}: the log-sum-exp of the model's own attention is "
+            f"{difference.max():.3g} away from that of the weights regard would show "
+            f"({allowed:.1g} would be rounding), so watch shows nothing. The model does something "
+            "regard does not know: leave this layer out with layers=..."
+        )
 
 
 def pending_facts(

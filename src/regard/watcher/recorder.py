@@ -63,6 +63,17 @@ class Recorder:
         return layer_call
 
     @property
+    def checkpoints(self) -> bool:
+        """Whether layers are computed again for gradients, by gradient checkpointing."""
+        import torch
+
+        modules = self.numbering.model.modules()
+        return torch.is_grad_enabled() and any(
+            module.training and getattr(module, "gradient_checkpointing", False)
+            for module in modules
+        )
+
+    @property
     def layer_keys(self) -> list[LayerKey]:
         """Every attention that was called, watched or not."""
         return self.numbering.layers
@@ -72,27 +83,32 @@ class Recorder:
         """Layers by the path of their module; a module's second call is 'path#2'."""
         return self.numbering.paths
 
-    def take(self, call: ModelCall, layer_call: LayerCall) -> torch.Tensor:
-        """Observe a call, and return the output (b, q, h, d) for the model."""
+    def take(self, call: ModelCall, layer_call: LayerCall) -> tuple[torch.Tensor, Any]:
+        """Observe a call, and return the output (b, q, h, d) and weights for the model."""
         layer_key, segments = layer_call.layer, segments_of(call)
         if layer_call.relation is CallRelation.NEXT:
             segments = self._packed(layer_key, segments)
         run = self._run(layer_key, segments, call)
-        own, proven = call.must_be_own, layer_key in self._proven
+        proven, result = layer_key in self._proven, None
         if proven and self._can_defer(run, layer_key, call, segments):
             self._defer(run, layer_key, call, segments)
-            return call.own()[0]
+            return call.own()
+        if call.prefers_own:
+            *result, call = call.own_with_logsumexp()
         self.flush(run, layer_key)
-        output = None if own and proven else OutputBuffer(call)
+        output = None if result is not None and proven else OutputBuffer(call)
         for segment in segments:
             self._record_segment(run, layer_key, call, segment, output)
-            if output is not None and not own:
+            if output is not None and result is None:
                 output.put_padding(segment)
         if output is not None and not proven:
-            self._prove(call, output, segments, layer_key)
+            self._prove(call, output, segments, layer_key, None if result is None else result[0])
         if self.notice is not None:
             self.notice(layer_key)
-        return call.own()[0] if output is None or own else output.tensor
+        if result is not None:
+            return result[0], result[1]
+        assert output is not None  # it is made where there is no result
+        return output.tensor, None
 
     def synchronize(self) -> None:
         """Observe all pending steps, and raise the error of the first deferred check that fails."""
@@ -109,10 +125,15 @@ class Recorder:
                         self._observe(each_run, each, call, segment, None)
 
     def _prove(
-        self, call: ModelCall, output: OutputBuffer, segments: list[Segment], layer_key: LayerKey
+        self,
+        call: ModelCall,
+        output: OutputBuffer,
+        segments: list[Segment],
+        layer_key: LayerKey,
+        own: torch.Tensor | None,
     ) -> None:
         try:
-            prove(call, output.tensor, real_rows(segments, output.shape[0]), str(layer_key))
+            prove(call, output.tensor, real_rows(segments, output.shape[0]), str(layer_key), own)
         except BackendError:
             self.checks.raise_first_error()  # nan has an error of its own
             raise

@@ -34,6 +34,28 @@ class PatchedConfig:
     users: int = 0
 
 
+class ReplacedName(str):
+    """The name 'regard' in a config; a copy of the config gets the former name back."""
+
+    before: str
+
+    @classmethod
+    def of(cls, before: str) -> ReplacedName:
+        """The name, in the stead of another."""
+        name = cls(NAME)
+        name.before = before
+        return name
+
+    def __copy__(self) -> str:
+        return self.before
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> str:
+        return self.before
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return str, (self.before,)
+
+
 _lock = threading.RLock()
 _recorders: list[Recorder] = []
 _configs: dict[int, PatchedConfig] = {}
@@ -46,14 +68,14 @@ def install(recorder: Recorder, model: Any) -> None:
     with _lock:
         if not _recorders:
             AttentionInterface.register(NAME, attend)
-            AttentionMaskInterface.register(NAME, describe_mask)
+            AttentionMaskInterface.register(NAME, mask_of)
         _recorders.append(recorder)
         for config in configs_of(model):
             entry = _configs.setdefault(
                 id(config), PatchedConfig(config, config._attn_implementation_internal)
             )
             entry.users += 1
-            config._attn_implementation_internal = NAME
+            config._attn_implementation_internal = ReplacedName.of(entry.before)
 
 
 def remove(recorder: Recorder, model: Any) -> None:
@@ -107,7 +129,19 @@ def attend(
         recorder.take(_as_cross(call, recorder, layer_call), layer_call)
         for recorder, layer_call in takers
     ]
-    return outputs[-1], None
+    return outputs[-1]
+
+
+def mask_of(**arguments: Any) -> Any:
+    """The mask function that is registered with transformers: a description, or the mask itself.
+
+    Layers that gradient checkpointing computes again may do so after the block, when nothing can
+    read a description any more.
+    """
+    mask = describe_mask(**arguments)
+    if any(recorder.checkpoints for recorder in _recorders):
+        return mask.tensor
+    return mask
 
 
 def _as_cross(call: ModelCall, recorder: Recorder, layer_call: LayerCall) -> ModelCall:

@@ -267,8 +267,9 @@ class Seen(SeenExperiments, NotebookDisplay):
     def find(self, word: str | int, other: str | int, part: str | None = None) -> tuple[Link, ...]:
         """Every head's weight from one word to another, the strongest first.
 
-        'the#2' is the second 'the'. Exact, from the map while its blocks are single tokens, from
-        query and key where they were kept, else from the best keys as far as they reach.
+        'the#2' is the second 'the', and a word that comes several times has to be numbered. Exact,
+        from the map while its blocks are single tokens, from query and key where they were kept,
+        else from the best keys as far as they reach.
         """
         self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]

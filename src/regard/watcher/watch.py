@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,9 +145,19 @@ def _watched(model: Any, tokenizer: Any, options: Options, notice: Notice | None
     from regard.watcher.seen import Seen
 
     block = _watch_model if _has_interface(model) else _watch_program
-    with block(model, options, notice) as recorder:
+    with _uncompiled(), block(model, options, notice) as recorder:
         yield Seen.of(recorder, tokenizer)
         recorder.synchronize()
+
+
+def _uncompiled() -> contextlib.AbstractContextManager[Any]:
+    """Compiled functions run as they were written, so that their operators can be seen."""
+    if "torch._dynamo" not in sys.modules:
+        return contextlib.nullcontext()
+    import torch
+
+    stance: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 @contextlib.contextmanager
@@ -228,8 +240,26 @@ def _has_interface(model: Any) -> bool:
         return False
     from transformers import PreTrainedModel
 
+    models = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+    classes: list[Any] = [type(module) for module in model.modules()]
+    if not models or any(_outside_interface(cls) for cls in classes):
+        return False
     # A sink is a column of the softmax without a key, which only the weights themselves show.
     if any(hasattr(module, "sinks") for module in model.modules()):
         return False
-    models = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
-    return bool(models) and all(module._can_set_attn_implementation() for module in models)
+    inside = set(_outermost(model).modules())  # two models side by side share names of layers
+    return all(module in inside and module._can_set_attn_implementation() for module in models)
+
+
+@functools.cache
+def _outside_interface(cls: Any) -> bool:
+    """Whether a class of transformers attends by code of its own, as its source says."""
+    if "attention" not in cls.__name__.lower() or not cls.__module__.startswith("transformers."):
+        return False
+    owner = next(x for x in cls.__mro__ if "forward" in vars(x))
+    try:
+        source = inspect.getsource(owner)
+    except (OSError, TypeError):
+        return False
+    own = "softmax(" in source or "scaled_dot_product_attention(" in source
+    return own and "ALL_ATTENTION_FUNCTIONS" not in source

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.errors import NotAskedError
+from regard.errors import ArgumentError, NotAskedError
 from regard.heads.links import Link, word_position
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -26,7 +26,7 @@ def find(
         queries, keys = seen.query_text, seen.key_text
         if queries is None or keys is None:
             raise NotAskedError("find needs words: give watch the model's tokenizer.")
-        row, column = word_position(queries.words, word), word_position(keys.words, other)
+        row, column = _only_position(queries, word), _only_position(keys, other)
         rows, columns = _tokens(queries, row), _tokens(keys, column)
         weights_h = _between(seen, rows, columns)
         usual_h = _usual(key, seen, rows, columns, weights_h)
@@ -36,6 +36,19 @@ def find(
             for head, (weight, usual) in enumerate(zip(weights_h, usual_h, strict=True))
         ]  # fmt: skip
     return tuple(sorted(links, key=lambda link: -link.weight))
+
+
+def _only_position(text: TokenizedText, word: str | int) -> int:
+    """The position of a word; one that comes several times has to be numbered."""
+    position = word_position(text.words, word)
+    times = sum(x.casefold() == str(word).strip().casefold() for x in text.words)
+    if isinstance(word, str) and times > 1:
+        raise ArgumentError(
+            f"{word!r} needs a number, since the text has it {times} times: "
+            f"{', '.join(repr(f'{word}#{i + 1}') for i in range(min(times, 3)))}"
+            f"{', ...' if times > 3 else ''}."
+        )
+    return position
 
 
 def _tokens(text: TokenizedText, word: int) -> slice:

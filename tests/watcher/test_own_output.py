@@ -1,0 +1,214 @@
+"""The model's own kernels compute its output under watch: the same to the bit, whatever it does."""
+
+import copy
+
+import pytest
+import torch
+import transformers as hf
+from tests.helpers.model_families import (
+    FAMILIES,
+    STEPS,
+    VOCABULARY,
+    batch,
+    check_facts,
+    close,
+    eager,
+)
+
+import regard
+from regard.errors import BackendError
+from regard.watcher import model_call
+
+FAMILY = {family.name: family for family in FAMILIES}
+_SMALL = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+
+
+def inputs_of(family, padded):
+    inputs = batch(padded)
+    if family.kind == "both":
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, :5]
+    return inputs
+
+
+def same(actual, expected):
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("padded", ["not", "left", "right"])
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_every_bit_of_a_forward(family, padded, dtype):
+    model, inputs = family.made(dtype), inputs_of(family, padded)
+    with torch.no_grad():
+        expected = model(**inputs)[0]
+        with regard.watch(model):
+            output = model(**inputs)[0]
+    same(output, expected)
+
+
+@pytest.mark.parametrize("family", [x for x in FAMILIES if x.kind != "encoder"], ids=str)
+def test_every_bit_of_a_generation(family):
+    model = family.made()
+    options = {"max_new_tokens": 6, "do_sample": False, "output_logits": True,
+               "return_dict_in_generate": True}  # fmt: skip
+    expected = model.generate(**batch("left"), **options)
+    with regard.watch(model):
+        output = model.generate(**batch("left"), **options)
+    for logits, own in zip(output.logits, expected.logits, strict=True):
+        same(logits, own)
+
+
+def test_long_padded_texts_keep_their_masks_as_descriptions(monkeypatch):
+    """Where the model's own mask would be large, regard's attention computes the output."""
+    model, made = FAMILY["llama"].made(), []
+    monkeypatch.setattr(model_call, "OWN_BYTES", 0)
+    monkeypatch.setattr(model_call.MaskSpec, "own", lambda self, name: made.append(name))
+    with torch.no_grad():
+        expected = model(**batch("left")).logits
+        with regard.watch(model):
+            output = model(**batch("left")).logits
+    assert not made
+    for sentence in range(3):
+        close(output[sentence, 4:].numpy(), expected[sentence, 4:].numpy(), STEPS)
+
+
+def test_every_later_call_is_compared_by_its_logsumexp(monkeypatch):
+    """The first call of a layer proves nothing of the second."""
+    model = FAMILY["llama"].made()
+    with (  # noqa: PT012
+        torch.no_grad(),
+        pytest.raises(BackendError) as error,
+        regard.watch(model) as seen,
+    ):
+        model(**batch("not"))
+        recorder = seen._source.recorder
+        original = recorder._record_segment
+
+        def wrong(run, layer_key, call, segment, output):
+            call.options["scaling"] *= 2
+            original(run, layer_key, call, segment, output)
+
+        monkeypatch.setattr(recorder, "_record_segment", wrong)
+        model(**batch("not"))
+    text = str(error.value)
+    assert text.startswith("LlamaAttention: the log-sum-exp of the model's own attention is ")
+    assert text.endswith("leave this layer out with layers=...")
+
+
+def test_weights_that_were_asked_for_are_given_out():
+    model = copy.deepcopy(FAMILY["llama"].made())
+    model.set_attn_implementation("eager")
+    with torch.no_grad(), regard.watch(model) as seen:
+        output = model(**batch("not"), output_attentions=True)
+    assert len(output.attentions) == 2
+    for layer, weights in enumerate(output.attentions):
+        check_facts(seen.sentence(1)[layer], weights[1].double().numpy())
+
+
+def test_a_copy_of_a_model_inside_the_block():
+    model = FAMILY["llama"].made()
+    with torch.no_grad(), regard.watch(model) as seen:
+        again = copy.deepcopy(model)
+        expected = model(**batch("not")).logits
+        same(again(**batch("not")).logits, expected)
+    assert type(again.config._attn_implementation) is str
+    assert again.config._attn_implementation == "sdpa"
+    same(again(**batch("not")).logits, expected)
+    assert len(seen._source.recorder.runs) == 1
+
+
+def test_autocast():
+    model = FAMILY["llama"].made()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        expected = model(**batch("left")).logits
+        with regard.watch(model) as seen:
+            same(model(**batch("left")).logits, expected)
+    assert seen.sentence(1)[0].queries == 9
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_layers_computed_again_after_the_block(reentrant):
+    model = copy.deepcopy(FAMILY["llama"].made()).train()
+    model(**batch("not"), use_cache=False).logits.square().sum().backward()
+    expected = {name: x.grad.clone() for name, x in model.named_parameters()}
+    model.zero_grad()
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    with regard.watch(model):
+        output = model(**batch("not"), use_cache=False).logits
+    output.square().sum().backward()
+    for name, parameter in model.named_parameters():
+        same(parameter.grad, expected[name])
+
+
+def test_a_compiled_model_runs_as_it_was_written():
+    model = copy.deepcopy(FAMILY["llama"].made())
+    compiled = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        expected = model(**batch("not")).logits
+        with regard.watch(model) as seen:
+            same(compiled(**batch("not")).logits, expected)
+    assert [key.layer for key in seen.names] == [0, 1]
+
+
+class TwoModels(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reads = copy.deepcopy(FAMILY["bert"].made())
+        self.writes = copy.deepcopy(FAMILY["llama"].made())
+
+    def forward(self, **inputs):
+        return self.reads(**inputs)[0], self.writes(**inputs)[0]
+
+
+def test_two_models_in_one_module_are_both_seen():
+    model, inputs = TwoModels(), batch("not")
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(**inputs)
+    assert [path.split(".")[0] for path in seen.paths] == ["reads", "reads", "writes", "writes"]
+    for part, own in (("encoder", model.reads), ("decoder", model.writes)):
+        weights = eager(own, lambda own=own: own(**inputs, output_attentions=True)).attentions
+        for layer in range(2):
+            check_facts(seen.sentence(2)[part, layer], weights[layer][2].double().numpy())
+
+
+def test_forward_called_directly_has_its_tokens():
+    model = FAMILY["bert"].made()
+    inputs = batch("not", sentences=1)
+    with torch.no_grad(), regard.watch(model) as seen:
+        model.forward(**inputs)
+    tokens = seen._source.recorder.runs[0].tokens["encoder"][0]
+    assert tokens.tolist() == inputs["input_ids"][0].tolist()
+
+
+def longt5():
+    return hf.LongT5Model(hf.LongT5Config(
+        **_SMALL, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, local_radius=3,
+        decoder_start_token_id=0))  # fmt: skip
+
+
+def git():
+    vision = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "intermediate_size": 24, "image_size": 16, "patch_size": 8}  # fmt: skip
+    return hf.GitModel(hf.GitConfig(
+        **_SMALL, vision_config=vision, hidden_size=16, num_hidden_layers=2,
+        num_attention_heads=4, intermediate_size=24))  # fmt: skip
+
+
+def doge():
+    return hf.DogeForCausalLM(hf.DogeConfig(
+        **_SMALL, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, intermediate_size=24, head_dim=4))  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [longt5, git, doge])
+def test_models_that_compute_with_their_masks(make):
+    torch.manual_seed(0)
+    model = make().eval()
+    inputs = batch("not")
+    if model.config.is_encoder_decoder:
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, :5]
+    with torch.no_grad():
+        expected = model(**inputs)[0]
+        with regard.watch(model) as seen:
+            same(model(**inputs)[0], expected)
+    assert len(seen.names) == (6 if model.config.is_encoder_decoder else 2)

@@ -1,0 +1,230 @@
+"""Table of the model types of transformers under watch: made small, run, and compared.
+
+    python tools/watch_families.py             # every type, the table on the screen
+    python tools/watch_families.py bert llama  # some
+    python tools/watch_families.py --write docs/watch_families.md
+
+Each type is built from its config with small sizes and random parameters, runs once without watch
+and once inside, and its facts are compared with its own ``output_attentions``.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy as np
+import torch
+import transformers
+from transformers import AutoConfig, AutoModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+import regard
+from regard.errors import RegardError
+
+SECONDS = 15
+MOST_PARAMETERS = 30_000_000
+SMALL = {
+    "hidden_size": 32, "d_model": 32, "n_embd": 32, "dim": 32, "embed_dim": 32, "hidden_dim": 32,
+    "num_hidden_layers": 2, "num_layers": 2, "n_layer": 2, "n_layers": 2, "encoder_layers": 2,
+    "decoder_layers": 2, "num_encoder_layers": 2, "num_decoder_layers": 2, "depth": 2,
+    "num_attention_heads": 4, "num_heads": 4, "n_head": 4, "n_heads": 4,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_key_value_heads": 2,
+    "head_dim": 8, "d_kv": 8, "intermediate_size": 48, "d_ff": 48, "d_inner": 48, "ffn_dim": 48,
+    "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "vocab_size": 64, "embedding_size": 16,
+    "max_position_embeddings": 64, "image_size": 32, "patch_size": 8, "num_experts": 2,
+    "num_local_experts": 2, "n_routed_experts": 2, "num_experts_per_tok": 1, "pad_token_id": 0,
+    "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "rotary_dim": 4,
+    "query_pre_attn_scalar": 8, "projection_dim": 16,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one model type."""
+
+    model_type: str
+    path: str
+    verdict: str
+    detail: str = ""
+
+
+class TooSlowError(Exception):
+    """A model type took longer than SECONDS."""
+
+
+@contextlib.contextmanager
+def time_limit():
+    def stop(*_):
+        raise TooSlowError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def small_config(model_type: str) -> Any:
+    """The config of a type with small sizes, of its sub-configs too."""
+    config = AutoConfig.for_model(model_type)
+    for part in [config, *(getattr(config, x, None) for x in config.sub_configs)]:
+        for name, value in SMALL.items() if part is not None else ():
+            with contextlib.suppress(Exception):
+                if isinstance(getattr(part, name, None), int):
+                    setattr(part, name, value)
+        types = getattr(part, "layer_types", None)
+        if types:
+            part.layer_types = list(types)[:2]
+    return config
+
+
+def small_model(model_type: str) -> Any:
+    """A model with random parameters, or an error that says why there is none."""
+    config = small_config(model_type)
+    with torch.device("meta"):
+        size = sum(x.numel() for x in AutoModel.from_config(config).parameters())
+    if size > MOST_PARAMETERS:
+        raise ValueError(f"{size / 1e6:.0f} M parameters")
+    torch.manual_seed(0)
+    return AutoModel.from_config(config).eval()
+
+
+def inputs_of(model: Any) -> dict[str, torch.Tensor]:
+    """A small input of the model's kind."""
+    generator, name = torch.Generator().manual_seed(1), model.main_input_name
+    if name == "input_ids":
+        inputs = {"input_ids": torch.randint(3, 60, (2, 9), generator=generator)}
+        inputs["attention_mask"] = torch.ones(2, 9, dtype=torch.long)
+        if model.config.is_encoder_decoder:
+            inputs["decoder_input_ids"] = torch.randint(3, 60, (2, 5), generator=generator)
+        return inputs
+    if name == "pixel_values":
+        size = getattr(model.config, "image_size", 32)
+        size = size if isinstance(size, int) else 32
+        channels = getattr(model.config, "num_channels", 3)
+        return {name: torch.randn(2, channels, size, size, generator=generator)}
+    raise ValueError(f"its input is {name}")
+
+
+def output_of(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    torch.manual_seed(2)
+    with torch.no_grad():
+        output = model(**inputs)
+    tensors = [x for x in output.to_tuple() if isinstance(x, torch.Tensor)]
+    return tensors[0]
+
+
+def verdict_of(model_type: str) -> Verdict:
+    """Run one type, and compare its output and its weights."""
+    try:
+        with time_limit():
+            model = small_model(model_type)
+            inputs = inputs_of(model)
+            expected = output_of(model, inputs)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return Verdict(model_type, "", "not built small", _line(error))
+    path = ""
+    try:
+        with time_limit():
+            with regard.watch(model, map=64) as seen:
+                output = output_of(model, inputs)
+            kind = type(seen._source.recorder).__name__
+            path = "operators" if kind == "ProgramRecorder" else "interface"
+            same = torch.equal(output, expected) or bool(expected.isnan().any())
+            if not same:
+                size = (output - expected).abs().max()
+                return Verdict(model_type, path, "other output", f"{size:.2g}")
+            return Verdict(model_type, path, *compared(model, inputs, seen))
+    except (RegardError, TooSlowError) as error:
+        return Verdict(model_type, path, "refused", _line(error))
+    except Exception as error:
+        return Verdict(model_type, path, "ERROR", f"{type(error).__name__}: {_line(error)}")
+
+
+def compared(model: Any, inputs: dict[str, torch.Tensor], seen: Any) -> tuple[str, str]:
+    """Compare the weights with those the model gives out."""
+    layers = f"{len(seen.names)} layers"
+    try:
+        eager = AutoModel.from_config(model.config, attn_implementation="eager").eval()
+        eager.load_state_dict(model.state_dict())
+        with torch.no_grad():
+            output = eager(**inputs, output_attentions=True)
+    except Exception:
+        return "seen", f"{layers}; gives out no weights to compare"
+    names = ("encoder_attentions", "decoder_attentions", "attentions", "cross_attentions")
+    own = [w for name in names
+           for w in getattr(output, name, None) or () if getattr(w, "ndim", 0) == 4]  # fmt: skip
+    maps = []
+    for key in seen.names:
+        with contextlib.suppress(RegardError):
+            maps.append(np.asarray(seen.sentence(0)[key].map))
+    if not own or len(own) != len(maps):
+        return "seen", f"{layers}; gives out {len(own)} weights to compare"
+    worst = 0.0
+    for weights, map_hqk in zip(own, maps, strict=True):
+        one = weights[0].double().numpy()
+        if one.shape != map_hqk.shape:
+            return "seen", f"{layers}; its weights have another shape"
+        worst = max(worst, float(np.abs(one - map_hqk).max()))
+    return ("exact", layers) if worst < 1e-4 else ("DIFFERS", f"{worst:.2g}")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:90].replace("|", "/") or type(error).__name__
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """The verdicts as a page of Markdown."""
+    counts = Counter(x.verdict for x in verdicts)
+    lines = [
+        "# The model types of transformers under watch",
+        "",
+        f"Made by `tools/watch_families.py` with transformers {transformers.__version__} and torch "
+        f"{torch.__version__.split('+')[0]}. *exact*: the output is the same to the bit, and every "
+        "weight equals the model's own `output_attentions` within 1e-4 (the fused kernel and eager "
+        "round in another order); *seen*: the output is the same to the bit, and the model gives "
+        "out no weights of that shape. Path *interface*: the attention interface, with padding cut "
+        "off; *operators*: the operators that run.",
+        "",
+        ", ".join(f"{name}: {number}" for name, number in counts.most_common()) + ".",
+        "",
+        "| type | path | verdict | |",
+        "|---|---|---|---|",
+    ]
+    rows = [x for x in verdicts if x.verdict != "not built small"]
+    lines += [f"| {x.model_type} | {x.path} | {x.verdict} | {x.detail} |" for x in rows]
+    rest = ", ".join(x.model_type for x in verdicts if x.verdict == "not built small")
+    return "\n".join([*lines, "", f"Not built small by this script: {rest}.", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("types", nargs="*")
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    verdicts = []
+    for model_type in options.types or sorted(CONFIG_MAPPING_NAMES):
+        verdicts.append(verdict_of(model_type))
+        if options.types or verdicts[-1].verdict not in ("exact", "not built small"):
+            print(*vars(verdicts[-1]).values(), sep=" | ", flush=True)
+    if options.write:
+        options.write.write_text(table(verdicts))
+    print(Counter(x.verdict for x in verdicts))
+
+
+if __name__ == "__main__":
+    main()
