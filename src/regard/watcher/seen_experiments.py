@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
 
 if TYPE_CHECKING:
+    from regard.watcher.model_because import ModelScore
+    from regard.watcher.model_changes import Words
     from regard.watcher.model_effects import ModelEffects
     from regard.watcher.model_outcome import ModelOutcome
     from regard.watcher.recorder import Recorder
+    from regard.watcher.sources import TextSources
     from regard.watcher.text_rerun import TextRerun
 
 
@@ -69,6 +72,36 @@ class SeenExperiments:
         from regard.watcher.model_effects import model_effects
 
         return model_effects(self._rerun(), of, against, position, batch, notice)
+
+    def because(self, word: Words, other: Words, layer: int, head: int) -> ModelScore:
+        """Why a head's score of one word on another is what it is: a sum over components.
+
+        Embedding, position, every earlier head and feed-forward layer on both sides, for models
+        built as Llama, GPT-2 or BERT are. The terms sum to the model's own score, which is checked.
+        """
+        from regard.watcher.model_because import model_because
+
+        return model_because(self._rerun(), word, other, layer, head)
+
+    def sources(
+        self,
+        spans: Mapping[str, tuple[int, int]],
+        of: Sequence[tuple[int, int]] | tuple[int, int] | None = None,
+    ) -> TextSources:
+        """How much each part of the context counted for each sentence generated after it.
+
+        Norm-weighted attention over all layers and heads, beside the effect of really hiding each
+        part, and how well the first predicted the second.
+
+        Parameters
+        ----------
+        spans : {name: (start, stop)} in tokens: system text, documents, question.
+        of : sentences as (start, stop) in tokens; if not given all that comes after the spans,
+            split at full stops.
+        """
+        from regard.watcher.sources import text_sources
+
+        return text_sources(self._rerun(), spans, of)
 
     def _rerun(self) -> TextRerun:
         from regard.watcher.text_rerun import TextRerun

@@ -8,8 +8,10 @@ from regard.display import percent
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
+    from regard.watcher.model_because import ModelScore
     from regard.watcher.model_effects import ModelEffects
     from regard.watcher.model_outcome import ModelOutcome
+    from regard.watcher.sources import TextSources
 
 LABEL = 8
 CAUTION = (
@@ -20,6 +22,15 @@ MOST = 12
 EFFECTS_CAUTION = (
     "An effect is a real run without that head, all else as it is. Effects do not add up: later "
     "heads make up for a missing one."
+)
+SOURCES_CAUTION = (
+    "Attention is norm-weighted, averaged over all layers and heads. The effect is the "
+    "log-probability that the sentence loses in a real run in which no other token may look at "
+    "that part; a negative one means that it is likelier without."
+)
+SCORE_CAUTION = (
+    "Exact for this text, with the norms' scales taken as given. A weight depends on the other "
+    "scores of the row too."
 )
 
 
@@ -80,3 +91,44 @@ def model_effects_page(effects: ModelEffects, style: TerminalStyle = PIPE) -> st
         most = max(abs(row.effect) for row in rows[MOST:])
         lines.append(f"  the other {len(rows) - MOST}: at most {most:.3f}")
     return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(EFFECTS_CAUTION)])
+
+
+def sources_page(sources: TextSources, style: TerminalStyle = PIPE) -> str:
+    """Attention and effect of each span, sentence by sentence, and how well they agree."""
+    label = max(cells(shorten(name)) for name in sources.spans)
+    lines: list[str] = []
+    for number, sentence in enumerate(sources.sentences):
+        lines += [*style.wrap(printable(sentence.strip()) or "(nothing)")]
+        lines += [f"  {' ' * label}  attention   effect"]
+        for n, name in enumerate(sources.spans):
+            effect = sources.effect_sn[number, n]
+            shown = "-" if effect != effect else f"{effect:+.2f}"
+            share = percent(sources.attention_sn[number, n], decimals=1)
+            lines.append(f"  {pad(shorten(name), label)}  {share:>9}  {shown:>7}")
+        lines.append("")
+    correlation = sources.correlation
+    agreed = "not defined" if correlation != correlation else f"{correlation:.2f}"
+    lines += style.wrap(f"Correlation of attention and effect: {agreed}.")
+    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(SOURCES_CAUTION)])
+
+
+def score_page(score: ModelScore, style: TerminalStyle = PIPE) -> str:
+    """The score, its largest terms, and the sum of the rest."""
+    query, key = printable(score.query), printable(score.key)
+    lines = [
+        *style.wrap(
+            f"Score of {query} on {key} in {score.layer}, head {score.head}: {score.score:.3f} "
+            f"({percent(score.weight)})."
+        ),
+        f"{score.total:.3f} is the sum of {len(score.terms)} terms:",
+        "",
+    ]
+    lines += [
+        f"  {x.value:+9.3f}  {printable(str(x.query))}  x  {printable(str(x.key))}"
+        for x in score.terms[:MOST]
+    ]
+    rest = score.terms[MOST:]
+    if rest:
+        together = sum(x.value for x in rest)
+        lines.append(f"  {together:+9.3f}  the other {len(rest)} terms together")
+    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(SCORE_CAUTION)])
