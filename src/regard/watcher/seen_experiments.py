@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from regard.watcher.model_effects import ModelEffects
     from regard.watcher.model_outcome import ModelOutcome
     from regard.watcher.recorder import Recorder
-    from regard.watcher.sources import TextSources
     from regard.watcher.text_rerun import TextRerun
+    from regard.watcher.text_sources import TextSources
 
 
 class SeenExperiments:
@@ -99,7 +99,7 @@ class SeenExperiments:
         of : sentences as (start, stop) in tokens; if not given all that comes after the spans,
             split at full stops.
         """
-        from regard.watcher.sources import text_sources
+        from regard.watcher.text_sources import text_sources
 
         return text_sources(self._rerun(), spans, of)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from regard.watcher.model_because import ModelScore
     from regard.watcher.model_effects import ModelEffects
     from regard.watcher.model_outcome import ModelOutcome
-    from regard.watcher.sources import TextSources
+    from regard.watcher.text_sources import TextSources
 
 LABEL = 8
 CAUTION = (
