@@ -91,7 +91,7 @@ def test_a_word_covered_and_a_head_switched_off(page, open_read):
     link = link_of(reading)
     page.locator(".questions button", has_text="Cover").click()
     page.locator(".odds").wait_for()
-    page.locator(".questions button", has_text="Switch off").click()
+    page.locator(".questions button", has_text="Switch this head off").click()
     page.locator(".changed li:nth-child(2)").wait_for()
     page.locator(".odds").wait_for()
     experiment = reading.knock_out(link.key).ablate(link.layer, link.head)
@@ -156,3 +156,48 @@ def test_on_a_phone_the_picture_stays_with_the_heads(new_page, open_read):
     box = page.locator(".picture").bounding_box()
     assert box["y"] > -1
     assert box["y"] + box["height"] < 844
+
+
+def test_a_word_dragged_onto_another_is_an_experiment(page, open_read, word):
+    open_read(page)
+    choice = link_of(read(SENTENCE))
+    word(page, "query", 8).hover()
+    page.mouse.down()
+    word(page, "key", 2).hover()
+    page.mouse.up()
+    page.locator(".odds").wait_for()
+    assert f"changes=redirect.8.2.encoder.{choice.layer}.{choice.head}" in page.url
+    page.locator(".statement", has_text="hungry looks at ate").wait_for()
+
+
+def test_two_sentences_side_by_side(page, open_read):
+    open_read(page)
+    other = page.get_by_label("Another sentence to compare with")
+    other.fill(SENTENCE.replace("hungry", "delicious"))
+    other.press("Enter")
+    page.locator(".beside .answers li").first.wait_for()
+    assert page.locator(".beside .differs").all_text_contents() == ["delicious"]
+    assert "delicious" in page.text_content(".beside .title")
+    assert "beside=sentence." in page.url
+    page.reload()
+    page.locator(".beside .answers li").first.wait_for()
+    page.get_by_label("Compare with", exact=True).select_option("")
+    page.locator(".beside").wait_for(state="hidden")
+
+
+def test_two_heads_side_by_side(page, open_read):
+    open_read(page)
+    link = link_of(read(SENTENCE))
+    page.get_by_label("Compare with", exact=True).select_option(index=1)
+    page.get_by_label("encoder, layer 0, head 1:").click()
+    page.locator(".first .title", has_text="layer 0, head 1").wait_for()
+    beside = f"Beside it: encoder: layer {link.layer}, head {link.head}"
+    assert page.text_content(".beside .title") == beside
+
+
+def test_before_and_after_side_by_side(new_page, open_read, sideways):
+    page = new_page(width=390, height=844)
+    open_read(page, changes="knock_out.1", beside="before")
+    page.locator(".beside .answers li").first.wait_for()
+    assert page.text_content(".beside .title") == "Before the change"
+    assert sideways(page) == 0

@@ -151,6 +151,7 @@ interface ReadView {
   why?: HTMLElement;
   explained?: string | boolean | null; // what the sum was made from
   shown?: HTMLElement;
+  beside?: any; // the second picture
   top?: any;
   heads?: any;
   pictures?: Record<string, Picture>;

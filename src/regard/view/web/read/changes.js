@@ -45,5 +45,5 @@ export function questionOf(change, reading) {
       "redirect",
     ];
   if (change.change === "knock_out") return [`Cover ${name("key", change.word)}`, "knock out"];
-  return [`Switch off layer ${change.layer}, head ${change.head}`, "ablate"];
+  return ["Switch this head off", "ablate"];
 }

@@ -70,6 +70,7 @@ export function linesPicture(handlers) {
         scroller.scrollTop =
           first === undefined ? 0 : (first + 0.5) * layout.step - layout.seen / 2;
       }
+      markDiffering(lists.key, model.differing);
       pressWords(lists.query, model.pinned.queries);
       pressWords(lists.key, model.pinned.keys);
       draw();
@@ -145,6 +146,12 @@ function fillSide(list, side, names) {
   );
 }
 
+// Words that another sentence has differently.
+function markDiffering(list, positions = []) {
+  for (const button of list.querySelectorAll(".differs")) button.classList.remove("differs");
+  for (const position of positions) list.children[position]?.firstChild.classList.add("differs");
+}
+
 function pressWords(list, pinned) {
   const now = new Set(pinned);
   for (const button of list.querySelectorAll("[aria-pressed]")) {
@@ -183,6 +190,7 @@ function arrange(root, scroller, lists, { grid }) {
   const most = Math.max(grid.rows, grid.columns);
   const width = root.clientWidth || 600;
   const narrow = width < 480;
+  root.classList.toggle("narrow", narrow);
   const step = most <= 16 ? (narrow ? 28 : 34) : most <= 40 ? 27 : 20;
   const word = step > 27 ? (narrow ? 16.5 : 19.5) : step > 24 ? 15.5 : 13;
   const longest = Math.max(

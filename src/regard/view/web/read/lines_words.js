@@ -27,6 +27,11 @@ export function listenToWords(lists, handlers) {
       drag =
         event.shiftKey || event.pointerType === "touch" ? null : { side, position, moved: false };
     });
+    list.addEventListener("pointerup", (event) => {
+      const position = positionOf(event);
+      if (position === null || !drag || drag.side !== "query" || side !== "key") return;
+      handlers.drop?.(drag.position, position);
+    });
     list.addEventListener("click", (event) => {
       const position = positionOf(event);
       if (position !== null && !(drag && drag.moved)) handlers.pick(side, position, event);

@@ -19,7 +19,7 @@ export function questionedLink(view) {
   const key = keys.length ? keys[0] : best;
   if (key === undefined) return null;
   const isWord = (k) => k !== key && k !== queries[0] && !/^\(.*\)$/.test(grid.keys[k]);
-  const rival = [best, ...others].find(isWord);
+  const [rival] = keys.length && key !== best ? keys : [best, ...others].filter(isWord);
   return { query: queries[0], key, rival, weight: row[key] };
 }
 

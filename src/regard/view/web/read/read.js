@@ -23,6 +23,7 @@ import { highlightSentence, sentenceOf } from "./sentences.js";
 import { linesPicture } from "./lines.js";
 import { heatPicture } from "./heatmap.js";
 import { headsGrid } from "./heads_grid.js";
+import { besidePicture } from "./beside.js";
 import { drawQuestions } from "./questions.js";
 import { drawOutcome } from "./outcome.js";
 import { drawWhy } from "./why_weight.js";
@@ -33,7 +34,7 @@ import { readFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 
 const TABLE_FIELDS = ["sentence", "part", "layer", "head", "show", "as", "by", "marks", "least"];
-const PINNED_FIELDS = ["q", "k", "why"];
+const PINNED_FIELDS = ["q", "k", "why", "beside"];
 // Milliseconds over a small picture before the large one follows.
 const LINGER = { come: 60, go: 120 };
 const NARROW = "(max-width: 900px)"; // one column, as in read.css
@@ -78,7 +79,8 @@ async function openRead(root, state, source) {
     deaf();
     view.turn += 1;
     window.removeEventListener("colours", recolour);
-    for (const part of [...Object.values(view.pictures), view.heads, view.top]) part.close();
+    for (const part of [...Object.values(view.pictures), view.beside, view.heads, view.top])
+      part.close();
     if (view.pending) view.pending.abort();
   };
 }
@@ -114,7 +116,9 @@ function arrangeRead(view, root) {
     (part, layer, head) => peekAt(view, part, layer, head),
   );
   view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
-  view.shown = element("div", { class: "shown" }, view.title, view.picture);
+  view.beside = besidePicture(handlers);
+  const first = element("div", { class: "first" }, view.title, view.picture);
+  view.shown = element("div", { class: "shown" }, first, view.beside.root);
   const main = element(
     "section",
     { class: "main", "aria-label": "The picture" },
@@ -211,7 +215,8 @@ function follow(view, changed) {
   else if (changed.has("changes") && view.base) runChanges(view, ++view.turn);
   else if (touches(changed, TABLE_FIELDS) && view.reading) chooseTable(view);
   else if (touches(changed, PINNED_FIELDS) && view.grid) {
-    drawNotes(view);
+    if (changed.has("beside")) drawControls(view);
+    else drawNotes(view);
     redraw(view);
   }
 }
@@ -272,6 +277,7 @@ function redraw(view) {
     titles,
     statement,
   });
+  view.beside.show(view);
   if (view.table.open && view.tabled !== grid) {
     replace(view.table.lastChild, weightsTable(grid));
     view.tabled = grid;

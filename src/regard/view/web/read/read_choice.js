@@ -1,5 +1,6 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
+import { readChanges, writeChanges } from "./changes.js";
 import { readPositions, sums, writePositions } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at
@@ -113,6 +114,16 @@ export function handlersFor(view, redraw) {
           [named(side)]: has ? now.filter((one) => one !== position) : [...now, position],
         });
       } else pin({ ...none, [named(side)]: has && now.length === 1 ? [] : [position] });
+    },
+    // A word dragged onto another: what if it looked there?
+    drop(q, k) {
+      const { source, state, choice, grid, reading } = view;
+      const isHead = choice.show === "head" && state.get("by", "words") === "words";
+      if (!source.live || reading.file !== undefined || !isHead || grid.hidden) return;
+      const { part, layer, head } = choice;
+      const change = { change: "redirect", word: q, to: k, part, layer, head };
+      const others = readChanges(state.get("changes"));
+      state.set({ changes: writeChanges([...others, change]), q, k: null }, true);
     },
     pickCell(q, k) {
       pin({ queries: [q], keys: [k] });

@@ -36,6 +36,9 @@ export function drawControls(view) {
     state.get("by"),
     marksOf(part),
     hidden,
+    state.get("beside"),
+    state.get("changes"),
+    shown,
   ]);
   if (view.drawn !== request) replace(view.controls, switchesFor(view, hidden));
   view.drawn = request;
@@ -69,7 +72,7 @@ function drawTitle({ state, source, reading, part, choice: shown, title }) {
  * @param {ReadView} view
  * @param {any} hidden
  */
-function switchesFor({ state, part, choice: shown }, hidden) {
+function switchesFor({ state, source, reading, part, choice: shown }, hidden) {
   const set =
     (field, plain, more = {}) =>
     (value) =>
@@ -129,7 +132,48 @@ function switchesFor({ state, part, choice: shown }, hidden) {
         element("input", { type: "checkbox", checked: hidden, on: { change: hide } }),
         ` Hide ${marks.join(", ")}`,
       ),
+    compareWith({ state, source, reading, choice: shown }),
   ];
+}
+
+// What stands beside the picture (beside.js): nothing, this head while another is chosen, the run
+// before a change, or another sentence.
+function compareWith({ state, source, reading, choice: shown }) {
+  const now = state.get("beside");
+  const typed = now.startsWith("sentence.") ? now.slice("sentence.".length) : "";
+  const isSentence = source.live && reading.file === undefined;
+  const thisHead = `head.${shown.part}.${shown.layer}.${shown.head}`;
+  const options = [
+    ["", "nothing"],
+    now.startsWith("head.") ? [now, now.slice(5).replaceAll(".", " ")] : null,
+    shown.show === "head" && now !== thisHead ? [thisHead, "this head: then choose another"] : null,
+    reading.changes ? ["before", "before the change"] : null,
+    typed ? [now, "a sentence"] : null,
+  ].filter(Boolean);
+  const choose = (event) => state.set({ beside: event.target.value }, true);
+  const read = (event) => {
+    const text = event.target.value.trim();
+    state.set({ beside: text ? `sentence.${text}` : null }, true);
+  };
+  return element(
+    "div",
+    { class: "labelled compare" },
+    element("span", null, "compare with"),
+    element(
+      "select",
+      { "aria-label": "Compare with", on: { change: choose } },
+      options.map(([value, text]) => element("option", { value, selected: value === now }, text)),
+    ),
+    isSentence &&
+      element("input", {
+        type: "text",
+        class: "other serif",
+        placeholder: "another sentence",
+        "aria-label": "Another sentence to compare with",
+        value: typed,
+        on: { change: read },
+      }),
+  );
 }
 
 /** @param {ReadView} view */
