@@ -3,66 +3,104 @@
 import pytest
 
 import regard
-from regard.view.page.routes.learn_routes import course_page
+from regard.view.page.routes.learn_routes import PAGES, course_page
 
-PAGES = range(1, 10)
+SCENES = range(1, len(PAGES) + 1)
+NUMBER = {name: number for number, name in enumerate(PAGES, 1)}
 
 
-def opened(page, fields=""):
+def scene_of(page, number):
+    return page.locator(f'[data-scene="{number}"]')
+
+
+def opened(page, fields="", number=1):
     page.goto(f"/#learn{fields}")
     page.locator(".lesson-page h1").wait_for()
+    scene_of(page, number).locator(".choices button").first.wait_for()
+    return scene_of(page, number)
 
 
-@pytest.mark.parametrize("number", PAGES)
-def test_every_page_asks_before_it_answers(page, number):
-    opened(page, f"?page={number}")
-    answer, choices = page.locator(".answer"), page.locator(".choices button")
-    assert answer.is_hidden()
-    assert choices.count() >= 2
-    assert page.locator(".choices .right").count() == 0
-    choices.first.click()
-    assert answer.is_visible()
-    assert page.locator(".choices .right").count() == 1
-    said = page.locator(".verdict").inner_text()
-    assert said == "Yes." or said.startswith("Not quite. It is: ")
-    text = page.locator(".lesson-page").inner_text()
-    for fault in ("{", "}", "undefined", "NaN", "null", "[object"):
-        assert fault not in text
-    assert f"page={number}&answer=1" in page.url or page.url.endswith("#learn?answer=1")
+def in_view(page, number):
+    """Whether a scene's heading is in the window."""
+    return page.evaluate(
+        """(number) => {
+          const heading = document.querySelector(`[data-scene="${number}"] h2`);
+          if (!heading) return false;
+          const { top } = heading.getBoundingClientRect();
+          return top >= 0 && top < innerHeight;
+        }""",
+        number,
+    )
 
 
-def test_progress_is_in_the_address_and_going_back_works(page):
+def test_every_scene_asks_before_it_answers(page, until):
     opened(page)
-    page.get_by_role("button", name="Next").click()
-    page.get_by_role("heading", name="One asks, the others answer").wait_for()
-    assert page.url.endswith("#learn?page=2")
-    page.get_by_role("link", name="5. Why divide?").click()
-    page.get_by_role("heading", name="Why divide?").wait_for()
+    for number in SCENES:
+        scene = scene_of(page, number)
+        answer, choices = scene.locator(".answer"), scene.locator(".choices button")
+        choices.first.wait_for()
+        assert answer.is_hidden()
+        assert choices.count() >= 2
+        assert scene.locator(".choices .right").count() == 0
+        choices.first.click()
+        assert answer.is_visible()
+        assert scene.locator(".choices .right").count() == 1
+        said = scene.locator(".verdict").inner_text()
+        assert said == "Yes." or said.startswith("Not quite. It is: ")
+        assert scene.locator(".scene-picture .live").count() == 1
+        text = scene.inner_text()
+        for fault in ("{", "}", "undefined", "NaN", "null", "[object"):
+            assert fault not in text
+        wanted = f"#learn?page={number}&answer=1" if number > 1 else "#learn?answer=1"
+        until(page, "(end) => location.hash === end", wanted)
+
+
+def test_progress_is_in_the_address_and_going_back_works(page, until):
+    scene = opened(page)
+    scene.get_by_role("button", name="Next").click()
+    until(page, lambda: page.url.endswith("#learn?page=2") and in_view(page, 2))
+    page.get_by_role("link", name="6. Why divide?").click()
+    until(page, lambda: page.url.endswith("#learn?page=6") and in_view(page, 6))
     page.go_back()
-    page.get_by_role("heading", name="One asks, the others answer").wait_for()
+    until(page, lambda: page.url.endswith("#learn?page=2") and in_view(page, 2))
     page.reload()
-    page.get_by_role("heading", name="One asks, the others answer").wait_for()
+    until(page, lambda: page.url.endswith("#learn?page=2") and in_view(page, 2))
 
 
-def test_a_course_done_by_keyboard(page):
+def test_scrolling_turns_the_address(page, until):
     opened(page)
-    page.locator(".choices button").first.focus()
+    scene_of(page, 4).locator(".choices button").first.wait_for()
+    page.evaluate("""document.querySelector('[data-scene="4"]').scrollIntoView()""")
+    page.mouse.wheel(0, 1)  # a reader who scrolls is on no way of ours
+    until(page, "location.hash === '#learn?page=4'")
+    assert page.locator(".contents [aria-current=step]").inner_text() == "4. The fit is a score"
+
+
+def test_a_copied_address_opens_its_scene_with_its_answer(page, until):
+    scene = opened(page, "?page=9&answer=2", 9)
+    scene.locator(".verdict").wait_for()
+    until(page, lambda: in_view(page, 9))
+    assert page.url.endswith("#learn?page=9&answer=2")
+
+
+def test_a_course_done_by_keyboard(page, until):
+    scene = opened(page)
+    scene.locator(".choices button").first.focus()
     page.keyboard.press("Enter")
-    assert page.locator(".verdict").inner_text() == "Yes."
-    page.locator("[data-side=query]", has_text="it").first.focus()
+    assert scene.locator(".verdict").inner_text() == "Yes."
+    scene.locator("[data-side=query]", has_text="it").first.focus()
     page.keyboard.press("ArrowUp")
     assert page.evaluate("document.activeElement.textContent") == "because"
-    page.get_by_role("button", name="Next").focus()
+    scene.get_by_role("button", name="Next").focus()
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="One asks, the others answer").wait_for()
-    # The new page begins at its heading, so that a screen reader goes on there.
-    assert page.evaluate("document.activeElement.tagName") == "H1"
+    # The new scene begins at its heading, so that a screen reader goes on there.
+    until(page, "document.activeElement.textContent === 'Words become vectors'")
 
 
 def test_the_divisor_moves_the_row(page):
-    opened(page, "?page=5&answer=3")
-    slider = page.get_by_label("Divide the scores by")
-    largest = page.locator(".answer .share .number").first
+    scene = opened(page, f"?page={NUMBER['division']}&answer=3", NUMBER["division"])
+    slider = scene.get_by_label("Divide the scores by")
+    largest = scene.locator(".scene-picture .share .number").first
     before = float(largest.inner_text())
     slider.focus()
     page.keyboard.press("End")
@@ -72,45 +110,65 @@ def test_the_divisor_moves_the_row(page):
     assert flat < before < sharp == 1.0
 
 
-def test_a_phone_shows_it_without_scrolling_sideways(new_page, sideways):
-    page = new_page(width=390, height=844)
-    for number in PAGES:
-        opened(page, f"?page={number}&answer=1")
-        page.locator(f"p:text('Page {number} of')").wait_for()
-        page.locator(".verdict").wait_for()
-        assert sideways(page) == 0, f"page {number}"
+def test_a_mask_is_shown_with_exact_zeros(page):
+    scene = opened(page, f"?page={NUMBER['mask']}&answer=1", NUMBER["mask"])
+    rows = scene.locator(".weights-grid tbody tr")
+    scene.locator(".weights-grid").wait_for()
+    for row in range(rows.count()):
+        cells = rows.nth(row).locator("td")
+        assert cells.all_inner_texts()[row + 1 :] == ["0"] * (cells.count() - row - 1)
 
 
-def test_an_odd_address_is_taken_as_a_page(page):
-    for fields in ("?page=99", "?page=-3", "?page=x&answer=77"):
-        opened(page, fields)
-        assert page.locator(".choices button").count() >= 2
-        assert page.locator(".answer").is_hidden()
+@pytest.mark.parametrize("width", [390, 1024])
+def test_it_fits_without_scrolling_sideways(new_page, sideways, width):
+    page = new_page(width=width, height=844)
+    opened(page)
+    for number in SCENES:
+        choices = scene_of(page, number).locator(".choices button")
+        choices.last.click()
+        scene_of(page, number).locator(".verdict").wait_for()
+        assert sideways(page) == 0, f"scene {number}"
+
+
+def test_the_picture_stands_beside_its_text(page):
+    scene = opened(page, "?answer=1")
+    text, picture = (scene.locator(x).bounding_box() for x in (".scene-text", ".scene-picture"))
+    assert picture["x"] >= text["x"] + text["width"]
+
+
+def test_an_odd_address_is_taken_as_a_scene(page):
+    for fields, number in (("?page=99", len(PAGES)), ("?page=-3", 1), ("?page=x&answer=77", 1)):
+        page.goto("about:blank")
+        scene = opened(page, fields, number)
+        assert scene.locator(".choices button").count() >= 2
+        assert scene.locator(".answer").is_hidden()
 
 
 @pytest.mark.parametrize(
-    ("number", "address", "statement"),
+    ("name", "address", "statement"),
     [
-        (1, "sentence=A+dog+ate+the+food+because+it+was+hungry", "it looks at dog"),
-        (5, "#steps?from=good&divide=no", "I puts 100 % on I"),
-        (8, "#steps?sentence=The+cat+sat+on+the+mat", "The entropy of a row went from"),
-        (9, "sentence=A+dog+ate+the+food+because+it+was+delicious", "it looks at dog"),
+        ("look", "sentence=A+dog+ate+the+food+because+it+was+hungry", "it"),
+        ("division", "#steps?from=good&divide=no", "I puts 100 % on I"),
+        ("position", "#steps?sentence=the+dog+saw+the+dog", "The entropy of a row went from"),
+        ("tell", "sentence=A+dog+ate+the+food+because+it+was+delicious", "it"),
     ],
 )
-def test_on_to_the_live_views(page, number, address, statement):
-    opened(page, f"?page={number}&answer=1")
-    page.locator(".onward").focus()
+def test_on_to_the_live_views(page, name, address, statement):
+    scene = opened(page, f"?page={NUMBER[name]}&answer=1", NUMBER[name])
+    scene.locator(".onward").focus()
     page.keyboard.press("Enter")  # a mouse would point at whatever appears under it
     page.locator(".statement, .changed-statement", has_text=statement).first.wait_for()
     assert address in page.url
 
 
-def test_a_lesson_can_be_kept_once_it_is_answered(page):
-    opened(page, "?page=3")
+def test_a_scene_can_be_saved_and_before_any_answer_the_first(page):
+    scene = opened(page, f"?page={NUMBER['shares']}", NUMBER["shares"])
     page.get_by_text("Save", exact=True).click()
-    page.get_by_text("There is nothing to save here yet.").wait_for()
+    with page.expect_download() as first:
+        page.get_by_role("menuitem", name="CSV").click()
+    assert '"hungry"' in first.value.path().read_text()
     page.keyboard.press("Escape")
-    page.locator(".choices button").first.click()
+    scene.locator(".choices button").first.click()
     page.get_by_text("Save", exact=True).click()
     with page.expect_download() as kept:
         page.get_by_role("menuitem", name="CSV").click()
@@ -118,14 +176,18 @@ def test_a_lesson_can_be_kept_once_it_is_answered(page):
     assert "0.404" in text
 
 
-def test_the_whole_course_from_a_file(offline_page):
+def test_the_whole_course_from_a_file(offline_page, until):
     kept = {}
     read = lambda text: kept.setdefault(text, regard.read(text))  # noqa: E731
     page = offline_page(course_page(read, read))
-    for number in PAGES:
-        page.locator(f"p:text('Page {number} of')").wait_for()
-        page.locator(".choices button").last.click()
-        page.locator(".verdict").wait_for()
-        assert page.locator(".onward").count() == 0  # the other views are not in the file
+    for number in SCENES:
+        scene = scene_of(page, number)
+        scene.locator(".choices button").last.click()
+        scene.locator(".verdict").wait_for()
+        assert scene.locator(".onward").count() == 0  # the other views are not in the file
         if number < len(PAGES):
-            page.get_by_role("button", name="Next").click()
+            scene.get_by_role("button", name="Next").click()
+            until(page, lambda number=number: in_view(page, number + 1))
+    page.locator(".train").click()
+    until(page, "document.querySelector('.train').disabled")
+    assert page.locator(".letters .wrong").count() == 0

@@ -38,22 +38,25 @@ def text_of(page: str) -> str:
 
 def test_the_course_has_the_pages_that_the_server_knows():
     assert list(KNOWN) == PAGES
-    assert 8 <= len(PAGES) <= 10
+    story = PAGES[: PAGES.index("printed")]
+    assert 12 <= len(story) <= 15
+    assert PAGES[len(story) :] == ["printed", "order", "batch"]  # the appendix
 
 
 def test_an_unknown_page_is_said():
     with pytest.raises(ArgumentError) as error:
         facts_of("nowhere", regard.read, regard.read)
     assert str(error.value) == (
-        "page needs to be one of look, scores, shares, sum, division, order, batch, habit, tell, "
-        "but it is 'nowhere'."
+        "page needs to be one of look, vectors, query, scores, shares, division, sum, habit, "
+        "position, mask, cross, layers, training, experiment, tell, printed, order, batch, but it "
+        "is 'nowhere'."
     )
 
 
 def test_no_number_is_written_in_the_course():
     strings = re.findall(r'"((?:[^"\\]|\\.)*)"', COURSE.split("export const")[1])
     written = [re.sub(r"\{[^}]*\}", "", text) for text in strings]
-    assert len(written) > 60
+    assert len(written) > 120
     assert [text for text in written if re.search(r"\d", text)] == []
 
 
@@ -82,7 +85,12 @@ def test_the_documents_are_put_right(facts):
     shares = facts["shares"]
     np.testing.assert_allclose(shares["true"], softmax(np.array([shares["scaled"]]))[0], atol=1e-12)
     assert shares["document"][0] == 0 < shares["smart"]
-    added = facts["sum"]
+    assert facts["printed"]["document"] == shares["document"]
+    whole = facts["sum"]
+    assert whole["true"] == pytest.approx(np.dot(whole["weights"], whole["values"]))
+    assert whole["choices"][whole["right"]] == f"{whole['true']:.2f}"
+    added = facts["printed"]
+    assert added["correct"] == whole["true"]
     assert added["followed"] == pytest.approx(np.dot(added["weights"], added["values"]))
     assert added["choices"][added["right"]] == f"{added['followed']:.2f}" != f"{added['printed']}"
     order = facts["order"]
@@ -110,3 +118,43 @@ def test_the_model_is_shown_as_it_is(facts):
     habit = facts["habit"]
     role = reading.model.roles.encoder[habit["layer"], habit["head"]]
     assert habit["usual"] == max(role.usual.values())
+
+
+def test_the_path_is_the_models_own(facts):
+    reading = regard.read(facts["vectors"]["sentence"])
+    vectors, query = facts["vectors"], facts["query"]
+    own, position, both = (np.array(x) for x in vectors["parts"])
+    np.testing.assert_allclose(own + position, both, atol=2e-3)  # three roundings to a thousandth
+    assert vectors["ids"] == list(reading.translated.source)
+    steps = reading.steps(query["layer"], query["head"])
+    np.testing.assert_allclose(query["query"], steps.query[query["position"]], atol=5.1e-4)
+    np.testing.assert_array_equal(query["scores"], steps.scores[query["position"]])
+    cross = facts["cross"]
+    row = reading.weights("cross", layer=cross["layer"], head=cross["head"])[cross["position"]]
+    assert cross["best"] == reading.words[int(row.argmax())]
+
+
+def test_a_mask_gives_exact_zeros_and_ties_are_ties(facts):
+    mask, position = np.array(facts["mask"]["weights"]), facts["position"]
+    assert facts["mask"]["hidden"] == 0.0 == np.triu(mask, 1).max()
+    assert facts["mask"]["right"] == 0
+    first, second = (i for i, word in enumerate(position["words"]) if word == "dog")
+    without = np.array(position["without"])
+    np.testing.assert_array_equal(without[first], without[second])
+    assert position["after"] < position["before"]
+
+
+def test_the_learnt_numbers_are_counted(facts):
+    layers, model = facts["layers"], regard.read("I am good").model
+    norms = sum(x.size for name, x in model.parameters().items() if "norm" in name)
+    assert sum(layers["counts"]) + norms == sum(x.size for x in model.parameters().values())
+    assert sum(layers["shares"]) == pytest.approx(1)
+
+
+def test_the_experiment_is_a_second_run(facts):
+    found = facts["experiment"]
+    reading = regard.read(found["sentence"])
+    changed = reading.redirect("it", found["rival"], layer=found["layer"], head=found["head"])
+    assert (found["first"], found["second"]) == (reading.translation, changed.after.translation)
+    assert found["weights"][found["position"]][found["words"].index(found["rival"])] == 1.0
+    assert found["right"] == int(found["same"])

@@ -289,20 +289,30 @@ interface MapView {
   table?: HTMLDetailsElement;
 }
 
-interface LessonView {
-  state: State;
-  source: Source;
-  turn: number;
-  shown: number; // the number of the page
-  pieces: { close(): void }[];
-  page?: any;
+// One scene of the course, as it is drawn.
+interface Scene {
+  number: number; // from 1
+  page: any; // of course.js
   facts?: any;
-  answered?: number;
+  answered: number; // the choice that was made, from 1; 0 while the question is open
+  pieces: { root: HTMLElement; close?(): void }[];
+  root: HTMLElement;
+  text: HTMLElement;
+  beside: HTMLElement;
   buttons?: HTMLButtonElement[];
-  contents?: HTMLElement;
-  body?: HTMLElement;
   answer?: HTMLElement;
   verdict?: HTMLElement;
+}
+
+interface Story {
+  state: State;
+  source: Source;
+  scenes: Scene[];
+  current: number; // the scene in view, from 0
+  last: number; // the scene that was answered last, from 0
+  target: number | null; // the scene that the page is scrolling to
+  closed: boolean;
+  contents?: HTMLElement;
 }
 
 // What a view hands to the Save menu.

@@ -70,28 +70,46 @@ def shares() -> Facts:
 
 
 def weighted_sum() -> Facts:
-    """The document's weighted sum, which does not follow from its own weights."""
+    """The second number of the output of *robots*: values, each times its share."""
+    steps = example("robots").steps
+    row = steps.words.index(ROBOTS)
+    values, weights = steps.value[:, 1], steps.weights[row]
+    true = float(steps.output[row, 1])
+    choices = sorted({round(float(x), 2) for x in (values.mean(), values.max(), true)})
+    return {
+        "word": ROBOTS,
+        "words": list(steps.words),
+        "weights": weights.tolist(),
+        "values": values.tolist(),
+        "choices": [f"{x:.2f}" for x in choices],
+        "right": choices.index(round(true, 2)),
+        "true": true,
+        "why": str(steps.why("output", row, 1)),
+    }
+
+
+def printed() -> Facts:
+    """The document's row of *robots* and its weighted sum, beside what follows and what is true."""
     story = example("robots")
     steps, claim = story.steps, claim_about(story, "weighted sum (output) of robots")
     weights = claim_about(story, "weights of robots").printed
     follows = claim.follows[1] if claim.follows else ()
-    printed, followed, true = (float(x[1]) for x in (claim.printed, follows, claim.true))
-    choices = sorted({round(x, 2) for x in (printed, followed, true)})
-    row = steps.words.index(ROBOTS)
+    numbers = (float(x[1]) for x in (claim.printed, follows, claim.true))
+    as_printed, followed, true = numbers
+    choices = sorted({round(x, 2) for x in (as_printed, followed, true)})
     values = steps.value[:, 1]
     terms = [f"{w:g} · {v:g}" for w, v in zip(weights, values, strict=True)]
     return {
-        "word": ROBOTS,
-        "words": list(steps.words),
+        **shares(),
+        "title": story.title,
         "weights": weights,
         "values": values.tolist(),
         "choices": [f"{x:.2f}" for x in choices],
         "right": choices.index(round(followed, 2)),
-        "printed": printed,
+        "printed": as_printed,
         "followed": followed,
-        "true": true,
+        "correct": true,
         "sum": f"{' + '.join(terms)} = {followed:.2f}",
-        "why": str(steps.why("output", row, 1)),
     }
 
 

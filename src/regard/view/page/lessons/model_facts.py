@@ -23,7 +23,7 @@ def look(glance: Read, _: Read) -> Facts:
     reading = glance(HUNGRY)
     shown = reading.highlight(IT)
     layer, head, query = shown.link.layer, shown.link.head, shown.link.query
-    other = _rival(shown.link.key_word)
+    other = rival_of(shown.link.key_word)
     return {
         **_picture(reading, layer, head),
         **_choices(reading, query, layer, head),
@@ -61,7 +61,7 @@ def tell(glance: Read, read: Read) -> Facts:
     measured = hungry.model.roles.measured["pronouns"]
     role = hungry.model.roles.encoder[layer, head]
     noun = shown.link.key_word
-    rival = _rival(noun)
+    rival = rival_of(noun)
     moved = chosen["best"] != noun
     # The food is feminine in French, so that the right word for it is elle.
     elle = "elle" in delicious.translation.replace("'", " ").lower().split()
@@ -96,7 +96,7 @@ def tell(glance: Read, read: Read) -> Facts:
     }  # fmt: skip
 
 
-def _rival(noun: str) -> str:
+def rival_of(noun: str) -> str:
     """The noun of the sentence that a word is not."""
     return "dog" if noun == "food" else "food"
 

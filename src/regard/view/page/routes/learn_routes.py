@@ -12,20 +12,30 @@ from regard.view.page.blobs import Blobs
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.lessons import document_facts as documents
 from regard.view.page.lessons import model_facts as model
+from regard.view.page.lessons import story_facts as story
 from regard.view.page.lessons.model_facts import Facts, Read
 from regard.view.page.offline import page_with
 from regard.view.page.readings import Readings
 
 PAGES: dict[str, Callable[[Read, Read], Facts]] = {
     "look": model.look,
+    "vectors": story.vectors,
+    "query": story.query_and_key,
     "scores": lambda *_: documents.scores(),
     "shares": lambda *_: documents.shares(),
-    "sum": lambda *_: documents.weighted_sum(),
     "division": lambda *_: documents.division(),
+    "sum": lambda *_: documents.weighted_sum(),
+    "habit": model.habit,
+    "position": story.position,
+    "mask": story.mask,
+    "cross": story.cross,
+    "layers": story.layers,
+    "training": story.training,
+    "experiment": story.experiment,
+    "tell": model.tell,
+    "printed": lambda *_: documents.printed(),
     "order": lambda *_: documents.order(),
     "batch": lambda *_: documents.batch(),
-    "habit": model.habit,
-    "tell": model.tell,
 }
 
 

@@ -1,168 +1,176 @@
-// The Learn view: short pages on live pictures, each with a question to answer before the answer is
-// shown.
+// The Learn view: one story of short scenes, each beside a live picture, each with a question to
+// answer before the answer is shown; then an appendix.
 //
-// Fields of the address: page (from 1), answer (which choice was made, from 1; without it the
-// question stands open).
+// Fields of the address: page (the scene in view, from 1), answer (which choice was made in it,
+// from 1; without it the question stands open).
 
-import { element, problem, replace, announce } from "../lib/dom.js";
+import { announce, element, goTo, problem, replace } from "../lib/dom.js";
 import { COURSE } from "./course.js";
 import { PIECES, filledText, lessonFigure } from "./lesson.js";
 import { describeExport } from "../lib/export.js";
 
+const STORY = COURSE.filter(({ appendix }) => !appendix).length;
+const IN_VIEW = "-35% 0px -60% 0px"; // a scene is read when it crosses this band of the window
+
 export async function showLearn(root, state, source) {
-  /** @type {LessonView} */
-  const lesson = { state, source, pieces: [], turn: 0, shown: 0 };
-  lesson.contents = element("nav", { class: "contents", "aria-label": "Pages of the course" });
-  lesson.body = element("article", { class: "lesson-page" });
-  root.append(lesson.contents, lesson.body);
-  state.follow(() => turnTo(lesson));
-  describeExport(() => lessonFigure(lesson, source));
-  await turnTo(lesson);
-  return () => closePieces(lesson);
-}
-
-function pageOf(state) {
-  return Math.max(1, Math.min(COURSE.length, Math.round(state.number("page", 1))));
-}
-
-/** @param {LessonView} lesson */
-async function turnTo(lesson) {
-  const { state, source } = lesson;
-  const number = pageOf(state);
-  if (number === lesson.shown) {
-    showAnswer(lesson);
-    return;
-  }
-  const turn = ++lesson.turn;
-  drawContents(lesson, number);
-  const page = COURSE[number - 1];
-  try {
-    const facts = await source.learn(page.name);
-    if (turn !== lesson.turn) return;
-    Object.assign(lesson, { page, facts, answered: 0 });
-    const arrived = lesson.shown > 0;
-    lesson.shown = number;
-    drawPage(lesson, number);
-    if (arrived) {
-      lesson.body.querySelector("h1").focus();
-      window.scrollTo(0, 0);
-    }
-  } catch (error) {
-    if (turn === lesson.turn) replace(lesson.body, problem(error));
-  }
-}
-
-/** @param {LessonView} lesson */
-function drawContents(lesson, number) {
-  replace(
-    lesson.contents,
-    element(
-      "ol",
-      null,
-      COURSE.map(({ title }, at) =>
+  /** @type {Story} */
+  const story = { state, source, scenes: [], current: 0, last: 0, target: null, closed: false };
+  story.contents = element("nav", { class: "contents", "aria-label": "Scenes of the course" });
+  story.scenes = COURSE.map((page, at) => emptyScene(page, at + 1));
+  const body = element(
+    "article",
+    { class: "lesson-page" },
+    element("h1", { tabindex: "-1" }, "How attention works"),
+    element("p", { class: "quiet lead" }, "A story in scenes. Answer each question, then read on."),
+    story.scenes.map(({ root }, at) => [
+      at === STORY &&
         element(
-          "li",
-          null,
-          element(
-            "a",
-            {
-              href: `#learn?page=${at + 1}`,
-              title,
-              "aria-label": `${at + 1}. ${title}`,
-              "aria-current": at + 1 === number ? "step" : null,
-              on: {
-                click: (event) => {
-                  if (!event.ctrlKey && !event.metaKey) {
-                    event.preventDefault();
-                    go(lesson, at + 1);
-                  }
-                },
-              },
-            },
-            at + 1,
-          ),
+          "h2",
+          { class: "appendix" },
+          "Appendix: what three published introductions get wrong",
         ),
-      ),
-    ),
+      root,
+    ]),
+    teachersPage(),
   );
+  root.append(element("div", { class: "course" }, story.contents, body));
+  story.current = sceneOf(state);
+  story.target = story.current; // until it is in view, those above it are not read
+  drawContents(story);
+  const watcher = watchScenes(story);
+  state.follow(() => followAddress(story));
+  describeExport(() => lessonFigure(story, source));
+  const filled = fillScenes(story, story.current);
+  await filled.first;
+  if (story.current > 0 && !story.closed) jumpTo(story, story.current, "auto");
+  return () => {
+    story.closed = true;
+    watcher.close();
+    story.scenes.forEach(closePieces);
+  };
 }
 
-/** @param {LessonView} lesson */
-function go(lesson, number) {
-  lesson.state.set({ page: number === 1 ? null : number, answer: null }, true);
+function sceneOf(state) {
+  return Math.max(1, Math.min(COURSE.length, Math.round(state.number("page", 1)))) - 1;
 }
 
-/** @param {LessonView} lesson */
-function drawPage(lesson, number) {
-  closePieces(lesson);
-  const { page, facts } = lesson;
+/** @returns {Scene} */
+function emptyScene(page, number) {
+  const text = element("div", { class: "scene-text" });
+  const beside = element("div", { class: "scene-picture" });
+  const name = page.appendix ? `Appendix ${number - STORY}` : `Scene ${number} of ${STORY}`;
+  const heading = element("h2", { tabindex: "-1", id: `scene-${page.name}` }, page.title);
+  const root = element(
+    "section",
+    { class: "scene", "aria-labelledby": `scene-${page.name}`, "data-scene": String(number) },
+    element("div", { class: "scene-head" }, element("p", { class: "quiet small" }, name), heading),
+    text,
+    beside,
+  );
+  return { number, page, root, text, beside, pieces: [], answered: 0 };
+}
+
+// Scenes come in their order; `first` is over when those down to the one in view are there, so that
+// nothing above it moves any more.
+/** @param {Story} story @param {number} last */
+function fillScenes(story, last) {
+  const fill = async (scene) => {
+    try {
+      const facts = await story.source.learn(scene.page.name);
+      if (!story.closed) drawScene(story, scene, facts);
+    } catch (error) {
+      if (!story.closed) replace(scene.text, problem(error));
+    }
+  };
+  const inOrder = async (scenes) => {
+    for (const scene of scenes) if (!story.closed) await fill(scene);
+  };
+  const first = inOrder(story.scenes.slice(0, last + 1));
+  return { first, rest: first.then(() => inOrder(story.scenes.slice(last + 1))) };
+}
+
+/** @param {Story} story @param {Scene} scene */
+function drawScene(story, scene, facts) {
+  const { page } = scene;
+  scene.facts = facts;
   const choices = page.choices || facts.choices;
-  lesson.buttons = choices.map((text, at) =>
+  scene.buttons = choices.map((text, at) =>
     element(
       "button",
       {
         type: "button",
         class: "button",
         "aria-pressed": "false",
-        on: { click: () => lesson.state.set({ answer: at + 1 }) },
+        on: { click: () => choose(story, scene, at + 1) },
       },
       text,
     ),
   );
-  lesson.answer = element("div", { class: "answer", hidden: true });
+  scene.answer = element("div", { class: "answer", hidden: true });
   replace(
-    lesson.body,
-    element("p", { class: "quiet small" }, `Page ${number} of ${COURSE.length}`),
-    element("h1", { tabindex: "-1" }, page.title),
-    paragraphs(lesson, page.text),
+    scene.text,
+    paragraphs(scene, page.text),
     element(
       "div",
-      { class: "question", role: "group", "aria-labelledby": "asked" },
-      element("h2", { id: "asked" }, filledText(page.ask, facts)),
-      element("div", { class: "choices" }, lesson.buttons),
+      { class: "question", role: "group", "aria-labelledby": `asked-${page.name}` },
+      element("h3", { id: `asked-${page.name}` }, filledText(page.ask, facts)),
+      element("div", { class: "choices" }, scene.buttons),
     ),
-    lesson.answer,
-    turns(lesson, number),
+    scene.answer,
+    turns(story, scene),
   );
-  showAnswer(lesson);
+  showPiece(scene, page.picture);
+  if (scene.number - 1 === sceneOf(story.state)) showAnswer(story, scene, chosenIn(story, scene));
 }
 
-// Called for every change of the address within a page: a choice opens the answer, another one only
-// moves the mark.
-/** @param {LessonView} lesson */
-function showAnswer(lesson) {
-  const { page, facts, buttons } = lesson;
-  if (!buttons) return;
-  const chosen = Math.round(lesson.state.number("answer", 0));
-  const isChosen = chosen >= 1 && chosen <= buttons.length;
+/** @param {Story} story @param {Scene} scene */
+function choose(story, scene, chosen) {
+  story.current = scene.number - 1;
+  showAnswer(story, scene, chosen);
+  story.state.set({ page: numberIn(scene), answer: chosen });
+  drawContents(story);
+}
+
+/** @param {Scene} scene */
+function numberIn({ number }) {
+  return number === 1 ? null : number;
+}
+
+/** @param {Story} story @param {Scene} scene */
+function chosenIn({ state }, { buttons }) {
+  const chosen = Math.round(state.number("answer", 0));
+  return chosen >= 1 && chosen <= buttons.length ? chosen : 0;
+}
+
+// A first choice opens the answer and the picture that goes with it, another one moves the mark.
+/** @param {Story} story @param {Scene} scene */
+function showAnswer(story, scene, chosen) {
+  const { page, facts, buttons, answered } = scene;
+  if (!chosen || chosen === answered) return;
   buttons.forEach((button, at) => {
     button.setAttribute("aria-pressed", String(at + 1 === chosen));
-    button.classList.toggle("right", isChosen && at === facts.right);
-    button.classList.toggle("wrong", isChosen && at + 1 === chosen && at !== facts.right);
+    button.classList.toggle("right", at === facts.right);
+    button.classList.toggle("wrong", at + 1 === chosen && at !== facts.right);
   });
-  lesson.answer.hidden = !isChosen;
-  if (!isChosen || chosen === lesson.answered) return;
-  lesson.answered = chosen;
+  scene.answered = chosen;
+  story.last = scene.number - 1;
   const verdict =
     chosen - 1 === facts.right ? "Yes." : `Not quite. It is: ${buttons[facts.right].textContent}`;
-  if (!lesson.verdict || !lesson.answer.contains(lesson.verdict)) {
-    lesson.verdict = element("p", { class: "verdict" });
-    replace(lesson.answer, lesson.verdict, paragraphs(lesson, page.answer), onward(lesson));
+  if (!answered) {
+    scene.verdict = element("p", { class: "verdict" });
+    replace(scene.answer, scene.verdict, paragraphs(scene, page.answer), onward(story, scene));
+    scene.answer.hidden = false;
+    if (page.after) showPiece(scene, page.after);
   }
-  lesson.verdict.textContent = verdict;
+  scene.verdict.textContent = verdict;
   announce(verdict);
 }
 
-/** @param {LessonView} lesson */
-function paragraphs(lesson, parts) {
-  const { facts } = lesson;
+/** @param {Scene} scene */
+function paragraphs({ facts }, parts) {
   return parts
     .filter((part) => (part.when ? facts[part.when] : part.unless ? !facts[part.unless] : true))
-    .map((part) =>
-      part.show
-        ? piece(lesson, part.show)
-        : element("p", null, filledText(part.text || part, facts)),
-    );
+    .map((part) => element("p", null, filledText(part.text || part, facts)));
 }
 
 const OF_OTHER_VIEWS = [
@@ -184,8 +192,8 @@ const OF_OTHER_VIEWS = [
   "own",
 ];
 
-/** @param {LessonView} view */
-function onward({ page, facts, state, source }) {
+/** @param {Story} story @param {Scene} scene */
+function onward({ state, source }, { page, facts }) {
   const [view, fields, label, more] = page.open;
   if (!source.views.includes(view)) return null;
   const requested = Array.isArray(fields)
@@ -208,13 +216,13 @@ function onward({ page, facts, state, source }) {
   );
 }
 
-/** @param {LessonView} lesson */
-function turns(lesson, number) {
+/** @param {Story} story @param {Scene} scene */
+function turns(story, { number }) {
   const button = (to, text) =>
     to >= 1 && to <= COURSE.length
       ? element(
           "button",
-          { type: "button", class: "button", on: { click: () => go(lesson, to) } },
+          { type: "button", class: "button", on: { click: () => go(story, to - 1) } },
           text,
         )
       : element("span");
@@ -226,15 +234,135 @@ function turns(lesson, number) {
   );
 }
 
-/** @param {LessonView} lesson */
-function piece(lesson, name) {
-  const made = PIECES[name](lesson.facts);
-  lesson.pieces.push(made);
-  return element("div", { class: "live" }, made.root);
+/** @param {Scene} scene */
+function showPiece(scene, name) {
+  closePieces(scene);
+  if (!name) return;
+  const made = PIECES[name](scene.facts);
+  scene.pieces.push(made);
+  replace(scene.beside, element("div", { class: "live" }, made.root));
 }
 
-/** @param {LessonView} lesson */
-function closePieces(lesson) {
-  for (const made of lesson.pieces) if (made.close) made.close();
-  lesson.pieces = [];
+/** @param {Scene} scene */
+function closePieces(scene) {
+  for (const made of scene.pieces) if (made.close) made.close();
+  scene.pieces = [];
+}
+
+/** @param {Story} story */
+function drawContents(story) {
+  replace(
+    story.contents,
+    element(
+      "ol",
+      null,
+      story.scenes.map(({ page, number, answered }, at) =>
+        element(
+          "li",
+          { class: page.appendix ? "of-appendix" : null },
+          element(
+            "a",
+            {
+              href: `#learn?page=${number}`,
+              class: answered ? "answered" : null,
+              "aria-current": at === story.current ? "step" : null,
+              on: { click: (event) => followLink(event, story, at) },
+            },
+            element("span", { class: "scene-number" }, `${number}. `),
+            element("span", { class: "scene-title" }, page.title),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** @param {MouseEvent} event @param {Story} story @param {number} at */
+function followLink(event, story, at) {
+  if (event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  go(story, at);
+}
+
+/** @param {Story} story @param {number} at */
+function go(story, at) {
+  const scene = story.scenes[at];
+  story.state.set({ page: numberIn(scene), answer: scene.answered || null }, true);
+}
+
+// The address names another scene: by a link, by going back, or by hand.
+/** @param {Story} story */
+function followAddress(story) {
+  const at = sceneOf(story.state);
+  const scene = story.scenes[at];
+  if (scene.facts) showAnswer(story, scene, chosenIn(story, scene));
+  if (at !== story.current) jumpTo(story, at);
+}
+
+/** @param {Story} story @param {number} at @param {ScrollBehavior} [behavior] */
+function jumpTo(story, at, behavior) {
+  const { root } = story.scenes[at];
+  Object.assign(story, { current: at, target: at });
+  drawContents(story);
+  const heading = root.querySelector("h2");
+  heading.focus({ preventScroll: true });
+  if (behavior) root.scrollIntoView({ block: "start", behavior });
+  else goTo(root);
+}
+
+// Whichever scene crosses the middle of the window is the one in the address. While the page is on
+// its way to a scene, those it passes do not count; the reader's own scrolling ends that.
+/** @param {Story} story */
+function watchScenes(story) {
+  const arrived = (at) => {
+    if (story.target !== null && story.target !== at) return;
+    story.target = null;
+    if (at === story.current) return;
+    story.current = at;
+    const scene = story.scenes[at];
+    story.state.set({ page: numberIn(scene), answer: scene.answered || null });
+    drawContents(story);
+  };
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries)
+        if (isIntersecting && target instanceof HTMLElement)
+          arrived(Number(target.dataset.scene) - 1);
+    },
+    { rootMargin: IN_VIEW },
+  );
+  for (const { root } of story.scenes) observer.observe(root);
+  const own = () => {
+    story.target = null;
+  };
+  for (const name of ["wheel", "touchmove"]) window.addEventListener(name, own, { passive: true });
+  return {
+    close: () => {
+      observer.disconnect();
+      for (const name of ["wheel", "touchmove"]) window.removeEventListener(name, own);
+    },
+  };
+}
+
+function teachersPage() {
+  const item = (...parts) => element("li", null, parts);
+  const code = (text) => element("code", null, text);
+  return element(
+    "details",
+    { class: "teachers" },
+    element("summary", null, "For teachers"),
+    element(
+      "ul",
+      null,
+      item("Save, HTML makes one file of the whole course. It needs no server and no network."),
+      item("The scenes up to the weighted sum fill a lesson; heads to layers make a second one."),
+      item("Let the class vote on each question before anybody clicks."),
+      item(
+        "On paper: ",
+        code("regard worksheet --example robots"),
+        " writes a sheet with blanks and its key; the sentences of your class work too.",
+      ),
+      item("Printed, the page has every scene, with the answers that are open."),
+    ),
+  );
 }

@@ -1,9 +1,20 @@
-// The pictures inside the course: each is made of a page's facts and nothing else.
+// The pictures inside the course: each is made of a scene's facts and nothing else.
 // A piece is { root, close? }.
 
 import { element, percent, replace } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
 import { weightsTable } from "../read/weights_table.js";
+import {
+  candidatesPicture,
+  countedPicture,
+  maskedPicture,
+  placedPicture,
+  queriesPicture,
+  stackPicture,
+  unplacedPicture,
+  vectorsPicture,
+} from "./scene_pictures.js";
+import { trainingPicture } from "./training.js";
 
 export const PIECES = {
   sentence: (facts) => ({
@@ -19,6 +30,15 @@ export const PIECES = {
     ),
   }),
   lines: lessonLines,
+  vectors: vectorsPicture,
+  queries: queriesPicture,
+  placed: placedPicture,
+  unplaced: unplacedPicture,
+  masked: maskedPicture,
+  stack: stackPicture,
+  counted: countedPicture,
+  candidates: candidatesPicture,
+  training: trainingPicture,
   keys: (facts) => columnsTable("Word and key", ["key"], facts.words, [facts.keys.map(vector)]),
   scored: (facts) =>
     columnsTable(`Scores of ${facts.word}`, ["key", "the sum", "score"], facts.words, [
@@ -29,19 +49,31 @@ export const PIECES = {
   softmax: (facts) =>
     columnsTable(
       "The row of robots",
-      ["score / root", "e to that power", "share", "as printed"],
+      ["score / root", "e to that power", "share"],
       facts.words,
       [
         facts.scaled.map(toDigits(3)),
         facts.exponentials.map(toDigits(3)),
-        facts.true.map(bar),
-        facts.document.map(bar),
+        Array.from(facts.true, bar),
       ],
-      ["sum", "", facts.total.toFixed(3), total(facts.true), total(facts.document)],
+      ["sum", "", facts.total.toFixed(3), total(facts.true)],
     ),
+  as_printed: (facts) =>
+    columnsTable(
+      "The row of robots",
+      ["share", "as printed"],
+      facts.words,
+      [Array.from(facts.true, bar), Array.from(facts.document, bar)],
+      ["sum", total(facts.true), total(facts.document)],
+    ),
+  valued: (facts) =>
+    columnsTable("Shares and values", ["its share", "value"], facts.words, [
+      facts.weights.map(bar),
+      facts.values.map(plain),
+    ]),
   added: (facts) =>
     columnsTable(
-      "As printed",
+      facts.document ? "As printed" : "The weighted sum",
       ["its share", "value", "share · value"],
       facts.words,
       [
@@ -49,7 +81,7 @@ export const PIECES = {
         facts.values.map(plain),
         facts.weights.map((weight, at) => (weight * facts.values[at]).toFixed(2)),
       ],
-      ["sum", total(facts.weights), "", facts.followed.toFixed(2)],
+      ["sum", total(facts.weights), "", (facts.followed ?? facts.true).toFixed(2)],
     ),
   divided: (facts) =>
     columnsTable(`The row of ${facts.word}`, ["score", "share"], facts.words, [
@@ -89,13 +121,14 @@ export const PIECES = {
 
 function lessonLines(facts) {
   const names = facts.words;
+  const keys = facts.key_words || names;
   const grid = {
     rows: names.length,
-    columns: names.length,
+    columns: keys.length,
     weights: Float32Array.from(facts.weights.flat()),
     rest: null,
     queries: names,
-    keys: names,
+    keys,
     hidden: null,
   };
   const pinned = { queries: facts.position === undefined ? [] : [facts.position], keys: [] };
@@ -108,7 +141,7 @@ function lessonLines(facts) {
       chosen,
       pinned: now,
       threshold: 0,
-      titles: ["English", "English"],
+      titles: facts.key_words ? ["French", "English"] : ["English", "English"],
       statement: "",
     });
   const pin = (chosen) => {
@@ -238,24 +271,32 @@ function toDigits(digits) {
   return (number) => number.toFixed(digits);
 }
 
-// The figure of a page: a head as lines, or the row that it computed; and the course as a file.
-// None before the answer.
+// The figure of a scene: a head as lines, or the row that it computed; and the course as a file.
+// It is that of the scene answered last, since Save stands above them all; else of the first.
 const COMPUTED_ROWS = {
   scores: "row",
   shares: "true",
   sum: "weights",
   division: "divided",
+  printed: "document",
   order: "before",
   batch: "own",
 };
 
 /**
- * @param {LessonView} lesson
+ * @param {Story} story
  * @param {Source} source
  * @returns {Figure | null}
  */
-export function lessonFigure({ page, facts, answered }, source) {
-  if (!facts || !(answered || page.name === "habit")) return null;
+export function lessonFigure({ scenes, last }, source) {
+  /** @param {Scene} scene */
+  const ready = ({ page, facts, answered }) => {
+    if (!facts || !(answered || ["look", "habit"].includes(page.name))) return false;
+    return Boolean(facts[COMPUTED_ROWS[page.name]] || facts.weights);
+  };
+  const scene = [scenes[last], scenes[0]].find((one) => one && ready(one));
+  if (!scene) return null;
+  const { page, facts } = scene;
   const row = facts[COMPUTED_ROWS[page.name]];
   const head = facts.head === undefined ? null : `Layer ${facts.layer}, head ${facts.head}`;
   const sentence = facts.sentence || facts.words.join(" ");
@@ -268,7 +309,7 @@ export function lessonFigure({ page, facts, answered }, source) {
     axes: ["query (looks)", "key (is looked at)"],
     what: page.name === "scores" ? "scores" : "weights",
     queries: head ? facts.words : [facts.word],
-    keys: facts.words,
+    keys: facts.key_words || facts.words,
     chosen: facts.position === undefined ? [] : [facts.position],
     values: head ? facts.weights.flat() : row,
     html: { path: "/api/export/learn", fields: {} },

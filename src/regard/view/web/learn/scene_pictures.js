@@ -1,0 +1,252 @@
+// Pictures of the scenes on the path through the model: strips of numbers, grids of weights, the
+// stack of layers, an experiment's outcome. Each is { root, close? }, made of the scene's facts.
+
+import { element, percent } from "../lib/dom.js";
+import { textColorOn, shade } from "../lib/draw.js";
+import { largestSize, strip } from "../steps/strips.js";
+
+const MANY = 9; // columns whose names stand upright
+
+function namedRow(name, ...cells) {
+  return element(
+    "tr",
+    null,
+    element("th", { scope: "row" }, name),
+    cells.map((cell) => element("td", null, cell)),
+  );
+}
+
+function stripsTable(caption, heads, rows) {
+  return element(
+    "table",
+    { class: "lesson strips-table" },
+    element("caption", null, caption),
+    element(
+      "thead",
+      null,
+      element(
+        "tr",
+        null,
+        element("td"),
+        heads.map((head) => element("th", { scope: "col" }, head)),
+      ),
+    ),
+    element("tbody", null, rows),
+  );
+}
+
+export function vectorsPicture(facts) {
+  const most = largestSize(facts.strips.flat());
+  const said = (name) => `the first ${facts.shown} numbers of ${name}`;
+  const parts = ["its own vector", "+ its position", "= what goes in"];
+  return {
+    root: element(
+      "div",
+      { class: "stacked" },
+      stripsTable(
+        "Words, and their vectors",
+        ["entry", "vector"],
+        facts.words.map((word, at) =>
+          namedRow(word, String(facts.ids[at]), strip(facts.strips[at], said(word), most)),
+        ),
+      ),
+      stripsTable(
+        facts.word,
+        ["vector"],
+        parts.map((name, at) => namedRow(name, strip(facts.parts[at], said(name), most))),
+      ),
+    ),
+  };
+}
+
+export function queriesPicture(facts) {
+  const most = largestSize([...facts.query, ...facts.keys.flat()]);
+  const widest = Math.max(...facts.scores.map(Math.abs));
+  const asks = strip(facts.query, `the query of ${facts.word}`, most);
+  return {
+    root: element(
+      "div",
+      { class: "stacked" },
+      stripsTable("The query", ["query"], [namedRow(facts.word, asks)]),
+      stripsTable(
+        "The keys",
+        ["key", "how well it fits"],
+        facts.words.map((word, at) =>
+          namedRow(
+            word,
+            strip(facts.keys[at], `the key of ${word}`, most),
+            signedBar(facts.scores[at], widest),
+          ),
+        ),
+      ),
+    ),
+  };
+}
+
+// From the middle to the right above 0, to the left below.
+function signedBar(value, widest) {
+  const share = widest > 0 ? Math.abs(value) / widest : 0;
+  const width = `calc(${share} * 50%)`;
+  return element(
+    "span",
+    { class: "signed-bar" },
+    element("span", {
+      class: value < 0 ? "below" : "above",
+      style: value < 0 ? { width, right: "50%" } : { width, left: "50%" },
+    }),
+    element("span", { class: "number" }, value.toFixed(1)),
+  );
+}
+
+// Weights as shaded percentages; one that is exactly 0 says so.
+export function weightsGrid(caption, words, keys, weights, marked = []) {
+  const cell = (weight) =>
+    element(
+      "td",
+      {
+        class: weight === 0 ? "none" : null,
+        style: { background: shade(weight), color: textColorOn(weight) },
+      },
+      weight === 0 ? "0" : weight < 0.005 ? "·" : String(Math.round(100 * weight)),
+    );
+  return element(
+    "div",
+    { class: "wide" },
+    element(
+      "table",
+      { class: `lesson weights-grid${keys.length > MANY ? " many" : ""}` },
+      element("caption", null, caption),
+      element(
+        "thead",
+        null,
+        element(
+          "tr",
+          null,
+          element("td"),
+          keys.map((key) => element("th", { scope: "col" }, element("span", null, key))),
+        ),
+      ),
+      element(
+        "tbody",
+        null,
+        words.map((word, row) =>
+          element(
+            "tr",
+            { class: marked.includes(row) ? "marked" : null },
+            element("th", { scope: "row" }, word),
+            weights[row].map(cell),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+export function placedPicture(facts) {
+  return { root: positionGrid("With positions, weights in percent", facts, facts.weights) };
+}
+
+export function unplacedPicture(facts) {
+  return {
+    root: element(
+      "div",
+      { class: "stacked" },
+      positionGrid("With positions, weights in percent", facts, facts.weights),
+      positionGrid("Without positions", facts, facts.without),
+    ),
+  };
+}
+
+function positionGrid(caption, facts, weights) {
+  const twice = facts.words.flatMap((word, at) => (word === "dog" ? [at] : []));
+  return weightsGrid(caption, facts.words, facts.words, weights, twice);
+}
+
+export function maskedPicture(facts) {
+  const caption = `Decoder, layer ${facts.layer}, head ${facts.head}, weights in percent`;
+  return {
+    root: weightsGrid(caption, facts.words, facts.words, facts.weights, [facts.position]),
+  };
+}
+
+export function stackPicture(facts) {
+  const box = (name, kind) => element("li", { class: kind }, name);
+  const column = (title, boxes) =>
+    element(
+      "div",
+      { class: "stack-column" },
+      element("p", null, title),
+      element("ol", { class: "stack" }, boxes),
+    );
+  const times = box(`${facts.layers} such layers`, "times");
+  return {
+    root: element(
+      "div",
+      { class: "stacks" },
+      column("Encoder: English", [
+        box("words → vectors, + positions", "edge"),
+        box("+ attention", "attention"),
+        box("+ feed-forward", "feed"),
+        times,
+      ]),
+      column("Decoder: French", [
+        box("words so far → vectors, + positions", "edge"),
+        box("+ attention, masked", "attention"),
+        box("+ cross-attention ← English", "attention"),
+        box("+ feed-forward", "feed"),
+        times.cloneNode(true),
+        box("softmax → next word", "edge"),
+      ]),
+    ),
+  };
+}
+
+export function countedPicture(facts) {
+  return {
+    root: element(
+      "div",
+      { class: "stacked" },
+      stackPicture(facts).root,
+      stripsTable(
+        "Learnt numbers",
+        ["share", "numbers"],
+        facts.kinds.map((kind, at) =>
+          namedRow(kind, shareBar(facts.shares[at]), facts.written[at]),
+        ),
+      ),
+    ),
+  };
+}
+
+function shareBar(share) {
+  return element(
+    "span",
+    { class: "share" },
+    element("span", { class: "bar", style: { width: `calc(${share} * (100% - 3.4rem))` } }),
+    element("span", { class: "number" }, percent(share)),
+  );
+}
+
+export function candidatesPicture(facts) {
+  const said = (name, text) =>
+    element("p", null, element("span", { class: "quiet" }, `${name} `), text);
+  return {
+    root: element(
+      "div",
+      { class: "stacked" },
+      element(
+        "div",
+        { class: "serif two-runs" },
+        said("before", facts.first),
+        said("after", facts.second),
+      ),
+      stripsTable(
+        `The next word, after “${facts.prefix}”`,
+        ["before", "after"],
+        facts.candidates.map(([word, before, after]) =>
+          namedRow(word, shareBar(before), shareBar(after)),
+        ),
+      ),
+    ),
+  };
+}

@@ -1,0 +1,190 @@
+// A transformer of one layer that is trained in the page: forward, gradient and Adam, in float64.
+// A test holds the gradient against PyTorch's.
+//
+// The task is to write a row of letters backwards. Sizes: see TINY_SIZES. One head; what attention and
+// the feed-forward layer make is added to what came in; no biases, no normalisation.
+//
+//   x = token[letters] + position        query, key, value = x · w_query, x · w_key, x · w_value
+//   weights = softmax(query · keyᵀ / √head_width)
+//   h = x + (weights · value) · w_output
+//   y = h + relu(h · w_in) · w_out       probabilities = softmax(y · w_logits)
+
+import { matrixOf, product, softmax } from "../steps/attend.js";
+
+export const TINY_SIZES = { letters: 8, length: 8, width: 24, head_width: 16, hidden: 48 };
+const ADAM = { rate: 0.004, first: 0.9, second: 0.98, small: 1e-8 };
+
+// Numbers from 0 to 1, the same for the same seed (mulberry32).
+export function randomNumbers(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+// -> { sizes, parameters: { name: Matrix }, steps, moments }
+export function tinyTransformer(seed = 1, sizes = TINY_SIZES) {
+  const { letters, length, width, head_width, hidden } = sizes;
+  const shapes = {
+    token: [letters, width],
+    position: [length, width],
+    w_query: [width, head_width],
+    w_key: [width, head_width],
+    w_value: [width, head_width],
+    w_output: [head_width, width],
+    w_in: [width, hidden],
+    w_out: [hidden, width],
+    w_logits: [width, letters],
+  };
+  const random = randomNumbers(seed);
+  const parameters = {};
+  for (const [name, [rows, columns]] of Object.entries(shapes)) {
+    const scale = ["token", "position"].includes(name) ? 0.5 : Math.sqrt(3 / rows);
+    parameters[name] = matrixOf(rows, columns);
+    parameters[name].values.forEach((_, at, values) => {
+      values[at] = scale * (2 * random() - 1);
+    });
+  }
+  const zeros = () => zerosLike(parameters);
+  return { sizes, parameters, steps: 0, moments: { first: zeros(), second: zeros() } };
+}
+
+// Every intermediate for one row of letters (numbers from 0).
+export function tinyForward({ parameters: p, sizes }, letters) {
+  const x = matrixOf(letters.length, sizes.width);
+  letters.forEach((letter, at) => {
+    for (let i = 0; i < sizes.width; i++)
+      x.values[at * sizes.width + i] =
+        p.token.values[letter * sizes.width + i] + p.position.values[at * sizes.width + i];
+  });
+  const [query, key, value] = [p.w_query, p.w_key, p.w_value].map((w) => product(x, w));
+  const scaled = product(query, key, true);
+  scaled.values.forEach((_, at, values) => (values[at] /= Math.sqrt(sizes.head_width)));
+  const weights = softmax(scaled);
+  const attended = product(weights, value);
+  const h = sumOf(x, product(attended, p.w_output));
+  const inner = product(h, p.w_in);
+  const active = mapped(inner, (one) => Math.max(0, one));
+  const y = sumOf(h, product(active, p.w_out));
+  const probabilities = softmax(product(y, p.w_logits));
+  return { x, query, key, value, weights, attended, h, inner, active, y, probabilities };
+}
+
+// The mean loss (nats a letter) of a batch of { letters, target }, and its gradient by parameter.
+export function tinyGradient(model, batch) {
+  const gradient = zerosLike(model.parameters);
+  let loss = 0;
+  for (const { letters, target } of batch) {
+    const run = tinyForward(model, letters);
+    const share = 1 / (batch.length * target.length);
+    const columns = run.probabilities.columns;
+    const slope = mapped(run.probabilities, (one) => one * share);
+    target.forEach((letter, at) => {
+      loss -= share * Math.log(run.probabilities.values[at * columns + letter]);
+      slope.values[at * columns + letter] -= share;
+    });
+    addGradient(model, gradient, run, letters, slope);
+  }
+  return { loss, gradient };
+}
+
+// The chain rule, from the last line of the forward pass to its first.
+function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
+  const through = (name, input, output) => {
+    addTo(gradient[name], transposedProduct(input, output));
+    return product(output, p[name], true);
+  };
+  const y = through("w_logits", run.y, slope);
+  const active = through("w_out", run.active, y);
+  const inner = mapped(active, (one, at) => (run.inner.values[at] > 0 ? one : 0));
+  const h = sumOf(y, through("w_in", run.h, inner));
+  const attended = through("w_output", run.attended, h);
+  const weights = product(attended, run.value, true);
+  const value = transposedProduct(run.weights, attended);
+  const scores = softmaxSlope(run.weights, weights, 1 / Math.sqrt(sizes.head_width));
+  const query = product(scores, run.key);
+  const key = transposedProduct(scores, run.query);
+  const x = [
+    through("w_query", run.x, query),
+    through("w_key", run.x, key),
+    through("w_value", run.x, value),
+  ].reduce(sumOf, h);
+  letters.forEach((letter, at) => {
+    for (let i = 0; i < sizes.width; i++) {
+      gradient.token.values[letter * sizes.width + i] += x.values[at * sizes.width + i];
+      gradient.position.values[at * sizes.width + i] += x.values[at * sizes.width + i];
+    }
+  });
+}
+
+// Of each row: weight · (slope − the row's mean slope by weight).
+function softmaxSlope(weights, slope, scale) {
+  const made = matrixOf(weights.rows, weights.columns);
+  for (let row = 0; row < weights.rows; row++) {
+    const from = row * weights.columns;
+    let mean = 0;
+    for (let at = from; at < from + weights.columns; at++)
+      mean += weights.values[at] * slope.values[at];
+    for (let at = from; at < from + weights.columns; at++)
+      made.values[at] = scale * weights.values[at] * (slope.values[at] - mean);
+  }
+  return made;
+}
+
+// One step of Adam on a batch; the loss before it.
+export function tinyStep(model, batch) {
+  const { loss, gradient } = tinyGradient(model, batch);
+  model.steps += 1;
+  const [first, second] = [ADAM.first, ADAM.second].map((decay) => 1 - decay ** model.steps);
+  for (const [name, { values }] of Object.entries(model.parameters)) {
+    const [mean, square] = [model.moments.first[name].values, model.moments.second[name].values];
+    gradient[name].values.forEach((slope, at) => {
+      mean[at] += (1 - ADAM.first) * (slope - mean[at]);
+      square[at] += (1 - ADAM.second) * (slope * slope - square[at]);
+      const size = Math.sqrt(square[at] / second) + ADAM.small;
+      values[at] -= (ADAM.rate * (mean[at] / first)) / size;
+    });
+  }
+  return loss;
+}
+
+// Rows of letters drawn at random, each with itself backwards.
+export function reversedBatch(random, size, { letters, length } = TINY_SIZES) {
+  return Array.from({ length: size }, () => {
+    const drawn = Array.from({ length }, () => Math.floor(random() * letters));
+    return { letters: drawn, target: [...drawn].reverse() };
+  });
+}
+
+function zerosLike(parameters) {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, { rows, columns }]) => [name, matrixOf(rows, columns)]),
+  );
+}
+
+function mapped(matrix, change) {
+  return { ...matrix, values: matrix.values.map(change) };
+}
+
+function sumOf(left, right) {
+  return mapped(left, (one, at) => one + right.values[at]);
+}
+
+function addTo(total, matrix) {
+  matrix.values.forEach((one, at) => (total.values[at] += one));
+}
+
+// leftᵀ · right
+function transposedProduct(left, right) {
+  const made = matrixOf(left.columns, right.columns);
+  for (let row = 0; row < left.rows; row++)
+    for (let i = 0; i < left.columns; i++) {
+      const factor = left.values[row * left.columns + i];
+      for (let j = 0; j < right.columns; j++)
+        made.values[i * right.columns + j] += factor * right.values[row * right.columns + j];
+    }
+  return made;
+}

@@ -1,0 +1,87 @@
+"""The transformer that the page trains: its gradient is PyTorch's, and it learns its task."""
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[test]'")
+
+GRADIENT = """async ([seed, size]) => {
+  const { TINY_SIZES, randomNumbers, reversedBatch, tinyGradient, tinyTransformer } =
+    await import("/learn/tiny_transformer.js");
+  const model = tinyTransformer(seed);
+  const batch = reversedBatch(randomNumbers(seed + 10), size);
+  const { loss, gradient } = tinyGradient(model, batch);
+  const plain = (matrices) => Object.fromEntries(Object.entries(matrices).map(
+    ([name, { rows, columns, values }]) => [name, { shape: [rows, columns], values: [...values] }],
+  ));
+  return { sizes: TINY_SIZES, batch, loss, parameters: plain(model.parameters),
+           gradient: plain(gradient) };
+}"""
+LEARN = """async (steps) => {
+  const { randomNumbers, reversedBatch, tinyStep, tinyTransformer } =
+    await import("/learn/tiny_transformer.js");
+  const model = tinyTransformer();
+  const random = randomNumbers(7);
+  return Array.from({ length: steps }, () => tinyStep(model, reversedBatch(random, 16)));
+}"""
+
+
+def loss_of(parameters, batch, sizes):
+    """The forward pass in PyTorch, written from the formulas of the module's head."""
+    letters, target = (torch.tensor([x[name] for x in batch]) for name in ("letters", "target"))
+    p = parameters
+    x = p["token"][letters] + p["position"]
+    query, key, value = (x @ p[f"w_{name}"] for name in ("query", "key", "value"))
+    weights = torch.softmax(query @ key.mT / sizes["head_width"] ** 0.5, -1)
+    h = x + weights @ value @ p["w_output"]
+    y = h + torch.relu(h @ p["w_in"]) @ p["w_out"]
+    logits = y @ p["w_logits"]
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_gradient_is_that_of_pytorch(page, seed):
+    page.goto("/#learn")
+    found = page.evaluate(GRADIENT, [seed, 5])
+    parameters = {
+        name: torch.tensor(one["values"], dtype=torch.float64).reshape(one["shape"])
+        for name, one in found["parameters"].items()
+    }
+    for one in parameters.values():
+        one.requires_grad_()
+    loss = loss_of(parameters, found["batch"], found["sizes"])
+    loss.backward()
+    # Both are float64: sums of at most 5 * 8 * 48 products in another order, eight layers of them.
+    bound = 8 * 5 * 8 * 48 * 2.2e-16
+    npt.assert_allclose(found["loss"], loss.item(), rtol=bound)
+    for name, one in parameters.items():
+        mine = np.reshape(found["gradient"][name]["values"], one.shape)
+        size = max(1.0, float(one.grad.abs().max()))
+        npt.assert_allclose(mine, one.grad.numpy(), atol=bound * size, rtol=0, err_msg=name)
+        assert one.grad.abs().max() > 0
+
+
+def test_it_learns_its_task(page):
+    page.goto("/#learn")
+    losses = page.evaluate(LEARN, 160)
+    assert losses[0] > 1.5  # a guess among eight letters: log 8 = 2.08
+    assert np.mean(losses[-10:]) < 0.1
+
+
+def test_watching_it_learn(page, until):
+    page.goto("/#learn?page=13")
+    page.locator(".train").wait_for()
+    assert page.locator(".training-status").inner_text().startswith("step 0")
+    page.locator(".train").click()
+    until(page, "document.querySelectorAll('.letters .right').length === 8")
+    until(page, "document.querySelector('.train').disabled")
+    # The first letter looks at the last, and so on: the other diagonal has the largest weights.
+    largest = page.evaluate("""() =>
+      [...document.querySelectorAll(".training .weights-grid tbody tr")].map((row) => {
+        const weights = [...row.querySelectorAll("td")].map((x) => Number(x.textContent) || 0);
+        return weights.indexOf(Math.max(...weights));
+      })""")
+    assert largest == list(range(7, -1, -1))
+    page.get_by_role("button", name="Start again").click()
+    assert page.locator(".training-status").inner_text().startswith("step 0")
