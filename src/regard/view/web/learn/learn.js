@@ -10,6 +10,7 @@ import { PIECES, filledText, lessonFigure } from "./lesson.js";
 import { describeExport } from "../lib/export.js";
 
 const STORY = COURSE.filter(({ appendix }) => !appendix).length;
+const OWN_SCROLLING = ["wheel", "touchmove", "keydown", "pointerdown"];
 const IN_VIEW = "-35% 0px -60% 0px"; // a scene is read when it crosses this band of the window
 
 export async function showLearn(root, state, source) {
@@ -101,7 +102,7 @@ function drawScene(story, scene, facts) {
         type: "button",
         class: "button",
         "aria-pressed": "false",
-        on: { click: () => choose(story, scene, at + 1) },
+        on: { click: () => chooseAnswer(story, scene, at + 1) },
       },
       text,
     ),
@@ -124,8 +125,9 @@ function drawScene(story, scene, facts) {
 }
 
 /** @param {Story} story @param {Scene} scene */
-function choose(story, scene, chosen) {
-  story.current = scene.number - 1;
+function chooseAnswer(story, scene, chosen) {
+  // Whoever answers is in this scene, wherever the middle of the window is.
+  story.current = story.target = scene.number - 1;
   showAnswer(story, scene, chosen);
   story.state.set({ page: numberIn(scene), answer: chosen });
   drawContents(story);
@@ -335,11 +337,11 @@ function watchScenes(story) {
   const own = () => {
     story.target = null;
   };
-  for (const name of ["wheel", "touchmove"]) window.addEventListener(name, own, { passive: true });
+  for (const name of OWN_SCROLLING) window.addEventListener(name, own, { passive: true });
   return {
     close: () => {
       observer.disconnect();
-      for (const name of ["wheel", "touchmove"]) window.removeEventListener(name, own);
+      for (const name of OWN_SCROLLING) window.removeEventListener(name, own);
     },
   };
 }

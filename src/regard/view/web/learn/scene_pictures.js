@@ -3,7 +3,7 @@
 
 import { element, percent } from "../lib/dom.js";
 import { textColorOn, shade } from "../lib/draw.js";
-import { largestSize, strip } from "../steps/strips.js";
+import { largestSize, vectorStrip } from "../steps/strips.js";
 
 const MANY = 9; // columns whose names stand upright
 
@@ -47,13 +47,13 @@ export function vectorsPicture(facts) {
         "Words, and their vectors",
         ["entry", "vector"],
         facts.words.map((word, at) =>
-          namedRow(word, String(facts.ids[at]), strip(facts.strips[at], said(word), most)),
+          namedRow(word, String(facts.ids[at]), vectorStrip(facts.strips[at], said(word), most)),
         ),
       ),
       stripsTable(
         facts.word,
         ["vector"],
-        parts.map((name, at) => namedRow(name, strip(facts.parts[at], said(name), most))),
+        parts.map((name, at) => namedRow(name, vectorStrip(facts.parts[at], said(name), most))),
       ),
     ),
   };
@@ -62,7 +62,7 @@ export function vectorsPicture(facts) {
 export function queriesPicture(facts) {
   const most = largestSize([...facts.query, ...facts.keys.flat()]);
   const widest = Math.max(...facts.scores.map(Math.abs));
-  const asks = strip(facts.query, `the query of ${facts.word}`, most);
+  const asks = vectorStrip(facts.query, `the query of ${facts.word}`, most);
   return {
     root: element(
       "div",
@@ -74,7 +74,7 @@ export function queriesPicture(facts) {
         facts.words.map((word, at) =>
           namedRow(
             word,
-            strip(facts.keys[at], `the key of ${word}`, most),
+            vectorStrip(facts.keys[at], `the key of ${word}`, most),
             signedBar(facts.scores[at], widest),
           ),
         ),

@@ -1,7 +1,7 @@
 // A transformer of one layer that is trained in the page: forward, gradient and Adam, in float64.
 // A test holds the gradient against PyTorch's.
 //
-// The task is to write a row of letters backwards. Sizes: see TINY_SIZES. One head; what attention and
+// The task is to write a row of letters backwards. Sizes: TINY_SIZES. One head; what attention and
 // the feed-forward layer make is added to what came in; no biases, no normalisation.
 //
 //   x = token[letters] + position        query, key, value = x · w_query, x · w_key, x · w_value

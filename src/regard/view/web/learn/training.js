@@ -12,7 +12,7 @@ import {
 import { weightsGrid } from "./scene_pictures.js";
 
 const ALPHABET = [..."abcdefgh"];
-const SHOWN_LETTERS = [1, 4, 0, 6, 2, 7, 3, 5]; // every letter once, so that each row has one right key
+const SHOWN_LETTERS = [1, 4, 0, 6, 2, 7, 3, 5]; // every letter once: each row has one right key
 const BATCH = 16;
 const MOST_STEPS = 240;
 const PATIENCE = 12; // milliseconds of a frame that steps may take

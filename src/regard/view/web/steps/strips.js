@@ -22,7 +22,7 @@ export function strips(shown) {
   return canvas;
 }
 
-export function strip(values, label, most = largestSize(values)) {
+export function vectorStrip(values, label, most = largestSize(values)) {
   return strips({ rows: 1, columns: values.length, values, most, label });
 }
 
@@ -35,20 +35,20 @@ export function largestSize(values) {
 
 // The CSS colour of a number between -most and most; the root lets small ones be seen.
 export function signedColour(value, most) {
-  const [r, g, b] = signedShade(value, most);
+  const [r, g, b] = numberShade(value, most);
   return `rgb(${r} ${g} ${b})`;
 }
 
 // Ink that can be read on that colour.
 export function signedInk(value, most) {
-  const [r, g, b] = signedShade(value, most).map((channel) => {
+  const [r, g, b] = numberShade(value, most).map((channel) => {
     const share = channel / 255;
     return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
 }
 
-function signedShade(value, most) {
+function numberShade(value, most) {
   if (!shades) shades = readShades();
   if (value === -Infinity) return shades.hidden;
   const size = most > 0 ? Math.sqrt(Math.min(1, Math.abs(value) / most)) : 0;
@@ -59,7 +59,7 @@ function paint(canvas, { rows, columns, values, most }) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(canvas.width, canvas.height);
   for (let at = 0; at < rows * columns; at++)
-    image.data.set([...signedShade(values[at], most), 255], 4 * at);
+    image.data.set([...numberShade(values[at], most), 255], 4 * at);
   context.putImageData(image, 0, 0);
 }
 
