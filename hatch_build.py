@@ -25,7 +25,7 @@ class NativeKernels(BuildHookInterface):  # type: ignore[misc]
         if version != "editable":
             self.temporary = tempfile.TemporaryDirectory()
             folder = Path(self.temporary.name)
-        outcome = native.compile(folder)
+        outcome = native.build(folder)
         if outcome.library:
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{native.platform_tag()}"

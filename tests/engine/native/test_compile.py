@@ -3,9 +3,11 @@
 import ctypes
 import json
 import platform
+import runpy
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,69 @@ def test_the_platform_of_a_wheel_has_no_python_version_in_it():
     tag = build.platform_tag()
     assert set(tag) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
     assert "universal2" not in tag
+
+
+HOOK = Path(__file__).parents[3] / "hatch_build.py"
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """The build backend's hook for a wheel, with a stand-in for the backend."""
+    if not HOOK.exists():
+        pytest.skip("these tests run without the sources of the package")
+    interface = types.ModuleType("hatchling.builders.hooks.plugin.interface")
+    interface.BuildHookInterface = object
+    for name in ("hatchling", "hatchling.builders", "hatchling.builders.hooks",
+                 "hatchling.builders.hooks.plugin"):  # fmt: skip
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    made = runpy.run_path(str(HOOK))["NativeKernels"]()
+    made.target_name, made.root, made.warnings = "wheel", str(HOOK.parent), []
+    made.app = types.SimpleNamespace(display_warning=made.warnings.append)
+    return made
+
+
+def test_the_hook_goes_on_without_a_compiler(hook, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    data = {"force_include": {}}
+    hook.initialize("standard", data)
+    assert list(data["force_include"].values()) == [f"regard/engine/native/{build.RECORD}"]
+    assert "tag" not in data
+    assert hook.warnings == [
+        "No native kernels, NumPy will serve: the C compiler named by CC, 'no-such-compiler', is "
+        "not installed."
+    ]
+    hook.finalize("standard", data, "")
+    assert not any(Path(path).exists() for path in data["force_include"])
+
+
+def test_the_hook_puts_the_library_into_a_wheel_for_the_platform(hook, monkeypatch):
+    def compile_nothing(target, **options):
+        target.write_bytes(b"")
+        return "a compiler"
+
+    loaded = {}
+    load = hook.initialize.__globals__["_load_build"]
+
+    def load_and_replace(path):
+        loaded["build"] = load(path)
+        loaded["build"].compile_library = compile_nothing
+        return loaded["build"]
+
+    monkeypatch.setitem(hook.initialize.__globals__, "_load_build", load_and_replace)
+    data = {"force_include": {}}
+    hook.initialize("standard", data)
+    assert data["tag"] == f"py3-none-{build.platform_tag()}"
+    assert data["pure_python"] is False
+    assert sorted(data["force_include"].values()) == [
+        f"regard/engine/native/{build.RECORD}",
+        f"regard/engine/native/{build.library_name()}",
+    ]
+    hook.finalize("standard", data, "")
+
+
+def test_the_hook_leaves_a_source_archive_alone(hook):
+    hook.target_name = "sdist"
+    data = {"force_include": {}}
+    hook.initialize("standard", data)
+    assert data == {"force_include": {}}
