@@ -1,6 +1,8 @@
 """Changes inside watch, against an independent attention in torch and hooks on the projections."""
 
 import contextlib
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -283,6 +285,9 @@ class Letters:
     def convert_tokens_to_string(self, pieces):
         return "".join(piece.removeprefix("Ġ") for piece in pieces)
 
+    def encode(self, text, add_special_tokens):
+        return [ord(text.strip()) - 64]
+
     def decode(self, ids, skip_special_tokens=False):
         return " ".join(chr(64 + int(token)) for token in ids)
 
@@ -386,3 +391,18 @@ def test_a_program_cannot_be_changed():
         "attention interface of transformers, so its heads cannot be told apart before they are "
         "mixed. Take a model class of transformers that does."
     )
+
+
+def test_the_example_of_the_page_runs(capsys):
+    """On a small model whose tokens are letters."""
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    example = re.search(r"## On other people's models.*?```python\n(.*?)```", page, re.DOTALL)[1]
+    ids = torch.tensor([[3, 4, 5, 6, 7, 8, 9]])
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    names = {"regard": regard, "model": LLAMA.made(), "tokenizer": Letters(), "inputs": inputs}
+    exec(compile(example, "experiments.md", "exec"), names)  # noqa: S102 (our own page)
+    printed = capsys.readouterr().out
+    assert printed.startswith("Changed: layer 1, head 2 writes nothing (zero).")
+    assert "'A' against 'B' after token" in printed
+    assert "Score of G on E in decoder layer 1, head 2: " in printed
+    assert "Correlation of attention and effect: " in printed
