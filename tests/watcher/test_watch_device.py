@@ -1,7 +1,6 @@
 """Models on a device go the same way, tensors all through; here the CPU plays the device."""
 
 import importlib
-import sys
 from copy import deepcopy
 from dataclasses import fields
 
@@ -16,7 +15,7 @@ from triton.runtime.interpreter import GridExecutor
 import regard
 from regard.engine import tensors
 from regard.errors import ArgumentError, BackendError
-from regard.watcher import deferred, segments
+from regard.watcher import deferred, model_call, segments
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -27,10 +26,10 @@ def kernels(monkeypatch):
 
     Triton's interpreter runs the kernels, so little is asked of them.
     """
-    for module in (tensors, deferred, segments):
+    for module in (tensors, deferred, segments, model_call):
         monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
     for name in ("observe", "attention"):
-        engine = sys.modules[f"regard.engine.{name}"]
+        engine = importlib.import_module(f"regard.engine.{name}")
         monkeypatch.setattr(engine, "on_device", lambda **tensors: True)
 
 

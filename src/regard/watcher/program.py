@@ -167,8 +167,10 @@ class ProgramRecorder:
             return [None] * sentences
         ids = self.tokens.ids((sentences, call.query.shape[2]))
         run.take_tokens(layer_key.part, segment, ids, sentences)
-        known = run.tokens[layer_key.part]
-        return [known[x] if x < len(known) else None for x in range(sentences)]
+        known = dict(enumerate(run.tokens[layer_key.part]))
+        # Keys that are no tokens of the text (registers, a second stream) have no names.
+        named = (known.get(sentence) for sentence in range(sentences))
+        return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
 
 
 def as_call(event: AttentionEvent, module: Any) -> ModelCall:
