@@ -97,6 +97,24 @@ def test_an_effect_is_a_run_with_the_span_masked(family):
     assert np.isnan(sources.effect_sn[0, 2])
 
 
+@pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)
+def test_a_layer_with_norm_weighted_weights(family):
+    model = family.made()
+    attentions = eager(model, lambda: model(input_ids=IDS, output_attentions=True).attentions)
+    norms_hk = (values(family)[1] @ output_matrices(family)[1]).norm(dim=-1)
+    weighted = attentions[1][0] * norms_hk[:, None]
+    weighted = (weighted / weighted.sum(-1, keepdim=True)).numpy()
+    layer = seen_of(family).norm_weighted(1)
+    np.testing.assert_allclose(layer.map, weighted, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(layer.received, weighted.sum(-2), rtol=0, atol=1e-4)
+    assert "These are not the attention weights." in layer.notes[0]
+    with pytest.raises(ArgumentError) as error:
+        seen_of(family).norm_weighted(2)
+    assert str(error.value) == (
+        "decoder layer 2 needs to be a layer that ran, which are: decoder layer 0, decoder layer 1."
+    )
+
+
 def test_the_page_says_how_well_attention_predicted_the_effect():
     sources = seen_of(LLAMA).sources(SPANS, SENTENCES)
     known = ~np.isnan(sources.effect_sn)

@@ -25,7 +25,8 @@ class ModelRun:
 class RunCapture:
     """The last run inside a block: the arguments of ``model(...)`` or of ``model.generate(...)``.
 
-    Arguments are references; a random generator's state is that before ``generate``.
+    Arguments are references; the states of the random generators are those before
+    ``generate``.
     """
 
     model: Any = field(repr=False)
@@ -62,7 +63,8 @@ class RunCapture:
         import torch
 
         self.name, self.arguments, self.keywords = "generate", arguments, dict(keywords)
-        self.result, self._state = ModelRun(), torch.get_rng_state()
+        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+        self.result, self._state = ModelRun(), (torch.get_rng_state(), cuda)
         self._generating = True
         try:
             output = own(*arguments, **keywords)
@@ -86,7 +88,9 @@ class RunCapture:
         second = RunCapture(self.model)
         with torch.no_grad(), torch.random.fork_rng(), second.attached():
             if self.name == "generate":
-                torch.set_rng_state(self._state)
+                torch.set_rng_state(self._state[0])
+                if self._state[1]:
+                    torch.cuda.set_rng_state_all(self._state[1])
             call = self.model.generate if self.name == "generate" else self.model
             call(*self.arguments, **self.keywords)
         return second.result

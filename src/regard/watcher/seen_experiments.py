@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from regard.errors import ArgumentError, BackendError, NotAskedError
 
 if TYPE_CHECKING:
+    from regard.engine.observation import Observation
     from regard.watcher.model_because import ModelScore
     from regard.watcher.model_changes import Words
     from regard.watcher.model_effects import ModelEffects
@@ -102,6 +103,19 @@ class SeenExperiments:
         from regard.watcher.text_sources import text_sources
 
         return text_sources(self._rerun(), spans, of)
+
+    def norm_weighted(
+        self, layer: int, *, part: str | None = None, top: int = 16, map: int = 512
+    ) -> Observation:
+        """All heads of a layer with p_ij |v_j W_O| as a share of its row: not the attention.
+
+        Every fact of an observation (entropy, received, top, map, tile), from a second run.
+        """
+        from regard.watcher.forward_run import LayerKey
+        from regard.watcher.text_sources import norm_weighted
+
+        rerun = self._rerun()
+        return norm_weighted(rerun, LayerKey(part or next(iter(rerun.heads)).part, layer), top, map)
 
     def _rerun(self) -> TextRerun:
         from regard.watcher.text_rerun import TextRerun

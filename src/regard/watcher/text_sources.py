@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay
+from regard.engine.observation import Observation
+from regard.engine.observe import observe
 from regard.errors import ArgumentError, BackendError
+from regard.watcher.forward_run import LayerKey
 from regard.watcher.model_changes import (
     AttentionProbe,
     HiddenWords,
@@ -25,6 +28,7 @@ from regard.watcher.model_changes import (
     tokens_of,
 )
 from regard.watcher.model_outcome import text_of
+from regard.watcher.segments import segments_of
 from regard.watcher.text_rerun import TextRerun
 
 if TYPE_CHECKING:
@@ -215,3 +219,30 @@ def output_matrix(call: SentenceCall) -> torch.Tensor:
     transposed = weight if type(projection).__name__ == "Conv1D" else weight.t()
     matrix: torch.Tensor = transposed.detach().float().reshape(heads, width, -1)
     return matrix
+
+
+def norm_weighted(rerun: TextRerun, layer: LayerKey, top: int, map: int) -> Observation:
+    """All heads of a layer with norm-weighted weights, as an observation of a second run."""
+    made: list[Observation] = []
+
+    def look(call: SentenceCall) -> None:
+        if call.layer != layer:
+            return
+        inner = call.call
+        arguments = dict(segments_of(inner)[0].arguments)
+        if getattr(arguments.get("mask"), "ndim", 0) == 4:
+            arguments["mask"] = arguments["mask"][0]
+        query, key, value = (x[0].detach().float() for x in (inner.query, inner.key, inner.value))
+        w_output = output_matrix(call).flatten(0, 1).cpu().numpy()
+        made.append(
+            observe(
+                *(x.cpu().numpy() for x in (query, key, value)), **arguments, scale=inner.scale,
+                softcap=inner.softcap, top=top, map=map, weighted="norm", w_output=w_output,
+            )
+        )  # fmt: skip
+
+    rerun.run(AttentionProbe(look))
+    if not made:
+        names = ", ".join(str(key) for key in rerun.heads)
+        raise ArgumentError(f"{layer} needs to be a layer that ran, which are: {names}.")
+    return made[0]
