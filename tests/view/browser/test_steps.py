@@ -222,3 +222,47 @@ def test_it_fits_a_phone(new_page, sideways, address):
     page.wait_for_selector(".matrix.weights td[data-row]")
     assert sideways(page) == 0
     assert json.dumps(page.title()) == '"Steps \\u00b7 regard"'
+
+
+HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"
+
+
+def test_the_chosen_row_stays_when_a_switch_moves(page):
+    page.goto(HEAD)
+    page.wait_for_selector(".statement:not(:empty)")
+    chosen = page.locator("td.chosen").evaluate("x => [x.dataset.row, x.dataset.column]")
+    page.get_by_label("position").uncheck()
+    page.wait_for_selector(".changed-statement:not(:empty)")
+    now = page.locator("td.chosen").evaluate("x => [x.dataset.row, x.dataset.column]")
+    assert now == chosen
+
+
+def test_every_sum_opens_into_all_of_its_terms(page):
+    page.goto(f"{HEAD}&cell=scores.6.1")
+    page.locator(".terms-of-sum summary").click()
+    steps = read(SENTENCE).steps(3, 6)
+    rows = page.locator(".terms tbody tr")
+    assert rows.count() == steps.query.shape[-1]
+    shown = [float(x.replace("−", "-")) for x in page.locator(
+        ".terms tbody td:last-child").all_inner_texts()]  # fmt: skip
+    # Three decimals each.
+    npt.assert_allclose(shown, steps.query[6] * steps.key[1], atol=5.1e-4)
+    page.goto(f"{HEAD}&cell=query.6.0")
+    page.locator(".terms-of-sum summary", has_text="All 512 terms").wait_for()
+
+
+def test_matrices_are_pictures_too(page, until):
+    page.goto(HEAD)
+    picture = page.get_by_role("img", name="query, 10 rows of 64 numbers as colours")
+    picture.wait_for()
+    box = picture.bounding_box()
+    picture.click(position={"x": box["width"] * 0.999, "y": box["height"] * 0.55})
+    until(page, "location.hash.includes('cell=query.5.63')")
+    # Blue above 0, orange below: the red of a pixel is more than its blue where a number is below.
+    found = picture.evaluate("""(canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return [...Array(640).keys()].map((at) => data[4 * at] - data[4 * at + 2]);
+    }""")
+    query = read(SENTENCE).steps(3, 6).query.ravel()
+    strong = np.abs(query) > 0.2 * np.abs(query).max()
+    assert ((np.array(found) > 0) == (query < 0))[strong].all()

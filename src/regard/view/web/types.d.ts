@@ -218,6 +218,7 @@ interface StepsView {
   now?: Stages;
   isChanged?: boolean;
   chosen?: { stage: string; row: number; column: number };
+  chosenIn?: Stages; // the computation, without switches, that it was chosen in
   operands?: Operand[];
   heating?: ReturnType<typeof setTimeout>;
   origin?: HTMLElement;

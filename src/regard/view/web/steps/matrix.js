@@ -3,6 +3,7 @@
 
 import { element, replace } from "../lib/dom.js";
 import { textColorOn, shade } from "../lib/draw.js";
+import { largestSize, signedColour, signedInk, strips } from "./strips.js";
 import { writeNumber } from "../lib/digits.js";
 
 const MOST_ROWS = 14;
@@ -59,6 +60,33 @@ export function matrixTable(shown) {
   return frame;
 }
 
+// The matrix at one glance, a pixel a number; numbers are on demand. A click picks the cell.
+export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
+  const most = shaded ? 1 : largestSize(matrix.values);
+  const label = `${name}, ${matrix.rows} rows of ${matrix.columns} numbers as colours`;
+  const canvas = strips({ ...matrix, most, label });
+  canvas.style.setProperty("height", `${Math.min(18 * matrix.rows, 220)}px`);
+  canvas.addEventListener("click", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const at = (share, size) => Math.max(0, Math.min(size - 1, Math.floor(share * size)));
+    pick(
+      at((event.clientY - box.top) / box.height, matrix.rows),
+      at((event.clientX - box.left) / box.width, matrix.columns),
+    );
+  });
+  const names = rowNames.length <= 24 ? rowNames : [];
+  return element(
+    "div",
+    { class: "matrix-picture" },
+    element(
+      "ol",
+      { class: "strip-names", "aria-hidden": "true" },
+      names.map((one) => element("li", null, one)),
+    ),
+    canvas,
+  );
+}
+
 export function isLarge(matrix) {
   return matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
 }
@@ -94,7 +122,7 @@ function rowElement(shown, row, columns) {
   );
 }
 
-function cellElement({ matrix, before, shaded, edit, name, markedAs }, row, column) {
+function cellElement({ matrix, before, shaded, edit, name, markedAs, most }, row, column) {
   const at = row * matrix.columns + column;
   const value = matrix.values[at];
   const attributes = { "data-row": row, "data-column": column };
@@ -113,7 +141,9 @@ function cellElement({ matrix, before, shaded, edit, name, markedAs }, row, colu
   }
   const changed = before && before.values[at] !== value;
   const was = changed && element("small", { title: "as it was" }, shortNumber(before.values[at]));
-  const style = shaded ? { background: shade(value), color: textColorOn(value) } : {};
+  const style = shaded
+    ? { background: shade(value), color: textColorOn(value) }
+    : { background: signedColour(value, most), color: signedInk(value, most) };
   return element(
     "td",
     { ...attributes, tabindex: "-1", class: markedAs(row, column), style },

@@ -6,7 +6,8 @@
 
 import { element, goTo, problem, replace } from "../lib/dom.js";
 import { BETWEEN_WORDS, attend } from "./attend.js";
-import { isLarge, matrixTable } from "./matrix.js";
+import { isLarge, matrixPicture, matrixTable } from "./matrix.js";
+import { largestSize } from "./strips.js";
 import { labels } from "./why.js";
 import { editOwn, ownInputs } from "./own_numbers.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
@@ -197,6 +198,11 @@ function matrixBox(view, name, matrix, before = null) {
     view.origin.querySelector(".problem").textContent = sentence;
   };
   const box = element("div", { class: "one" });
+  const rowNames = isParameter ? numbered(matrix.rows) : labels(words);
+  const shaded = name === "weights";
+  const pick = (row, column) => {
+    if (!isParameter) state.set({ cell: `${name}.${row}.${column}` });
+  };
   const widen = () => {
     if (!view.wide.delete(name)) view.wide.add(name);
     draw();
@@ -223,13 +229,15 @@ function matrixBox(view, name, matrix, before = null) {
             view.wide.has(name) ? "elide" : "show all",
           ),
       ),
+      isLarge(matrix) && !editable && matrixPicture({ name, matrix, shaded, rowNames, pick }),
       matrixTable({
         name,
         matrix,
         before,
         wide: view.wide.has(name),
-        shaded: name === "weights",
-        rowNames: isParameter ? numbered(matrix.rows) : labels(words),
+        shaded,
+        most: largestSize(matrix.values),
+        rowNames,
         columnNames: BETWEEN_WORDS.includes(name) ? labels(now.keys) : numbered(matrix.columns),
         markedAs: (row, column) => markOf(view, name, row, column),
         // By then the focus has moved on, and can be given back where it is.
@@ -237,9 +245,7 @@ function matrixBox(view, name, matrix, before = null) {
           ? (row, column, field) =>
               setTimeout(() => editOwn(state, name, row, column, field, complain))
           : null,
-        pick: (row, column) => {
-          if (!isParameter) state.set({ cell: `${name}.${row}.${column}` });
-        },
+        pick,
       }),
     );
   draw();

@@ -2,11 +2,15 @@
 // they stand.
 
 import { element, goTo, replace, announce } from "../lib/dom.js";
+import { writeNumber } from "../lib/digits.js";
 import { BETWEEN_WORDS } from "./attend.js";
+import { largestSize, signedColour, signedInk } from "./strips.js";
 import { labels, why } from "./why.js";
 import { changeSentence, rowSentence } from "./steps_sentences.js";
 import { switchesOf } from "./steps_origin.js";
 
+const SUMS = ["query", "key", "value", "scores", "output"];
+const WRITTEN_TERMS = 8; // why.js writes so many in full
 const OF_KEYS = ["key", "value", "memory"]; // their rows are words that answer
 
 /** @param {StepsView} view */
@@ -14,7 +18,8 @@ export function pickCell(view) {
   const { now, before, state } = view;
   const { stage, row, column } = chosenCell(view);
   const explained = why(now, stage, row, column);
-  Object.assign(view, { chosen: { stage, row, column }, operands: explained.operands });
+  const { operands } = explained;
+  Object.assign(view, { chosen: { stage, row, column }, chosenIn: before, operands });
   replace(
     view.why,
     element(
@@ -24,6 +29,7 @@ export function pickCell(view) {
       explained.line.slice(explained.cell.length),
     ),
     element("p", { class: "small quiet" }, madeFrom(view, explained)),
+    allTerms(now, stage, explained),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;
   view.statement.textContent = rowSentence(now, asks);
@@ -33,13 +39,16 @@ export function pickCell(view) {
   markCells(view);
 }
 
-// The cell of the address, or the largest weight that a word gives to another.
+// The cell of the address, or the one before a switch was moved, or the largest weight that a word
+// gives to another.
 /** @param {StepsView} view */
-function chosenCell({ state, now }) {
+function chosenCell({ state, now, before, chosen, chosenIn }) {
   const [name, row, column] = state.get("cell").split(".");
   const matrix = now.stages[name];
   if (matrix && Number(row) < matrix.rows && Number(column) < matrix.columns)
     return { stage: name, row: Number(row), column: Number(column) };
+  // The same row before and after a switch, so that the two can be compared.
+  if (chosen && chosenIn === before && now.stages[chosen.stage]) return chosen;
   const { values, columns } = now.stages.weights;
   let best = 0;
   values.forEach((weight, at) => {
@@ -56,6 +65,60 @@ function madeFrom(view, { formula, operands }) {
     operands.map((operand, at) => [at ? " and " : "", operandLink(view, operand)]),
     ".",
   ];
+}
+
+// Every product of a sum, which the line above writes in part; made when it is opened.
+/** @param {Stages} steps @param {string} stage @param {any} explained */
+function allTerms(steps, stage, { operands, value }) {
+  if (!SUMS.includes(stage) || operands.length !== 2) return null;
+  const [left, right] = operands.map((operand) => numbersOfOperand(steps, operand));
+  if (left.length <= WRITTEN_TERMS) return null;
+  const table = element("div", { class: "all-terms" });
+  const fill = () => {
+    const widest = largestSize(left.map((one, at) => one * right[at]));
+    const cell = (number, most) =>
+      element(
+        "td",
+        { style: { background: signedColour(number, most), color: signedInk(number, most) } },
+        writeNumber(number, 3),
+      );
+    const sizes = [left, right].map(largestSize);
+    const line = (one, at) =>
+      element(
+        "tr",
+        null,
+        element("th", { scope: "row" }, at),
+        cell(one, sizes[0]),
+        cell(right[at], sizes[1]),
+        cell(one * right[at], widest),
+      );
+    const heads = [...operands.map((operand) => operand.stage), "product"];
+    const names = heads.map((name) => element("th", { scope: "col" }, name));
+    replace(
+      table,
+      element(
+        "table",
+        { class: "terms" },
+        element("thead", null, element("tr", null, element("td"), names)),
+        element("tbody", null, left.map(line)),
+      ),
+      element("p", { class: "small" }, `Sum of the products: ${writeNumber(value, 3)}`),
+    );
+  };
+  const opened = element(
+    "details",
+    { class: "terms-of-sum", on: { toggle: () => opened.open && !table.firstChild && fill() } },
+    element("summary", null, `All ${left.length} terms`),
+    table,
+  );
+  return opened;
+}
+
+/** @param {Stages} steps @param {Operand} operand @returns {number[]} */
+function numbersOfOperand(steps, { stage, row, column }) {
+  const { rows, columns, values } = steps.stages[stage] || steps.parameters[stage];
+  if (column === null) return Array.from(values.subarray(row * columns, (row + 1) * columns));
+  return Array.from({ length: rows }, (_, at) => values[at * columns + column]);
 }
 
 /**
