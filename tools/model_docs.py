@@ -15,7 +15,7 @@ HEADS = SHIPPED / "heads.json"
 SENTENCES = (
     "A dog ate the food because it was hungry",
     "A dog ate the food because it was delicious",
-    "The trophy does not fit in the suitcase because it is too small",
+    "I put the letter in the drawer because it was empty",
     "The children fed the ducks because they were hungry",
     "The cat stays in the house when it is raining",
 )
@@ -29,6 +29,7 @@ SAID = (
 # Rare words, names, two meanings, idioms, and genders that French has to choose.
 DIFFICULT = (
     "The mitochondrion is the powerhouse of the cell",
+    "The trophy does not fit in the suitcase because it is too small",
     "Please restart the router",
     "We sat on the bank of the river",
     "It is raining cats and dogs",
