@@ -59,7 +59,7 @@ def test_the_shipped_sheet():
         ("w_key = [[1], [2]]", "w_key = [[1, 1], [2, 2]]", "line 5: field w_key needs 1 column, "
          "as w_query has, but has 2."),
         ("w_key", "w_keys", "line 5: field w_keys is not known; the fields are words, x, w_query, "
-         "w_key, w_value, w_output, heads, causal."),
+         "w_key, w_value, w_output, heads, causal, mask."),
         ("w_value = [[1], [2]]\n", "", ": field w_value is missing (looked to line 5); needed are "
          "words, x, w_query, w_key, w_value."),
         ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 2", "line 4: field w_query needs "

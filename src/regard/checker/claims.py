@@ -48,6 +48,12 @@ class Interval:
         """The interval times a positive factor."""
         return Interval(self.low * factor, self.high * factor)
 
+    def hidden(self, visible_k: Array) -> "Interval":
+        """The interval with minus infinity for hidden keys."""
+        return Interval(
+            np.where(visible_k, self.low, -np.inf), np.where(visible_k, self.high, -np.inf)
+        )
+
     def softmax(self, visible_k: Array) -> "Interval":
         """The interval of the softmax of each row; 0 for hidden keys.
 

@@ -19,6 +19,7 @@ STEPS = (("scores", SCORES), ("softmax", SOFTMAX), ("causal mask", CAUSAL), ("ma
 def step_of(mistake: Mistake) -> str:
     """The step of attention that a mistake is made in.
 
+    >>> from regard.checker.mistakes import BY_NAME
     >>> step_of(BY_NAME["no scaling"])
     'scores'
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,41 +13,93 @@ from regard.textbook.steps import Steps
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.checker.worked_sheet import Claims, Step
+    from regard.checker.sheet_claims import Claims
+    from regard.checker.worked_sheet import Step
 
 Slips = Iterator[tuple[str, Array]]
 
 
 def explain_step(step: "Step", row: Claimed, claims: "Claims", true: Steps) -> "Step":
     """The step with its arithmetic, and the known slip that gives its numbers."""
-    before = {stage: _row(stage, step.word, claims, true) for stage in ("scores", "scaled")}
+    before = {stage: _row(stage, step.row, claims, true) for stage in ("scores", "scaled")}
+    plain_k = before["scaled"]
+    masks: Slips = iter(())
     if true.masked is not None:
-        seen_k = np.isfinite(true.masked[true.words.index(step.word)])
+        seen_k = np.isfinite(true.masked[step.row])
         before = {stage: np.where(seen_k, row, -np.inf) for stage, row in before.items()}
-    before["weights"] = _row("weights", step.word, claims, true)
+        masks = _masking(step.stage, plain_k, seen_k)
+    before["weights"] = _row("weights", step.row, claims, true)
     value = np.asarray(true.value)
     slips_of: dict[str, Any] = {
         "scaled": lambda: _scaling(before["scores"], true),
         "weights": lambda: _softmax(before["scores"], before["scaled"], true),
         "output": lambda: _sums(before["weights"], before["scores"], value, true),
     }
-    slips = slips_of.get(step.stage, lambda: iter(()))()
+    slips = chain(masks, slips_of.get(step.stage, lambda: iter(()))())
     instead = next((name for name, array in slips if _gives(row, array)), "")
     if not instead and step.stage == "weights":
         instead = _oddities(row, before["scaled"])
     return replace(step, arithmetic=_arithmetic(step, before, value), instead=instead)
 
 
+def explain_joined(step: "Step", row: Claimed, sums: list[Interval], true: Steps) -> "Step":
+    """The output of all heads with its arithmetic, and the known slip that gives its numbers."""
+    w_output = None if true.w_output is None else np.asarray(true.w_output)
+    for name, interval in _joining(sums, w_output):
+        if interval.low.size == len(step.due) and row.either.overlaps(interval).all():
+            return replace(step, arithmetic=_number_off(step), instead=name)
+    return replace(step, arithmetic=_number_off(step))
+
+
+def _joining(sums: list[Interval], w_output: Array | None) -> Iterator[tuple[str, Interval]]:
+    """What becomes of heads that are joined in another way."""
+    backwards = side_by_side(sums[::-1])
+    if w_output is not None:
+        yield "w_output was left out", side_by_side(sums)
+        if w_output.shape[0] == w_output.shape[1]:
+            turned = Interval.exactly(w_output.T)
+            yield "w_output was transposed", side_by_side(sums).times(turned)
+        backwards = backwards.times(Interval.exactly(w_output))
+    if len(sums) > 1:
+        yield "the heads were joined in the opposite order", backwards
+        total = Interval(
+            np.sum([s.low for s in sums], axis=0), np.sum([s.high for s in sums], axis=0)
+        )
+        yield "the heads were added, not put side by side", total
+        yield "the mean of the heads was taken", total.scaled(1 / len(sums))
+
+
+def side_by_side(sums: list[Interval]) -> Interval:
+    """The rows of all heads joined."""
+    lows, highs = [s.low for s in sums], [s.high for s in sums]
+    return Interval(np.concatenate(lows, axis=1), np.concatenate(highs, axis=1))
+
+
+def _masking(stage: str, scaled_k: Array, seen_k: Array) -> Slips:
+    """What becomes of a mask that is forgotten, turned round, made of zeros or late."""
+    turned_k = np.where(seen_k, -np.inf, scaled_k)
+    zeros_k = np.where(seen_k, scaled_k, 0)
+    names = ("the mask was not applied", "the mask was applied the other way round",
+             "hidden scores became 0, not minus infinity: e^0 is 1")  # fmt: skip
+    for name, array_k in zip(names, (scaled_k, turned_k, zeros_k), strict=True):
+        if stage == "masked":
+            yield name, array_k
+        elif stage == "weights" and np.isfinite(array_k).any():
+            yield name, softmax(array_k)
+    if stage == "weights":
+        yield "the mask was applied after the softmax", softmax(scaled_k) * seen_k
+
+
 def _gives(row: Claimed, array: Array) -> bool:
     return bool(row.either.overlaps(Interval.exactly(np.atleast_2d(array))).all())
 
 
-def _row(stage: str, word: str, claims: "Claims", true: Steps) -> Array:
+def _row(stage: str, at: int, claims: "Claims", true: Steps) -> Array:
     """The author's own numbers, or the true ones where there are none."""
-    claimed = claims.get(stage, {}).get(word)
+    claimed = claims.get(stage, {}).get(at)
     if claimed is not None:
         return np.asarray(claimed.numbers[0])
-    return np.asarray(getattr(true, stage)[true.words.index(word)])
+    return np.asarray(getattr(true, stage)[at])
 
 
 def _scaling(scores_k: Array, true: Steps) -> Slips:
@@ -116,8 +168,7 @@ def _oddities(row: Claimed, scaled_k: Array) -> str:
 
 def _arithmetic(step: "Step", before: dict[str, Array], value_kv: Array) -> str:
     """The number that is furthest off, worked out from the author's own step before."""
-    gap = np.abs(np.array(step.claimed) - np.array(step.due))
-    at = int(gap.argmax())
+    at = _furthest(step)
     end = f"= {step.due[at]:.4g}, not {step.claimed[at]:g}"
     if step.stage == "scaled":
         ratio = before["scores"][at]
@@ -132,7 +183,19 @@ def _arithmetic(step: "Step", before: dict[str, Array], value_kv: Array) -> str:
         pairs = zip(before["weights"], value_kv[:, at], strict=True)
         terms = " + ".join(f"{w:.3g}·{v:g}" for w, v in pairs if w and v)
         return f"{terms} {end}"
+    return _number_off(step)
+
+
+def _number_off(step: "Step") -> str:
+    at = _furthest(step)
     return f"number {at} is {step.due[at]:.4g}, not {step.claimed[at]:g}"
+
+
+def _furthest(step: "Step") -> int:
+    """The index of the number that is furthest off."""
+    with np.errstate(invalid="ignore"):  # minus infinity less minus infinity
+        gap = np.abs(np.array(step.claimed) - np.array(step.due))
+    return int(np.nan_to_num(gap, nan=0.0, posinf=np.inf).argmax())
 
 
 def step_width(step: "Step", before: dict[str, Array]) -> float:

@@ -18,7 +18,7 @@ def check(
     target: Annotated[
         str,
         typer.Argument(
-            help="file.py:function, module:function, a sheet (TOML, JSON), or a .regard file."
+            help="file.py:function, module:function, a sheet (TOML, JSON, CSV), or a .regard file."
         ),
     ],
     *,
@@ -52,7 +52,7 @@ def check(
     """
     if suite not in SUITES:
         raise ArgumentError(f"--suite needs to be operator, but it is {suite!r}.")
-    if target.lower().endswith((".toml", ".json")):
+    if target.lower().endswith((".toml", ".json", ".csv", ".tsv", ".txt", ".md")):
         status = _sheet(target, json)
     elif target.lower().endswith(".regard"):
         status = _saved_file(target, json)

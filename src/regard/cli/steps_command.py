@@ -90,4 +90,5 @@ def _from_file(path: Path, heads: int | None, causal: bool) -> Steps:
         heads=heads or sheet.heads,
         w_output=sheet.w_output,
         causal=causal or sheet.causal,
+        mask=sheet.mask,
     )

@@ -100,5 +100,5 @@ def _from_file(path: Path) -> Steps:
     sheet = load_sheet(path)
     return self_attention(
         sheet.x, sheet.w_query, sheet.w_key, sheet.w_value, words=sheet.words, heads=sheet.heads,
-        w_output=sheet.w_output, causal=sheet.causal,
+        w_output=sheet.w_output, causal=sheet.causal, mask=sheet.mask,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sheets: words, vectors and matrices in a small TOML or JSON file, and their one reader."""
+"""Sheets: words, vectors and matrices in a TOML or JSON file or a table, and their one reader."""
 
 import json
 import math
@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 
 from regard.errors import FileError, count
-from regard.typing import Float64Array
+from regard.text.sheet_table import TableError, WrittenFloat, table_fields
+from regard.typing import Array, Float64Array
 
 MATRICES = ("x", "w_query", "w_key", "w_value", "w_output")
 NEEDED = ("words", "x", "w_query", "w_key", "w_value")
-OPTIONAL = ("w_output", "heads", "causal")
+OPTIONAL = ("w_output", "heads", "causal", "mask")
+TABLES = (".csv", ".tsv", ".txt", ".md")
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The content of a file: words, x (t, e), the matrices (e, h * d), heads and causal."""
+    """Words, x (t, e), the matrices (e, h * d), heads, causal, mask (t, t) of a file."""
 
     words: tuple[str, ...]
     x: Float64Array
@@ -30,6 +32,7 @@ class Sheet:
     w_output: Float64Array | None = None
     heads: int = 1
     causal: bool = False
+    mask: Array | None = None
 
 
 def load_sheet(path: str | Path) -> Sheet:
@@ -49,21 +52,6 @@ def load_sheet(path: str | Path) -> Sheet:
     return file.sheet(file.fields())
 
 
-class WrittenFloat(float):
-    """A number of a file with the text it was written as.
-
-    >>> WrittenFloat("0.20"), WrittenFloat("0.20").text
-    (0.2, '0.20')
-    """
-
-    text: str
-
-    def __new__(cls, text: str) -> "WrittenFloat":
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-
 @dataclass(frozen=True)
 class SheetFile:
     """A file's text, its fields, and errors that name a line and a field of it."""
@@ -74,7 +62,7 @@ class SheetFile:
 
     @classmethod
     def read(cls, path: str | Path) -> "SheetFile":
-        """The text of a TOML or JSON file."""
+        """The text of a TOML or JSON file, or of a table."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -91,6 +79,7 @@ class SheetFile:
             words=self.words(fields["words"]),
             heads=self.heads(fields.get("heads", 1)),
             causal=self.causal(fields.get("causal", False)),
+            mask=self.mask(fields["mask"]) if "mask" in fields else None,
             **{name: self.matrix(name, fields[name]) for name in MATRICES if name in fields},
         )
         self.check_sizes(sheet)
@@ -99,7 +88,9 @@ class SheetFile:
     def fields(self) -> dict[str, Any]:
         """The fields by name; a number with a point or an exponent is a ``WrittenFloat``."""
         try:
-            if self.is_json:
+            if self.path.suffix.lower() in TABLES:
+                fields = table_fields(self.text)
+            elif self.is_json:
                 fields = json.loads(
                     self.text, parse_float=WrittenFloat, object_pairs_hook=_without_doubles
                 )
@@ -107,6 +98,8 @@ class SheetFile:
                 fields = tomllib.loads(self.text, parse_float=WrittenFloat)
         except RecursionError:
             raise FileError(f"{self.path} is nested too deeply: it needs lists of rows.") from None
+        except TableError as error:
+            raise FileError(f"{self.path} {error}") from None
         except ValueError as error:
             kind = "JSON" if self.is_json else "TOML"
             raise FileError(f"{self.path} is not {kind}: {_with_line_first(error)}") from None
@@ -167,11 +160,29 @@ class SheetFile:
                 )
         return np.array(rows, np.float64)
 
+    def mask(self, rows: Any) -> Array:
+        """Rows of true (may look) and false, or of 1 and 0."""
+        shown = "needs rows of true and false, true where a word may look"
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise self.wrong("mask", f"{shown}, but it is {_kind(rows)}.")
+        for i, row in enumerate(rows):
+            bad = [x for x in row if x not in (0, 1) or not isinstance(x, int)]
+            if bad:
+                raise self.wrong("mask", f"{shown}, but row {i} has {_kind(bad[0])}.")
+            if len(row) != len(rows):
+                counts = f"row {i} of {len(rows)} has {len(row)}"
+                raise self.wrong("mask", f"needs a row and a column for each word, but {counts}.")
+        return np.array(rows, bool)
+
     def check_sizes(self, sheet: Sheet) -> None:
         """One word a row of x; one row of each matrix a column of x."""
         needed = count(len(sheet.words), "row")
         if len(sheet.words) != len(sheet.x):
             raise self.wrong("x", f"needs {needed}, one for each word, but has {len(sheet.x)}.")
+        if sheet.mask is not None and len(sheet.mask) != len(sheet.words):
+            raise self.wrong(
+                "mask", f"needs {needed}, one for each word, but has {len(sheet.mask)}."
+            )
         width = sheet.x.shape[1]
         for name in ("w_query", "w_key", "w_value"):
             rows, columns = getattr(sheet, name).shape
@@ -205,11 +216,14 @@ class SheetFile:
 
     def line_of(self, name: str) -> int:
         """The line where a field begins; 1 where it is unknown."""
-        key = (
-            rf'"{re.escape(name)}"\s*:'
-            if self.is_json
-            else rf'^\s*\[?"?{re.escape(name)}"?\s*[=\].]'
-        )
+        if self.path.suffix.lower() in TABLES:
+            key = rf"(?i)^\W*{re.escape(name)}\b"
+        else:
+            key = (
+                rf'"{re.escape(name)}"\s*:'
+                if self.is_json
+                else rf'^\s*\[?"?{re.escape(name)}"?\s*[=\].]'
+            )
         match = re.search(key, self.text, re.MULTILINE)
         return 1 if match is None else self.text.count("\n", 0, match.end()) + 1
 

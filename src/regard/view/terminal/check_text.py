@@ -1,5 +1,6 @@
 """Text of check reports: of a function, and of a sheet worked by hand."""
 
+import math
 from collections.abc import Iterator
 
 from rich.console import ConsoleRenderable, Group
@@ -128,12 +129,13 @@ def _sheet_verdict(report: SheetReport) -> Text:
         return Text.assemble(("RIGHT", "bold green"), f": every claim of {report.path} holds.")
     text = Text.assemble(("WRONG", "bold red"), f": {report.path}. ")
     if first is not None:
-        text.append(f"The first wrong step is the {first.stage} of {first.word!r}.")
+        head = "" if first.head is None else f", head {first.head}"
+        text.append(f"The first wrong step is the {first.stage} of {first.word!r}{head}.")
     return text
 
 
 def _step(step: Step) -> Group:
-    title = Text.assemble((f"{step.stage} of {step.word}: ", "bold"), *_judgement(step))
+    title = Text.assemble((f"{step.name}: ", "bold"), *_judgement(step))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -171,5 +173,5 @@ def _because(step: Step) -> Iterator[str]:
 
 
 def _number(x: float, exact: bool) -> str:
-    x = tidy(x)
-    return f"{x:.3f}" if exact and x != round(x, 2) else f"{x:g}"
+    x = tidy(x) if math.isfinite(x) else x
+    return f"{x:.3f}" if exact and math.isfinite(x) and x != round(x, 2) else f"{x:g}"
