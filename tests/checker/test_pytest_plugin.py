@@ -105,3 +105,18 @@ def test_other_seeds_give_the_same_names(seed):
     assert check(right.with_matmul, seed=seed).right
     with pytest.raises(ArgumentError, match=r"seed needs to be 0 or more, but it is -1\."):
         check(right.with_matmul, seed=-1)
+
+
+def test_the_plugin_loads_nothing_heavy():
+    """Every pytest run of everybody who has regard installed imports it."""
+    code = """
+import sys
+import pytest
+before = set(sys.modules)
+import regard.checker.pytest_plugin
+print(sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "['regard', 'regard.checker', 'regard.checker.pytest_plugin']\n", (
+        done.stderr
+    )
