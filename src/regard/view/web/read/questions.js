@@ -5,8 +5,12 @@ import { pinnedOf } from "./read_choice.js";
 import { questionOf, readChanges, writeChanges } from "./changes.js";
 import { largest } from "./weights.js";
 
+const DETERMINERS = new Set(
+  "a an the this that these those my your his her its our their some one two".split(" "),
+);
+
 // The link that questions are about: the chosen word, the key that it looks at most (or the chosen
-// one), and the next best; null where several words, an average or pieces of words are shown.
+// one), and a rival; null where several words, an average or pieces of words are shown.
 /** @param {ReadView} view */
 export function questionedLink(view) {
   const { grid, choice, state } = view;
@@ -15,12 +19,21 @@ export function questionedLink(view) {
   const { queries, keys } = pinnedOf(view);
   if (queries.length !== 1 || keys.length > 1) return null;
   const row = grid.weights.subarray(queries[0] * grid.columns, (queries[0] + 1) * grid.columns);
-  const [best, ...others] = largest(row, 4);
+  const [best] = largest(row, 1);
   const key = keys.length ? keys[0] : best;
   if (key === undefined) return null;
-  const isWord = (k) => k !== key && k !== queries[0] && !/^\(.*\)$/.test(grid.keys[k]);
-  const [rival] = keys.length && key !== best ? keys : [best, ...others].filter(isWord);
+  const rival = keys.length && key !== best ? key : rivalOf(grid.keys, row, [key, queries[0]]);
   return { query: queries[0], key, rival, weight: row[key] };
+}
+
+// The noun that could have been meant: of the words after a determiner the one with most weight,
+// of all words where there is none.
+function rivalOf(words, row, taken) {
+  const others = largest(row, row.length).filter(
+    (k) => !taken.includes(k) && !/^\(.*\)$/.test(words[k]),
+  );
+  const isNoun = (k) => k > 0 && DETERMINERS.has(words[k - 1].toLowerCase());
+  return others.find(isNoun) ?? others[0];
 }
 
 /** @param {ReadView} view */
