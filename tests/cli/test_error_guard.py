@@ -167,3 +167,16 @@ def test_text_that_is_not_utf8_is_refused():
     done = run([*REGARD, "steps", b"caf\xe9"], C_LOCALE)
     assert done.returncode == 2
     assert done.stderr == b"error: sentence needs to be text in UTF-8, but it is 'caf\\udce9'.\n"
+
+
+def test_an_error_that_an_interrupt_made_is_an_interrupt(capsys):
+    def command():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise ImportError("a library was being loaded") from interrupt
+
+    with pytest.raises(SystemExit) as end:
+        guarded(command)()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == ""

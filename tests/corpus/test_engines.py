@@ -117,6 +117,7 @@ def interrupted(arguments: list[str], out: Path, parts: int, how: signal.Signals
         run.send_signal(how)
         said = run.communicate(timeout=60)[1].decode()
         assert "Traceback" not in said
+        assert "fault of regard" not in said, said
         return run.returncode
 
 

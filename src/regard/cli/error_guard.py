@@ -31,6 +31,8 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if _is_exit(error) or os.environ.get("REGARD_DEBUG"):
                 raise
+            if _is_of_interrupt(error):
+                leave(INTERRUPTED)
             leave(*_status_and_sentence(error))
         return result
 
@@ -77,6 +79,13 @@ def _status_and_sentence(error: Exception) -> tuple[int, str]:
         "(a fault of regard: please report it as CONTRIBUTING.md says, with the traceback that "
         "REGARD_DEBUG=1 shows)."
     )
+
+
+def _is_of_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came first, and what it interrupted made another error of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _is_exit(error: Exception) -> bool:
