@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.cli.error_guard import guarded
+
 REGARD = [sys.executable, "-m", "regard"]
 SOURCE = Path(__file__).parents[2] / "src"
 PLAIN = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
