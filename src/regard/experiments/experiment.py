@@ -61,7 +61,8 @@ class Experiment(Changeable, NotebookDisplay):
         intervention = in_turn([change.on(self.plain) for change in ordered])
         if intervention is None:
             return self.plain
-        after = read_changed(self.plain, intervention)
+        parts = {part for change in ordered for part in change.heads(self.plain).parts}
+        after = read_changed(self.plain, intervention, encoder_only=parts == {"encoder"})
         note = f"Changed by hand: {'; '.join(self.changed)}. Steps show what a head would do itself"
         return replace(after, notes=(*after.notes, f"{note}."))
 

@@ -60,8 +60,13 @@ def reading_of(model: Transformer, translated: Translation, *, positions: bool =
 
 
 @one_blas_thread()
-def read_changed(reading: Reading, intervention: Intervention | None) -> Reading:
-    """The sentence of a reading translated again, its attentions changed in every step."""
+def read_changed(
+    reading: Reading, intervention: Intervention | None, *, encoder_only: bool = False
+) -> Reading:
+    """The sentence of a reading translated again, its attentions changed in every step.
+
+    Where only encoders are changed the search is the same as without, to the bit.
+    """
     model, source = reading.model, reading.translated.source
     if not reading.positions:
         raise ArgumentError(
@@ -70,7 +75,8 @@ def read_changed(reading: Reading, intervention: Intervention | None) -> Reading
         )
     encoded = encode_sources(model, [source], intervention=intervention)
     search = Search(reading.beams)
-    best = search_encoded(model, encoded, search, intervention=intervention)[0]
+    in_search = None if encoder_only else intervention
+    best = search_encoded(model, encoded, search, intervention=in_search)[0]
     translated = translation_of(model, reading.sentence, source, best)
     return _reading(model, translated, encoded, beams=reading.beams, intervention=intervention)
 

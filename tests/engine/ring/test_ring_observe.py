@@ -8,6 +8,7 @@ from torch.distributed import distributed_c10d
 
 import regard
 from regard import distributed
+from regard.engine.native.library import using_level
 from regard.engine.ring.failures import FailureMonitor
 from regard.engine.ring.rank_observation import RankProfile
 from regard.errors import ArgumentError, BackendError, NotAskedError, RankError
@@ -42,7 +43,10 @@ def test_without_a_process_group_it_says_how_to_make_one():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_dtypes_are_those_of_one_process(group, dtype):
-    seen, alone = (f(*arrays(dtype), causal=True) for f in (distributed.observe, regard.observe))
+    with using_level("off"):  # a rank runs tile by tile, which is NumPy's
+        seen, alone = (
+            f(*arrays(dtype), causal=True) for f in (distributed.observe, regard.observe)
+        )
     assert {x: a.dtype for x, a in seen.facts.items()} == {
         x: a.dtype for x, a in alone.facts.items()
     }
@@ -55,7 +59,8 @@ def test_tensors_in_a_tensor_out(group, dtype):
     tensors = [torch.from_numpy(x).to(dtype) for x in arrays()]
     seen = distributed.observe(*tensors, mask=torch.ones(40, 40, dtype=torch.bool))
     assert seen.output.dtype == dtype
-    torch.testing.assert_close(seen.output, regard.observe(*tensors).output, rtol=0, atol=0)
+    with using_level("off"):
+        torch.testing.assert_close(seen.output, regard.observe(*tensors).output, rtol=0, atol=0)
     assert isinstance(seen.entropy, np.ndarray)
 
 
