@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Debian's browser, where it may be installed; the tests of the page run in it.
 CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
 # Tests that run beside all others, about as long as they: a machine has two cores.
-BESIDE := $(addprefix tests/,cli corpus transformer view watcher)
+BESIDE := $(addprefix tests/,cli corpus view)
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
