@@ -57,6 +57,10 @@ class ScoreTerm:
     def __str__(self) -> str:
         return f"{self.value:+.3f}  {self.query}  x  {self.key}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The term as JSON values."""
+        return {"value": self.value, "query": str(self.query), "key": str(self.key)}
+
 
 @dataclass(frozen=True, repr=False)
 class ScoreDecomposition(TextDisplay):
@@ -131,9 +135,7 @@ class ScoreDecomposition(TextDisplay):
             "weight": self.weight,
             "total": self.total,
             "path": list(self.path),
-            "terms": [
-                {"value": x.value, "query": str(x.query), "key": str(x.key)} for x in self.terms
-            ],
+            "terms": [term.to_dict() for term in self.terms],
             "counting": "layers and heads count from 0",
         }
 

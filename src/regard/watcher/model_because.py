@@ -61,9 +61,7 @@ class ModelScore(TextDisplay):
             "layer": self.layer.layer,
             **{name: getattr(self, name) for name in names},
             "positions": list(self.positions),
-            "terms": [
-                {"value": x.value, "query": str(x.query), "key": str(x.key)} for x in self.terms
-            ],
+            "terms": [term.to_dict() for term in self.terms],
             "counting": "layers and heads count from 0",
         }
 

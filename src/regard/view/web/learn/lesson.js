@@ -1,7 +1,7 @@
 // The pictures inside the course: each is made of a scene's facts and nothing else.
 // A piece is { root, close? }.
 
-import { element, percent, replace } from "../lib/dom.js";
+import { element, percent, replace, tableHead } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
 import { weightsTable } from "../read/weights_table.js";
 import {
@@ -219,16 +219,7 @@ function columnsTable(caption, heads, words, columns, last = null) {
         "table",
         { class: "numbers lesson" },
         element("caption", null, caption),
-        element(
-          "thead",
-          null,
-          element(
-            "tr",
-            null,
-            element("td"),
-            heads.map((head) => element("th", { scope: "col" }, head)),
-          ),
-        ),
+        tableHead([null, ...heads]),
         element(
           "tbody",
           null,

@@ -1,9 +1,9 @@
 // Pictures of the scenes on the path through the model: strips of numbers, grids of weights, the
 // stack of layers, an experiment's outcome. Each is { root, close? }, made of the scene's facts.
 
-import { element, percent } from "../lib/dom.js";
+import { element, percent, tableHead } from "../lib/dom.js";
 import { textColorOn, shade } from "../lib/draw.js";
-import { largestSize, vectorStrip } from "../steps/strips.js";
+import { largestSize, vectorStrip } from "../lib/strips.js";
 
 const MANY = 9; // columns whose names stand upright
 
@@ -21,16 +21,7 @@ function stripsTable(caption, heads, rows) {
     "table",
     { class: "lesson strips-table" },
     element("caption", null, caption),
-    element(
-      "thead",
-      null,
-      element(
-        "tr",
-        null,
-        element("td"),
-        heads.map((head) => element("th", { scope: "col" }, head)),
-      ),
-    ),
+    tableHead([null, ...heads]),
     element("tbody", null, rows),
   );
 }
@@ -116,16 +107,7 @@ export function weightsGrid(caption, words, keys, weights, marked = []) {
       "table",
       { class: `lesson weights-grid${keys.length > MANY ? " many" : ""}` },
       element("caption", null, caption),
-      element(
-        "thead",
-        null,
-        element(
-          "tr",
-          null,
-          element("td"),
-          keys.map((key) => element("th", { scope: "col" }, element("span", null, key))),
-        ),
-      ),
+      tableHead([null, ...keys.map((key) => element("span", null, key))]),
       element(
         "tbody",
         null,

@@ -68,6 +68,14 @@ export function labelled(text, ...controls) {
   return element("label", { class: "labelled" }, element("span", null, text), controls);
 }
 
+// The head of a table: a heading for each column, null where a corner is empty.
+export function tableHead(titles) {
+  const cells = titles.map((title) =>
+    title === null ? element("td") : element("th", { scope: "col" }, title),
+  );
+  return element("thead", null, element("tr", null, cells));
+}
+
 // Words that a sentence speaks of stand between two marks (the isolates of Unicode, which also part
 // writing to the right from writing to the left); the page shows them as quoted words.
 export function asWord(name) {

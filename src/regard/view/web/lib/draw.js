@@ -25,7 +25,8 @@ export function colours() {
       const ends = [channels(named("paper")), channels(named("tint"))];
       return rgbText(blended(ends, step / (SCALE_STEPS - 1)));
     }),
-    signed: signedColours(named, stops),
+    signed: signedScale(named, stops),
+    hidden: channels(named("line")),
     scale: rgb.map(rgbText),
     inks: rgb.map(textColorFor),
     rgba: Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0),
@@ -49,19 +50,29 @@ export function tint(weight) {
   return colours().tints[shadeStep(weight)];
 }
 
-// The colour of a number from -1 to 1: blue above 0, orange below.
-export function signedShade(share) {
-  const { signed } = colours();
-  const middle = (signed.length - 1) / 2;
-  return signed[Math.round(middle * (1 + Math.max(-1, Math.min(1, share || 0))))];
+// Red, green and blue of a number between -most and most: blue above 0, orange below, the colour of
+// lines for -Infinity; the root lets small ones be seen.
+export function signedRgb(value, most) {
+  const { signed, hidden } = colours();
+  if (value === -Infinity) return hidden;
+  const size = most > 0 ? Math.sqrt(Math.min(1, Math.abs(value || 0) / most)) : 0;
+  const step = Math.round(size * (SCALE_STEPS - 1));
+  return signed[SCALE_STEPS - 1 + (value < 0 ? -step : step)];
 }
 
-function signedColours(named, blue) {
+export function signedColour(value, most) {
+  return rgbText(signedRgb(value, most));
+}
+
+// Ink that can be read on that colour.
+export function signedInk(value, most) {
+  return textColorFor(signedRgb(value, most));
+}
+
+function signedScale(named, blue) {
   const warm = [blue[0], ...[1, 2, 3, 4, 5].map((step) => channels(named(`warm-${step}`)))];
   const side = (stops) =>
-    Array.from({ length: SCALE_STEPS }, (_, step) =>
-      rgbText(blended(stops, Math.sqrt(step / (SCALE_STEPS - 1)))),
-    );
+    Array.from({ length: SCALE_STEPS }, (_, step) => blended(stops, step / (SCALE_STEPS - 1)));
   return [...side(warm).reverse(), ...side(blue).slice(1)];
 }
 

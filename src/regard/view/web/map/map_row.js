@@ -1,7 +1,7 @@
 // What one query looks at most, as highlighted text: the query in its sentence, then each key in
 // its own.
 
-import { element, percent, problem, replace } from "../lib/dom.js";
+import { element, percent, problem, replace, tableHead } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
 import { cellStart } from "./map_window.js";
 import { SEGMENT, segmentAt } from "./map_names.js";
@@ -143,15 +143,7 @@ export function mapTable({ rows, columns, cells, spans, values }, nameAt) {
     "table",
     { class: "numbers" },
     element("caption", null, `The ${lines.length} strongest cells in view`),
-    element(
-      "thead",
-      null,
-      element(
-        "tr",
-        null,
-        ["query", "key", "weight"].map((name) => element("th", { scope: "col" }, name)),
-      ),
-    ),
+    tableHead(["query", "key", "weight"]),
     element("tbody", null, lines),
   );
 }

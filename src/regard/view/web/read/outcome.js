@@ -1,6 +1,6 @@
 // The outcome of an experiment: both translations with what differs, and the odds where they part.
 
-import { element, percent, problem, replace } from "../lib/dom.js";
+import { element, percent, problem, replace, tableHead } from "../lib/dom.js";
 import { readChanges, writeChanges } from "./changes.js";
 import { spacedWords } from "./translation.js";
 
@@ -107,15 +107,7 @@ function oddsTable({ candidates, prefix, same }) {
       null,
       `After “… ${prefix.slice(-4).join(" ").replace(/' /g, "'")}”: ${about}`,
     ),
-    element(
-      "thead",
-      null,
-      element(
-        "tr",
-        null,
-        ["", "before", "after"].map((name) => element("th", null, name)),
-      ),
-    ),
+    tableHead([null, "before", "after"]),
     element(
       "tbody",
       null,

@@ -1,7 +1,15 @@
 // Why a weight is what it is: query times key, divided, softmax, with the model's own numbers.
 
-import { element, percent, problem, replace, withQuotedWords, asWord } from "../lib/dom.js";
-import { sized, signedShade } from "../lib/draw.js";
+import {
+  asWord,
+  element,
+  percent,
+  problem,
+  replace,
+  tableHead,
+  withQuotedWords,
+} from "../lib/dom.js";
+import { vectorStrip } from "../lib/strips.js";
 import { operandNumber } from "../lib/digits.js";
 import { attend } from "../steps/attend.js";
 import { becauseTree } from "./because_tree.js";
@@ -130,24 +138,9 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
   ];
 }
 
-// Numbers as a row of coloured cells: blue above 0, orange below.
 function strip(name, values) {
-  const canvas = element("canvas", {
-    role: "img",
-    "aria-label": `${name}: ${values.length} numbers`,
-  });
-  const draw = () => {
-    const width = canvas.parentElement ? canvas.parentElement.clientWidth - 84 : 300;
-    const context = sized(canvas, Math.max(120, width), 18);
-    const most = Math.max(...values.map(Math.abs)) || 1;
-    const cell = Math.max(120, width) / values.length;
-    values.forEach((value, at) => {
-      context.fillStyle = signedShade(value / most);
-      context.fillRect(at * cell, 0, Math.max(1, cell - 0.5), 18);
-    });
-  };
-  requestAnimationFrame(draw);
-  return element("div", { class: "strip" }, element("span", { class: "small" }, name), canvas);
+  const picture = vectorStrip(values, `${name}: ${values.length} numbers`);
+  return element("div", { class: "strip" }, element("span", { class: "small" }, name), picture);
 }
 
 function allProducts(vector, keyVector, products) {
@@ -228,13 +221,8 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
     element(
       "table",
       { class: "softmax" },
-      headRow(["", "scaled", "e^scaled", "weight"]),
+      tableHead([null, "scaled", "e^scaled", "weight"]),
       element("tbody", null, order.slice(0, 12).map(row)),
     ),
   ];
-}
-
-function headRow(names) {
-  const cells = names.map((name) => element("th", null, name));
-  return element("thead", null, element("tr", null, cells));
 }

@@ -1,9 +1,9 @@
 // A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask
 // how it was made.
 
-import { element, replace } from "../lib/dom.js";
-import { textColorOn, shade } from "../lib/draw.js";
-import { largestSize, signedColour, signedInk, strips } from "./strips.js";
+import { element, replace, tableHead } from "../lib/dom.js";
+import { textColorOn, shade, signedColour, signedInk } from "../lib/draw.js";
+import { largestSize, strips } from "../lib/strips.js";
 import { writeNumber } from "../lib/digits.js";
 
 const MOST_ROWS = 14;
@@ -26,18 +26,10 @@ export function matrixTable(shown) {
   const table = element("table", { class: kind, "data-stage": shown.name });
   const virtual = full && large && matrix.rows > 2 * SEEN;
   const body = element("tbody");
-  const head = element(
-    "thead",
+  const head = tableHead([
     null,
-    element(
-      "tr",
-      null,
-      element("td"),
-      columns.map((column) =>
-        element("th", { scope: "col" }, column === null ? "" : shown.columnNames[column]),
-      ),
-    ),
-  );
+    ...columns.map((column) => (column === null ? "" : shown.columnNames[column])),
+  ]);
   const caption = `${shown.name}, ${matrix.rows} rows, ${matrix.columns} columns`;
   table.append(element("caption", { class: "only-read" }, caption), head, body);
   table.addEventListener("click", (event) => {

@@ -7,7 +7,7 @@
 import { element, goTo, problem, replace } from "../lib/dom.js";
 import { BETWEEN_WORDS, attend } from "./attend.js";
 import { isLarge, matrixPicture, matrixTable } from "./matrix.js";
-import { largestSize } from "./strips.js";
+import { largestSize } from "../lib/strips.js";
 import { labels } from "./why.js";
 import { editOwn, ownInputs } from "./own_numbers.js";
 import { FIRST_SENTENCE } from "../read/headline.js";

@@ -4,7 +4,8 @@
 import { element, goTo, replace, announce } from "../lib/dom.js";
 import { writeNumber } from "../lib/digits.js";
 import { BETWEEN_WORDS } from "./attend.js";
-import { largestSize, signedColour, signedInk } from "./strips.js";
+import { signedColour, signedInk } from "../lib/draw.js";
+import { largestSize } from "../lib/strips.js";
 import { labels, why } from "./why.js";
 import { changeSentence, rowSentence } from "./steps_sentences.js";
 import { switchesOf } from "./steps_origin.js";

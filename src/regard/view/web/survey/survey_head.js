@@ -1,7 +1,7 @@
 // One head: what it does, how that varies, how far it looks, and documents where it does so most
 // and least.
 
-import { element, svgElement } from "../lib/dom.js";
+import { element, svgElement, tableHead } from "../lib/dom.js";
 import { bandName, ENTROPY, headName, positionRange, shown } from "./survey_words.js";
 
 export function showHead(report, head, choose) {
@@ -65,20 +65,7 @@ function measuresTable(report, head) {
   return element(
     "div",
     { class: "wide" },
-    element(
-      "table",
-      { class: "numbers" },
-      element(
-        "thead",
-        null,
-        element(
-          "tr",
-          null,
-          titles.map((title) => element("th", { scope: "col" }, title)),
-        ),
-      ),
-      element("tbody", null, rows),
-    ),
+    element("table", { class: "numbers" }, tableHead(titles), element("tbody", null, rows)),
     element(
       "p",
       { class: "quiet small" },
