@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.corpus.unpadded import observe_windows
-from regard.corpus.window_sums import NAMES, cosines, most_received
+from regard.corpus.window_sums import NAMES, beyond_sink, cosines, most_received
 from regard.corpus.windows import Window
 from regard.engine.distances import bands_within
 from regard.engine.observe import observe
@@ -96,8 +96,10 @@ def test_sums_over_all_windows(model):
     # What all keys receive is one for each query; a sum of 163 float32 numbers.
     np.testing.assert_allclose(sums.by_position_2hp[1].sum(axis=-1), queries, rtol=1e-6)
     np.testing.assert_allclose(sums.distance_whb.sum(axis=(0, 2)), queries, rtol=1e-6)
-    np.testing.assert_allclose(np.diagonal(sums.cosine_hh), len(windows), rtol=1e-12)
-    assert (sums.cosine_hh <= len(windows) * (1 + 1e-6)).all()
+    # One token has no other to look at, of two only one is no sink.
+    compared = sum(length > 2 for length in LENGTHS)
+    np.testing.assert_allclose(np.diagonal(sums.cosine_hh), compared, rtol=1e-12)
+    assert (np.abs(sums.cosine_hh) <= compared * (1 + 1e-6)).all()
 
 
 def test_no_window_at_all(model):
@@ -111,6 +113,25 @@ def test_heads_are_alike_as_far_as_their_weights_are():
     np.testing.assert_allclose(
         cosines(weights_bhx), [[1, 1, 1 / 3], [1, 1, 1 / 3], [1 / 3, 1 / 3, 1]], rtol=1e-12
     )
+
+
+def test_heads_that_rest_on_the_first_token_are_not_alike_by_that():
+    """Three causal heads with 90 % on the first token: two look one back, one at itself."""
+    tokens = 12
+    sink, causal_qk = np.zeros((tokens, tokens)), np.tri(tokens, dtype=bool)
+    sink[:, 0] = 1
+    back = np.eye(tokens, k=-1)
+    back[0, 0] = 1
+    even = causal_qk / causal_qk.sum(axis=1, keepdims=True)
+    heads = [0.9 * sink + 0.1 * rest for rest in (back, back, np.eye(tokens), even)]
+    weights_hqk = np.array([*heads, even])
+    plain = cosines(weights_hqk.reshape(1, 5, -1))
+    assert (plain[:4, :4] > 0.97).all()  # all of them duplicates, by the sink alone
+    beyond = cosines(beyond_sink(weights_hqk, causal_qk)[None])
+    assert beyond[0, 1] == pytest.approx(1)
+    assert np.abs(beyond[[0, 0, 2], [2, 3, 4]]).max() < 0.4
+    # Even attention prefers nothing: what is left of it is rounding.
+    assert np.abs(beyond_sink(weights_hqk, causal_qk)[3:]).max() < 1e-15
 
 
 def test_most_received_breaks_ties_by_position():

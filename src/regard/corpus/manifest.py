@@ -26,7 +26,7 @@ from regard.errors import ArgumentError, FileError
 
 MANIFEST, REPORT, PAGE, FAILED = "manifest.json", "report.json", "report.html", "failed.parquet"
 LOCK = ".lock"
-FORMAT = "regard survey 1"
+FORMAT = "regard survey 2"  # 2: heads are compared without the first token
 _CHANGES = {
     "corpus": "the corpus has changed",
     "model": "the model has changed",

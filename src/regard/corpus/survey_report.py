@@ -27,7 +27,8 @@ HOW = {
     "baseline": "what a head would give that weights every visible token equally",
     "quantiles": f"over documents, from {BINS} bins: right to 1/{BINS} of a measure's range",
     "alike": f"mean over windows of the cosine between two heads' weights among the first "
-    f"{COMPARED} tokens",
+    f"{COMPARED} tokens, the first token left out and an even spread over the others subtracted: "
+    "heads that both rest on the first token, or both spread evenly, are not alike by that",
     "role": "the measure that exceeds its baseline most",
     "examples": f"documents of {LONG_ENOUGH} tokens or more come first",
     "received_by_position": "what a token at this position receives from all queries together",
@@ -170,14 +171,20 @@ def _ranked(heads: tuple[HeadKey, ...], totals: Totals) -> dict[str, list[dict[s
 
 def _closest(heads: tuple[HeadKey, ...], totals: Totals, h: int) -> list[dict[str, Any]]:
     """The three heads that look most like this one."""
-    cosine_h = totals.cosine_hh[h] / max(1, totals.windows)
+    cosine_h = _mean_cosines(totals)[h]
     order = [x for x in np.argsort(-cosine_h, kind="stable") if x != h][:3]
     return [{**heads[x]._asdict(), "cosine": float(cosine_h[x])} for x in order]
 
 
+def _mean_cosines(totals: Totals) -> Array:
+    """Means over the windows in which a head has anything to compare: its cosine with itself."""
+    compared_h = np.maximum(np.diagonal(totals.cosine_hh), 1)
+    return np.asarray(totals.cosine_hh / np.sqrt(np.outer(compared_h, compared_h)))
+
+
 def _duplicate_pairs(heads: tuple[HeadKey, ...], totals: Totals) -> list[dict[str, Any]]:
     """Pairs of heads that duplicate each other, the closest first."""
-    cosine_hh = totals.cosine_hh / max(1, totals.windows)
+    cosine_hh = _mean_cosines(totals)
     pairs = [(a, b) for a, b in np.argwhere(np.triu(cosine_hh, 1) >= ALIKE).tolist()]
     pairs.sort(key=lambda pair: (-cosine_hh[pair], pair))
     return [

@@ -40,7 +40,7 @@ class WindowSums:
     most_keys, most (w, h, n): the most received keys of a window and what they received
     by_position (2, h, p): entropy of queries and attention received by keys, over all windows
     positions (p,): the number of tokens in each band of positions, over all windows
-    cosine (h, h): cosines between heads' weights, added over all windows
+    cosine (h, h): cosines between heads' weights beyond the first token, added over all windows
     """
 
     bands: slice
@@ -103,8 +103,7 @@ class WindowSums:
             layer = seen[key]
             heads = slice(start, start + layer.leading[-1])
             self._set_layer(window, heads, layer)
-            few = slice(0, min(COMPARED, layer.keys))
-            compared.append(layer.tile(few, few).reshape(layer.leading[-1], -1))
+            compared.append(_compared_weights(layer))
             start = heads.stop
         self.count_positions(layer.keys)
         self.cosine_hh[...] += cosines(np.concatenate(compared).astype(np.float32)[None])
@@ -159,8 +158,9 @@ class MeasuredRun:
             statistics.entropy_bhq.sum(axis=0, dtype=np.float64),
             statistics.received_bhk.sum(axis=0, dtype=np.float64),
         )
-        first = weights_bhqk[..., :COMPARED, :COMPARED]
-        self.compared[group].append(first.reshape(*first.shape[:2], -1).copy())
+        few = slice(0, COMPARED)
+        visible = None if visible_qk is None else visible_qk[few, few]
+        self.compared[group].append(beyond_sink(weights_bhqk[..., few, few], visible))
 
     def compare_heads(self) -> None:
         """Add the cosines between heads, once all layers are measured."""
@@ -186,6 +186,35 @@ def most_received(received: Array) -> tuple[Array, Array]:
     """The MOST largest of the last axis, high to low, the first of equals first."""
     keys = np.argsort(-received, axis=-1, kind="stable")[..., :MOST]
     return keys, np.take_along_axis(received, keys, axis=-1)
+
+
+def _compared_weights(layer: LayerObservation) -> Array:
+    """``beyond_sink`` of a layer whose query and key were kept, (h, x)."""
+    few = slice(0, min(COMPARED, layer.queries)), slice(0, min(COMPARED, layer.keys))
+    weights_hqk = layer.tile(*few)
+    heads = slice(0, layer.leading[-1])
+    visible_hqk = layer.parts[0].visibility.visible(heads, *few) if layer.parts else None
+    return beyond_sink(weights_hqk, visible_hqk)
+
+
+def beyond_sink(weights_bhqk: Array, visible_qk: NDArray[np.bool_] | None = None) -> Array:
+    """Weights without the first key, less what would lie there evenly; queries and keys flattened.
+
+    Most heads of a language model rest on the first token, and any two that do are alike in
+    nothing else. What is left of a row is compared with an even spread over its visible keys, so
+    that two heads are alike by what both prefer; a row counts by what it gives beyond the sink.
+
+    >>> beyond_sink(np.array([[1.0, 0.0, 0.0], [0.8, 0.2, 0.0], [0.6, 0.4, 0.0]]))[[7, 8]]
+    array([ 0.2, -0.2])
+    """
+    rest_bhqk = weights_bhqk.copy()
+    rest_bhqk[..., 0] = 0
+    shape = rest_bhqk.shape[-2:]
+    visible = np.ones(shape, bool) if visible_qk is None else np.array(visible_qk)
+    visible[..., 0] = False
+    even = visible / np.maximum(visible.sum(axis=-1, keepdims=True), 1)
+    rest_bhqk -= rest_bhqk.sum(axis=-1, keepdims=True) * even.astype(rest_bhqk.dtype)
+    return rest_bhqk.reshape(*rest_bhqk.shape[:-2], -1)
 
 
 def cosines(weights_bhx: Array) -> NDArray[np.float64]:

@@ -60,7 +60,10 @@ def _roles(report: dict[str, Any]) -> Iterator[str]:
 def _duplicates(report: dict[str, Any]) -> str:
     pairs = report["alike"]
     if not pairs:
-        return "No two heads duplicate each other (cosine of their weights 0.9 or more)."
+        return (
+            "No two heads duplicate each other (cosine of their weights beyond the first token "
+            "0.9 or more)."
+        )
     shown = ", ".join(f"{_name(x['one'])} and {_name(x['other'])}" for x in pairs[:SHOWN])
     more = f" and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else ""
     return f"Heads that duplicate each other: {shown}{more}."
