@@ -96,9 +96,13 @@ def browser(browser_and_loop: tuple[Any, Any]) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def serve() -> Iterator[Callable[..., str]]:
-    """A function that starts regard's own server, on .regard files or none: its address."""
+    """A function that starts regard's own server: its address.
+
+    ``serve(path, ...)`` on .regard files or none; ``serve(model=transformer)`` in place of the
+    shipped one.
+    """
     with ExitStack() as stack:
-        yield lambda *files: stack.enter_context(_serving(files))
+        yield lambda *files, model=None: stack.enter_context(_serving(files, model))
 
 
 @pytest.fixture(scope="session")
@@ -108,13 +112,15 @@ def served(serve: Callable[..., str]) -> str:
 
 
 @contextmanager
-def _serving(files: tuple[Path, ...]) -> Iterator[str]:
+def _serving(files: tuple[Path, ...], model: Any = None) -> Iterator[str]:
     from regard.view.page.jobs import Context
+    from regard.view.page.readings import Readings
     from regard.view.page.server import HOST, bind, server_of
 
     with bind() as bound:
         port = bound.getsockname()[1]
-        server = server_of(Context(files=files, token=TOKEN), port)
+        context = Context(readings=Readings(model), files=files, token=TOKEN)
+        server = server_of(context, port)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()

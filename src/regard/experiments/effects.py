@@ -25,7 +25,7 @@ from regard.transformer.intervention import AttentionResult, Intervention, in_tu
 from regard.transformer.layers import times
 from regard.transformer.model import Encoded
 from regard.transformer.reading import Reading
-from regard.transformer.roles import PARTS
+from regard.transformer.roles import PARTS, check_number, check_part
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -143,11 +143,11 @@ def effects(
     sizes = reading.model.config
     effect_mlh = np.zeros((len(PARTS), sizes.layers, sizes.heads))
     units = [(part, layer) for part in PARTS for layer in range(sizes.layers)]
-    full = _difference(reading, choice, reading.encoded, reading.intervention)
+    full = logit_difference(reading, choice)
     done = [0]
 
     def work(unit: tuple[str, int], scratch: object) -> Array:
-        return full - _without_each(reading, choice, *unit)
+        return full - without_each_head(reading, choice, *unit)
 
     def commit(unit: tuple[str, int], effect_h: Array) -> None:
         effect_mlh[PARTS.index(unit[0]), unit[1]] = effect_h
@@ -156,11 +156,18 @@ def effects(
             notice(done[0], effect_mlh.size)
 
     run_in_order(units, work, commit)
-    return Effects(reading, choice, float(full[0]), effect_mlh, direct_effects(reading, choice))
+    return Effects(reading, choice, full, effect_mlh, direct_effects(reading, choice))
 
 
-def _without_each(reading: Reading, choice: Choice, part: str, layer: int) -> Array:
+def logit_difference(reading: Reading, choice: Choice) -> float:
+    """The logit of one word minus that of the other, in the run with all heads."""
+    return float(_difference(reading, choice, reading.encoded, reading.intervention)[0])
+
+
+def without_each_head(reading: Reading, choice: Choice, part: str, layer: int) -> Array:
     """The logit difference without each head of one layer, a row of the batch for each."""
+    check_part(part)
+    check_number("layer", layer, reading.model.config.layers)
     model, heads = reading.model, reading.model.config.heads
 
     def ablate(result: AttentionResult) -> AttentionResult:

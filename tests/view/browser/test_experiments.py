@@ -1,10 +1,12 @@
 """Questions of the Read view: why a weight is what it is, and what if something were changed."""
 
 from typing import Any
+from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import numpy.testing as npt
 
+from regard.transformer.model import Transformer
 from regard.transformer.reader import read
 
 SENTENCE = "A dog ate the food because it was hungry"
@@ -200,3 +202,32 @@ def test_before_and_after_side_by_side(new_page, open_read, sideways):
     page.locator(".beside .answers li").first.wait_for()
     assert page.text_content(".beside .title") == "Before the change"
     assert sideways(page) == 0
+
+
+def test_the_effect_grid_has_the_effect_of_every_head(page, serve, noticed):
+    model = Transformer.random(SENTENCE, layers=2, heads=3, width=48)
+    reading = read(SENTENCE, model=model)
+    address = serve(model=model)
+    noticed.homes.append(address)
+    page.goto(f"{address}/#read?q=6&part=encoder&layer=1&head=0")
+    page.locator(".questions button", has_text="Which heads decide").click()
+    page.locator(".effects .numbers").wait_for(state="attached")
+    number = int(parse_qs(urlparse(page.url).fragment.partition("?")[2])["effects"][0])
+    made = reading.effects(number).to_dict()
+    heading = page.locator(".effects h2").text_content()
+    assert heading == f"Which heads decide {reading.translation_words[number]}?"
+    for part, rows in made["effect"].items():
+        for layer, effect_h in enumerate(rows):
+            names = page.locator(f".effect-cells [aria-label^='{part}, layer {layer}, head']")
+            shown = [x.get_attribute("aria-label") for x in names.all()]
+            numbers = [float(x.split()[-2].replace("−", "-")) for x in shown]
+            npt.assert_allclose(numbers, effect_h, atol=0.005 + 1e-5)
+    page.locator("[aria-label^='cross, layer 1, head 2: effect']").click()
+    page.locator(".odds").wait_for()
+    assert "changes=ablate.cross.1.2" in page.url
+    assert page.locator(".effect-cells [aria-current]").count() == 1
+    page.locator(".title", has_text="cross: layer 1, head 2").wait_for()
+    changed = page.locator(".changed li").all_text_contents()
+    assert changed == list(reading.ablate(1, 2, "cross").changed)
+    page.reload()
+    page.locator(".effects .numbers").wait_for(state="attached")

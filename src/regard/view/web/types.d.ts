@@ -35,6 +35,7 @@ interface Source {
   learn(page: string): Promise<any>;
   run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: any[]): Promise<any>;
+  effects?(fields: Record<string, unknown>): Promise<any>;
   post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
 }
 
@@ -146,6 +147,9 @@ interface ReadView {
   base?: PageReading; // the sentence as it is, without changes
   experiment?: any; // the outcome of the changes, as source.experiment gives it
   outcome?: HTMLElement;
+  effects?: HTMLElement;
+  effectRequest?: string; // what the effects were made from
+  effectCells?: { part: string; layer: number; head: number; button: HTMLElement }[];
   questions?: HTMLElement;
   asked?: string; // what the questions were made from
   why?: HTMLElement;

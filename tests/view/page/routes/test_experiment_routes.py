@@ -73,6 +73,38 @@ def test_effects_of_every_head(client, reading):
     npt.assert_allclose(sent["effect"]["cross"], true["effect"]["cross"])
 
 
+def test_effects_a_layer_at_a_time_are_the_effects(client, reading):
+    true = reading.effects(0).to_dict()
+    ask = {"sentence": SENTENCE, "of": 0}
+    choice = client.post("/api/effects", json={**ask, "choice": True}).json()
+    for name in ("of", "against", "prefix", "logit_difference"):
+        assert choice[name] == true[name]
+    assert choice["direct"] == true["direct"]
+    for part, rows in true["effect"].items():
+        for layer, effect_h in enumerate(rows):
+            sent = client.post("/api/effects", json={**ask, "part": part, "layer": layer}).json()
+            # The same sums, in batches of another number of threads.
+            npt.assert_allclose(sent["effect"], effect_h, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"part": "x", "layer": 0},
+            "part needs to be 'encoder', 'decoder' or 'cross', but it is 'x'.",
+        ),
+        (
+            {"part": "cross", "layer": 2},
+            "layer needs a number from 0 to 1 (layers count from 0), but it is 2.",
+        ),
+    ],
+)
+def test_effects_of_a_layer_that_is_not_there(client, fields, message):
+    answer = client.post("/api/effects", json={"sentence": SENTENCE, "of": 0, **fields})
+    assert (answer.status_code, answer.json()["error"]) == (400, message)
+
+
 def test_a_score_and_a_term_of_it(client, reading):
     ask = {"sentence": SENTENCE, "part": "encoder", "layer": 1, "head": 0, "query": 6, "key": 1}
     sent = client.post("/api/because", json=ask).json()

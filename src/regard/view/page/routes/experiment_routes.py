@@ -8,8 +8,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.errors import ArgumentError
+from regard.experiments.effects import (
+    Choice,
+    direct_effects,
+    find_choice,
+    logit_difference,
+    without_each_head,
+)
 from regard.experiments.effects import effects as effects_of
 from regard.transformer.reading import Reading
+from regard.transformer.roles import PARTS
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.page_changes import integer_field, outcome_of
 from regard.view.page.routes.read_routes import as_page
@@ -34,9 +42,12 @@ def routes(context: Context) -> list[Route]:
         return JSONResponse({"reading": reading, **outcome_of(made)})
 
     def effects(fields: Fields, stop: Stop) -> Response:
-        of, against = integer_field(fields, "of"), fields.get("against")
-        rival = against if isinstance(against, str) else None
-        made = effects_of(reading_of(fields, stop), of, rival, lambda *_: stop.check())
+        reading, (of, rival) = reading_of(fields, stop), _words(fields)
+        if "layer" in fields:
+            return JSONResponse(_effects_of_layer(reading, fields))
+        if fields.get("choice") is True:
+            return JSONResponse(_choice(reading, find_choice(reading, of, rival)))
+        made = effects_of(reading, of, rival, lambda *_: stop.check())
         return JSONResponse(made.to_dict())
 
     def because(fields: Fields, stop: Stop) -> Response:
@@ -47,6 +58,32 @@ def routes(context: Context) -> list[Route]:
         context.post("/api/effects", effects),
         context.post("/api/because", because),
     ]
+
+
+def _words(fields: Fields) -> tuple[int, str | None]:
+    """The number of a French word, and the word that it is compared with, if one is named."""
+    against = fields.get("against")
+    return integer_field(fields, "of"), against if isinstance(against, str) else None
+
+
+def _choice(reading: Reading, choice: Choice) -> dict[str, Any]:
+    """Both words with what the formula says of every head: what is there before any run."""
+    direct_mlh = direct_effects(reading, choice)
+    return {
+        "of": choice.of,
+        "against": choice.against,
+        "prefix": list(choice.prefix_words),
+        "logit_difference": logit_difference(reading, choice),
+        "direct": dict(zip(PARTS, direct_mlh.tolist(), strict=True)),
+    }
+
+
+def _effects_of_layer(reading: Reading, fields: Fields) -> dict[str, Any]:
+    """Effects of the heads of one layer: the page asks for a layer at a time, to show progress."""
+    choice = find_choice(reading, *_words(fields))
+    part, layer = str(fields.get("part", "encoder")), integer_field(fields, "layer")
+    without_h = without_each_head(reading, choice, part, layer)
+    return {"effect": (logit_difference(reading, choice) - without_h).tolist()}
 
 
 def _because(reading: Reading, fields: Fields) -> dict[str, Any]:

@@ -22,6 +22,9 @@
 //                        -> { reading: PageReading of the second run, changed, same, before, after,
 //                        prefix, candidates, caution }; changes as in read/changes.js. The server's
 //                        alone.
+// source.effects(fields) -> with { sentence, of, against, choice: true } both words and what the
+//                        formula says of every head; with { ..., part, layer } in place of choice
+//                        { effect: [logits of each head of a layer] }. The server's alone.
 // source.learn(page)     -> the facts of a page of the course (course.js)
 // source.post(path, fields, { signal })
 //                        -> Response of the server; for map.js and export.js
@@ -77,6 +80,10 @@ export async function servedSource() {
         const response = await postJson("/api/steps", choice);
         return inputsOf(await response.arrayBuffer());
       }),
+    effects: (fields) =>
+      once(`effects\n${JSON.stringify(fields)}`, async () =>
+        (await postJson("/api/effects", fields)).json(),
+      ),
     experiment: (sentence, changes) =>
       once(`experiment\n${sentence}\n${JSON.stringify(changes)}`, async () =>
         (await postJson("/api/experiment", { sentence, changes })).json(),

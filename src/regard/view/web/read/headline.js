@@ -17,17 +17,17 @@ const INVITATION = "Type any English sentence";
 const PAUSE = 120; // milliseconds without a key before a sentence is read
 const LONGEST = 4000; // characters; a model of 256 tokens can read no more
 const LONG_LINE = 90; // characters that still fit in large letters
-const CHOSEN = {
-  part: null,
-  layer: null,
-  head: null,
-  show: null,
+// What is chosen of a sentence means nothing in another one; its head may stay.
+const WORDS = {
   q: null,
   k: null,
   changes: null,
-  beside: null,
   why: null,
+  because: null,
+  effects: null,
+  against: null,
 };
+const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, beside: null };
 
 // -> { root, announce(text, trouble), show(reading), shade(english, french), close() }
 // handlers: hover(positions of English words or null) lights them elsewhere; pick(position) chooses
@@ -159,7 +159,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
       return;
     }
     if (text === state.get("sentence", first)) handlers.again();
-    else state.set({ sentence: text, q: null, k: null, changes: null, why: null });
+    else state.set({ sentence: text, ...WORDS });
   };
   // A paste that no model could read never reaches the field: laying out megabytes would stop the
   // page.

@@ -194,7 +194,7 @@ function rolesOf(part, buttons) {
   );
 }
 
-function walkHeads(event, buttons, across) {
+export function walkHeads(event, buttons, across) {
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across };
   const at = buttons.indexOf(event.target);
   if (!(event.key in steps) || at < 0) return;

@@ -1,8 +1,9 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
-import { element, percent, replace, withQuotedWords } from "../lib/dom.js";
+import { asWord, element, percent, replace, withQuotedWords } from "../lib/dom.js";
 import { pinnedOf } from "./read_choice.js";
 import { questionOf, readChanges, writeChanges } from "./changes.js";
+import { rivalWord, wordToExplain } from "./effect_grid.js";
 import { largest } from "./weights.js";
 
 const DETERMINERS = new Set(
@@ -41,7 +42,10 @@ export function drawQuestions(view) {
   const link = view.peek ? null : questionedLink(view);
   const { state, source, choice, part, reading } = view;
   const live = source.live && reading && !reading.file;
-  const fields = [state.get("why"), state.get("changes"), reading && reading.sentence];
+  const { base } = view;
+  const known = base && base.alignment ? base.sentence : "";
+  const shown = [state.get("why"), state.get("effects"), state.get("changes")];
+  const fields = [...shown, reading && reading.sentence, known];
   const request = JSON.stringify([link, choice, part && part.name, live, ...fields]);
   if (view.asked === request) return;
   view.asked = request;
@@ -75,7 +79,30 @@ function buttonsFor(view, link, live) {
       question({ change: "redirect", word: link.query, to: link.rival, ...where }),
     covers && question({ change: "knock_out", word: link.key }),
     live && question({ change: "ablate", ...where }),
+    live && view.base && view.base.alignment && effectsButton(view, link),
   ];
+}
+
+// Every head switched off in turn: which of them decide the word that this one became?
+/** @param {ReadView} view */
+function effectsButton(view, link) {
+  const { state, base } = view;
+  const of = wordToExplain(view, link);
+  const word = base.alignment.words[of];
+  const isOpen = state.get("effects") === String(of);
+  const asked = { effects: of, against: rivalWord(word.toLowerCase()) };
+  const fields = isOpen ? { effects: null, against: null } : asked;
+  return element(
+    "button",
+    {
+      type: "button",
+      class: "button",
+      "aria-expanded": String(isOpen),
+      on: { click: () => state.set(fields, true) },
+    },
+    withQuotedWords(`Which heads decide ${asWord(word)}?`),
+    element("small", null, " effects"),
+  );
 }
 
 /** @param {ReadView} view */

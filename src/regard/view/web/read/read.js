@@ -2,7 +2,8 @@
 //
 // Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
 // map), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen
-// positions, "1-3.7"; "-" is none), changes (experiments, changes.js), beside (what is compared,
+// positions, "1-3.7"; "-" is none), changes (experiments, changes.js), effects and
+// against (effect_grid.js), beside (what is compared,
 // beside.js), why (whether the sum behind a weight is unfolded), file (a watched run in place of a
 // sentence).
 
@@ -27,6 +28,7 @@ import { besidePicture } from "./beside.js";
 import { drawQuestions } from "./questions.js";
 import { drawOutcome } from "./outcome.js";
 import { drawWhy } from "./why_weight.js";
+import { drawEffects } from "./effect_grid.js";
 import { readChanges } from "./changes.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
@@ -34,7 +36,7 @@ import { readFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 
 const TABLE_FIELDS = ["sentence", "part", "layer", "head", "show", "as", "by", "marks", "least"];
-const PINNED_FIELDS = ["q", "k", "why", "beside"];
+const PINNED_FIELDS = ["q", "k", "why", "beside", "effects", "against"];
 // Milliseconds over a small picture before the large one follows.
 const LINGER = { come: 60, go: 120 };
 const NARROW = "(max-width: 900px)"; // one column, as in read.css
@@ -101,6 +103,8 @@ function arrangeRead(view, root) {
   view.outcome.hidden = true;
   view.why = element("section", { class: "why-weight card", "aria-label": "Why this weight" });
   view.why.hidden = true;
+  view.effects = element("section", { class: "effects card", "aria-label": "Effects of heads" });
+  view.effects.hidden = true;
   view.controls = part("div", "controls");
   view.title = part("h2", "title");
   view.picture = part("div", "picture");
@@ -136,7 +140,7 @@ function arrangeRead(view, root) {
       main,
       element("aside", { "aria-label": "All heads" }, view.heads.root),
     ),
-    element("div", { class: "below" }, view.why, view.notes, view.table),
+    element("div", { class: "below" }, view.why, view.effects, view.notes, view.table),
   );
 }
 
@@ -265,6 +269,7 @@ function redraw(view) {
   const statement = drawStatement(view, pinned);
   drawQuestions(view);
   drawWhy(view);
+  drawEffects(view);
   view.top.shade(...shadesOf(view));
   const picture = view.pictures[state.get("as", "lines")] || view.pictures.lines;
   if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);

@@ -1,0 +1,369 @@
+// Effects of all heads on one French word: the sentence run again without each of them, a layer at
+// a time. Fields of the address: effects (the number of the word), against (the word that it is
+// compared with; without it the model's second choice).
+
+import {
+  asWord,
+  choice,
+  element,
+  goTo,
+  labelled,
+  problem,
+  replace,
+  tableHead,
+  withQuotedWords,
+} from "../lib/dom.js";
+import { signedColour } from "../lib/draw.js";
+import { largestSize } from "../lib/strips.js";
+import { writeChanges } from "./changes.js";
+import { walkHeads } from "./heads_grid.js";
+import { nameOf } from "./sentences.js";
+
+const TOGETHER = 2; // layers that are asked for at a time: as many as the server works on
+const UNCHANGED = 0.05; // logits: odds that change by 5 %
+const LISTED = 8;
+const BAR_STEPS = 21;
+const PRONOUNS = { il: "elle", elle: "il" };
+
+// The word of the translation that the chosen English word became, where the alignment knows one.
+/** @param {ReadView} view */
+export function wordToExplain({ base, part }, link) {
+  const { words, sources } = base.alignment;
+  if (part.query.language === "French") {
+    const at = link.query + (part.query.words[0] === "(start)" ? 0 : 1); // the word that it writes
+    return at < words.length ? at : words.length - 1;
+  }
+  const made = sources.findIndex((one) => one.some(({ key }) => key === link.query));
+  return made < 0 ? words.length - 1 : made;
+}
+
+export function rivalWord(word) {
+  return PRONOUNS[word] || null;
+}
+
+/** @param {ReadView} view */
+export function drawEffects(view) {
+  const { state, source, base, effects: box } = view;
+  const number = state.number("effects", -1);
+  const words = base && base.alignment ? base.alignment.words : [];
+  const isShown = source.live && number >= 0 && number < words.length;
+  box.hidden = !isShown;
+  const against = state.get("against") || null;
+  const request = isShown ? JSON.stringify([base.sentence, number, against]) : "";
+  if (view.effectRequest !== request) {
+    view.effectRequest = request;
+    replace(box);
+    if (isShown) runEffects(view, request, { sentence: base.sentence, of: number, against });
+  }
+  for (const { part, layer, head, button } of view.effectCells || []) {
+    const { choice: now } = view;
+    const isCurrent =
+      now && now.show === "head" && part === now.part && layer === now.layer && head === now.head;
+    if (isCurrent) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  }
+}
+
+/** @param {ReadView} view */
+async function runEffects(view, request, fields) {
+  const { source, base, effects: box } = view;
+  const isWanted = () => view.effectRequest === request && box.isConnected;
+  const top = element(
+    "div",
+    { class: "effects-top" },
+    element(
+      "h2",
+      null,
+      withQuotedWords(`Which heads decide ${asWord(base.alignment.words[fields.of])}?`),
+    ),
+    wordChoice(view, fields),
+  );
+  const body = element("div", { class: "effects-body" });
+  view.effectCells = [];
+  replace(box, top, body);
+  try {
+    const made = { ...(await source.effects({ ...fields, choice: true })), effect: {} };
+    if (!isWanted()) return;
+    const drawn = gridsOf(view, made);
+    replace(body, drawn.root);
+    await fillGrids({ base, source, fields, made, drawn, isWanted });
+  } catch (error) {
+    if (isWanted()) replace(body, problem(error));
+  }
+}
+
+async function fillGrids({ base, source, fields, made, drawn, isWanted }) {
+  const rows = base.parts.flatMap(({ name, layers }) =>
+    Array.from({ length: layers }, (_, layer) => ({ part: name, layer })),
+  );
+  const heads = base.parts.reduce((sum, part) => sum + part.layers * part.heads, 0);
+  for (const { name } of base.parts) made.effect[name] = [];
+  let done = 0;
+  drawn.progress(0, heads);
+  const work = async () => {
+    while (rows.length && isWanted()) {
+      const { part, layer } = rows.shift();
+      const { effect } = await source.effects({ ...fields, part, layer });
+      made.effect[part][layer] = effect;
+      done += effect.length;
+      if (isWanted()) drawn.progress(done, heads);
+    }
+  };
+  await Promise.all(Array.from({ length: TOGETHER }, work));
+}
+
+/** @param {ReadView} view */
+function wordChoice({ state, base }, { of, against }) {
+  const pick = (at) =>
+    state.set({ effects: at, against: rivalWord(base.alignment.words[at].toLowerCase()) }, true);
+  const rival = (event) => state.set({ against: event.target.value.trim() || null }, true);
+  return element(
+    "div",
+    { class: "controls", lang: "fr" },
+    choice(
+      "The word of the translation",
+      base.alignment.words.map((word, at) => [at, word]),
+      of,
+      pick,
+    ),
+    labelled(
+      element("span", { lang: "en" }, "against"),
+      element("input", {
+        type: "text",
+        class: "serif rival",
+        value: against || "",
+        placeholder: "second choice",
+        "aria-label": "The word that it is compared with",
+        on: { change: rival },
+      }),
+    ),
+  );
+}
+
+// -> { root, progress(done, of all heads) }
+/** @param {ReadView} view */
+function gridsOf(view, made) {
+  const bar = element("progress", { max: "1", value: 0, "aria-label": "Heads switched off" });
+  const count = element("span", { class: "small quiet" });
+  const caption = element("p", { class: "small caption" });
+  const scale = element("div", { class: "effect-scale" });
+  const table = element("div", { class: "wide" });
+  let rest = "";
+  const say = (text) => replace(caption, withQuotedWords(text || rest));
+  const cells = view.base.parts.flatMap((part) => effectCells(view, part, made, say));
+  view.effectCells = cells;
+  const [of, against] = [made.of, made.against].map(asWord);
+  const root = element(
+    "div",
+    null,
+    element(
+      "p",
+      { class: "small" },
+      withQuotedWords(
+        `The sentence is run again without one head after the other (ablated). ` +
+          `Blue: without it ${of} loses to ${against}, so the head speaks for it. ` +
+          "Orange: the head speaks against it. Click one to see what it looks at, and the " +
+          "translation without it.",
+      ),
+    ),
+    element("div", { class: "effects-progress" }, bar, count),
+    element(
+      "div",
+      { class: "effects-grids" },
+      view.base.parts.map((part) => partGrid(part, cells)),
+    ),
+    scale,
+    caption,
+    element("details", null, element("summary", { class: "small" }, "The largest effects"), table),
+  );
+  const progress = (done, all) => {
+    const most = paintCells(cells, made);
+    Object.assign(bar, { value: done / all });
+    count.textContent = done < all ? `${done} of ${all} heads switched off` : "";
+    bar.hidden = done === all;
+    replace(scale, done ? colourBar(most, made) : []);
+    rest = done < all ? "" : summaryOf(cells, made);
+    say("");
+    if (done === all) replace(table, largestTable(view, cells, made));
+  };
+  return { root, progress };
+}
+
+/** @param {ReadView} view */
+function effectCells(view, part, made, say) {
+  return Array.from({ length: part.layers * part.heads }, (_, at) => {
+    const [layer, head] = [Math.floor(at / part.heads), at % part.heads];
+    const cell = { part: part.name, layer, head, button: null };
+    const tell = () => say(sentenceOfCell(cell, made));
+    const quiet = () => say("");
+    cell.button = element("button", {
+      type: "button",
+      tabindex: at ? "-1" : "0",
+      on: {
+        click: () => switchOff(view, cell),
+        pointerenter: tell,
+        focus: tell,
+        pointerleave: quiet,
+        blur: quiet,
+      },
+    });
+    return cell;
+  });
+}
+
+function partGrid(part, cells) {
+  const own = cells.filter((cell) => cell.part === part.name);
+  const buttons = own.map((cell) => cell.button);
+  const numbers = Array.from({ length: part.heads }, (_, head) => element("i", null, head));
+  const rows = Array.from({ length: part.layers }, (_, layer) => [
+    element("i", null, layer),
+    buttons.slice(layer * part.heads, (layer + 1) * part.heads),
+  ]);
+  return element(
+    "section",
+    { "aria-label": `Effects: ${part.title}` },
+    element("h3", null, part.title, " ", element("small", { class: "quiet" }, part.about)),
+    element(
+      "div",
+      {
+        class: "effect-cells",
+        style: { "--heads": String(part.heads) },
+        on: { keydown: (event) => walkHeads(event, buttons, part.heads) },
+      },
+      element("i", { title: "rows are layers, columns are heads" }),
+      numbers,
+      rows,
+    ),
+  );
+}
+
+function effectOf({ part, layer, head }, { effect }) {
+  const row = effect[part] && effect[part][layer];
+  return row ? row[head] : undefined;
+}
+
+// Colours all cells against the largest effect so far, which is returned.
+function paintCells(cells, made) {
+  const values = cells.map((cell) => effectOf(cell, made));
+  const most = largestSize(values.filter((value) => value !== undefined));
+  cells.forEach(({ part, layer, head, button }, at) => {
+    const value = values[at];
+    button.classList.toggle("waiting", value === undefined);
+    if (value !== undefined)
+      button.style.setProperty("background-color", signedColour(value, most));
+    const said = value === undefined ? "not run yet" : `${signedLogits(value)} logits`;
+    button.setAttribute("aria-label", `${part}, layer ${layer}, head ${head}: effect ${said}`);
+  });
+  return most;
+}
+
+// Effects in colours: what the strongest shade stands for, on both sides of 0.
+function colourBar(most, { of, against }) {
+  const steps = Array.from({ length: BAR_STEPS }, (_, at) => (2 * at) / (BAR_STEPS - 1) - 1);
+  return [
+    element("span", { class: "small" }, `${signedLogits(-most)} for `, element("i", null, against)),
+    element(
+      "span",
+      { class: "ramp", "aria-hidden": "true" },
+      steps.map((share) =>
+        element("i", { style: { "background-color": signedColour(share * most, most) } }),
+      ),
+    ),
+    element(
+      "span",
+      { class: "small" },
+      `${signedLogits(most)} logits for `,
+      element("i", null, of),
+    ),
+  ];
+}
+
+function sentenceOfCell(cell, made) {
+  const name = `${cell.part}, ${nameOf({ ...cell, show: "head" })}`;
+  const effect = effectOf(cell, made);
+  if (effect === undefined) return `${name}: not run yet.`;
+  const formula = signedLogits(made.direct[cell.part][cell.layer][cell.head]);
+  const figures = `effect ${signedLogits(effect)} logits; the formula alone says ${formula}`;
+  return `${name}: without it ${oddsPhrase(effect, made)} (${figures}).`;
+}
+
+function oddsPhrase(effect, { of, against }) {
+  const odds = `the odds of ${asWord(of)} against ${asWord(against)}`;
+  if (Math.abs(effect) < UNCHANGED) return `${odds} hardly change`;
+  const times = Math.exp(Math.abs(effect));
+  const written = times < 10 ? times.toFixed(1) : Math.round(times).toLocaleString("en");
+  return `${odds} are ${written} times ${effect > 0 ? "smaller" : "larger"}`;
+}
+
+function summaryOf(cells, made) {
+  const [first] = byEffect(cells, made);
+  const far = signedLogits(made.logit_difference);
+  return (
+    `With all heads ${asWord(made.of)} is ahead of ${asWord(made.against)} by ${far} logits. ` +
+    `Most depends on ${sentenceOfCell(first, made)}`
+  );
+}
+
+function byEffect(cells, made) {
+  const size = (cell) => Math.abs(effectOf(cell, made));
+  return [...cells].sort((one, other) => size(other) - size(one));
+}
+
+/** @param {ReadView} view */
+function largestTable({ base }, cells, made) {
+  const agreement = correlation(
+    cells.map((cell) => effectOf(cell, made)),
+    cells.map(({ part, layer, head }) => made.direct[part][layer][head]),
+  );
+  const row = (cell) => {
+    const part = base.parts.find((one) => one.name === cell.part);
+    const role = part.roles ? part.roles[cell.layer][cell.head] : "";
+    return element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, `${cell.part} ${cell.layer}, ${cell.head}`),
+      element("td", null, signedLogits(effectOf(cell, made))),
+      element("td", null, signedLogits(made.direct[cell.part][cell.layer][cell.head])),
+      element("td", null, role),
+    );
+  };
+  return [
+    element(
+      "table",
+      { class: "numbers" },
+      tableHead(["layer, head", "by a run without it", "by formula", "what it does"]),
+      element("tbody", null, byEffect(cells, made).slice(0, LISTED).map(row)),
+    ),
+    element(
+      "p",
+      { class: "small quiet" },
+      "In logits. The formula (direct effect) takes all else as given; a real run without the " +
+        `head is the judge. Over all ${cells.length} heads they correlate at ` +
+        `${agreement.toFixed(2)}. Heads stand in for each other: one that can be missed ` +
+        "may still do the work.",
+    ),
+  ];
+}
+
+export function correlation(one, other) {
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [first, second] = [mean(one), mean(other)];
+  const sum = (make) => one.reduce((total, _, at) => total + make(one[at], other[at]), 0);
+  const shared = sum((a, b) => (a - first) * (b - second));
+  const sizes = sum((a) => (a - first) ** 2) * sum((_, b) => (b - second) ** 2);
+  return shared / Math.sqrt(sizes);
+}
+
+// The head with its ablation applied.
+/** @param {ReadView} view */
+function switchOff({ state, choice: now, root }, { part, layer, head }) {
+  const changes = writeChanges([{ change: "ablate", part, layer, head }]);
+  const same = now && now.part === part;
+  const nothing = same ? {} : { q: "-", k: null };
+  state.set({ changes, part, layer, head, show: null, ...nothing }, true);
+  goTo(root.querySelector(".outcome"));
+}
+
+export function signedLogits(value) {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+}
