@@ -3,6 +3,7 @@
 import importlib.util
 import json
 
+import numpy as np
 import pytest
 import tokenizers
 import transformers as hf
@@ -158,3 +159,38 @@ def test_a_missing_extra(folders, capsys, monkeypatch):
     assert err == (
         "error: watching a model needs transformers, not installed here: pip install '.[models]'.\n"
     )
+
+
+def compared(capsys, *arguments):
+    """Status, output and errors of `regard compare`."""
+    status = 0
+    try:
+        main(["compare", *map(str, arguments)])
+    except SystemExit as end:
+        status = end.code or 0
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_two_runs_are_compared(folders, tmp_path, capsys):
+    other = "a dog ate the food because it was the food"
+    for name, text in (("one", TEXT), ("other", other)):
+        assert run(capsys, folders / "llama", text, "--save", tmp_path / f"{name}.regard")[0] == 0
+    files = tmp_path / "one.regard", tmp_path / "other.regard"
+    status, out, err = compared(capsys, *files, "--heads", 3)
+    assert (status, err) == (0, "")
+    assert out.startswith("decoder: 8 tokens aligned, of 9 and of 10.")
+    assert "... 5 more heads" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert len(json.loads(compared(capsys, *files, "--json")[1])["heads"]) == 8
+
+
+def test_what_compare_cannot_read(tmp_path, capsys):
+    x = np.eye(3)
+    regard.observe(x, x, x).save(tmp_path / "plain.regard")
+    status, out, err = compared(capsys, tmp_path / "plain.regard", tmp_path / "plain.regard")
+    assert (status, out) == (2, "")
+    assert err.endswith(
+        "is an observation: save one with regard watch FOLDER TEXT --save x.regard.\n"
+    )
+    assert compared(capsys, tmp_path / "no.regard", tmp_path / "no.regard")[0] == 2

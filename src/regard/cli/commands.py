@@ -64,6 +64,12 @@ COMMANDS = {
             'regard watch path/to/model "A dog ate the food because it was hungry"',
         ),
         Command(
+            "compare",
+            "regard.cli.compare_command:compare",
+            "Show which heads attend otherwise in another run.",
+            "regard compare base.regard tuned.regard",
+        ),
+        Command(
             "check",
             "regard.cli.check_command:check",
             "Find the first wrong step in attention code or numbers.",

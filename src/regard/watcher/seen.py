@@ -18,6 +18,7 @@ from regard.watcher.forward_run import ForwardRun, LayerKey, RunRecorder
 from regard.watcher.layer import LayerObservation
 from regard.watcher.record import LayerRecord
 from regard.watcher.seen_experiments import SeenExperiments
+from regard.watcher.seen_tables import SeenTables
 from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class LayerSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Seen(SeenExperiments, NotebookDisplay):
+class Seen(SeenExperiments, SeenTables, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
