@@ -301,7 +301,8 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
         (
             ('made = "alignment"', 'made = "self"'),
             "a corpus needs either path, a file, or made, one of 'back', 'self' and 'anaphora', or "
-            "both with made = 'alignment', but it has made = 'self' and path = 'train.tsv'.",
+            "both with made = 'alignment' or 'pronouns', but it has made = 'self' and path = "
+            "'train.tsv'.",
         ),
         (
             ("tokens_per_batch = 2048", "target_width = 64"),

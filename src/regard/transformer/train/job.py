@@ -69,7 +69,9 @@ class TrainingJob:
         return list(dict.fromkeys(paths))
 
 
-MADE = ("back", "self", "anaphora", "alignment")
+# Kinds of made corpora and the kind of their links; the last two are made of a file of pairs.
+MADE = {"back": "", "self": "", "anaphora": "anaphora"}
+MADE_OF_PAIRS = {"alignment": "alignment", "pronouns": "anaphora"}
 
 
 def made_corpus(folder: Path, kind: str, original: Path | None = None, **options: Any) -> Corpus:
@@ -77,16 +79,18 @@ def made_corpus(folder: Path, kind: str, original: Path | None = None, **options
 
     'back' and 'self' are translations by the model itself, of targets and of sources; 'anaphora' is
     generated with links from pronouns to antecedents; 'alignment' is the pairs of the file
-    `original` with links from words of the target to those of the source.
+    `original` with links from words of the target to those of the source; 'pronouns' is those of
+    its pairs whose pronouns stand for one noun alone, or for none.
     """
-    if kind not in MADE or (kind == "alignment") != (original is not None):
+    kinds = MADE_OF_PAIRS if original else MADE
+    if kind not in kinds:
         raise ArgumentError(
             "a corpus needs either path, a file, or made, one of 'back', 'self' and 'anaphora', or "
-            f"both with made = 'alignment', but it has made = {kind!r} and path = "
+            f"both with made = 'alignment' or 'pronouns', but it has made = {kind!r} and path = "
             f"{original.name if original else None!r}."
         )
     name = f"{kind}-{original.name.partition('.tsv')[0]}" if original else kind
-    links = kind if kind in ("anaphora", "alignment") else ""
+    links = kinds[kind]
     # What the model translated took a GPU to make; the rest is made anew sooner than compressed.
     path = folder / f"{name}.tsv{'' if links else '.gz'}"
     return Corpus(path, links=links, made=kind, original=original, **options)

@@ -82,7 +82,11 @@ def make_marked(job: TrainingJob) -> None:
 
             number = max(x.sentences for x in job.corpora if x.made == "anaphora")
             write_marked(corpus.path, marked_pairs(number, job.hyperparameters.seed))
-    aligned = {x.path: x.original for x in missing if x.original is not None}
+        elif corpus.made == "pronouns" and corpus.original:
+            from regard.transformer.train.pronoun_links import linked_pairs
+
+            write_marked(corpus.path, linked_pairs(read_pairs(corpus.original)))
+    aligned = {x.path: x.original for x in missing if x.made == "alignment" and x.original}
     if aligned:
         make_aligned(aligned)
 
