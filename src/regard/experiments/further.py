@@ -6,7 +6,7 @@ is linear where its relu is frozen. Both are again sums over the components of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -66,12 +66,17 @@ def largest_open(decomposition: ScoreDecomposition, side: str | None) -> ScoreTe
     """The largest term with a component that can be opened, on one side or on any."""
     sides = SIDES if side is None else (_checked(side),)
     for term in decomposition.terms:
-        if any(_opens(getattr(term, x)) for x in sides):
+        if opens(term, sides):
             return term
     raise ArgumentError(
         "because needs a term with a head or a feed-forward layer in it, but there is none left: "
         "these are where the score begins."
     )
+
+
+def opens(term: ScoreTerm, sides: Sequence[str] = SIDES) -> bool:
+    """Whether a term has a component that is itself a sum, on one of these sides."""
+    return any(_opens(getattr(term, side)) for side in sides)
 
 
 def _checked(side: str) -> str:

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 import numpy.testing as npt
 
+from regard.experiments.further import opens
 from regard.transformer.model import Transformer
 from regard.transformer.reader import read
 
@@ -47,14 +48,26 @@ def test_because_opens_term_by_term(page, open_read):
     reading = read(SENTENCE)
     link = link_of(reading)
     page.locator(".because > summary").first.click()
-    terms = page.locator(".terms > ul > li > .because > summary")
+    terms = page.locator(".because-terms > ul > li > .because > summary")
     terms.first.wait_for()
     true = reading.because(link.query, link.key, link.layer, link.head)
     first = true.terms[0]
-    assert terms.first.text_content() == f"{first.value:+.3f}  {first.query} × {first.key}".replace(
+    assert terms.first.text_content() == f"{first.value:+.3f}{first.query} × {first.key}".replace(
         "-", "−", 1 if first.value < 0 else 0
     )
-    assert f"the other {len(true.terms) - 12} terms" in page.locator(".terms").first.text_content()
+    others = page.locator(".because-terms").first.text_content()
+    assert f"the other {len(true.terms) - 12} terms" in others
+    terms.first.click()
+    page.locator(".because-terms .because-terms li").first.wait_for()
+    assert "because=score~0" in page.url.replace("%7E", "~")
+    inner = true.because(0)
+    shown = page.locator(".because-terms .because-terms").first
+    assert f"is the sum of {len(inner.terms)} terms" in shown.text_content()
+    # An embedding is where a score begins: it has nothing to open.
+    closed = [not opens(x) for x in inner.terms[:12]]
+    assert shown.locator("li:not(.quiet) > .leaf").count() == sum(closed)
+    page.reload()
+    page.locator(".because-terms .because-terms li").first.wait_for()
 
 
 def test_what_if_it_looked_elsewhere(page, open_read, until):
@@ -187,13 +200,28 @@ def test_two_sentences_side_by_side(page, open_read):
 
 
 def test_two_heads_side_by_side(page, open_read):
-    open_read(page)
-    link = link_of(read(SENTENCE))
+    open_read(page, q="-")
+    reading = read(SENTENCE)
+    link = link_of(reading)
     page.get_by_label("Compare with", exact=True).select_option(index=1)
     page.get_by_label("encoder, layer 0, head 1:").click()
     page.locator(".first .title", has_text="layer 0, head 1").wait_for()
-    beside = f"Beside it: encoder: layer {link.layer}, head {link.head}"
+    beside = f"Beside it: encoder: layer {link.layer}, head {link.head}⇄ swap"
+    page.locator(".difference", has_text="They differ most").wait_for()
     assert page.text_content(".beside .title") == beside
+    one, other = (reading.weights(layer=x, head=y) for x, y in ((0, 1), (link.layer, link.head)))
+    moved_q = np.abs(one - other).sum(1) / 2
+    told = page.text_content(".difference")
+    most = int(moved_q.argmax())
+    assert told.startswith(
+        f"They differ most at {reading.words[most]}, where {100 * moved_q[most]:.0f} % lies"
+    )
+    assert f"On average {100 * moved_q.mean():.0f} % of" in told
+    marked = page.locator(".beside .asks .moves").all_text_contents()
+    assert set(marked) == {(*reading.words, "(end)")[q] for q in np.argsort(-moved_q)[:3]}
+    page.get_by_role("button", name="swap").click()
+    page.locator(".first .title", has_text=f"layer {link.layer}, head {link.head}").wait_for()
+    assert "beside=head.encoder.0.1" in page.url
 
 
 def test_before_and_after_side_by_side(new_page, open_read, sideways):

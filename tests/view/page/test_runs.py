@@ -82,3 +82,21 @@ def test_read_and_map_show_the_same_head(page, serve, noticed, until, path):
     page.locator(".sentence").wait_for()
     page.go_back()
     page.locator(".title", has_text="layer 2, head 1").wait_for()
+
+
+def test_two_runs_side_by_side(page, serve, noticed, path, tmp_path, seen):
+    seen.save(tmp_path / "other.regard")
+    address = serve(path, tmp_path / "other.regard")
+    noticed.homes.append(address)
+    page.goto(f"{address}/#read?file=0&layer=1&head=2&q=9")
+    page.locator(".statement:not(:empty)").wait_for()
+    # Experiments run the shipped model: a file has none.
+    assert page.locator(".questions button").count() == 0
+    page.get_by_label("Compare with", exact=True).select_option("other.regard")
+    page.locator(".difference:not(:empty)").wait_for()
+    assert page.text_content(".beside .title") == "Beside it: other.regard: layer 1, head 2⇄ swap"
+    assert page.text_content(".difference").startswith(f"Of what {seen.tokens[9]} gives, 0 % lies")
+    page.get_by_role("button", name="swap").click()
+    page.locator("h1", has_text="other.regard").wait_for()
+    assert "file=1" in page.url
+    assert "beside=file.0" in page.url

@@ -120,6 +120,7 @@ interface Grid {
 interface Picture {
   root: HTMLElement;
   show(model: any): void;
+  mark?(marks: { differing?: number[]; moving?: number[] }): void;
   close(): void;
 }
 

@@ -16,6 +16,7 @@ from regard.experiments.effects import (
     without_each_head,
 )
 from regard.experiments.effects import effects as effects_of
+from regard.experiments.further import opens
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.view.page.jobs import Context, Fields, Stop
@@ -95,8 +96,6 @@ def _because(reading: Reading, fields: Fields) -> dict[str, Any]:
         raise ArgumentError(f"path needs a list of term numbers, but it is {path!r}.")
     for term in path:
         made = made.because(term)
-    data = made.to_dict()
-    terms = data.pop("terms")
-    shown = terms[:MOST_TERMS]
-    rest = sum(term["value"] for term in terms[MOST_TERMS:])
-    return data | {"terms": shown, "count": len(terms), "rest": rest}
+    shown = [x.to_dict() | {"opens": opens(x)} for x in made.terms[:MOST_TERMS]]
+    rest = sum(x.value for x in made.terms[MOST_TERMS:])
+    return made.to_dict() | {"terms": shown, "count": len(made.terms), "rest": rest}

@@ -14,8 +14,8 @@ const MOTION = 280; // milliseconds
 
 // handlers: hover(side, position or null), pick(side, position, event), span(side, from, to),
 // clear()
-// -> { root, show(model), close() }; model { grid, chosen, pinned, threshold, titles: [who asks,
-// who answers] }
+// -> { root, show(model), mark(marks), close() }; model { grid, chosen, pinned, threshold, titles:
+// [who asks, who answers] }
 export function linesPicture(handlers) {
   const canvas = element("canvas", { class: "threads", "aria-hidden": "true" });
   const lists = {
@@ -58,7 +58,7 @@ export function linesPicture(handlers) {
     show(next) {
       // The same words stay as they are, and with them the focus, when only numbers are new.
       const fresh = !model || !sameWords(model, next);
-      if (!model || model.grid !== next.grid) motion.start(fresh ? null : model.grid);
+      if (!model || model.grid !== next.grid) motion.start(model && model.grid);
       model = next;
       if (fresh) {
         fillSide(lists.query, "query", model.grid.queries);
@@ -70,10 +70,15 @@ export function linesPicture(handlers) {
         scroller.scrollTop =
           first === undefined ? 0 : (first + 0.5) * layout.step - layout.seen / 2;
       }
-      markDiffering(lists.key, model.differing);
       pressWords(lists.query, model.pinned.queries);
       pressWords(lists.key, model.pinned.keys);
       draw();
+    },
+    // differing: keys that another sentence has as other words; moving: queries that look elsewhere
+    // in the other picture
+    mark({ differing = [], moving = [] }) {
+      markWords(lists.key, differing, "differs");
+      markWords(lists.query, moving, "moves");
     },
     close() {
       resized.disconnect();
@@ -82,8 +87,8 @@ export function linesPicture(handlers) {
   };
 }
 
-// Lines of new words grow from the word that looks; those of the same words in another head pass
-// from the old weights to the new ones.
+// Lines of new words grow from the word that looks; those of as many words, in another head or
+// sentence, pass from the old weights to the new ones.
 function linesMotion() {
   let begun = -Infinity;
   let before = null;
@@ -99,7 +104,8 @@ function linesMotion() {
     now(grid) {
       if (share() >= 1) return [grid, 1];
       const eased = 1 - (1 - share()) ** 3;
-      if (!before || before.weights.length !== grid.weights.length) return [grid, eased];
+      const alike = before && before.rows === grid.rows && before.columns === grid.columns;
+      if (!alike) return [grid, eased];
       const weights = grid.weights.map(
         (weight, at) => before.weights[at] + eased * (weight - before.weights[at]),
       );
@@ -146,10 +152,9 @@ function fillSide(list, side, names) {
   );
 }
 
-// Words that another sentence has differently.
-function markDiffering(list, positions = []) {
-  for (const button of list.querySelectorAll(".differs")) button.classList.remove("differs");
-  for (const position of positions) list.children[position]?.firstChild.classList.add("differs");
+function markWords(list, positions, name) {
+  for (const button of list.querySelectorAll(`.${name}`)) button.classList.remove(name);
+  for (const position of positions) list.children[position]?.firstChild.classList.add(name);
 }
 
 function pressWords(list, pinned) {
@@ -199,7 +204,10 @@ function arrange(root, scroller, lists, { grid }) {
     ...grid.keys.map((name) => name.length),
   );
   const outside = narrow ? 40 : OUTSIDE;
-  const side = Math.min(Math.max(44, longest * word * 0.58 + 12) + outside, width * 0.41);
+  const side = Math.min(
+    Math.max(44, longest * word * (narrow ? 0.64 : 0.58) + 18) + outside,
+    width * 0.41,
+  );
   const tall = most * step;
   const seen = Math.min(tall, Math.max(...mostSeen()));
   for (const [name, size] of Object.entries({ step, word, side, tall, seen }))

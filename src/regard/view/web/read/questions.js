@@ -41,7 +41,7 @@ function rivalOf(words, row, taken) {
 export function drawQuestions(view) {
   const link = view.peek ? null : questionedLink(view);
   const { state, source, choice, part, reading } = view;
-  const live = source.live && reading && !reading.file;
+  const live = source.live && reading && reading.file === undefined;
   const { base } = view;
   const known = base && base.alignment ? base.sentence : "";
   const shown = [state.get("why"), state.get("effects"), state.get("changes")];

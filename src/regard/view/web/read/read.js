@@ -273,7 +273,7 @@ function redraw(view) {
   view.top.shade(...shadesOf(view));
   const picture = view.pictures[state.get("as", "lines")] || view.pictures.lines;
   if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);
-  const titles = [part.query.language || "words", part.key.language || "words"];
+  const titles = [part.query.language || "a word", part.key.language || "a word"];
   picture.show({
     grid,
     chosen,

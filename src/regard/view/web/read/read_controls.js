@@ -149,6 +149,7 @@ function compareWith({ state, source, reading, choice: shown }) {
     shown.show === "head" && now !== thisHead ? [thisHead, "this head: then choose another"] : null,
     reading.changes ? ["before", "before the change"] : null,
     typed ? [now, "a sentence"] : null,
+    ...otherRuns(source, reading),
   ].filter(Boolean);
   const choose = (event) => state.set({ beside: event.target.value }, true);
   const read = (event) => {
@@ -174,6 +175,14 @@ function compareWith({ state, source, reading, choice: shown }) {
         on: { change: read },
       }),
   );
+}
+
+// Beside a watched run its head can be looked at in another one.
+function otherRuns(source, { file }) {
+  if (file === undefined) return [];
+  return source.page.files
+    .map((name, at) => [`file.${at}`, name])
+    .filter(([value]) => value !== `file.${file}`);
 }
 
 /** @param {ReadView} view */

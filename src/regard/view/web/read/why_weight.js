@@ -62,7 +62,7 @@ export function weightParts(inputs, queries, keys) {
 
 /** @param {ReadView} view */
 function explanationOf(view, link, inputs) {
-  const { part, grid, reading, choice, source } = view;
+  const { part, grid, source } = view;
   const tokensOf = ({ word_of_token: words }, word) =>
     [...words.keys()].filter((token) => words[token] === word);
   const parts = weightParts(inputs, tokensOf(part.query, link.query), tokensOf(part.key, link.key));
@@ -78,7 +78,7 @@ function explanationOf(view, link, inputs) {
       element("li", null, divisionStep(parts)),
       element("li", null, softmaxStep(parts, part.key.tokens, asks, answers)),
     ),
-    source.live && becauseTree(source, reading, choice, link, score),
+    source.live && becauseTree(view, link, score),
     source.views.includes("steps") && stepsLink(view, parts),
   ];
 }
