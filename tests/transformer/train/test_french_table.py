@@ -54,7 +54,7 @@ def predicate(item: Mention, kind: str, text: str, tense: str, connector: str) -
     if kind == "adjective":
         return adjective_clause(item, (entry.english, entry.french), tense, "", options)
     if kind == "phrase":
-        return phrase_clause(item, entry, tense)
+        return phrase_clause(item, (entry.english, entry.french), tense)
     subjects = {"because": name("Anna"), "so": SPEAKER, "but": name("Tom"), "and": SPEAKERS}
     deed = Deed(subjects.get(connector, SPEAKER), DEEDS[connector], Connector("", ""))
     return action_clause(item, entry, deed)

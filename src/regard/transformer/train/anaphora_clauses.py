@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -165,19 +166,38 @@ def adjective_clause(
 _FRENCH_TENSES = {"past": "imperfect", "present": "present"}
 
 
-def phrase_clause(item: Mention, phrase: Predicate, tense: str) -> Clause:
+_MANY = {"son": "leur", "sa": "leur", "ses": "leurs"}
+_OF_MANY = re.compile(r"\b(?:son|sa|ses)\b")
+
+
+def phrase_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
     """'it needed rest'."""
-    verb, *rest = phrase.english.split()
+    verb, *rest = texts[0].split()
     words = [item.pronouns[0], english.finite(verb, tense, item.plural), *rest]
-    text = phrase.french
+    text = texts[1]
     negation = ""
     if text.startswith("ne pas "):
         text, negation = text.removeprefix("ne pas "), "pas"
-    french_verb, _, french_rest = text.partition(" ")
+    if item.plural:
+        words = ["their" if x == "its" else x for x in words]
+        text = _OF_MANY.sub(lambda match: _MANY[match[0]], text)
+    reflexive = "se " if text.startswith("se ") else ""
+    french_verb, _, french_rest = text.removeprefix(reflexive).partition(" ")
+    french_verb = reflexive + french_verb
     gender, person = item.features
     group = french.finite(french_verb, _FRENCH_TENSES[tense], person, negation)
     tail = state(french_rest, gender, person[1]) if "*" in french_rest else french_rest
     return Clause(words, 0, f"{item.french_pronoun} {group} {tail}".rstrip())
+
+
+def perfect_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
+    """'he had repaired the roof', 'he has repaired the roof'."""
+    verb, *rest = texts[0].split()
+    words = [item.pronouns[0], english.finite("have", tense, item.plural)]
+    words += [english.participle(verb), *rest]
+    french_verb, _, french_rest = texts[1].partition(" ")
+    group = french.compound(french_verb, item.features, _FRENCH_TENSES[tense])
+    return Clause(words, 0, f"{item.french_pronoun} {group} {french_rest}".rstrip())
 
 
 # mode, whether a connector of cause or of result goes before

@@ -33,31 +33,31 @@ _GENERAL = """\
 {a} run around {b} = courir autour de {b} = beast people = wood plant house church statue lake car
 {a} damage {b} = abîmer {b} = beast = cloth wood plant text instrument
 {a} destroy {b} = détruire {b} = beast = cloth text plant toy hut fence
-{a} touch {b} = toucher {b} = animate -bug = thing plant vehicle
-{a} approach {b} = s'approcher de {b} = animate -bug = building waters vehicle plant container
-{a} see {b} = voir {b} = animate -bug = building thing ride plant waters
+{a} touch {b} = toucher {b} = animate -bug -fish = thing plant vehicle
+{a} approach {b} = s'approcher de {b} = animate -bug -fish = building waters vehicle plant container
+{a} see {b} = voir {b} = animate -bug -fish = building thing ride plant waters
 {a} find {b} = trouver {b} = beast bird small people = food toy clothing jewel waters
 {a} play with {b} = jouer avec {b} = beast small girl boy = toy cloth stick rope stone
 {a} guard {b} = garder {b} = dog lion goose soldier policeman = building container boat car
-{a} like {b} = aimer {b} = animate -bug = food drink seat toy plant = state
+{a} like {b} = aimer {b} = animate -bug -fish = food drink seat toy plant = state
 {a} walk around {b} = tourner autour de {b} = beast people bird = wood plant building vehicle pond
 {a} enter {b} = entrer dans {b} = beast people bird small = building room -tower
-{a} stay near {b} = rester près de {b} = animate -bug = building waters plant vehicle wood
+{a} stay near {b} = rester près de {b} = animate -bug -fish = building waters plant vehicle wood
 {a} wait in front of {b} = attendre devant {b} = beast people = building door part car
 {a} step on {b} = marcher sur {b} = beast people = cloth text toy plant stone pen
-{a} discover {b} = découvrir {b} = animate -bug = container waters food building plant jewel
+{a} discover {b} = découvrir {b} = animate -bug -fish = container waters food building plant jewel
 {a} run towards {b} = courir vers {b} = beast people = building waters plant food vehicle toy
 {a} ignore {b} = ignorer {b} = beast bird small people = food toy machine
 {a} refuse {b} = refuser {b} = beast bird people = food drink
-{a} want {b} = vouloir {b} = animate -bug = food drink toy = state
-{a} avoid {b} = éviter {b} = animate -bug = road waters building vehicle machine plant
+{a} want {b} = vouloir {b} = animate -bug -fish = food drink toy = state
+{a} avoid {b} = éviter {b} = animate -bug -fish = road waters building vehicle machine plant
 {a} drag {b} = traîner {b} = beast = cloth stick basket bag branch
-{a} hear {b} = entendre {b} = animate -bug = vehicle instrument machine helicopter
+{a} hear {b} = entendre {b} = animate -bug -fish = vehicle instrument machine helicopter
 {a} search {b} = fouiller {b} = beast bear monkey policeman = container wardrobe building car
-{a} watch {b} = observer {b} = animate -bug = ride waters building plant toy
+{a} watch {b} = observer {b} = animate -bug -fish = ride waters building plant toy
 {a} live near {b} = vivre près de {b} = animate = building waters land = state
 {a} walk along {b} = longer {b} = beast people = road river wall canal fence lake
-{a} return to {b} = retourner à {b} = animate -bug = building land lake river
+{a} return to {b} = retourner à {b} = animate -bug -fish = building land lake river
 {a} land on {b} = se poser sur {b} = bird butterfly fly bee ladybird = part plant car wood
 {a} fly over {b} = survoler {b} = bird = building land waters
 {a} peck at {b} = picorer {b} = bird = fruit bread cake biscuit

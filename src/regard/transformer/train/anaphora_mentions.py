@@ -17,8 +17,20 @@ NAMES = {
 }  # fmt: skip
 _FAMILY = frozenset(("uncle", "brother", "father", "grandfather", "nephew", "husband", "son",
                      "cousin", "neighbour", "aunt", "sister", "mother", "grandmother", "niece",
-                     "wife", "daughter"))  # fmt: skip
-_UNIQUE = ("father", "mother", "grandfather", "grandmother", "husband", "wife")
+                     "wife", "daughter", "friend", "boss", "colleague", "boyfriend", "girlfriend",
+                     "grandson", "granddaughter", "stepmother", "roommate"))  # fmt: skip
+_UNIQUE = (
+    "father",
+    "mother",
+    "grandfather",
+    "grandmother",
+    "husband",
+    "wife",
+    "stepmother",
+    "boyfriend",
+    "girlfriend",
+    "boss",
+)
 _POSSESSIVES = {
     "my": ("mon", "ma", "mes"), "your": ("ton", "ta", "tes"), "his": ("son", "sa", "ses"),
     "her": ("son", "sa", "ses"), "our": ("notre", "notre", "nos"),
@@ -166,7 +178,14 @@ def mention(
     """
     plural = plural and noun.countable and noun.english not in _UNIQUE
     if noun.english in _FAMILY:
-        shared = noun.english not in ("husband", "wife")
+        shared = noun.english not in (
+            "husband",
+            "wife",
+            "stepmother",
+            "boyfriend",
+            "girlfriend",
+            "boss",
+        )
         determiner = rng.choice(("my", "my", "your", "our" if shared else "my"))
     elif plural:
         determiner = rng.choices(_PLURAL, _PLURAL_WEIGHTS)[0]

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.transformer.train.anaphora_nouns import members, out_of_training
-from regard.transformer.train.anaphora_predicates import Predicate, predicate_rows
+from regard.transformer.train.anaphora_actions import DONE_TO
+from regard.transformer.train.anaphora_phrases_living import DONE_BY_LIVING
+from regard.transformer.train.anaphora_phrases_things import DONE_BY_THINGS
+from regard.transformer.train.anaphora_predicates import (
+    Predicate,
+    grouped_rows,
+    nouns_of,
+    predicate_rows,
+)
+from regard.transformer.train.anaphora_split import TEST_ACTIONS, TEST_PARTS, TEST_PHRASES
 
 # english = french; fits. The first English word is the base of a verb or 'be'.
 _PHRASES = """\
@@ -52,7 +60,7 @@ need new brakes = avoir besoin de nouveaux freins = vehicle -bulldozer / ride
 be stuck in traffic = être coincé* dans les embouteillages \
     = car bus taxi ambulance truck / ride people
 go too fast = rouler trop vite = car truck bus motorcycle taxi / ride people
-have two sails = avoir deux voiles = boat yacht / ride
+have two sails = avoir deux voiles = yacht sailboat / ride
 sink = couler = boat -gondola / ride stone object
 fly low = voler bas = plane helicopter glider eagle swan / ride bird bug
 have thick walls = avoir des murs épais = building -stadium cellar / place container
@@ -194,7 +202,7 @@ paw = patte = f = dog cat lion fox rabbit bear kitten puppy / animal
 fur = fourrure = f = fox bear rabbit cat wolf otter beaver / animal clothing
 engine = moteur = m = car truck bus tractor plane motorcycle van / device
 steering wheel = volant = m = car truck bus tractor van / ride
-sail = voile = f = boat yacht / ride
+sail = voile = f = yacht sailboat / ride
 facade = façade = f = building -hut -barn / place
 roof = toit = m = building car / place ride
 lid = couvercle = m = box jar saucepan chest teapot barrel / container instrument furniture
@@ -240,15 +248,10 @@ class OwnedPart:
 
 def _parts() -> tuple[OwnedPart, ...]:
     parts = []
-    lines = _PARTS.splitlines()
-    for i, line in enumerate(lines):
+    for line in _PARTS.splitlines():
         english, french, gender, nouns = line.split(" = ")
-        fits, _, possible = nouns.partition("/")
-        owners = members(fits)
-        training = not out_of_training(i, len(lines))
-        parts.append(
-            OwnedPart(english, french, gender, owners, owners | members(possible), training)
-        )
+        fits, possible = nouns_of(nouns)
+        parts.append(OwnedPart(english, french, gender, fits, possible, english not in TEST_PARTS))
     return tuple(parts)
 
 
@@ -257,8 +260,15 @@ def _states() -> tuple[tuple[str, str], ...]:
     return tuple((item.split(" = ")[0], item.split(" = ")[1]) for item in items)
 
 
-PHRASES: tuple[Predicate, ...] = predicate_rows(_PHRASES)
-ACTIONS: tuple[Predicate, ...] = predicate_rows(_ACTIONS)
+PHRASES: tuple[Predicate, ...] = (
+    *predicate_rows(_PHRASES, TEST_PHRASES),
+    *grouped_rows(DONE_BY_LIVING, TEST_PHRASES),
+    *grouped_rows(DONE_BY_THINGS, TEST_PHRASES),
+)
+ACTIONS: tuple[Predicate, ...] = (
+    *predicate_rows(_ACTIONS, TEST_ACTIONS),
+    *grouped_rows(DONE_TO, TEST_ACTIONS),
+)
 ABSTRACT_PARTS = frozenset(("author", "flavour", "scent", "title"))
 PARTS = _parts()
 PART_STATES = _states()

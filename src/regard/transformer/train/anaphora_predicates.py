@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from regard.transformer.train.anaphora_nouns import members, out_of_training
+from regard.transformer.train.anaphora_adjectives_living import OF_LIVING
+from regard.transformer.train.anaphora_adjectives_places import OF_PLACES
+from regard.transformer.train.anaphora_adjectives_things import OF_THINGS
+from regard.transformer.train.anaphora_nouns import members
+from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
 
 # english = french = nouns that it fits / nouns that it might fit too; a plus marks what has degrees
 # (very, too). French is the masculine; 'avoir' begins an idiom, ! an adverbial that never agrees.
@@ -228,41 +233,48 @@ class Predicate:
     gradable: bool = False
 
 
-def predicate_rows(table: str) -> tuple[Predicate, ...]:
-    """The predicates of a table; one row in seven is out of training."""
-    lines = table.splitlines()
-    return tuple(_row(line, not out_of_training(i, len(lines))) for i, line in enumerate(lines))
+# What is said of the first might be said of the others, which are therefore ruled out beside it.
+_ALIKE = {"text": "work document idea", "container": "decor", "food": "care fish", "dish": "fish",
+          "occasion": "work idea", "toy": "decor"}  # fmt: skip
 
 
-def _row(line: str, in_training: bool) -> Predicate:
-    english, french, nouns = (part.strip() for part in line.split(" = "))
-    fits, _, possible = nouns.partition("/")
+def nouns_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The nouns that a predicate fits and those that it might fit, from 'fits / possible'."""
+    fits, _, possible = text.partition("/")
+    alike = " ".join(_ALIKE[x] for x in text.split() if x in _ALIKE)
     fitting = members(fits)
-    return Predicate(
-        english.removeprefix("+ "),
-        french,
-        fitting,
-        fitting | members(possible),
-        in_training,
-        english.startswith("+ "),
-    )
+    return fitting, fitting | members(possible) | members(alike)
 
 
-# Adjectives that are out of training, in the table above and in the relations.
-_TEST_ADJECTIVES = """\
-    impatient, restless, docile, deaf, appetising, juicy, tasteless, half empty, varnished,
-    full to the brim, padded, threadbare, made of silk, crumpled, badly parked, insured, spacious,
-    haunted, winding, badly lit, clear, leafy, difficult to play, handwritten, illustrated, framed,
-    unplugged, faulty, made of steel, golden, cracked, mossy, meant for children, unemployed,
-    talkative, stained, tall, damp, dusty, precocious, south-facing, enormous, worm-eaten,
-    overloaded, bulky, cramped, flimsy, massive, careless, agile, homesick, uninhabitable, useless,
-    soaked, hollow, unfamiliar, defenceless, lucky, unhappy, desperate, sensitive, efficient,
-    satisfied, impressed, victorious, offended, cowardly, reliable, hesitant, sincere, arrogant,
-    isolated, tiring, pointed, sloping, far away, loud"""
-TEST_ADJECTIVES = frozenset(" ".join(_TEST_ADJECTIVES.split()).split(", "))
-ADJECTIVES = tuple(
-    replace(x, in_training=x.english not in TEST_ADJECTIVES) for x in predicate_rows(_ADJECTIVES)
-)
+def predicate_rows(table: str, test: frozenset[str]) -> tuple[Predicate, ...]:
+    """The predicates of a table with one in each line; those of ``test`` are out of training."""
+    rows = [[cell.strip() for cell in line.split(" = ")] for line in table.splitlines()]
+    return tuple(_predicate(*row, test) for row in rows)
+
+
+def grouped_rows(table: str, test: frozenset[str]) -> Iterator[Predicate]:
+    """The predicates of a table with several in each line, which fit the same nouns."""
+    for line in table.splitlines():
+        nouns, _, items = " ".join(line.split()).partition(" = ")
+        for item in items.split("; "):
+            english, _, french = item.partition(": ")
+            yield _predicate(english, french, nouns, test)
+
+
+def _predicate(english: str, french: str, nouns: str, test: frozenset[str]) -> Predicate:
+    fits, possible = nouns_of(nouns)
+    text = english.removeprefix("+ ")
+    gradable = english.startswith("+ ")
+    return Predicate(text, french, fits, possible, text not in test, gradable)
+
+
+def _adjectives() -> tuple[Predicate, ...]:
+    more = (x for table in (OF_LIVING, OF_THINGS, OF_PLACES)
+            for x in grouped_rows(table, TEST_ADJECTIVES))  # fmt: skip
+    return (*predicate_rows(_ADJECTIVES, TEST_ADJECTIVES), *more)
+
+
+ADJECTIVES = _adjectives()
 # States that come and go: 'when it was tired', not 'when it was digital'.
 _TEMPORARY = """\
     hungry, thirsty, afraid, sleepy, tired, exhausted, ill, injured, angry, happy, sad, nervous,
@@ -270,5 +282,11 @@ _TEMPORARY = """\
     flooded, withered, ironed, busy, embarrassed, worried, proud, locked, unplugged, stained,
     crumpled, inflated, ripe, rotten, mouldy, fresh, lukewarm, raw, switched on, switched off,
     out of order, in bloom, out of petrol, full of water, half empty, full to the brim,
-    frozen solid, covered with snow, on holiday, out of tune, badly parked"""
+    frozen solid, covered with snow, on holiday, out of tune, badly parked, sick, furious,
+    terrified, scared, anxious, wounded, upset, excited, surprised, confused, drowsy, unconscious,
+    agitated, hurt, trapped, out of breath, desperate, panicked, lost, disappointed, annoyed,
+    irritated, depressed, stressed, pleased, glad, delighted, on strike, on duty, in prison,
+    in hospital, barefoot, blooming, wilted, spoiled, expired, overheated, turned on, turned off,
+    plugged in, charged, jammed, deflated, delayed, packed, moored, untidy, messy, congested,
+    blocked, icy, muddy, dried out, ajar, wide open, shut, occupied, steaming"""
 TEMPORARY = frozenset(" ".join(_TEMPORARY.split()).split(", "))

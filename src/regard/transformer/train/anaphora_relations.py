@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from regard.transformer.train.anaphora_deeds import DEEDS
 from regard.transformer.train.anaphora_frames import Event, event, table_rows
-from regard.transformer.train.anaphora_predicates import TEST_ADJECTIVES
+from regard.transformer.train.anaphora_predicates import ADJECTIVES
+from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
+from regard.transformer.train.anaphora_relations_things import OF_THINGS
+from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
 
 # ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
 # predicates), yes (it happens), more (comparison: the predicates explain it)
@@ -239,32 +243,6 @@ S empty {a} into {b} = vider {a} dans {b} = bag bucket basket box = barrel crate
     = heavy, too full, damaged = empty, solid, clean
 """
 
-# People: predicates of either person; he and she may both fit the subject and the object.
-_PEOPLE = """\
-{a} thank {b} = remercier {b} = yes = grateful, polite, satisfied = generous, helpful, kind
-{a} help {b} = aider {b} = yes = generous, strong, helpful = injured, lost, in difficulty
-{a} punish {b} = punir {b} = yes = strict, furious, severe = insolent, guilty, disobedient
-{a} congratulate {b} = féliciter {b} = yes = impressed, polite = brave, victorious, talented
-{a} visit {b} = rendre visite à {b} = yes = worried, free = ill, alone, in hospital
-{a} envy {b} = envier {b} = yes = jealous, poor, unhappy = rich, famous, lucky
-{a} be afraid of {b} = avoir peur de {b} = more = timid, cowardly, nervous \
-    = violent, cruel, dangerous
-{a} apologise to {b} = s'excuser auprès de {b} = yes = guilty, late, ashamed \
-    = furious, offended, disappointed
-{a} hire {b} = engager {b} = yes = overworked, very busy = experienced, qualified, honest
-{a} dismiss {b} = renvoyer {b} = yes = strict, dissatisfied = lazy, incompetent, dishonest
-{a} trust {b} = faire confiance à {b} = yes = naive, optimistic = honest, sincere, reliable
-{a} consult {b} = consulter {b} = yes = unsure, worried, hesitant = wise, experienced, qualified
-{a} console {b} = consoler {b} = yes = kind, sensitive = sad, desperate, disappointed
-{a} arrest {b} = arrêter {b} = past = on duty, vigilant = guilty, dangerous, armed
-{a} wait for {b} = attendre {b} = yes = patient, faithful = late, slow
-{a} admire {b} = admirer {b} = yes = young, modest = brave, talented, famous
-{a} insult {b} = insulter {b} = past = furious, jealous, rude = arrogant, insolent
-{a} look after {b} = s'occuper de {b} = yes = kind, patient, available = ill, very old, injured
-{a} question {b} = interroger {b} = past = suspicious, curious = mysterious, suspect
-{a} pay {b} = payer {b} = past = satisfied, rich, generous = efficient, hard-working
-"""
-
 # english:french; ! marks what never agrees but the words with *.
 _RELATIVE_ADJECTIVES = """\
     big:gros, large:grand, wide:large, tall:haut, high:haut, long:long, thick:épais,
@@ -316,7 +294,16 @@ _RELATIVE_ADJECTIVES = """\
     important:important, formal:officiel, solemn:solennel, grey:gris, strange:étrange,
     beautiful:beau, too full:trop plein*,
     worm-eaten:vermoulu, south-facing:exposé* au sud, homesick:nostalgique, bulky:encombrant,
-    uninhabitable:inhabitable, cramped:exigu, flimsy:frêle, massive:massif"""
+    uninhabitable:inhabitable, cramped:exigu, flimsy:frêle, massive:massif,
+    tiny:minuscule, well camouflaged:bien camouflé*, well wrapped:bien emballé*, delicate:délicat,
+    spilt:renversé, red:rouge, badly placed:mal placé*, in a hurry:pressé, invisible:invisible,
+    cool:frais, in good shape:!en forme, badly maintained:mal entretenu*, mistaken:!dans l'erreur,
+    badly located:mal situé*, useful:utile, worthless:!sans valeur, excellent:excellent,
+    bad:mauvais, urgent:urgent, ancient:ancien, cunning:rusé, trusting:confiant, missing:disparu,
+    well brought up:bien élevé*, feverish:fiévreux, charming:charmant, athletic:sportif,
+    weak in mathematics:faible* en mathématiques, in danger:!en danger, absent:absent,
+    tired of waiting:fatigué* d'attendre, hospitable:accueillant, abroad:!à l'étranger,
+    popular:populaire"""
 
 
 def _adjectives() -> dict[str, str]:
@@ -325,7 +312,10 @@ def _adjectives() -> dict[str, str]:
     return {english: french for english, _, french in pairs}
 
 
-RELATIVE_ADJECTIVES = _adjectives()
+def _named() -> dict[str, str]:
+    known = {x.english: x.french for x in ADJECTIVES} | _adjectives() | DEEDS
+    named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
+    return {english: known[english] for english in sorted(named)}
 
 
 def relative_in_training(english: str) -> bool:
@@ -334,19 +324,21 @@ def relative_in_training(english: str) -> bool:
 
 
 def _relations() -> tuple[Event, ...]:
-    rows = table_rows(_RELATIONAL, 7)
+    rows = table_rows(_RELATIONAL + OF_THINGS, 7)
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 
 def _own(row: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    first, second = row[-2:]
-    return tuple(first.split(", ")), tuple(second.split(", "))
+    first, second = (" ".join(side.split()).split(", ") for side in row[-2:])
+    return tuple(first), tuple(second)
 
 
 def _people() -> tuple[Event, ...]:
-    rows = [[*row[:2], "people", "people", *row[2:]] for row in table_rows(_PEOPLE, 5)]
+    rows = [[*row[:2], "people", "people", *row[2:]] for row in table_rows(OF_PEOPLE, 5)]
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 
 RELATIONS = _relations()
 PEOPLE = _people()
+# The predicates that the relations name, with their French; > and ~ begin a verb phrase.
+RELATIVE_ADJECTIVES = _named()

@@ -125,10 +125,10 @@ def noun_of(
 
 def scene(rng: random.Random, split: Split) -> Scene | None:
     """A random scene of a split, None where the random choices do not go together."""
-    table = rng.choices(events(split.frames), (55, 35, 10))[0]
+    table = rng.choices(events(split.frames), (52, 34, 14))[0]
     event = rng.choice(table)
     first = noun_of(rng, event.first, split.words)
-    second = noun_of(rng, event.second, split.words, unlike=first)
+    second = noun_of(rng, _second_names(rng, event, first), split.words, unlike=first)
     if first is None or second is None:
         return None
     draw = rng.random()
@@ -138,6 +138,13 @@ def scene(rng: random.Random, split: Split) -> Scene | None:
     b = mention(rng, second, plurals[1], modifiers=free, formal=formal)
     subject = _person(rng, split.words, formal) if event.person_subject else a
     return _rendered(rng, event, subject, a, b)
+
+
+def _second_names(rng: random.Random, event: Event, first: Noun | None) -> frozenset[str]:
+    """The nouns of {b}; beside a person mostly those of the same sex, so that he may be either."""
+    if first is None or not first.person or rng.random() < 0.3:
+        return event.second
+    return event.second & members(first.kind) or event.second
 
 
 def _person(rng: random.Random, training: bool, formal: bool) -> Subject:
@@ -167,7 +174,8 @@ def _mode(rng: random.Random, event: Event, subject: Subject) -> Mode:
 _OF_SPEAKERS = ("cannot", "could", "can", "state", "state not")
 _ANIMATE = members("animate")
 _NO_PROGRESSIVE = frozenset(("see", "hear", "notice", "find", "forget", "lose", "discover", "trust",
-                             "envy", "prefer", "like", "want", "refuse", "get"))  # fmt: skip
+                             "envy", "prefer", "like", "want", "refuse", "get", "believe",
+                             "respect", "suspect", "bear", "smell"))  # fmt: skip
 
 
 def _rendered(

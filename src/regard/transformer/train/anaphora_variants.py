@@ -24,6 +24,7 @@ from regard.transformer.train.anaphora_clauses import (
     finished,
     finished_french,
     part_clause,
+    perfect_clause,
     phrase_clause,
 )
 from regard.transformer.train.anaphora_impersonal import impersonal_clause
@@ -50,7 +51,12 @@ _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
 _ABSOLUTE = frozenset(("better", "soaked", "enormous", "starving", "hollow", "empty", "lost",
                        "exhausted", "full", "delicious", "magnificent", "boiling", "new",
-                       "faulty", "blind", "frozen", "free", "defenceless"))  # fmt: skip
+                       "faulty", "blind", "deafening", "excellent", "tiny", "invisible",
+                       "missing", "absent", "famished", "raw", "injured", "wounded", "organic",
+                       "panicked", "switched", "asleep", "worthless", "endless", "peeled", "hurt",
+                       "overripe", "airtight", "armed", "penniless", "jobless", "retired", "spilt",
+                       "victorious", "overjoyed", "home-made", "waxed", "frozen", "free",
+                       "defenceless"))  # fmt: skip
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
                        "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
@@ -120,7 +126,10 @@ def _of_kind(
         return _both(scene, done.connector, pair, clauses, of_object=True)
     connector = rng.choice(OF_PAST if scene.tense == "past" else ANY)
     if kind == "phrase":
-        clauses = [phrase_clause(x, y, scene.tense) for x, y in zip(pair, chosen, strict=True)]
+        clauses = [
+            phrase_clause(x, (y.english, y.french), scene.tense)
+            for x, y in zip(pair, chosen, strict=True)
+        ]
         return _both(scene, connector, pair, clauses)
     return _with_adjectives(rng, scene, connector, pair, chosen)
 
@@ -208,21 +217,14 @@ def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant
     chosen = [rng.choice(x) for x in pools]
     if chosen[0] == chosen[1]:
         return ()
-    texts = [RELATIVE_ADJECTIVES[x] for x in chosen]
-    if scene.event.option == "can":
-        degree = "enough"
-    elif scene.event.option in ("not", "unable", "cannot"):
-        degree = "too" if rng.random() < 0.85 else "so"
-    elif any(" " in x or "!" in y or x in _ABSOLUTE for x, y in zip(chosen, texts, strict=True)):
-        degree = ""
-    else:
-        degree = rng.choices(("", "very", "so", "really"), (60, 20, 12, 8))[0]
+    texts = [(x, RELATIVE_ADJECTIVES[x]) for x in chosen]
+    degree = _relational_degree(rng, scene.event.option, texts)
     options = "contracted" if rng.random() < 0.4 else ""
     options += "subjunctive" if scene.event.option == "until" else ""
     pair = scene.first, scene.second
     clauses = [
-        adjective_clause(x, (y, z), scene.tense, degree, options)
-        for x, y, z in zip(pair, chosen, texts, strict=True)
+        _relational_clause(x, y, scene.tense, degree, options)
+        for x, y in zip(pair, texts, strict=True)
     ]
     connector = rng.choice(CAUSAL)
     if "because" in scene.event.english:
@@ -230,6 +232,28 @@ def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant
     elif scene.event.option == "until":
         connector = UNTIL
     return _both(scene, connector, pair, clauses)
+
+
+def _relational_degree(rng: random.Random, option: str, texts: Sequence[tuple[str, str]]) -> str:
+    if option == "can":
+        return "enough"
+    if option in ("not", "unable", "cannot"):
+        return "too" if rng.random() < 0.85 else "so"
+    if any(" " in x or "!" in y or x in _ABSOLUTE for x, y in texts):
+        return ""
+    return rng.choices(("", "very", "so", "really"), (60, 20, 12, 8))[0]
+
+
+def _relational_clause(
+    item: Mention, texts: tuple[str, str], tense: str, degree: str, options: str
+) -> Clause:
+    """A clause with an adjective, or with a verb phrase after > (done before) or ~."""
+    mark, _, text = texts[0].partition(" ")
+    if mark == ">":
+        return perfect_clause(item, (text, texts[1]), tense)
+    if mark == "~":
+        return phrase_clause(item, (text, texts[1]), tense)
+    return adjective_clause(item, texts, tense, degree, options)
 
 
 def _both(

@@ -12,6 +12,11 @@ _PLURALS = {
     "shelf": "shelves", "photo": "photos", "kangaroo": "kangaroos", "cello": "cellos",
     "banjo": "banjos", "thief": "thieves", "ox": "oxen", "midwife": "midwives",
     "bookshelf": "bookshelves", "yo-yo": "yo-yos", "flamingo": "flamingos",
+    "fish": "fish", "salmon": "salmon", "trout": "trout", "deer": "deer", "cod": "cod",
+    "squid": "squid", "goldfish": "goldfish", "jellyfish": "jellyfish", "shrimp": "shrimp",
+    "loaf": "loaves", "businessman": "businessmen", "salesman": "salesmen", "hero": "heroes",
+    "housewife": "housewives", "thesis": "theses", "oasis": "oases", "volcano": "volcanoes",
+    "series": "series", "tuna": "tuna", "dwarf": "dwarfs", "domino": "dominoes",
 }  # fmt: skip
 
 # base: past, participle
@@ -82,10 +87,45 @@ show showed shown
 weigh weighed weighed
 sting stung stung
 swing swung swung
+lay laid laid
+bear bore borne
+win won won
+hurt hurt hurt
+shrink shrank shrunk
+rise rose risen
+freeze froze frozen
+begin began begun
+strike struck struck
+ring rang rung
+set set set
+shine shone shone
+shoot shot shot
+deal dealt dealt
+meet met met
+beat beat beaten
+fight fought fought
+spend spent spent
+rebuild rebuilt rebuilt
+reread reread reread
+withstand withstood withstood
+outrun outran outrun
+shed shed shed
+spill spilt spilt
+become became become
+dig dug dug
+forbid forbade forbidden
+forgive forgave forgiven
+mistake mistook mistaken
+shake shook shaken
+split split split
+stick stuck stuck
 """.splitlines()
 }
 _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit", "get", "forget",
-                      "swim", "step", "wrap", "knit", "transfer", "prefer"))  # fmt: skip
+                      "swim", "step", "wrap", "knit", "transfer", "prefer", "plug",
+                      "unplug", "drip", "hum", "hug", "chop", "sip", "cancel", "begin", "set",
+                      "beg", "trap", "slip", "grab", "wag", "spot", "dip",
+                      "plan", "rob", "trip", "shut"))  # fmt: skip
 
 
 def plural(noun: str) -> str:

@@ -8,8 +8,9 @@ from functools import cache
 Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
 
 # The h of these words is aspirated: le hibou, la hache, que huit.
-ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "haut", "hérisson",
-             "héron", "hibou", "hochet", "homard", "huit", "hurl")  # fmt: skip
+ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "hareng",
+             "hamburger", "haut", "hérisson", "héros",
+             "héron", "hibou", "hochet", "homard", "huit", "hurl", "hâl")  # fmt: skip
 _VOWEL = re.compile(rf"(?!(?:{'|'.join(ASPIRATED)}))[aeiouhàâéèêëîïôùûœAEIOUHÀÂÉÈÊÎÔŒ]")
 _ELIDED = re.compile(
     r"(?<![^\s'-])([Ll]|[DdNnSsJjMmTt]|[Qq]u|[Ll]orsqu|[Pp]uisqu|[Pp]arce qu|[Bb]ien qu|ce qu)"
@@ -103,6 +104,40 @@ sécher séché sèche sèchent séchait
 lécher léché lèche lèchent léchait
 attendre attendu attend attendent attendait
 geler gelé gèle gèlent gelait
+partir parti part partent partait
+souffrir souffert souffre souffrent souffrait
+mentir menti ment mentent mentait
+mourir mort meurt meurent mourait
+plaindre plaint plaint plaignent plaignait
+transmettre transmis transmet transmettent transmettait
+valoir valu vaut valent valait
+plaire plu plaît plaisent plaisait
+convaincre convaincu convainc convainquent convainquait
+inquiéter inquiété inquiète inquiètent inquiétait
+étinceler étincelé étincelle étincellent étincelait
+rappeler rappelé rappelle rappellent rappelait
+désaltérer désaltéré désaltère désaltèrent désaltérait
+cuire cuit cuit cuisent cuisait
+prescrire prescrit prescrit prescrivent prescrivait
+résoudre résolu résout résolvent résolvait
+abattre abattu abat abattent abattait
+secourir secouru secourt secourent secourait
+relire relu relit relisent relisait
+défaire défait défait défont défaisait
+rejeter rejeté rejette rejettent rejetait
+renouveler renouvelé renouvelle renouvellent renouvelait
+soulever soulevé soulève soulèvent soulevait
+emmener emmené emmène emmènent emmenait
+interrompre interrompu interrompt interrompent interrompait
+soutenir soutenu soutient soutiennent soutenait
+récupérer récupéré récupère récupèrent récupérait
+accueillir accueilli accueille accueillent accueillait
+vaincre vaincu vainc vainquent vainquait
+suivre suivi suit suivent suivait
+promettre promis promet promettent promettait
+permettre permis permet permettent permettait
+enfuir enfui enfuit enfuient enfuyait
+poursuivre poursuivi poursuit poursuivent poursuivait
 """.splitlines()
 }
 
@@ -155,11 +190,11 @@ def plural(word: str) -> str:
     >>> plural("cheval"), plural("gâteau"), plural("souris"), plural("pomme de terre")
     ('chevaux', 'gâteaux', 'souris', 'pommes de terre')
     """
+    if word in _PLURALS:
+        return _PLURALS[word]
     head, space, rest = word.partition(" ")
     if space:
         return plural(head) + space + rest
-    if word in _PLURALS:
-        return _PLURALS[word]
     if word.endswith(("s", "x", "z")):
         return word
     if word.endswith("al"):
@@ -175,6 +210,14 @@ _PLURALS = {
     "lave-vaisselle": "lave-vaisselle", "grille-pain": "grille-pain", "festival": "festivals",
     "cerf-volant": "cerfs-volants", "œil": "yeux", "travail": "travaux",
     "portefeuille": "portefeuilles", "chauve-souris": "chauves-souris", "régal": "régals",
+    "poisson rouge": "poissons rouges", "carte postale": "cartes postales",
+    "mauvaise herbe": "mauvaises herbes", "journal intime": "journaux intimes",
+    "dessin animé": "dessins animés", "petit ami": "petits amis", "petite amie": "petites amies",
+    "fauteuil roulant": "fauteuils roulants", "vaisseau spatial": "vaisseaux spatiaux",
+    "ordinateur portable": "ordinateurs portables", "belle-mère": "belles-mères",
+    "petit-déjeuner": "petits-déjeuners", "rond-point": "ronds-points", "naval": "navals",
+    "gratte-ciel": "gratte-ciel", "rouge-gorge": "rouges-gorges", "banal": "banals",
+    "fatal": "fatals", "final": "finals",
 }  # fmt: skip
 
 
@@ -205,6 +248,10 @@ _FEMININES = {
     "travailleur": "travailleuse", "rassis": "rassise", "sournois": "sournoise", "fou": "folle",
     "favori": "favorite", "mauvais": "mauvaise", "meilleur": "meilleure", "roux": "rousse",
     "neuf": "neuve", "naïf": "naïve", "exigu": "exiguë", "faux": "fausse", "las": "lasse",
+    "ambigu": "ambiguë", "concret": "concrète", "bref": "brève", "sot": "sotte", "mou": "molle",
+    "menteur": "menteuse", "moqueur": "moqueuse", "prometteur": "prometteuse", "nul": "nulle",
+    "trompeur": "trompeuse", "rêveur": "rêveuse", "mignon": "mignonne", "franc": "franche",
+    "chic": "chic",
 }  # fmt: skip
 
 
