@@ -14,7 +14,7 @@ creature / bug = \
     abasourdi; fast asleep: profondément endormi*; wide awake: bien réveillé*; about to faint: \
     sur le point de s'évanouir
 creature / bug object = \
-    lost: perdu; + clever: malin; + old and weak: vieux* et faible*
+    lost: perdu; + clever: malin
 creature / bug plant = \
     dead: mort; dying: mourant; + healthy: !en bonne santé; alive: vivant; + young: jeune
 beast people parrot / animate = \

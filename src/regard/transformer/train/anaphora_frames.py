@@ -139,6 +139,31 @@ S notice {a} and {b} = remarquer {a} et {b} = animal thing = ride building plant
 {a} pass {b} = passer devant {b} = vehicle beast people = building plant statue bench
 {a} come from {b} = venir de {b} = animal letter boat wine fruit = island village farm = state
 {a} stand beside {b} = se trouver à côté de {b} = building wood plant = waters animal ride = state
+S talk about {a} and {b} = parler de {a} et de {b} = topic = animal ride building
+S talk about {a} in front of {b} = parler de {a} devant {b} = topic = building machine animal
+S prefer {a} to {b} = préférer {a} à {b} = topic = object food animal = state
+S mention {a} and {b} = mentionner {a} et {b} = topic text = building animal ride
+S like {a} more than {b} = aimer {a} plus que {b} = work text = food place toy animal = state
+S explain {a} with {b} = expliquer {a} avec {b} = idea = drawing map puppet book computer
+S miss {a} because of {b} = manquer {a} à cause de {b} = occasion = vehicle beast machine
+S prepare {a} with {b} = préparer {a} avec {b} = occasion meal = computer telephone book tool
+{a} interrupt {b} = interrompre {b} = beast bird machine vehicle = occasion speech film
+{a} swim towards {b} = nager vers {b} = fish duck swan -oyster -mussel = boat island pier beach
+{a} swim around {b} = nager autour de {b} = fish duck -oyster -mussel = boat rock island
+S watch {a} near {b} = observer {a} près de {b} = fish bird = boat bridge plant rock
+S serve {a} on {b} = servir {a} sur {b} = food = plate tray table
+S buy {a} and {b} = acheter {a} et {b} = food care document = clothing toy tool beast
+S examine {a} beside {b} = examiner {a} à côté de {b} = animal thing = machine building plant
+S drop {a} on {b} = laisser tomber {a} sur {b} = portable = wood carpet beast plant
+S send {a} to {b} = envoyer {a} à {b} = document text clothing decor = school hospital museum bank
+{a} fall into {b} = tomber dans {b} = portable beast -bathtub = waters barrel bucket pot
+{a} float towards {b} = flotter vers {b} = ball balloon bottle boat = animal bridge rock building
+{a} wait beside {b} = attendre à côté de {b} = beast people = vehicle plant building
+{a} bump into {b} = heurter {b} = beast people vehicle = part wood machine plant
+{a} smell {b} = sentir {b} = beast small = food plant care
+{a} dig up {b} = déterrer {b} = beast = bone box vegetable plant chest coin
+S need {a} and {b} = avoir besoin de {a} et de {b} = tool machine care = beast ride food = state
+S borrow {a} and {b} = emprunter {a} et {b} = tool machine text = beast ride clothing
 """
 
 

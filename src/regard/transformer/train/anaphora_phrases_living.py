@@ -39,8 +39,8 @@ creature / bug = \
     be starving to death: mourir de faim; be dying of thirst: mourir de soif; need food: avoir \
     besoin de nourriture; want to be alone: vouloir être seul*; hear a noise: entendre un \
     bruit; smell smoke: sentir la fumée; hate the cold: détester le froid; love the sun: \
-    adorer le soleil; seem worried: sembler inquiet*; look exhausted: avoir l'air fatigué; \
-    look happy: avoir l'air heureux; feel lonely: se sentir seul*; feel better: aller mieux; \
+    adorer le soleil; seem worried: sembler inquiet*; look exhausted: avoir l'air fatigué*; \
+    look happy: avoir l'air heureux*; feel lonely: se sentir seul*; feel better: aller mieux; \
     get tired quickly: se fatiguer vite; have good eyes: avoir de bons yeux; have a good sense \
     of smell: avoir un bon odorat; be afraid of thunder: avoir peur du tonnerre; be afraid of \
     the dark: avoir peur du noir; need help: avoir besoin d'aide

@@ -102,7 +102,7 @@ song symphony melody / work occasion = \
 instrument / machine people animal = \
     sound out of tune: sonner faux; need new strings: avoir besoin de nouvelles cordes
 picture / reading part = \
-    look real: avoir l'air vrai; show a sunset: représenter un coucher de soleil; be worth a \
+    look real: avoir l'air vrai*; show a sunset: représenter un coucher de soleil; be worth a \
     fortune: valoir une fortune; need restoring: avoir besoin d'être restauré*
 jewel / object building text = \
     shine: briller; belong to the queen: appartenir à la reine; cost a fortune: coûter une \

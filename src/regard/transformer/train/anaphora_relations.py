@@ -8,6 +8,7 @@ from regard.transformer.train.anaphora_predicates import ADJECTIVES
 from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
 from regard.transformer.train.anaphora_relations_things import OF_THINGS
 from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
+from regard.transformer.train.anaphora_synonyms import SYNONYM_FRENCH, with_synonyms
 
 # ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
 # predicates), yes (it happens), more (comparison: the predicates explain it)
@@ -313,7 +314,7 @@ def _adjectives() -> dict[str, str]:
 
 
 def _named() -> dict[str, str]:
-    known = {x.english: x.french for x in ADJECTIVES} | _adjectives() | DEEDS
+    known = {x.english: x.french for x in ADJECTIVES} | SYNONYM_FRENCH | _adjectives() | DEEDS
     named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
     return {english: known[english] for english in sorted(named)}
 
@@ -329,8 +330,13 @@ def _relations() -> tuple[Event, ...]:
 
 
 def _own(row: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    first, second = (" ".join(side.split()).split(", ") for side in row[-2:])
-    return tuple(first), tuple(second)
+    """The predicates of {a} and of {b} with their near-synonyms; none is of both."""
+    first, second = (tuple(" ".join(side.split()).split(", ")) for side in row[-2:])
+    wide, other = (with_synonyms(side, degrees=row[-3] == "can") for side in (first, second))
+    return (
+        tuple(x for x in wide if x in first or x not in other),
+        tuple(x for x in other if x in second or x not in wide),
+    )
 
 
 def _people() -> tuple[Event, ...]:

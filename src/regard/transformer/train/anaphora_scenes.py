@@ -175,7 +175,7 @@ _OF_SPEAKERS = ("cannot", "could", "can", "state", "state not")
 _ANIMATE = members("animate")
 _NO_PROGRESSIVE = frozenset(("see", "hear", "notice", "find", "forget", "lose", "discover", "trust",
                              "envy", "prefer", "like", "want", "refuse", "get", "believe",
-                             "respect", "suspect", "bear", "smell"))  # fmt: skip
+                             "respect", "suspect", "bear", "smell", "need"))  # fmt: skip
 
 
 def _rendered(

@@ -41,6 +41,7 @@ from regard.transformer.train.anaphora_phrases import (
 from regard.transformer.train.anaphora_predicates import ADJECTIVES, TEMPORARY, Predicate
 from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, relative_in_training
 from regard.transformer.train.anaphora_scenes import Scene, Split
+from regard.transformer.train.anaphora_synonyms import WITHOUT_DEGREES
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)
@@ -49,14 +50,15 @@ _KINDS = ("adjective", "phrase", "action", "part")
 _KIND_WEIGHTS = (38, 21, 18, 23)
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
-_ABSOLUTE = frozenset(("better", "soaked", "enormous", "starving", "hollow", "empty", "lost",
-                       "exhausted", "full", "delicious", "magnificent", "boiling", "new",
-                       "faulty", "blind", "deafening", "excellent", "tiny", "invisible",
-                       "missing", "absent", "famished", "raw", "injured", "wounded", "organic",
-                       "panicked", "switched", "asleep", "worthless", "endless", "peeled", "hurt",
-                       "overripe", "airtight", "armed", "penniless", "jobless", "retired", "spilt",
-                       "victorious", "overjoyed", "home-made", "waxed", "frozen", "free",
-                       "defenceless"))  # fmt: skip
+# Predicates before which no very, too or so goes.
+_WITHOUT_DEGREES = WITHOUT_DEGREES.union(
+    ("better", "soaked", "enormous", "starving", "hollow", "empty", "lost", "exhausted", "full",
+     "delicious", "magnificent", "boiling", "new", "faulty", "blind", "deafening", "excellent",
+     "tiny", "invisible", "missing", "absent", "famished", "raw", "injured", "wounded", "organic",
+     "panicked", "asleep", "worthless", "endless", "peeled", "hurt", "overripe", "airtight",
+     "armed", "penniless", "jobless", "retired", "spilt", "victorious", "overloaded", "home-made",
+     "waxed", "frozen", "free", "defenceless")
+)  # fmt: skip
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
                        "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
@@ -237,9 +239,11 @@ def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant
 def _relational_degree(rng: random.Random, option: str, texts: Sequence[tuple[str, str]]) -> str:
     if option == "can":
         return "enough"
+    if any(x in _WITHOUT_DEGREES for x, _ in texts):
+        return ""
     if option in ("not", "unable", "cannot"):
         return "too" if rng.random() < 0.85 else "so"
-    if any(" " in x or "!" in y or x in _ABSOLUTE for x, y in texts):
+    if any(" " in x or "!" in y for x, y in texts):
         return ""
     return rng.choices(("", "very", "so", "really"), (60, 20, 12, 8))[0]
 

@@ -88,6 +88,7 @@ weigh weighed weighed
 sting stung stung
 swing swung swung
 lay laid laid
+bend bent bent
 bear bore borne
 win won won
 hurt hurt hurt

@@ -136,6 +136,7 @@ vaincre vaincu vainc vainquent vainquait
 suivre suivi suit suivent suivait
 promettre promis promet promettent promettait
 permettre permis permet permettent permettait
+décevoir déçu déçoit déçoivent décevait
 enfuir enfui enfuit enfuient enfuyait
 poursuivre poursuivi poursuit poursuivent poursuivait
 """.splitlines()
