@@ -100,3 +100,37 @@ def test_two_runs_side_by_side(page, serve, noticed, path, tmp_path, seen):
     page.locator("h1", has_text="other.regard").wait_for()
     assert "file=1" in page.url
     assert "beside=file.0" in page.url
+
+
+def test_heads_by_what_they_do_and_tokens_one_by_one(page, serve, noticed, until, path, seen):
+    address = serve(path)
+    noticed.homes.append(address)
+    page.goto(f"{address}/#read?file=0&layer=1&head=2")
+    page.get_by_role("button", name="by what they do").click()
+    page.locator(".kind").first.wait_for()
+    assert "order=role" in page.url
+    roles = [row.label.partition(":")[0] for row in seen.report().rows]
+    groups = {x.get_attribute("aria-label"): x.locator(".kind button").count()
+              for x in page.locator(".part section").all()}  # fmt: skip
+    plain = ["rests on one token" if x.startswith("rests on '") else x for x in roles]
+    assert groups == {x: plain.count(x) for x in plain}
+    assert page.locator(".kind [aria-current]").count() == 1
+    page.get_by_role("button", name="Step through the text").click()
+    slider = page.get_by_label("Token of the text")
+    slider.focus()
+    for _ in range(7):
+        slider.press("ArrowRight")
+    until(page, "location.hash.includes('step=7')")
+    tokens = seen.tokens
+    assert page.locator(".step-caption").text_content() == (
+        f"8 of 30: {tokens[7]}; next comes {tokens[8]}"
+    )
+    assert page.locator(".statement").text_content().startswith(f"{tokens[7]} looks at")
+    assert page.locator(".english .later").count() == 30 - 8
+    assert page.locator(".answers .later").count() == 30 - 8
+    page.get_by_role("button", name="One token on").click()
+    until(page, "location.hash.includes('step=8')")
+    page.reload()
+    page.locator(".english .later").first.wait_for()
+    page.get_by_role("button", name="all at once").click()
+    until(page, "!document.querySelector('.later')")

@@ -57,6 +57,7 @@ interface Part {
   query: Side;
   key: Side;
   roles: string[][] | null;
+  described_roles?: string[][] | null;
   ways: string[];
   thumbnail: number[];
 }
@@ -152,6 +153,7 @@ interface ReadView {
   effectRequest?: string; // what the effects were made from
   effectCells?: { part: string; layer: number; head: number; button: HTMLElement }[];
   questions?: HTMLElement;
+  steps?: { root: HTMLElement; show(view: ReadView): void }; // through the tokens
   asked?: string; // what the questions were made from
   why?: HTMLElement;
   explained?: string | boolean | null; // what the sum was made from

@@ -228,7 +228,7 @@ function partGrid(part, cells) {
       {
         class: "effect-cells",
         style: { "--heads": String(part.heads) },
-        on: { keydown: (event) => walkHeads(event, buttons, part.heads) },
+        on: { keydown: (event) => walkHeads(event, buttons) },
       },
       element("i", { title: "rows are layers, columns are heads" }),
       numbers,

@@ -26,6 +26,7 @@ const WORDS = {
   because: null,
   effects: null,
   against: null,
+  step: null,
 };
 const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, beside: null };
 

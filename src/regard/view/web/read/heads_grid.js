@@ -1,14 +1,18 @@
-// Every head as a small picture, with what it was measured to do: a tab for each part.
+// Every head as a small picture, with what it was measured to do: a tab for each part, its heads by
+// layer or by what they do.
 
-import { element, replace } from "../lib/dom.js";
+import { choice, element, replace } from "../lib/dom.js";
 import { heatPixels, sized } from "../lib/draw.js";
+import { headGroups } from "./head_groups.js";
 
 const WIDE = 8; // heads beside each other before the pictures get smaller
 
-// choose(part, layer, head); look(part, layer, head) while pointing, look(null) after
-export function headsGrid(choose, hover) {
+// handlers: choose(part, layer, head); hover(part, layer, head) while pointing, hover(null) after;
+// arrange("layer" or "role")
+export function headsGrid(handlers) {
   const root = element("div", { class: "heads" });
   let shown = null;
+  let order = "";
   let boxes = [];
   let chosen = null; // the part of the chosen head, whose tab opens with it
   const open = (name) => {
@@ -20,11 +24,11 @@ export function headsGrid(choose, hover) {
   };
   return {
     root,
-    async show(reading, source, choice) {
-      if (shown !== reading) {
-        shown = reading;
+    async show(reading, source, shownHead, by = "layer") {
+      if (shown !== reading || by !== order) {
+        [shown, order] = [reading, by];
         this.close();
-        boxes = reading.parts.map((part) => partBox(part, choose, hover));
+        boxes = reading.parts.map((part) => partBox(part, by, handlers));
         for (const box of boxes) box.tab = tabOf(box, () => boxes, open);
         replace(
           root,
@@ -35,16 +39,17 @@ export function headsGrid(choose, hover) {
               { class: "tabs", role: "tablist", "aria-label": "Which attention" },
               boxes.map((box) => box.tab),
             ),
+          reading.parts.some((part) => part.roles) && orderSwitch(by, handlers.arrange),
           boxes.map((box) => box.root),
         );
-        open(choice.part);
-        chosen = choice.part;
-        for (const box of boxes) markHead(box, choice);
+        open(shownHead.part);
+        chosen = shownHead.part;
+        for (const box of boxes) markHead(box, shownHead);
         await Promise.all(boxes.map((box) => paintHeads(box, reading, source)));
       }
-      if (choice.part !== chosen) open(choice.part);
-      chosen = choice.part;
-      for (const box of boxes) markHead(box, choice);
+      if (shownHead.part !== chosen) open(shownHead.part);
+      chosen = shownHead.part;
+      for (const box of boxes) markHead(box, shownHead);
     },
     repaint(source) {
       return shown && Promise.all(boxes.map((box) => paintHeads(box, shown, source)));
@@ -89,7 +94,16 @@ function tabOf(box, boxes, open) {
   );
 }
 
-function partBox(part, choose, hover) {
+function orderSwitch(by, arrange) {
+  const orders = [
+    ["layer", "by layer"],
+    ["role", "by what they do"],
+  ];
+  return element("div", { class: "small" }, choice("Order of the heads", orders, by, arrange));
+}
+
+function partBox(part, by, handlers) {
+  const { choose, hover } = handlers;
   const caption = element("p", { class: "role", "aria-hidden": "true" }, part.about);
   const buttons = [];
   const headButton = (layer, head) => {
@@ -101,6 +115,7 @@ function partBox(part, choose, hover) {
       title,
       "aria-label": `${part.title}, ${title}`,
       "data-role": role,
+      "data-number": layer * part.heads + head,
       tabindex: buttons.length ? "-1" : "0",
       on: {
         click: () => choose(part.name, layer, head),
@@ -117,15 +132,8 @@ function partBox(part, choose, hover) {
     buttons.push(button);
     return button;
   };
-  const numbers = (total) => [...Array(total).keys()];
-  const rows = numbers(part.layers).map((layer) =>
-    element(
-      "div",
-      { class: "layer", role: "group", "aria-label": `layer ${layer}` },
-      element("span", { class: "number", "aria-hidden": "true" }, layer),
-      numbers(part.heads).map((head) => headButton(layer, head)),
-    ),
-  );
+  const isGrouped = by === "role" && part.roles;
+  const rows = isGrouped ? groupRows(part, headButton) : layerRows(part, headButton);
   // One canvas for all: a browser tends every canvas in every frame.
   const canvas = element("canvas", { "aria-hidden": "true" });
   const small =
@@ -136,18 +144,51 @@ function partBox(part, choose, hover) {
     canvas,
     rows,
   );
-  grid.addEventListener("keydown", (event) => walkHeads(event, buttons, part.heads));
+  grid.addEventListener("keydown", (event) => walkHeads(event, buttons));
   const root = element(
     "section",
     { class: "part", id: `heads-${part.name}`, role: "tabpanel", "aria-label": part.title },
     caption,
     grid,
-    rolesOf(part, buttons),
+    !isGrouped && rolesOf(part, buttons),
   );
   const box = { part, buttons, root, grid, canvas, pictures: null };
   box.resized = new ResizeObserver(() => drawThumbnails(box));
   box.resized.observe(grid);
   return box;
+}
+
+function layerRows({ layers, heads }, headButton) {
+  const numbers = (total) => [...Array(total).keys()];
+  return numbers(layers).map((layer) =>
+    element(
+      "div",
+      { class: "layer", role: "group", "aria-label": `layer ${layer}` },
+      element("span", { class: "number", "aria-hidden": "true" }, layer),
+      numbers(heads).map((head) => headButton(layer, head)),
+    ),
+  );
+}
+
+function groupRows(part, headButton) {
+  return headGroups(part).map(({ role, term, heads }) =>
+    element(
+      "section",
+      { "aria-label": role },
+      element(
+        "h3",
+        { class: "small" },
+        `${role} `,
+        term && element("span", { class: "quiet" }, `${term} `),
+        element("span", { class: "quiet" }, heads.length),
+      ),
+      element(
+        "div",
+        { class: "layer kind" },
+        heads.map(({ layer, head }) => headButton(layer, head)),
+      ),
+    ),
+  );
 }
 
 // As many heads beside each other as the column has room for; more can be scrolled to.
@@ -159,7 +200,8 @@ function smallThumb(heads) {
 function markHead({ part, buttons, root }, choice) {
   const isCurrent = part.name === choice.part;
   root.classList.toggle("current", isCurrent);
-  buttons.forEach((button, at) => {
+  buttons.forEach((button) => {
+    const at = Number(button.dataset.number);
     const [layer, head] = [Math.floor(at / part.heads), at % part.heads];
     const among = choice.show === "layer" || (choice.show === "head" && head === choice.head);
     if (isCurrent && layer === choice.layer && among) button.setAttribute("aria-current", "true");
@@ -194,22 +236,39 @@ function rolesOf(part, buttons) {
   );
 }
 
-export function walkHeads(event, buttons, across) {
-  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across };
+// Arrow keys among buttons: to the next one, or to the nearest in the row above or below.
+export function walkHeads(event, buttons) {
   const at = buttons.indexOf(event.target);
-  if (!(event.key in steps) || at < 0) return;
+  const sideways = { ArrowLeft: -1, ArrowRight: 1 };
+  const upright = { ArrowUp: -1, ArrowDown: 1 };
+  if (at < 0 || !(event.key in sideways || event.key in upright)) return;
   event.preventDefault();
-  const next = buttons[at + steps[event.key]];
+  const next =
+    event.key in sideways
+      ? buttons[at + sideways[event.key]]
+      : nearestInRow(buttons, buttons[at], upright[event.key]);
   if (!next) return;
   buttons[at].setAttribute("tabindex", "-1");
   next.setAttribute("tabindex", "0");
   next.focus();
 }
 
+function nearestInRow(buttons, from, direction) {
+  const own = from.getBoundingClientRect();
+  let [best, least] = [null, Infinity];
+  for (const button of buttons) {
+    const { left, top } = button.getBoundingClientRect();
+    const below = (top - own.top) * direction;
+    const far = 1000 * below + Math.abs(left - own.left);
+    if (below > own.height / 2 && far < least) [best, least] = [button, far];
+  }
+  return best;
+}
+
 async function paintHeads(box, reading, source) {
   const { rows, columns, weights } = await source.thumbnails(reading, box.part.name);
   const size = rows * columns;
-  box.pictures = box.buttons.map((_, at) =>
+  box.pictures = Array.from(box.buttons, (_, at) =>
     heatPixels(
       document.createElement("canvas"),
       rows,
@@ -224,7 +283,13 @@ function drawThumbnails({ grid, canvas, buttons, pictures }) {
   if (!pictures || !grid.clientWidth) return;
   const context = sized(canvas, grid.clientWidth, grid.clientHeight);
   context.imageSmoothingEnabled = false;
-  buttons.forEach(({ offsetLeft, offsetTop, offsetWidth, offsetHeight }, at) =>
-    context.drawImage(pictures[at], offsetLeft, offsetTop, offsetWidth, offsetHeight),
+  buttons.forEach(({ dataset, offsetLeft, offsetTop, offsetWidth, offsetHeight }) =>
+    context.drawImage(
+      pictures[Number(dataset.number)],
+      offsetLeft,
+      offsetTop,
+      offsetWidth,
+      offsetHeight,
+    ),
   );
 }

@@ -70,6 +70,10 @@ export function linesPicture(handlers) {
         scroller.scrollTop =
           first === undefined ? 0 : (first + 0.5) * layout.step - layout.seen / 2;
       }
+      const { query = null, key = null } = model.until || {};
+      if (!fresh && query !== null) keepInSight(scroller, query, layout);
+      veilWords(lists.query, query);
+      veilWords(lists.key, key);
       pressWords(lists.query, model.pinned.queries);
       pressWords(lists.key, model.pinned.keys);
       draw();
@@ -155,6 +159,19 @@ function fillSide(list, side, names) {
 function markWords(list, positions, name) {
   for (const button of list.querySelectorAll(`.${name}`)) button.classList.remove(name);
   for (const position of positions) list.children[position]?.firstChild.classList.add(name);
+}
+
+// Scrolls where a row has left the window on a long text.
+function keepInSight(scroller, row, { step, seen }) {
+  const top = row * step - scroller.scrollTop;
+  if (top < 0 || top + step > seen) scroller.scrollTop = (row + 0.5) * step - seen / 2;
+}
+
+// Words that are not written yet, after a position; null is none.
+function veilWords(list, until) {
+  [...list.children].forEach((item, position) =>
+    item.firstChild.classList.toggle("later", until !== null && position > until),
+  );
 }
 
 function pressWords(list, pinned) {

@@ -49,6 +49,7 @@ export function drawQuestions(view) {
   const request = JSON.stringify([link, choice, part && part.name, live, ...fields]);
   if (view.asked === request) return;
   view.asked = request;
+  view.questions.hidden = !live && !(part && part.steps);
   replace(view.questions, link ? buttonsFor(view, link, live) : []);
 }
 

@@ -2,10 +2,10 @@
 //
 // Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
 // map), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen
-// positions, "1-3.7"; "-" is none), changes (experiments, changes.js), effects and
-// against (effect_grid.js), beside (what is compared,
-// beside.js), why (whether the sum behind a weight is unfolded), file (a watched run in place of a
-// sentence).
+// positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer, role),
+// changes (experiments, changes.js), effects and against (effect_grid.js), beside (what is
+// compared, beside.js), why (whether the sum behind a weight is unfolded), because (because_tree.js), file (a
+// watched run in place of a sentence).
 
 import {
   announce,
@@ -30,12 +30,16 @@ import { drawOutcome } from "./outcome.js";
 import { drawWhy } from "./why_weight.js";
 import { drawEffects } from "./effect_grid.js";
 import { readChanges } from "./changes.js";
+import { tokenSteps, writtenUntil } from "./token_steps.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
 import { readFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 
-const TABLE_FIELDS = ["sentence", "part", "layer", "head", "show", "as", "by", "marks", "least"];
+const TABLE_FIELDS = [
+  ...["sentence", "part", "layer", "head", "show"],
+  ...["as", "by", "marks", "least", "order", "step"],
+];
 const PINNED_FIELDS = ["q", "k", "why", "beside", "effects", "against"];
 // Milliseconds over a small picture before the large one follows.
 const LINGER = { come: 60, go: 120 };
@@ -115,10 +119,12 @@ function arrangeRead(view, root) {
     element("summary", null, "As a table"),
     part("div", "wide"),
   );
-  view.heads = headsGrid(
-    (part, layer, head) => pickHead(view, part, layer, head),
-    (part, layer, head) => peekAt(view, part, layer, head),
-  );
+  view.heads = headsGrid({
+    choose: (part, layer, head) => pickHead(view, part, layer, head),
+    hover: (part, layer, head) => peekAt(view, part, layer, head),
+    arrange: (order) => view.state.set({ order: order === "layer" ? null : order }),
+  });
+  view.steps = tokenSteps(view.state);
   view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
   view.beside = besidePicture(handlers);
   const first = element("div", { class: "first" }, view.title, view.picture);
@@ -128,6 +134,7 @@ function arrangeRead(view, root) {
     { class: "main", "aria-label": "The picture" },
     view.statement,
     view.questions,
+    view.steps.root,
     view.shown,
     view.controls,
   );
@@ -233,7 +240,8 @@ async function chooseTable(view) {
   const part = reading.parts.find((one) => one.name === choice.part);
   const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
   const request = JSON.stringify([choice, options]);
-  view.heads.show(reading, source, choiceOf({ ...view, peek: null })).catch(() => {});
+  const pointed = choiceOf({ ...view, peek: null });
+  view.heads.show(reading, source, pointed, state.get("order", "layer")).catch(() => {});
   try {
     if (request !== view.request || reading !== view.of) {
       view.requestedKey = request;
@@ -268,6 +276,7 @@ function redraw(view) {
   view.chosen = chosen;
   const statement = drawStatement(view, pinned);
   drawQuestions(view);
+  view.steps.show(view);
   drawWhy(view);
   drawEffects(view);
   view.top.shade(...shadesOf(view));
@@ -281,6 +290,7 @@ function redraw(view) {
     threshold: state.number("least", 0) / 100,
     titles,
     statement,
+    until: writtenUntil(view),
   });
   view.beside.show(view);
   if (view.table.open && view.tabled !== grid) {
@@ -328,7 +338,10 @@ function pickEnglish(view, position) {
 function pickHead(view, part, layer, head) {
   view.peek = null;
   const same = part === choiceOf(view).part;
-  view.state.set({ part, layer, head, show: null, ...(same ? {} : { q: "-", k: null }) }, true);
+  view.state.set(
+    { part, layer, head, show: null, ...(same ? {} : { q: "-", k: null, step: null }) },
+    true,
+  );
   // In one column the heads stand below: the picture comes into sight again.
   if (matchMedia(NARROW).matches && !isInSight(view.shown)) goTo(view.shown);
 }

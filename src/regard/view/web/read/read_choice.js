@@ -1,6 +1,7 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
 import { readChanges, writeChanges } from "./changes.js";
+import { stepOf, writtenUntil } from "./token_steps.js";
 import { readPositions, sums, writePositions } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at
@@ -26,7 +27,10 @@ export function choiceOf({ state, reading, peek }) {
 // Chosen words: those of the address, else the highlighted word where its head is shown, as in the
 // first document's figure.
 /** @param {ReadView} view */
-export function pinnedOf({ state, reading, grid, choice }) {
+export function pinnedOf(view) {
+  const { state, reading, grid, choice } = view;
+  const step = stepOf(view);
+  if (step !== null) return { queries: [step], keys: [] };
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];
   if (q !== "?" || k !== "?")
     return { queries: readPositions(q, grid.rows), keys: readPositions(k, grid.columns) };
@@ -76,9 +80,15 @@ export function handlersFor(view, redraw) {
   };
   const pin = ({ queries, keys }) => {
     view.hovered = null;
+    if (stepOf(view) !== null && queries.length === 1 && !keys.length) {
+      view.state.set({ step: queries[0], q: null, k: null });
+      return;
+    }
     const some = queries.length + keys.length > 0;
     view.state.set(
-      some ? { q: writePositions(queries) || "-", k: writePositions(keys) } : { q: "-", k: null },
+      some
+        ? { q: writePositions(queries) || "-", k: writePositions(keys), step: null }
+        : { q: "-", k: null, step: null },
     );
   };
   const named = (side) => (side === "query" ? "queries" : "keys");
@@ -131,13 +141,14 @@ export function handlersFor(view, redraw) {
   };
 }
 
-// How the words of both languages are shaded: [English, French], each { asking, weights }. Words
-// that are shown cut into pieces have no shades.
+// How the words of both languages are shaded: [English, French], each { asking, weights, until: the
+// last word that is written yet }. Words that are shown cut into pieces have no shades.
 /** @param {ReadView} view */
-export function shadesOf({ grid, part, chosen, state }) {
+export function shadesOf(view) {
+  const { grid, part, chosen, state } = view;
   const shades = {
-    English: { asking: [], weights: null },
-    French: { asking: [], weights: null },
+    English: { asking: [], weights: null, until: Infinity },
+    French: { asking: [], weights: null, until: Infinity },
   };
   const { queries, keys } = chosen;
   if (state.get("by", "words") === "words" && queries.length + keys.length) {
@@ -145,6 +156,8 @@ export function shadesOf({ grid, part, chosen, state }) {
     const columns = inSentence(part.key, grid.keyPositions);
     const [asking, answering] = [part.query, part.key].map((side) => side.language || "English");
     const added = sums(grid, chosen);
+    const until = writtenUntil(view);
+    if (until) shades[asking].until = rows(until.query);
     if (queries.length) {
       shades[asking].asking = queries.map(rows);
       shades[answering].weights = weightsBy(columns, added.keys, queries.length);

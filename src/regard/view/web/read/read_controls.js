@@ -77,7 +77,7 @@ function switchesFor({ state, source, reading, part, choice: shown }, hidden) {
     (field, plain, more = {}) =>
     (value) =>
       state.set({ [field]: value === plain ? null : value, ...more });
-  const nothing = { q: "-", k: null };
+  const nothing = { q: "-", k: null, step: null };
   const cut = ({ tokens, words }) => tokens.length !== words.length;
   const marks = marksOf(part);
   const least = (event) =>

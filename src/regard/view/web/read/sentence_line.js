@@ -32,11 +32,12 @@ export function sentenceLine() {
 }
 
 // asking: positions of the words that look; weights: for each word its weight, or null for no
-// shade.
-export function shadeWords(nodes, { asking, weights }) {
+// shade; until: the last word that is written yet.
+export function shadeWords(nodes, { asking, weights, until }) {
   const who = new Set(asking);
   for (const [position, node] of nodes) {
     node.classList.toggle("asking", who.has(position));
+    node.classList.toggle("later", position > until);
     const weight = weights ? weights[position] || 0 : 0;
     if (weight < 0.005) node.style.removeProperty("background-color");
     else node.style.setProperty("background-color", tint(weight));
