@@ -238,7 +238,7 @@ def test_a_model_of_three_parts_says_which_arrays():
     with pytest.raises(ArgumentError) as raised:
         seen.arrays()
     assert str(raised.value) == (
-        "this model has encoder, decoder, cross, so say which: seen.arrays('encoder')."
+        "this model has encoder, decoder, cross, so say which: seen.arrays(part='encoder')."
     )
     assert seen.arrays("cross")["received"].shape[:2] == (LAYERS, HEADS)
     values = json.loads(json.dumps(seen.to_dict()))

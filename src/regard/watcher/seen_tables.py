@@ -16,8 +16,10 @@ from regard.watcher.layer import LayerObservation
 
 if TYPE_CHECKING:
     from regard.watcher.forward_run import LayerKey
+    from regard.watcher.head_clusters import HeadClusters
     from regard.watcher.run_comparison import RunComparison
     from regard.watcher.seen import Seen
+    from regard.watcher.sinks import SinkReport
 
 AXES = {
     "entropy": ("layer", "head", "query"),
@@ -42,6 +44,31 @@ class SeenTables:
         from regard.watcher.run_comparison import compare_runs
 
         return compare_runs(cast("Seen", self), other)
+
+    def sinks(self, near: int = 32) -> SinkReport:
+        """Tokens that heads rest on whatever the text, and each head's near and distant attention.
+
+        Shares on the first token, on special tokens, on punctuation, on near tokens (closer than
+        ``near``, a power of two) and on distant ones, each beside the share of even attention.
+        """
+        from regard.watcher.sinks import find_sinks
+
+        seen = cast("Seen", self)
+        return find_sinks([(key, seen[key]) for key in seen.names], near)
+
+    def clusters(self, within: float = 0.1, part: str | None = None) -> HeadClusters:
+        """Heads grouped by their rows of weights, the first token left out.
+
+        Parameters
+        ----------
+        within : the mean distance up to which clusters are joined, from 0 (the same rows) to 1.
+        part : the part of the model, where it has several.
+        """
+        from regard.watcher.head_clusters import cluster_heads
+
+        seen = cast("Seen", self)
+        chosen = _part_of(seen, part, "clusters")
+        return cluster_heads([(x, seen[x]) for x in seen.names if x.part == chosen], within)
 
     def to_dict(self) -> dict[str, Any]:
         """Tokens, layers, and the report of every head, as JSON values."""
@@ -94,7 +121,7 @@ class SeenTables:
         the dict: layer and head are numbers from 0, query_token and key_token are the tokens.
         """
         seen = cast("Seen", self)
-        chosen = _part_of(seen, part)
+        chosen = _part_of(seen, part, "arrays")
         keys = [key for key in seen.names if key.part == chosen]
         layers = [seen[key] for key in keys]
         values = _stacked(keys, layers)
@@ -110,10 +137,11 @@ class SeenTables:
         return _dataset(values, coordinates)
 
 
-def _part_of(seen: Seen, part: str | None) -> str:
+def _part_of(seen: Seen, part: str | None, method: str) -> str:
     if part is None and len(seen.parts) > 1:
         raise ArgumentError(
-            f"this model has {', '.join(seen.parts)}, so say which: seen.arrays({seen.parts[0]!r})."
+            f"this model has {', '.join(seen.parts)}, so say which: "
+            f"seen.{method}(part={seen.parts[0]!r})."
         )
     seen.texts(part)  # raises where there is no such part
     return part or seen.parts[0]
@@ -157,7 +185,9 @@ Columns = dict[str, Any]
 
 
 def _head_columns(seen: Seen) -> list[dict[str, Any]]:
-    return [row.flat() for row in seen.report().rows]
+    sinks = seen.sinks().heads
+    rows = seen.report().rows
+    return [row.flat() | more.flat() for row, more in zip(rows, sinks, strict=True)]
 
 
 def _query_columns(seen: Seen) -> Columns:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, BackendError
@@ -22,8 +23,15 @@ from regard.watcher.model_changes import (
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from regard.text.link_file import LinkedSentence
+    from regard.watcher.link_agreement import LinkAgreement
+    from regard.watcher.needle import NeedleReport
     from regard.watcher.seen import Seen
 
+NEEDLE = "The number of the lighthouse is seven nine four."
+QUESTION = "What is the number of the lighthouse? The number of the lighthouse is"
+ANSWER = "seven nine four"
+DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 NOT_CHANGEABLE = (
     "cannot be changed while it runs: it does not attend through the attention interface of "
     "transformers, so its heads cannot be told apart before they are mixed. Take a model class of "
@@ -87,6 +95,42 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
         """The row of one word put on another, with a weight; the rest is scaled to what is left."""
         heads = WatchedHeads.of(self._parts(part), layer, head)
         return self.changed(RedirectedRow(heads, word, to, check_weight(weight)))
+
+    def needle(
+        self,
+        haystack: str = "",
+        *,
+        needle: str = NEEDLE,
+        question: str = QUESTION,
+        answer: str = ANSWER,
+        depths: Sequence[float] = DEPTHS,
+    ) -> NeedleReport:
+        """Retrieval heads: a needle at several depths of a long text, and who looks at it.
+
+        Parameters
+        ----------
+        haystack : the long text; without one, sentences of our own, as many as the model can read.
+        needle, question, answer : a sentence, what is asked at the end of the text, and its answer
+            as it stands in the needle.
+        depths : where the needle stands, from 0 (first) to 1 (last).
+        """
+        from regard.watcher.needle import NeedleTask, find_retrieval_heads
+
+        task = NeedleTask(haystack, needle, question, answer, tuple(depths))
+        return find_retrieval_heads(self, task)
+
+    def links(self, source: str | Path | Sequence[LinkedSentence]) -> LinkAgreement:
+        """Agreement of every head with links between words: dependencies, coreference.
+
+        Parameters
+        ----------
+        source : a file in CoNLL-U, or with '# text = ...' and two words a line; or its sentences.
+        """
+        from regard.text.link_file import read_links
+        from regard.watcher.link_agreement import measure_agreement
+
+        sentences = read_links(source) if isinstance(source, str | Path) else source
+        return measure_agreement(self, sentences)
 
     def changed(self, *changes: ModelChange) -> Watching:
         """The block with further changes."""
