@@ -1,5 +1,6 @@
 """The text that asks what a pronoun stands for: links, balance, splits, reserved verbs, French."""
 
+import random
 import re
 import zlib
 from collections import Counter
@@ -16,7 +17,7 @@ from regard.transformer.train.anaphora_nouns import NOUNS
 from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
 from regard.transformer.train.anaphora_predicates import ADJECTIVES
 from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
-from regard.transformer.train.anaphora_scenes import events
+from regard.transformer.train.anaphora_scenes import events, scene
 from regard.transformer.train.anaphora_split import (
     TEST_ACTIONS,
     TEST_ADJECTIVES,
@@ -39,7 +40,8 @@ def test_there_are_enough_words_and_frames():
     assert len(NOUNS) >= 900
     assert len(ADJECTIVES) >= 500
     assert len(PHRASES) + len(ACTIONS) >= 300
-    assert len(GENERAL) + len(RELATIONS) + len(PEOPLE) >= 240
+    assert len(GENERAL) + len(RELATIONS) >= 300
+    assert len(PEOPLE) >= 60
     assert len(AROUND_EVENTS) + len(AROUND_NOUNS) >= 40
 
 
@@ -110,6 +112,23 @@ def test_the_two_sentences_of_a_pair_have_the_same_nouns():
             row = words[0].index(one.pronoun)
             if not one.of_object:  # an object stands after the verb that tells them apart
                 assert words[0][: row + 1] == words[1][: row + 1]
+
+
+def test_a_relation_says_different_things_of_its_nouns():
+    for event in (*RELATIONS, *PEOPLE):
+        first, second = event.own or ((), ())
+        assert not set(first) & set(second), event
+
+
+def test_two_people_are_mostly_of_one_sex():
+    """Else he or she would answer alone."""
+    rng = random.Random(2)
+    drawn = [scene(rng, TRAINING) for _ in range(8000)]
+    people = [x for x in drawn if x and x.first.noun.person and x.second.noun.person]
+    alike = sum(x.first.noun.kind == x.second.noun.kind for x in people) / len(people)
+    # 0.7 + 0.3 / 2, less the pairs of one noun twice; four standard deviations of 1,000 draws.
+    assert len(people) > 500
+    assert abs(alike - 0.85) < 0.06
 
 
 def test_cells_have_their_own_frames_and_words():
@@ -221,6 +240,8 @@ def test_sentences_are_capitalised_and_finished(pairs):
 def test_an_adjective_is_on_one_side_of_the_split():
     for adjective in ADJECTIVES:
         assert adjective.in_training == (adjective.english not in TEST_ADJECTIVES)
+    for event in (*RELATIONS, *PEOPLE):
+        assert all(event.own or ((), ())), event
     named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
     assert named == set(RELATIVE_ADJECTIVES)
     assert len(named & TEST_ADJECTIVES) >= 10

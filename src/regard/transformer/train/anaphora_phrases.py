@@ -227,6 +227,36 @@ blade = lame = f = knife sword razor axe dagger / handy ride
 shore = rive = f = lake river pond / water waters land
 bottom = fond = m = lake river pool barrel saucepan / water waters container ride
 lock = serrure = f = door gate chest suitcase / part container site ride furniture
+mane = crinière = f = horse lion mare pony zebra / animal
+plumage = plumage = m = bird / animal clothing
+ear = oreille = f = rabbit dog cat elephant donkey mouse / animate container
+nest = nid = m = sparrow magpie stork eagle owl crow / animal
+wheel = roue = f = car bicycle truck cart wheelbarrow wagon / ride container seat toy
+tyre = pneu = m = car truck bicycle motorcycle bus / ride
+headlight = phare = m = car motorcycle truck / ride
+deck = pont = m = ship ferry yacht sailboat / ride
+handle = poignée = f = door gate suitcase saucepan cup / container part furniture handy
+leg = pied = m = table chair stool desk bed / wood animate instrument
+rhythm = rythme = m = song symphony poem hymn / work occasion text animate
+ending = fin = f = novel film story tale / reading occasion
+plot = intrigue = f = novel film story comedy / reading
+chorus = refrain = m = song hymn / work text
+signature = signature = f = letter contract cheque treaty painting / reading document
+button = bouton = m = shirt coat jacket blouse / clothing machine
+sole = semelle = f = shoe boot slipper sandal / clothing
+crust = croûte = f = bread pie pizza cheese / food
+filling = garniture = f = pie sandwich pancake / food
+pit = noyau = m = cherry peach plum apricot olive / produce
+smell = odeur = f = cheese soup coffee perfume soap rose / food drink plant care animate place
+foliage = feuillage = m = tree oak bush maple hedge / plant
+root = racine = f = tree oak rose vine / plant produce
+entrance = entrée = f = building station cave tunnel / place part
+wallpaper = papier peint = m = bedroom kitchen corridor / site
+climate = climat = m = country island region desert city / place
+population = population = f = country city town island village / place
+cable = câble = m = computer lamp printer telephone vacuum / device instrument
+memory = mémoire = f = computer smartphone tablet laptop / machine animate
+lens = objectif = m = camera telescope microscope projector / machine tool
 """
 # The first three may be said of a flavour or an author too.
 _PART_STATES = """\
@@ -269,6 +299,9 @@ ACTIONS: tuple[Predicate, ...] = (
     *predicate_rows(_ACTIONS, TEST_ACTIONS),
     *grouped_rows(DONE_TO, TEST_ACTIONS),
 )
-ABSTRACT_PARTS = frozenset(("author", "flavour", "scent", "title"))
+ABSTRACT_PARTS = frozenset(
+    ("author", "flavour", "scent", "title", "rhythm", "ending", "plot", "chorus", "smell",
+     "climate", "population", "memory")
+)  # fmt: skip
 PARTS = _parts()
 PART_STATES = _states()

@@ -54,7 +54,7 @@ _RELATIONAL = """\
 {a} save {b} = sauver {b} = boat helicopter ship = beast raft canoe = not = slow, far away \
     = weak, frightened
 {a} enter {b} deeply = s'enfoncer dans {b} = needle key screwdriver stick dagger \
-    = wall stone beam plank door = not = blunt, short, thick = hard, thick
+    = wall stone beam plank door = not = blunt, short, wide = hard, thick
 {a} tie up {b} = attacher {b} = rope net belt = beast boat container = not = short, thin, weak \
     = big, large
 {a} fill {b} = remplir {b} = bottle jug stream bucket = barrel pool pond = not = small, narrow \

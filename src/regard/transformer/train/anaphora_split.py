@@ -39,4 +39,4 @@ TEST_PHRASES = _words("""\
 TEST_ACTIONS = _words("""\
     bake, discuss, fix, mail, order, plug in, propose, scold, sharpen, switch on, taste, thank""")
 TEST_PARTS = _words("""\
-    author, shore""")
+    author, population, shore""")

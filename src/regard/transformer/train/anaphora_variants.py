@@ -59,6 +59,7 @@ _WITHOUT_DEGREES = WITHOUT_DEGREES.union(
      "armed", "penniless", "jobless", "retired", "spilt", "victorious", "overloaded", "home-made",
      "waxed", "frozen", "free", "defenceless")
 )  # fmt: skip
+_FAILURES = frozenset(("not", "unable", "cannot"))
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
                        "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
@@ -216,6 +217,8 @@ def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant
     pools = [[x for x in side if relative_in_training(x) == split.words] for side in own]
     if not all(pools):
         return ()
+    if scene.event.option in _FAILURES and rng.random() < 0.7:  # mostly 'too big', rarely 'huge'
+        pools = [[x for x in side if x not in _WITHOUT_DEGREES] or side for side in pools]
     chosen = [rng.choice(x) for x in pools]
     if chosen[0] == chosen[1]:
         return ()
@@ -241,7 +244,7 @@ def _relational_degree(rng: random.Random, option: str, texts: Sequence[tuple[st
         return "enough"
     if any(x in _WITHOUT_DEGREES for x, _ in texts):
         return ""
-    if option in ("not", "unable", "cannot"):
+    if option in _FAILURES:
         return "too" if rng.random() < 0.85 else "so"
     if any(" " in x or "!" in y for x, y in texts):
         return ""
