@@ -10,7 +10,7 @@ from tests.helpers.planted_model import planted_model, planted_tokenizer
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.text.link_file import LinkedSentence, WordLink, read_links
+from regard.text.link_file import LabelledLink, LinkedSentence, read_links
 
 FAMILY = {family.name: family for family in FAMILIES}
 HAYSTACK = "a river sang to old hills . while green boats slept in rain ."
@@ -193,14 +193,18 @@ def test_files_that_are_none(tmp_path):
 def test_planted_heads_agree_with_their_links():
     text = "the river sang . the boats slept . the river slept . a river sang again ."
     words = tuple(text.split())
-    before = [WordLink(i, i - 1, "before") for i in range(1, len(words))]
+    before = [LabelledLink(i, i - 1, "before") for i in range(1, len(words))]
     # What followed the same word last time it was there, where it followed once.
-    after = [WordLink(10, 6, "after"), WordLink(15, 14, "link"), WordLink(13, 2, "after")]
+    after = [
+        LabelledLink(10, 6, "after"),
+        LabelledLink(15, 14, "link"),
+        LabelledLink(13, 2, "after"),
+    ]
     sentences = [LinkedSentence(text, words, (*before, *after[:1]))] * 2
     agreement = planted().links(sentences)
     row = agreement.row("before")
     assert tuple(row.best) == ("decoder", 0, 0)
-    assert (row.accuracy, row.held_out, row.baseline, row.offset) == (1.0, 1.0, 1.0, -1)
+    assert (row.accuracy, row.second_half, row.baseline, row.offset) == (1.0, 1.0, 1.0, -1)
     assert agreement.hidden == 2 * 17  # every link has a way to a later word
     with pytest.raises(ArgumentError) as raised:
         agreement.row("after")
@@ -217,7 +221,7 @@ def test_agreement_is_that_of_a_loop_over_every_weight():
     for text in (HAYSTACK, TASK["needle"], "nobody counted their names again ."):
         words = tuple(text.split())
         pairs = [rng.choice(len(words), 2, replace=False) for _ in range(9)]
-        links = tuple(WordLink(int(a), int(b), "made") for a, b in pairs)
+        links = tuple(LabelledLink(int(a), int(b), "made") for a, b in pairs)
         sentences.append(LinkedSentence(f"<s> {text}", words, links))
     agreement = regard.watch(model, tokenizer=tokenizer).links(sentences)
     hits, offsets = [], []
@@ -239,7 +243,7 @@ def test_agreement_is_that_of_a_loop_over_every_weight():
     assert row.baseline == max(offsets.count(x) for x in offsets) / len(offsets)
     even = np.array([True] * 9 + [False] * 9 + [True] * 9)
     chosen = np.array(hits)[even].mean(axis=0).argmax()
-    assert row.held_out == np.array(hits)[~even, chosen].mean()
+    assert row.second_half == np.array(hits)[~even, chosen].mean()
     text = str(agreement)
     assert text.startswith("Links of 3 sentences in 8 heads.")
     assert max(map(len, text.splitlines())) <= 80
@@ -247,7 +251,7 @@ def test_agreement_is_that_of_a_loop_over_every_weight():
 
 
 def test_words_that_the_tokens_do_not_spell():
-    sentence = LinkedSentence("a riverbank", ("a", "riverbank"), (WordLink(1, 0, "x"),))
+    sentence = LinkedSentence("a riverbank", ("a", "riverbank"), (LabelledLink(1, 0, "x"),))
     with pytest.raises(ArgumentError) as raised:
         planted().links([sentence])
     assert str(raised.value) == (

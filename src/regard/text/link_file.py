@@ -14,7 +14,7 @@ COLUMNS = 10  # of CoNLL-U
 TEXT = "# text ="
 
 
-class WordLink(NamedTuple):
+class LabelledLink(NamedTuple):
     """Positions of two words of a sentence, from 0, and a label: a dependent and its head."""
 
     query: int
@@ -28,7 +28,7 @@ class LinkedSentence:
 
     text: str
     words: tuple[str, ...]
-    links: tuple[WordLink, ...]
+    links: tuple[LabelledLink, ...]
 
 
 def read_links(path: str | Path) -> tuple[LinkedSentence, ...]:
@@ -92,18 +92,18 @@ def _dependencies(path: str | Path, rows: Sequence[tuple[int, list[str]]]) -> Li
                 f"are {row[0]!r} and {row[6]!r}."
             )
         if int(row[6]):
-            links.append(WordLink(len(words) - 1, int(row[6]) - 1, row[7]))
+            links.append(LabelledLink(len(words) - 1, int(row[6]) - 1, row[7]))
     return LinkedSentence(text.strip(), tuple(words), tuple(links))
 
 
-def _pair(path: str | Path, words: Sequence[str], at: int, row: list[str]) -> WordLink:
+def _pair(path: str | Path, words: Sequence[str], at: int, row: list[str]) -> LabelledLink:
     if len(row) not in (2, 3):
         raise FileError(
             f"{path}, line {at}: a link needs two words and an optional label with tabs between, "
             f"but it has {len(row)} columns."
         )
     positions = [_position(path, words, at, name.strip()) for name in row[:2]]
-    return WordLink(positions[0], positions[1], row[2].strip() if len(row) == 3 else "link")
+    return LabelledLink(positions[0], positions[1], row[2].strip() if len(row) == 3 else "link")
 
 
 def _position(path: str | Path, words: Sequence[str], at: int, name: str) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError
-from regard.text.link_file import LinkedSentence, WordLink
+from regard.text.link_file import LabelledLink, LinkedSentence
 from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.head_clusters import HeadNumbers
@@ -36,7 +36,7 @@ class LabelAgreement:
     """Links of one label in one direction; ``accuracy_h`` of every head, in their order.
 
     ``direction`` is 'to the key' (a dependent looks at its head) or 'to the query'. ``offset`` is
-    the best fixed one and ``baseline`` its accuracy. ``held_out`` is the accuracy on every second
+    the best fixed one and ``baseline`` its accuracy. ``second_half`` is the accuracy on every second
     sentence of the head that is best on the others, None where a half has no links.
     """
 
@@ -46,7 +46,7 @@ class LabelAgreement:
     accuracy_h: NDArray[np.float64] = field(repr=False)
     best: HeadNumbers
     accuracy: float
-    held_out: float | None
+    second_half: float | None
     offset: int
     baseline: float
 
@@ -144,14 +144,14 @@ class _Trials:
         accuracy_h = hits_nh.mean(axis=0)
         best = int(accuracy_h.argmax())
         even_n = np.array([trial[2] % 2 == 0 for trial in own])
-        held_out = None
+        second_half = None
         if even_n.any() and not even_n.all():
             chosen = int(hits_nh[even_n].mean(axis=0).argmax())
-            held_out = float(hits_nh[~even_n, chosen].mean())
+            second_half = float(hits_nh[~even_n, chosen].mean())
         offset, number = Counter(trial[3] for trial in own).most_common(1)[0]
         return LabelAgreement(
             label, direction, len(own), accuracy_h, self.heads[best], float(accuracy_h[best]),
-            held_out, offset, number / len(own),
+            second_half, offset, number / len(own),
         )  # fmt: skip
 
 
@@ -214,5 +214,5 @@ def _bare(token: str) -> str:
     return "".join(plain.split())
 
 
-def _reversed(link: WordLink) -> WordLink:
-    return WordLink(link.key, link.query, link.label)
+def _reversed(link: LabelledLink) -> LabelledLink:
+    return LabelledLink(link.key, link.query, link.label)

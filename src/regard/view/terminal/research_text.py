@@ -160,7 +160,7 @@ def agreement_page(agreement: LinkAgreement, style: TerminalStyle = PIPE, most: 
 
 
 def _agreement(row: LabelAgreement, wide: int) -> str:
-    left_out = "-" if row.held_out is None else percent(row.held_out)
+    left_out = "-" if row.second_half is None else percent(row.second_half)
     return (
         f"{_label(row):<{wide}}  {row.links:>6,}  {_head(row.best):<14}  {percent(row.accuracy):>5}"
         f"  {left_out:>8}  {percent(row.baseline)} ({row.offset:+d})"
