@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 import transformers as hf
@@ -200,15 +201,36 @@ def doge():
         num_key_value_heads=2, intermediate_size=24, head_dim=4))  # fmt: skip
 
 
-@pytest.mark.parametrize("make", [longt5, git, doge])
-def test_models_that_compute_with_their_masks(make):
+def t5gemma2():
+    """Its decoder attends to its own tokens and to those of the encoder in one softmax."""
+    text = _SMALL | {
+        "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 4,
+        "num_key_value_heads": 2, "intermediate_size": 24, "sliding_window": 4,
+        "query_pre_attn_scalar": 4, "layer_types": ["sliding_attention", "full_attention"],
+    }  # fmt: skip
+    vision = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4,
+              "intermediate_size": 24, "image_size": 28, "patch_size": 14}  # fmt: skip
+    encoder = {"text_config": text, "vision_config": vision, "mm_tokens_per_image": 1,
+               "image_token_index": 39, "boi_token_index": 38, "eoi_token_index": 37}  # fmt: skip
+    config = hf.T5Gemma2Config(encoder=encoder, decoder=text, image_token_index=39)
+    return hf.T5Gemma2ForConditionalGeneration(config)
+
+
+@pytest.mark.parametrize("padded", ["not", "left"])
+@pytest.mark.parametrize("make", [longt5, git, doge, t5gemma2])
+def test_models_that_compute_with_their_masks(make, padded):
     torch.manual_seed(0)
     model = make().eval()
-    inputs = batch("not")
+    inputs = batch(padded)
     if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = inputs["input_ids"][:, :5]
     with torch.no_grad():
         expected = model(**inputs)[0]
         with regard.watch(model) as seen:
             same(model(**inputs)[0], expected)
-    assert len(seen.names) == (6 if model.config.is_encoder_decoder else 2)
+    assert len(seen.names) == {longt5: 6, t5gemma2: 4}.get(make, 2)
+    if make is t5gemma2:  # its own five tokens come first, then those of the encoder
+        merged = seen.sentence(0)["decoder", 1]
+        assert (merged.queries, merged.keys) == (5, 16)
+        assert not np.triu(merged.map[:, :, :5], 1).any()
+        assert (merged.map[:, :, 5:] > 0).all()

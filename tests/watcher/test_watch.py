@@ -244,17 +244,6 @@ def test_a_model_that_ran_unseen(monkeypatch):
     untouched(model)
 
 
-def test_beam_search_is_refused():
-    model = LLAMA.made()
-    with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
-        model.generate(**batch("not"), max_new_tokens=6, num_beams=3, do_sample=False)
-    assert str(error.value) == (
-        "the sentences changed places between two tokens, as beam search makes them: generate "
-        "with num_beams=1 while watching."
-    )
-    untouched(model)
-
-
 def test_a_cache_filled_in_parts():
     """A prompt given in two calls makes one text."""
     model, inputs = LLAMA.made(), batch("not")

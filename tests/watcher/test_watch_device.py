@@ -244,9 +244,28 @@ def test_tokens_that_wait_on_a_device(kernels, request):
         assert_same(seen.sentence(sentence), host.sentence(sentence))
 
 
-def test_beam_search_is_refused_when_the_block_ends(kernels):
+def test_beams_on_a_device(kernels, request):
+    """Their facts are read at every token, since the records change places."""
     model = FAMILY["llama"].made()
-    options = {"max_new_tokens": 4, "num_beams": 3, "do_sample": False}
-    refused = pytest.raises(BackendError, match="sentences changed places between two tokens")
+    options = {"max_new_tokens": 3, "num_beams": 2, "num_return_sequences": 2, "do_sample": False}
+
+    def generated():
+        with torch.no_grad(), regard.watch(model, **FEW) as seen:
+            model.generate(**batch("not", 1, 5), **options)
+        return seen
+
+    seen = generated()
+    request.getfixturevalue("monkeypatch").undo()
+    host = generated()
+    for sentence in range(2):
+        assert_same(seen.sentence(sentence), host.sentence(sentence))
+
+
+def test_a_reordered_cache_is_refused_when_the_block_ends(kernels):
+    model, inputs = FAMILY["llama"].made(), batch("not", 2, 5)
+    refused = pytest.raises(BackendError, match="keys of the tokens before are not where they were")
     with torch.no_grad(), refused, regard.watch(model, top=0, map=0):
-        model.generate(**batch("not", 1, 5), **options)
+        cache = model(**inputs, use_cache=True).past_key_values
+        for layer in cache.layers:
+            layer.keys, layer.values = layer.keys.flip(0), layer.values.flip(0)
+        model(inputs["input_ids"][:, :1], past_key_values=cache)

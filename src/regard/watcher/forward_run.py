@@ -94,28 +94,33 @@ class LayerKey(NamedTuple):
 
 @dataclass
 class OrderCheck:
-    """A deferred check that the sentences of a batch have not changed their order."""
+    """A deferred check that the cached keys are those of the call before."""
 
     ok: Any
     passed: bool = False
 
     def raise_error(self) -> None:
-        """Raise the error of a reordered batch."""
+        """Raise the error of a reordered cache."""
         raise BackendError(
-            "the sentences changed places between two tokens, as beam search makes them: "
-            "generate with num_beams=1 while watching."
+            "the keys of the tokens before are not where they were in the call before: the model "
+            "puts its cache into another order by means of its own. Watch one forward of all the "
+            "tokens, without a cache."
         )
 
 
 @dataclass
 class ForwardRun:
-    """One text: records by layer and sentence, tokens by part, unpadded queries by part."""
+    """One text: records by layer and sentence, tokens by part, unpadded queries by part.
+
+    It is ``closed`` when a beam search has ended: the cache holds other beams than it returned.
+    """
 
     records: dict[LayerKey, list[LayerRecord]] = field(default_factory=dict)
     tokens: dict[str, list[NDArray[np.int64] | None]] = field(default_factory=dict)
     rows: dict[str, list[slice]] = field(default_factory=dict)
     last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
+    closed: bool = False
 
     def take_tokens(self, part: str, segment: Segment, ids_bq: Any, sentences: int) -> None:
         """Record the tokens of a segment's queries; later layers of the same call add none."""
@@ -153,9 +158,9 @@ class ForwardRun:
         expected = record.first_row + record.queries + pending
         if record.queries and segment.row_start != expected:
             raise BackendError(
-                f"{layer_key}: token {segment.row_start} came where token {expected} was due. "
-                "watch follows one text token by token; a cache that was cut or moved is another "
-                "text, and so is a batch padded on the right: pad it on the left to go on."
+                f"{layer_key}: token {segment.row_start} came where token {expected} was due, as "
+                "of a batch padded on the right, whose sentences go on after their padding: pad it "
+                "on the left, or watch sentence by sentence."
             )
 
 
@@ -165,6 +170,7 @@ class RunRecorder(Protocol):
     options: Options
     runs: list[ForwardRun]
     memory: MemoryEstimate
+    drops_padding: bool
 
     @property
     def watched_layers(self) -> int:
@@ -177,6 +183,9 @@ class RunRecorder(Protocol):
     @property
     def paths(self) -> dict[str, LayerKey]:
         """Layers by the path of their module."""
+
+    def flush(self, run: ForwardRun | None = None) -> None:
+        """Observe the pending steps of one run, or of all."""
 
     def synchronize(self) -> None:
         """Finish pending facts, and raise the error of the first deferred check that fails."""

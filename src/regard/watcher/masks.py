@@ -59,6 +59,8 @@ class MaskSpec:
         import torch
 
         def made(argument: Any) -> Any:
+            if isinstance(argument, list | tuple):  # torch.cat takes several
+                return type(argument)(map(made, argument))
             if not isinstance(argument, MaskSpec):
                 return argument
             return torch.zeros(()) if argument.tensor is None else argument.tensor

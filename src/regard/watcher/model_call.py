@@ -62,6 +62,11 @@ class ModelCall:
         return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
 
     @property
+    def merged(self) -> bool:
+        """Whether the keys of another text follow those of its own, as in T5Gemma 2."""
+        return "merged" in type(self.module).__name__.lower()
+
+    @property
     def must_be_own(self) -> bool:
         """Whether the output has to come from the model's own attention: gradients and dropout."""
         import torch
@@ -195,6 +200,23 @@ def compared_rows(queries: int) -> list[int]:
     return [0, queries // 3, 2 * queries // 3, queries - 1]
 
 
+def _sees_nothing(call: ModelCall, at: torch.Tensor) -> torch.Tensor:
+    """Rows (b, q, h, 1) whose keys a mask of numbers hides, all of them.
+
+    A model attends to all of them alike then, and nothing reads it: a padded query.
+    """
+    import torch
+
+    mask_bhqk = call.mask
+    if not isinstance(mask_bhqk, torch.Tensor):
+        return torch.zeros((), dtype=torch.bool, device=at.device)
+    if mask_bhqk.dtype != torch.bool:
+        mask_bhqk = mask_bhqk > torch.finfo(mask_bhqk.dtype).min / 2
+    hidden_bhq = ~mask_bhqk.any(dim=-1)
+    hidden_bhq = hidden_bhq[:, :, at] if hidden_bhq.shape[2] > 1 else hidden_bhq
+    return hidden_bhq.transpose(1, 2)[..., None]
+
+
 def prove(
     call: ModelCall,
     output: torch.Tensor,
@@ -219,6 +241,7 @@ def prove(
     inside = [[some.start <= row < some.stop for row in rows] for some in real]
     at, among = (index_like(x, output) for x in (rows, inside))
     difference = (output[:, at].float() - own.float()).abs()
+    difference = difference.masked_fill(_sees_nothing(call, at), 0)
     # Where the model's own is no number the proof has nothing to compare; the facts will say so.
     difference = torch.where(own.isnan(), 0, difference).nan_to_num(nan=torch.inf)
     difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)

@@ -172,7 +172,7 @@ def pending_facts(
     for index, sentence in enumerate(segment.sentences):
         own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
         ids = tokens[sentence]
-        tokens_k = None if ids is None else ids[keys]
+        tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
         device_bytes, check = 0, None
         if not (keep or options.spans):
             own, device_bytes, check = release_query_and_key(own, tokens_k)

@@ -20,6 +20,7 @@ from regard.watcher.forward_run import (
     warn_if_large,
     warn_if_many,
 )
+from regard.watcher.generation import FollowedGeneration
 from regard.watcher.model_call import ModelCall
 from regard.watcher.module_paths import ModulePaths
 from regard.watcher.numbering import is_cross
@@ -57,6 +58,8 @@ class ProgramRecorder:
     outermost module is a text, unless its keys are those of a cache that was seen growing.
     """
 
+    drops_padding = False
+
     def __init__(
         self, module: Any, options: Options, notice: Callable[[LayerKey], None] | None
     ) -> None:
@@ -70,6 +73,7 @@ class ProgramRecorder:
         self._numbers: Counter[str] = Counter()
         self._forward = -1
         self._decided = False
+        self.generation = FollowedGeneration(self, module)
 
     @property
     def layer_keys(self) -> list[LayerKey]:
@@ -85,6 +89,9 @@ class ProgramRecorder:
     def watched_layers(self) -> int:
         """The number of recorded layers, as far as they are known."""
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
+
+    def flush(self, run: ForwardRun | None = None) -> None:
+        """Nothing to do: every call is observed at once."""
 
     def synchronize(self) -> None:
         """Raise the error of the first deferred check that fails."""
@@ -129,8 +136,11 @@ class ProgramRecorder:
             return run
         self._decided = True
         queries, keys = call.query.shape[2], call.key.shape[2]
+        drafted = self.generation.draft_start is not None and keys - queries < records[0].keys
+        if drafted and keys > queries:
+            self.generation.cut(run, keys - queries)
         grown = {record.keys + queries for record in records} == {keys}
-        if not (grown and len(records) == call.query.shape[0]):
+        if run.closed or not (grown and len(records) == call.query.shape[0]):
             run = ForwardRun()
             self.runs.append(run)
             warn_if_many(self.memory, self.watched_layers, len(self.runs))
@@ -140,9 +150,7 @@ class ProgramRecorder:
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
     ) -> None:
         sentences = call.query.shape[0]
-        records = run.records.setdefault(
-            layer_key, [LayerRecord(self.options.map) for _ in range(sentences)]
-        )
+        records = self.generation.records(run, layer_key, sentences)
         if len(records) < sentences:  # more windows than before, for a larger image
             records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
         segment = segment_of(call, event, records[0].first_row + records[0].queries)
@@ -153,11 +161,12 @@ class ProgramRecorder:
             warn_if_large(before, self.memory, self.watched_layers)
         tokens = self._tokens(run, layer_key, segment, call)
         sum_of_row = 1.0 if event.weights is None else smallest_sum(event.weights)
-        for record, pending in take_facts(call, segment, records, self.options, keep, tokens):
-            self.device_queue.add(record, pending)
-            if pending.check is not None:
-                self.checks.add(pending.check)
-            record.note_sinks(sum_of_row)
+        for part in self.generation.steps(layer_key, segment, segment.row_start):
+            for record, pending in take_facts(call, part, records, self.options, keep, tokens):
+                self.device_queue.add(record, pending)
+                if pending.check is not None:
+                    self.checks.add(pending.check)
+                record.note_sinks(sum_of_row)
 
     def _tokens(
         self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall

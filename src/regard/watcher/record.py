@@ -242,6 +242,11 @@ class LayerRecord:
             self._add(self.pending[0].make())
             del self.pending[0]
 
+    def complete(self) -> LayerRecord:
+        """A record with the facts of every call."""
+        self.resolve()
+        return self
+
     @property
     def device_bytes(self) -> int:
         """Bytes of pending facts on a device."""

@@ -16,10 +16,11 @@ from regard.watcher.forward_run import (
     warn_if_many,
 )
 from regard.watcher.forwards import Forwards
+from regard.watcher.generation import FollowedGeneration
+from regard.watcher.masks import MaskSpec
 from regard.watcher.model_call import ModelCall, prove
 from regard.watcher.numbering import CallRelation, LayerCall, LayerNumbering
 from regard.watcher.observe_call import OutputBuffer, take_facts
-from regard.watcher.record import LayerRecord
 from regard.watcher.segments import Segment, segments_of
 from regard.watcher.watch import Options
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 class Recorder:
     """Records of the attention calls on one thread, text by text; see ``watch``."""
 
+    drops_padding = True
+
     def __init__(
         self, model: Any, options: Options, notice: Callable[[LayerKey], None] | None, holder: Any
     ) -> None:
@@ -47,6 +50,7 @@ class Recorder:
         self.memory = MemoryEstimate()
         self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
         self.layers = _count_layers(model)
+        self.generation = FollowedGeneration(self, holder)
         self._proven: set[LayerKey] = set()
 
     def locate(self, call: ModelCall) -> LayerCall | None:
@@ -144,6 +148,8 @@ class Recorder:
     ) -> bool:
         """Whether a call can be observed later: a decode step after a first call."""
         records = run.records.get(layer_key)
+        if self.generation.draft_start is not None:
+            return False
         if records is None or any(records[x.sentences[0]].queries == 0 for x in segments):
             return False
         return run.pending_steps.get(layer_key, PendingSteps()).fits(call, segments)
@@ -168,14 +174,13 @@ class Recorder:
         segment: Segment,
         output: OutputBuffer | None,
     ) -> None:
-        sentences = call.query.shape[0]
-        records = run.records.setdefault(
-            layer_key, [LayerRecord(self.options.map) for _ in range(sentences)]
-        )
+        records = self.generation.records(run, layer_key, call.query.shape[0])
         if records[segment.sentences[0]].queries == 0:
             self._estimate(call, segment, self.options.keeps(layer_key.layer))
         self._record_tokens(run, layer_key, call, segment)
-        self._observe(run, layer_key, call, segment, output)
+        row = records[segment.sentences[0]].queries if call.cross else segment.row_start
+        for part in self.generation.steps(layer_key, segment, row):
+            self._observe(run, layer_key, call, part, output)
 
     def _record_tokens(
         self,
@@ -188,11 +193,13 @@ class Recorder:
         """Record the tokens of a segment, and check that they follow those before."""
         if call.cross:
             return
-        ids = self.ids_for(call)
+        ids, record = self.ids_for(call), run.records[layer_key][segment.sentences[0]]
+        if segment.row_start < record.first_row + record.queries:
+            self.generation.cut(run, segment.row_start)
         run.take_tokens(layer_key.part, segment, ids, call.query.shape[0])
         if layer_key == min(x for x in run.records if x.part == layer_key.part):
             run.check_order(layer_key, segment, call.key, self.checks)
-        run.check_follows(layer_key, run.records[layer_key][segment.sentences[0]], segment, pending)
+        run.check_follows(layer_key, record, segment, pending)
 
     def _observe(
         self,
@@ -228,7 +235,7 @@ class Recorder:
         """The text of this call: a new one where a layer begins again."""
         begins = any(segment.row_start == 0 for segment in segments) and not call.cross
         begun = bool(self.runs) and layer_key in self.runs[-1].records
-        if not self.runs or (begins and begun):
+        if not self.runs or (begun and (begins or self._is_elsewhere(layer_key, segments, call))):
             self.flush()
             self.runs.append(ForwardRun())
             warn_if_many(self.memory, self.watched_layers, len(self.runs))
@@ -236,6 +243,23 @@ class Recorder:
         if not call.cross:
             run.rows[layer_key.part] = real_rows(segments, call.query.shape[0])
         return run
+
+    def _is_elsewhere(self, layer_key: LayerKey, segments: list[Segment], call: ModelCall) -> bool:
+        """Whether a cache goes on at another token than the last text: a prefix used again."""
+        run = self.runs[-1]
+        if run.closed:
+            return True
+        # After padding on the right a sentence does not go on where it ended.
+        gaps = isinstance(call.mask, MaskSpec) and call.mask.real_bk is not None
+        if call.cross or self.generation.draft_start is not None:
+            return False
+        pending = len(run.pending_steps.get(layer_key, PendingSteps()).queries)
+        for segment in segments:
+            record = run.records[layer_key][segment.sentences[0]]
+            due = record.first_row + record.queries + pending
+            if segment.row_start < due or (segment.row_start > due and not gaps):
+                return record.queries > 0
+        return False
 
     def query_rows(self, sentences: int) -> list[slice] | None:
         """The real queries of the decoder's sentences, for its cross attention."""

@@ -82,8 +82,7 @@ class LiveLayers:
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of a layer so far, cached until more is recorded."""
         run = self._run
-        record = run.records[layer_key][sentence]
-        record.resolve()
+        record = run.records[layer_key][sentence].complete()
         key = (id(run), layer_key, sentence, record.queries)
         if key not in self._made:
             self._made[key] = self._layer(run, record, layer_key, sentence)

@@ -86,6 +86,14 @@ class Segment:
         rows = slice(self.rows.start + start, self.rows.start + stop)
         return replace(self, rows=rows, row_start=self.row_start + start, arguments=arguments)
 
+    def without_last_keys(self, number: int) -> Segment:
+        """The same segment without its last keys, which none of its queries sees."""
+        arguments, mask = dict(self.arguments), self.arguments.get("mask")
+        columns = slice(self.columns.start, self.columns.stop - number)
+        if mask is not None and not callable(mask) and mask.shape[-1] > 1:
+            arguments["mask"] = mask[..., : mask.shape[-1] - number]
+        return replace(self, columns=columns, arguments=arguments)
+
 
 def segments_of(call: ModelCall) -> list[Segment]:
     """Segments of a call: sentences of the same unpadded slice and band are one."""
@@ -101,7 +109,7 @@ def segments_of(call: ModelCall) -> list[Segment]:
         columns = slice(0, min(queries, keys))
         arguments = {"causal": True, "offset": 0}
     rows = slice(0, queries)
-    start = 0 if call.cross or mask is None else keys - queries
+    start = 0 if call.cross or call.merged or mask is None else keys - queries
     arguments |= _extra(call, mask, everything, rows, columns)
     return [Segment(everything, rows, columns, start, 0, arguments)]
 

@@ -163,6 +163,7 @@ def _uncompiled() -> contextlib.AbstractContextManager[Any]:
 @contextlib.contextmanager
 def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterator[Recorder]:
     """A recorder of a model that attends through the attention interface of transformers."""
+    from regard.watcher.generation import followed
     from regard.watcher.recorder import Recorder
     from regard.watcher.registry import install, remove
 
@@ -173,6 +174,7 @@ def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterato
             cleanup.callback(hook.remove)
         install(recorder, model)
         cleanup.callback(remove, recorder, model)
+        cleanup.enter_context(followed(recorder.generation))
         yield recorder
         if recorder.forwards.count:
             _check_recorded(recorder, type(model).__name__)
@@ -182,10 +184,12 @@ def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterato
 def _watch_program(model: Any, options: Options, notice: Notice | None) -> Iterator[RunRecorder]:
     """A recorder of the operators that a program runs."""
     from regard.watcher.attention_events import attention_events
+    from regard.watcher.generation import followed
     from regard.watcher.program import ProgramRecorder
 
     recorder = ProgramRecorder(model, options, notice)
-    with recorder.modules.attached(), attention_events(recorder.take, recorder.tokens.embedded):
+    events = attention_events(recorder.take, recorder.tokens.embedded)
+    with followed(recorder.generation), recorder.modules.attached(), events:
         yield recorder
     if recorder.modules.forwards:
         name = "the program" if model is None else type(model).__name__
