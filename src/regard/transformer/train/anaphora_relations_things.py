@@ -46,9 +46,9 @@ OF_THINGS = """\
 {a} stain {b} = tacher {b} = wine sauce ink coffee jam = shirt tablecloth carpet dress = past \
     = red, greasy, hot = white, clean, new, made of silk
 {a} dent {b} = cabosser {b} = stone rock branch truck = car bucket kettle van = past \
-    = hard, heavy, pointed = badly parked, badly placed, fragile
-{a} bend under {b} = plier sous {b} = branch shelf plank = box statue monkey suitcase = past \
-    = thin, weak, flimsy = heavy, full, fat, massive
+    = hard, heavy, pointed = badly placed, fragile
+{a} bend under {b} = plier sous {b} = branch shelf plank = box statue chest suitcase = past \
+    = thin, weak, flimsy = heavy, full, massive
 {a} get stuck in {b} = s'embourber dans {b} = truck tractor car horse bus = field path swamp \
     = past = heavy, overloaded, old = muddy, wet, soft, flooded
 {a} slip on {b} = glisser sur {b} = beast people = floor staircase road = past \
@@ -114,7 +114,7 @@ S wrap {a} up in {b} = envelopper {a} dans {b} = glass plate vase cup = newspape
 S cover {a} with {b} = couvrir {a} avec {b} = piano car table sofa = sheet blanket tablecloth \
     = yes \
     = dirty, dusty, ugly, stained = clean, large, embroidered
-S tie {a} to {b} = attacher {a} à {b} = horse dog boat goat = tree pole fence gate = yes \
+S tie {a} to {b} = attacher {a} à {b} = horse dog bull goat = tree pole fence gate = yes \
     = nervous, aggressive, stubborn, wild = solid, strong, thick
 S save {a} from {b} = sauver {a} de {b} = puppy kitten lamb horse = lake house swamp river = past \
     = afraid, trapped, panicked, young = deep, dangerous, flooded
