@@ -119,7 +119,8 @@ def test_every_call_is_proven(monkeypatch):
     monkeypatch.setattr(observe_call, "observed", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not", 1))
-    assert str(error.value).startswith("encoder layer 2: regard's attention is ")
+    assert str(error.value).startswith("AlbertAttention: the log-sum-exp of the model's own ")
+    assert len(calls) == 3
 
 
 @pytest.mark.parametrize("later", [3, 5])

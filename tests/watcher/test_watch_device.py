@@ -2,7 +2,7 @@
 
 import importlib
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from triton.runtime.interpreter import GridExecutor
 import regard
 from regard.engine import tensors
 from regard.errors import ArgumentError, BackendError
-from regard.watcher import deferred, model_call, segments
+from regard.watcher import deferred, model_call, segments, stacked
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -143,19 +143,19 @@ def test_facts_that_wait_are_the_same(name, request):
     assert not any(record.device_bytes for each in records.values() for record in each)
 
 
-def test_a_proven_layer_is_watched_without_waiting_for_the_device(kernels, monkeypatch):
+def test_a_layer_is_watched_without_waiting_for_the_device(kernels, monkeypatch):
     model = FAMILY["llama"].made()
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         clock = Clock(monkeypatch)
         model(IDS)
-        assert clock.waits == ["cpu", "numpy", *["tolist"] * 2]  # the tokens, and two proofs
+        assert clock.waits == ["cpu", "numpy"]  # the tokens, and no proof
         clock.waits.clear()
         model(IDS)
         assert clock.waits == ["cpu", "numpy"]  # the tokens, before the first layer
         clock.waits.clear()
     assert clock.waits == ["tolist"]  # whether all is fine, of all layers together
     seen.report()
-    assert clock.waits.count("cpu") > 10
+    assert 5 < clock.waits.count("cpu") < 10  # of both layers together
 
 
 def test_every_call_of_a_shared_module_waits_for_itself(request, monkeypatch):
@@ -167,7 +167,7 @@ def test_every_call_of_a_shared_module_waits_for_itself(request, monkeypatch):
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         clock = Clock(monkeypatch)
         actual = model(IDS).logits
-        assert clock.waits == ["cpu", "numpy", *["tolist"] * 3]  # the tokens, and three proofs
+        assert clock.waits == ["cpu", "numpy"]
         clock.waits.clear()
         model(IDS)
         assert clock.waits == ["cpu", "numpy"]
@@ -196,6 +196,48 @@ def test_what_is_no_number_speaks_on_leaving_the_block(broken, kernels):
     assert "regard" not in AttentionInterface._global_mapping
     with pytest.raises(ArgumentError, match="has nan at"):
         seen[1].entropy.sum()
+
+
+def test_the_layers_of_a_forward_are_launched_together(kernels, monkeypatch):
+    """One second pass for all layers of the same shape, at the end of the forward."""
+    model, queries = FAMILY["llama"].made(), []
+    observe = stacked.observe_from_logsumexp
+
+    def counted(query, *arguments, **options):
+        queries.append(tuple(query.shape))
+        return observe(query, *arguments, **options)
+
+    monkeypatch.setattr(stacked, "observe_from_logsumexp", counted)
+    with torch.no_grad(), regard.watch(model, **FEW) as seen:
+        model(IDS)
+        assert [shape[0] for shape in queries] == [2]
+        records = seen._source.recorder.runs[0].records.values()
+        assert all(record.pending[0].device_bytes for (record,) in records)
+    queries.clear()
+    monkeypatch.setattr(stacked, "HELD_BYTES", 0)
+    with torch.no_grad(), regard.watch(model, **FEW):
+        model(IDS)
+    assert [shape[0] for shape in queries] == [1, 1]
+
+
+@pytest.mark.parametrize("layer_bytes", [0, 2**26])
+def test_weights_that_do_not_sum_to_one_are_refused(layer_bytes, kernels, monkeypatch):
+    """A log-sum-exp of other scores: known to the device, told when the block ends."""
+    model, own = FAMILY["llama"].made(), model_call.ModelCall.own_with_logsumexp
+
+    def another(self):
+        output, weights, call = own(self)
+        return output, weights, replace(call, logsumexp=call.logsumexp + 0.05)
+
+    monkeypatch.setattr(stacked, "LAYER_BYTES", layer_bytes)
+    monkeypatch.setattr(model_call.ModelCall, "own_with_logsumexp", another)
+    with pytest.raises(BackendError) as error, torch.no_grad(), regard.watch(model, **FEW):
+        model(IDS)
+    assert str(error.value) == (
+        "LlamaAttention: with the log-sum-exp of the model's own attention the weights regard "
+        "would show sum to 0.951 a row, not to 1, so watch shows nothing. The model does something "
+        "regard does not know: leave this layer out with layers=..."
+    )
 
 
 def test_what_cannot_be_proven_for_lack_of_numbers_says_so(kernels):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class FactsLike(Mapping[str, Array]):
         """The shape of a fact, known without a copy."""
 
     @abstractmethod
+    def tensor(self, name: str) -> Any:
+        """A fact where it lies: a tensor of the device until it is read, else an array."""
+
+    @abstractmethod
     def without(self, name: str) -> FactsLike:
         """All facts but one, without a copy."""
 
@@ -63,6 +67,10 @@ class ArrayFacts(dict[str, Array], FactsLike):
     def shape_of(self, name: str) -> tuple[int, ...]:
         """The shape of a fact."""
         return self[name].shape
+
+    def tensor(self, name: str) -> Array:
+        """The array."""
+        return self[name]
 
     def without(self, name: str) -> ArrayFacts:
         """All facts but one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from regard.watcher.forwards import in_backward
@@ -110,25 +111,22 @@ def linear(
     return product if bias is None else product + bias
 
 
-@contextmanager
-def attention_events(
-    take: Callable[[AttentionEvent], None],
-    embedded: Callable[[torch.Tensor, torch.Tensor], None] | None = None,
-) -> Iterator[None]:
-    """Call ``take`` with every attention of the block, on this thread.
-
-    ``embedded`` gets the table and the indices of every embedding: the tokens of a text.
-    """
+@cache
+def _operator_mode() -> Any:
+    """The class of the dispatch mode, made once: torch is imported when it is first needed."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    handwritten = HandwrittenAttention()
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
 
     class OperatorMode(TorchDispatchMode):  # type: ignore[misc]
-        """Runs every operator as it is, and looks at it afterwards."""
+        """Runs every operator as it is, and calls ``look`` afterwards."""
 
         supports_higher_order_operators = True  # flex attention is one: it runs unseen
+
+        def __init__(self, look: Callable[[str, Any, Any, Any], None]) -> None:
+            super().__init__()
+            self.look = look
 
         def __torch_dispatch__(
             self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
@@ -145,8 +143,24 @@ def attention_events(
                 return linear(function, *arguments)
             result = function(*arguments, **keywords)
             if not in_backward():
-                look(name, arguments, keywords, result)
+                self.look(name, arguments, keywords, result)
             return result
+
+    return OperatorMode
+
+
+@contextmanager
+def attention_events(
+    take: Callable[[AttentionEvent], None],
+    embedded: Callable[[torch.Tensor, torch.Tensor], None] | None = None,
+) -> Iterator[None]:
+    """Call ``take`` with every attention of the block, on this thread.
+
+    ``embedded`` gets the table and the indices of every embedding: the tokens of a text.
+    """
+    import torch
+
+    handwritten = HandwrittenAttention()
 
     def look(name: str, arguments: Any, keywords: Any, result: Any) -> None:
         if name in FUSED:
@@ -161,7 +175,7 @@ def attention_events(
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its one operator returns no log-sum-exp
     try:
-        with OperatorMode():
+        with _operator_mode()(look):
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

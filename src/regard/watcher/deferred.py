@@ -90,6 +90,15 @@ class DeviceQueue:
             record.resolve()
 
 
+def queue_facts(
+    queue: DeviceQueue, checks: DeferredChecks, record: LayerRecord, pending: Pending
+) -> None:
+    """Queue the pending facts of a record, and the checks of their numbers."""
+    queue.add(record, pending)
+    for check in pending.checks:
+        checks.add(check)
+
+
 STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together
 
 PLAIN = (None, (None, 0), (None, None))

@@ -41,6 +41,11 @@ class ModelCall:
     own_logsumexp: torch.Tensor | None = field(default=None, repr=False)
 
     @property
+    def has_logsumexp(self) -> bool:
+        """Whether the model's own kernel returned a log-sum-exp: every row is compared by it."""
+        return self.logsumexp is not None or self.own_logsumexp is not None
+
+    @property
     def scale(self) -> float | None:
         """The factor of the scores; None for 1 / sqrt(d)."""
         return self.options.get("scaling")
@@ -179,7 +184,7 @@ FEW = 64  # up to so many queries all are compared, beyond them four rows
 ALLOWED = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 
 
-def _allowed(call: ModelCall) -> float:
+def rounding(call: ModelCall) -> float:
     """The rounding of the narrowest dtype of a call, and of autocast where it is on."""
     import torch
 
@@ -247,7 +252,7 @@ def prove(
     difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)
     largest = call.value.detach().abs().max().float()
     most, size = torch.stack([difference_bq.max(), largest]).tolist()  # the host waits once
-    allowed = _allowed(call) * (size or 1.0)
+    allowed = rounding(call) * (size or 1.0)
     # A kernel may skip a nan, which the same attention with a mask does not.
     if most == torch.inf and computed:
         prove(call, output, real, name)

@@ -21,9 +21,10 @@ from regard.heads.measures import head_measures
 from regard.typing import Array
 from regard.watcher.deferred import DeferredCheck
 from regard.watcher.layer import picked
-from regard.watcher.model_call import ModelCall
+from regard.watcher.model_call import ModelCall, rounding
 from regard.watcher.record import LayerRecord, Pending, SentenceFacts
 from regard.watcher.segments import Segment
+from regard.watcher.share_check import ShareCheck
 from regard.watcher.watch import Options
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class OutputBuffer:
         return int(sentences * queries * heads * width)
 
 
-LOGSUMEXP_ALLOWED = 1e-2  # of bfloat16 scores; a key more or less moves it by far more than that
+# Of rounding(): 2.5e-5 of the largest in float32, 1e-2 in bfloat16. One more of 2,000 equal keys
+# moves a log-sum-exp by 5e-4.
+LOGSUMEXP_SHARE = 0.25
 
 
 WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
@@ -130,11 +133,16 @@ def take_facts(
     """Observe a segment and append its pending facts to the records of its sentences."""
     first = records[segment.sentences[0]].queries == 0
     for part, seen in observed(call, segment, options, first, output is not None):
-        if output is None:
-            check_logsumexp(call, part, seen)
-        else:
+        checks: tuple[DeferredCheck, ...] = ()
+        if output is not None:
             output.put(part, seen.output)
+        elif call.logsumexp is not None and seen.on_device:
+            logsumexp = call.logsumexp[part.indices[0]]
+            checks = (ShareCheck.of(type(call.module).__name__, seen, logsumexp),)
+        else:
+            check_logsumexp(call, part, seen)
         for sentence, pending in pending_facts(seen, part, options, keep, tokens):
+            pending.checks += checks
             records[sentence].expect(pending)
             yield records[sentence], pending
 
@@ -149,7 +157,7 @@ def check_logsumexp(call: ModelCall, segment: Segment, seen: Observation) -> Non
     rows, _ = segment.indices
     own, ours = as_wide_array(call.own_logsumexp[rows]), seen.logsumexp
     difference = np.abs(ours - own)[np.isfinite(ours) & np.isfinite(own)]
-    allowed = LOGSUMEXP_ALLOWED * (1 + np.abs(own[np.isfinite(own)]).max(initial=0))
+    allowed = LOGSUMEXP_SHARE * rounding(call) * (1 + np.abs(own[np.isfinite(own)]).max(initial=0))
     if difference.max(initial=0) > allowed:
         raise BackendError(
             f"{type(call.module).__name__}: the log-sum-exp of the model's own attention is "
@@ -173,27 +181,28 @@ def pending_facts(
         own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
         ids = tokens[sentence]
         tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
-        device_bytes, check = 0, None
+        device_bytes: int = 0
+        checks: tuple[DeferredCheck, ...] = ()
         if not (keep or options.spans):
-            own, device_bytes, check = release_query_and_key(own, tokens_k)
+            own, device_bytes, checks = release_query_and_key(own, tokens_k)
         make = partial(sentence_facts, own, segment, options, keep, tokens_k)
         starts = segment.row_start, segment.column_start
-        yield sentence, Pending(own.queries, own.keys, *starts, make, device_bytes, check)
+        yield sentence, Pending(own.queries, own.keys, *starts, make, device_bytes, checks)
 
 
 def release_query_and_key(
-    seen: Observation, tokens_k: NDArray[np.int64] | None
-) -> tuple[Observation, int, DeferredCheck | None]:
+    seen: Observation, tokens_k: NDArray[np.int64] | None, stacked: int = 0
+) -> tuple[Observation, int, tuple[DeferredCheck, ...]]:
     """An observation without query and key, its device bytes, and a deferred numeric check."""
     if not seen.on_device:
-        return seen, 0, None
+        return seen, 0, ()
     from regard.engine.gpu.lazy import release
 
-    released = release(seen, tokens_k)
+    released = release(seen, tokens_k, stacked)
     if released is None:
-        return seen, 0, None
+        return seen, 0, ()
     lean, check = released
-    return lean, lean.device_bytes, check
+    return lean, lean.device_bytes, (check,)
 
 
 def without_output(seen: Observation) -> Observation:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.watcher.attention_events import AttentionEvent
-from regard.watcher.deferred import DeferredChecks, DeviceQueue
+from regard.watcher.deferred import DeferredChecks, DeviceQueue, queue_facts
 from regard.watcher.forward_run import (
     ForwardRun,
     LayerKey,
@@ -163,9 +163,7 @@ class ProgramRecorder:
         sum_of_row = 1.0 if event.weights is None else smallest_sum(event.weights)
         for part in self.generation.steps(layer_key, segment, segment.row_start):
             for record, pending in take_facts(call, part, records, self.options, keep, tokens):
-                self.device_queue.add(record, pending)
-                if pending.check is not None:
-                    self.checks.add(pending.check)
+                queue_facts(self.device_queue, self.checks, record, pending)
                 record.note_sinks(sum_of_row)
 
     def _tokens(

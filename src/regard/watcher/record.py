@@ -174,11 +174,11 @@ class SentenceFacts:
     problem: Problem | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Pending:
     """Facts of one sentence that ``make`` computes later; sizes and start positions are known.
 
-    Until then ``device_bytes`` stay on a device, and ``check`` is a numeric check of them.
+    Until then ``device_bytes`` stay on a device, and ``checks`` are numeric checks of them.
     """
 
     queries: int
@@ -187,7 +187,7 @@ class Pending:
     column_start: int
     make: Callable[[], SentenceFacts]
     device_bytes: int = 0
-    check: DeferredCheck | None = None
+    checks: tuple[DeferredCheck, ...] = ()
 
 
 @dataclass(eq=False)

@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
-from regard.watcher.deferred import STEPS_AT_ONCE, DeferredChecks, DeviceQueue, PendingSteps
+from regard.watcher.deferred import (
+    STEPS_AT_ONCE,
+    DeferredChecks,
+    DeviceQueue,
+    PendingSteps,
+    queue_facts,
+)
 from regard.watcher.forward_run import (
     ForwardRun,
     LayerKey,
@@ -22,6 +28,7 @@ from regard.watcher.model_call import ModelCall, prove
 from regard.watcher.numbering import CallRelation, LayerCall, LayerNumbering
 from regard.watcher.observe_call import OutputBuffer, take_facts
 from regard.watcher.segments import Segment, segments_of
+from regard.watcher.stacked import StackedCalls
 from regard.watcher.watch import Options
 
 if TYPE_CHECKING:
@@ -41,6 +48,7 @@ class Recorder:
         self, model: Any, options: Options, notice: Callable[[LayerKey], None] | None, holder: Any
     ) -> None:
         self.options, self.notice = options, notice
+        self.configs: list[Any] = []  # those that the registry has patched
         self.intervention: ModelIntervention | None = None
         self.capture: RunCapture | None = None
         self.outcome: ModelOutcome | None = None
@@ -49,8 +57,10 @@ class Recorder:
         self.runs: list[ForwardRun] = []
         self.memory = MemoryEstimate()
         self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
+        self.stacked = StackedCalls(options, self.device_queue, self.checks)
         self.layers = _count_layers(model)
         self.generation = FollowedGeneration(self, holder)
+        self._end_numbering, self.forwards.ended = self.forwards.ended, self._end
         self._proven: set[LayerKey] = set()
 
     def locate(self, call: ModelCall) -> LayerCall | None:
@@ -100,19 +110,28 @@ class Recorder:
         if call.prefers_own:
             *result, call = call.own_with_logsumexp()
         self.flush(run, layer_key)
-        output = None if result is not None and proven else OutputBuffer(call)
+        # Every row's log-sum-exp of the own kernel is compared: no output is needed for a proof.
+        compared = result is not None and (proven or call.has_logsumexp)
+        output = None if compared else OutputBuffer(call)
         for segment in segments:
             self._record_segment(run, layer_key, call, segment, output)
             if output is not None and result is None:
                 output.put_padding(segment)
         if output is not None and not proven:
             self._prove(call, output, segments, layer_key, None if result is None else result[0])
+        self._proven.add(layer_key)
         if self.notice is not None:
             self.notice(layer_key)
         if result is not None:
             return result[0], result[1]
         assert output is not None  # it is made where there is no result
         return output.tensor, None
+
+    def _end(self, inside: set[int]) -> None:
+        """Launch what waits when the outermost forward ends: a cache may be overwritten next."""
+        self._end_numbering(inside)
+        if not self.forwards.running:
+            self.stacked.launch()
 
     def synchronize(self) -> None:
         """Observe all pending steps, and raise the error of the first deferred check that fails."""
@@ -121,6 +140,8 @@ class Recorder:
 
     def flush(self, run: ForwardRun | None = None, layer_key: LayerKey | None = None) -> None:
         """Observe the pending steps of one layer, of one run, or of all."""
+        if run is None:
+            self.stacked.launch()
         for each_run in self.runs if run is None else [run]:
             for each in list(each_run.pending_steps) if layer_key is None else [layer_key]:
                 if each in each_run.pending_steps:
@@ -141,7 +162,6 @@ class Recorder:
         except BackendError:
             self.checks.raise_first_error()  # nan has an error of its own
             raise
-        self._proven.add(layer_key)
 
     def _can_defer(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
@@ -215,12 +235,15 @@ class Recorder:
             arguments = segment.arguments | {"offset": before}
             segment = replace(segment, row_start=before, arguments=arguments)
         tokens = [None] * len(records) if call.cross else run.tokens[layer_key.part]
+        record = records[segment.sentences[0]]
+        waits = output is None and not keep and self.forwards.running
+        if waits and self.stacked.serves(call, segment, record):
+            self.stacked.add(call, segment, records, tokens)
+            return
         for record, pending in take_facts(
             call, segment, records, self.options, keep, tokens, output
         ):
-            self.device_queue.add(record, pending)
-            if pending.check is not None:
-                self.checks.add(pending.check)
+            queue_facts(self.device_queue, self.checks, record, pending)
 
     def _packed(self, layer_key: LayerKey, segments: list[Segment]) -> list[Segment]:
         """Segments of a packed sequence, moved after the tokens that their layer has recorded."""

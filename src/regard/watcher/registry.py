@@ -70,7 +70,8 @@ def install(recorder: Recorder, model: Any) -> None:
             AttentionInterface.register(NAME, attend)
             AttentionMaskInterface.register(NAME, mask_of)
         _recorders.append(recorder)
-        for config in configs_of(model):
+        recorder.configs = list(configs_of(model))
+        for config in recorder.configs:
             entry = _configs.setdefault(
                 id(config), PatchedConfig(config, config._attn_implementation_internal)
             )
@@ -78,13 +79,13 @@ def install(recorder: Recorder, model: Any) -> None:
             config._attn_implementation_internal = ReplacedName.of(entry.before)
 
 
-def remove(recorder: Recorder, model: Any) -> None:
-    """Restore the model's configs; the last recorder removes the registration."""
+def remove(recorder: Recorder) -> None:
+    """Restore the configs that were patched; the last recorder removes the registration."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     with _lock:
         _recorders.remove(recorder)
-        for config in configs_of(model):
+        for config in recorder.configs:
             entry = _configs[id(config)]
             entry.users -= 1
             if entry.users == 0:

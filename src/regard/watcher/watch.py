@@ -173,7 +173,7 @@ def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterato
         for hook in recorder.forwards.attach():
             cleanup.callback(hook.remove)
         install(recorder, model)
-        cleanup.callback(remove, recorder, model)
+        cleanup.callback(remove, recorder)
         cleanup.enter_context(followed(recorder.generation))
         yield recorder
         if recorder.forwards.count:
@@ -244,14 +244,16 @@ def _has_interface(model: Any) -> bool:
         return False
     from transformers import PreTrainedModel
 
-    models = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
-    classes: list[Any] = [type(module) for module in model.modules()]
+    modules = list(model.modules())  # once: a model of thirty layers has hundreds
+    models = [module for module in modules if isinstance(module, PreTrainedModel)]
+    classes: set[Any] = {type(module) for module in modules}
     if not models or any(_outside_interface(cls) for cls in classes):
         return False
     # A sink is a column of the softmax without a key, which only the weights themselves show.
-    if any(hasattr(module, "sinks") for module in model.modules()):
+    if any(hasattr(module, "sinks") for module in modules):
         return False
-    inside = set(_outermost(model).modules())  # two models side by side share names of layers
+    inside = set(models[0].modules()) if len(models) > 1 else {*models}
+    # Two models side by side share names of layers.
     return all(module in inside and module._can_set_attn_implementation() for module in models)
 
 

@@ -93,7 +93,9 @@ def build_observation(
             tensors["map"] = _mean_map(call, requested, facts.map_hrc, total_hq)
     shaped = {x: t.reshape(*call.leading, *t.shape[1:]) for x, t in tensors.items()}
     dtype = np.dtype(np.float64 if call.compute_dtype == torch.float64 else np.float32)
-    lazy = LazyFacts(shaped, dtype, DeviceCheck(call, facts.total_hq, external_total_hq))
+    lazy = LazyFacts(
+        shaped, dtype, DeviceCheck(call, facts.total_hq, external_total_hq, facts.received_hk)
+    )
     profile = None
     if facts.distance_hn is not None and facts.received_hk is not None:
         make = partial(_profile, call.visibility, call.leading, dtype, lazy)

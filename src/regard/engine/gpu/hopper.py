@@ -62,7 +62,9 @@ class HopperCall:
         self.padded = cdiv(common.queries, TILE) * TILE
         self.pairs = self.padded // TILE * common.heads  # of tiles of 64 queries, over all heads
         self.right = min(common.right, FAR)
-        self.query_hqd, self.key_gkd = _aligned(common.query_hqd), _aligned(common.key_gkd)
+        self.query_hqd, self.key_gkd = (
+            _aligned(x) for x in (common.call.query_hqd, common.call.key_gkd)
+        )
         self.maps = tensor_map(self.query_hqd, TILE), tensor_map(self.key_gkd, TILE)
         self.minus_hq = common.empty(self.padded)
 
@@ -84,8 +86,16 @@ class HopperCall:
 
 
 def _aligned(tensor: Tensor) -> Tensor:
-    """The tensor, copied if its address is no multiple of 16, which the copy engine needs."""
-    return tensor.clone() if tensor.data_ptr() % 16 else tensor
+    """The tensor, copied if a row's address is no multiple of 16 bytes, as the copy engine needs.
+
+    Heads and tokens may lie in any order: a model's own layout is taken as it is.
+    """
+    steps = [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
+    dense = tensor.stride(-1) == 1 and min(steps, default=1) > 0
+    if dense and not tensor.data_ptr() % 16 and not any(step % 8 for step in tensor.stride()[:2]):
+        return tensor
+    copied = tensor.contiguous()
+    return copied.clone() if copied.data_ptr() % 16 else copied
 
 
 def addresses(*tensors: Tensor) -> list[int]:

@@ -64,6 +64,10 @@ class LazyFacts(FactsLike):
         """The shape of a fact, known without a copy."""
         return tuple(self._values[name].shape)
 
+    def tensor(self, name: str) -> Any:
+        """The fact on the device, without a copy; an array once it was read."""
+        return self._values[name]
+
     def without(self, name: str) -> LazyFacts:
         """All facts but one, without a copy."""
         others = {other: value for other, value in self._values.items() if other != name}
@@ -208,6 +212,15 @@ class ReleasedProblem:
         """The sums that were computed before the release, for the tokens given then."""
         return self.sums_h23
 
+    def picked(self, index: int) -> ReleasedProblem:
+        """One entry of the first leading axis."""
+        heads = self.heads // self.leading[0]
+        own = slice(index * heads, (index + 1) * heads)
+        leading, sums_h23 = self.leading[1:], self.sums_h23
+        sums_h23 = None if sums_h23 is None else sums_h23[own]
+        visibility = replace(self.visibility, leading=leading)
+        return ReleasedProblem(visibility, heads, leading, self.width, sums_h23)
+
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """Raise: weights need query and key."""
         raise NotAskedError(RELEASED)
@@ -224,13 +237,14 @@ RELEASED = (
 
 
 def release(
-    seen: Observation, tokens_k: NDArray[np.int64] | None
+    seen: Observation, tokens_k: NDArray[np.int64] | None, stacked: int = 0
 ) -> tuple[Observation, DeviceCheck] | None:
     """The observation without query, key and output, still enough for ``head_measures``.
 
     Sums that need query and key are started now and stay on the device, and so does the check of
     the numbers, which comes back beside the observation. None where no kernel computes these sums:
-    then the measures must be read while query and key are there.
+    then the measures must be read while query and key are there. The first ``stacked`` axes are
+    layers of one text, which errors do not name.
     """
     part, facts = seen.parts[0], seen.facts
     if not (isinstance(facts, LazyFacts) and isinstance(part, LazyProblem)):
@@ -240,7 +254,7 @@ def release(
     sums_h23 = None
     if tokens_k is not None and not (seen.map_is_weights and part.visibility.is_band):
         sums_h23 = part.device_repeats(tokens_k)
-    facts.check.release()
+    facts.check.release(stacked)
     released = ReleasedProblem(part.visibility, part.heads, part.leading, part.width, sums_h23)
     lean = replace(seen, facts=facts.without("output"), parts=(released,), _tensor=None)
     return lean, facts.check

@@ -36,14 +36,18 @@ def _facts(
     common: CommonArguments, requested: Requested, external_total_hq: Tensor | None
 ) -> FactTensors:
     on_hopper = not reasons_against_hopper(common)
-    if cudnn_serves(common) and external_total_hq is None and (on_hopper or not requested.entropy):
+    if external_total_hq is not None and on_hopper and requested.column_facts:
+        facts = FactTensors()  # every weight follows from the caller's log-sum-exp: no forward pass
+    elif (
+        cudnn_serves(common) and external_total_hq is None and (on_hopper or not requested.entropy)
+    ):
         facts = forward_by_cudnn(common)
     else:
         facts = forward(common, requested, external_total_hq)
     total_hq = facts.total_hq if external_total_hq is None else external_total_hq
     assert total_hq is not None
     if on_hopper:
-        _add_by_hopper(common, requested, facts, total_hq, external_total_hq is None)
+        _add_by_hopper(common, requested, facts, total_hq)
     _add_missing(common, requested, facts, total_hq)
     if not requested.entropy:
         facts.entropy_hq = None
@@ -109,13 +113,12 @@ def _add_by_hopper(
     requested: Requested,
     facts: FactTensors,
     total_hq: Tensor,
-    complete: bool,
 ) -> None:
     """The facts that the kernels for Hopper compute; _add_missing does the rest."""
     lacks_entropy = requested.entropy and facts.entropy_hq is None
     if not (requested.column_facts or requested.top or requested.profile or lacks_entropy):
         return
-    hopper = HopperCall(common, live=complete and common.call.all_live)
+    hopper = HopperCall(common, live=common.call.all_live)
     thresholds = sum_columns_on_hopper(hopper, requested, facts, total_hq)
     if requested.top:
         best_keys_on_hopper(hopper, facts, thresholds)
