@@ -16,6 +16,7 @@ from regard.watcher.record import LayerRecord
 
 if TYPE_CHECKING:
     from regard.watcher.deferred import DeferredChecks, PendingSteps
+    from regard.watcher.media_inputs import MediaCall, MediaInputs
     from regard.watcher.model_call import ModelCall
     from regard.watcher.segments import Segment
     from regard.watcher.watch import Options
@@ -110,7 +111,7 @@ class OrderCheck:
 
 @dataclass
 class ForwardRun:
-    """One text: records by layer and sentence, tokens by part, unpadded queries by part.
+    """One text: records by layer and sentence, tokens and unpadded queries by part, its media.
 
     It is ``closed`` when a beam search has ended: the cache holds other beams than it returned.
     """
@@ -121,6 +122,7 @@ class ForwardRun:
     last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
     closed: bool = False
+    media: list[MediaCall] = field(default_factory=list)  # inner modules before outer ones
 
     def take_tokens(self, part: str, segment: Segment, ids_bq: Any, sentences: int) -> None:
         """Record the tokens of a segment's queries; later layers of the same call add none."""
@@ -171,6 +173,7 @@ class RunRecorder(Protocol):
     runs: list[ForwardRun]
     memory: MemoryEstimate
     drops_padding: bool
+    media: MediaInputs
 
     @property
     def watched_layers(self) -> int:

@@ -21,6 +21,7 @@ from regard.watcher.forward_run import (
     warn_if_many,
 )
 from regard.watcher.generation import FollowedGeneration
+from regard.watcher.media_inputs import MediaInputs
 from regard.watcher.model_call import ModelCall
 from regard.watcher.module_paths import ModulePaths
 from regard.watcher.numbering import is_cross
@@ -67,6 +68,7 @@ class ProgramRecorder:
         self.modules = ModulePaths(module)
         self.tokens = TokenTables(self.modules)
         self.runs: list[ForwardRun] = []
+        self.media = MediaInputs(module, self.runs)
         self.memory = MemoryEstimate()
         self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
         self._layers: dict[CallSite, LayerKey] = {}

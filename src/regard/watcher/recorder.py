@@ -24,6 +24,7 @@ from regard.watcher.forward_run import (
 from regard.watcher.forwards import Forwards
 from regard.watcher.generation import FollowedGeneration
 from regard.watcher.masks import MaskSpec
+from regard.watcher.media_inputs import MediaInputs
 from regard.watcher.model_call import ModelCall, prove
 from regard.watcher.numbering import CallRelation, LayerCall, LayerNumbering
 from regard.watcher.observe_call import OutputBuffer, take_facts
@@ -52,9 +53,11 @@ class Recorder:
         self.intervention: ModelIntervention | None = None
         self.capture: RunCapture | None = None
         self.outcome: ModelOutcome | None = None
+        self.probe: Callable[[ModelCall, LayerKey, list[Segment]], None] | None = None
         self.forwards = Forwards(model, holder)
         self.numbering = LayerNumbering(model, self.forwards, options.watches)
         self.runs: list[ForwardRun] = []
+        self.media = MediaInputs(model, self.runs)
         self.memory = MemoryEstimate()
         self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
         self.stacked = StackedCalls(options, self.device_queue, self.checks)
@@ -102,6 +105,8 @@ class Recorder:
         layer_key, segments = layer_call.layer, segments_of(call)
         if layer_call.relation is CallRelation.NEXT:
             segments = self._packed(layer_key, segments)
+        if self.probe is not None:
+            self.probe(call, layer_key, segments)
         run = self._run(layer_key, segments, call)
         proven, result = layer_key in self._proven, None
         if proven and self._can_defer(run, layer_key, call, segments):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,9 +15,11 @@ from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
 from regard.watcher.forward_run import ForwardRun, LayerKey, RunRecorder
+from regard.watcher.image_grids import ImageGrid, image_grids
 from regard.watcher.layer import LayerObservation
 from regard.watcher.record import LayerRecord
 from regard.watcher.seen_experiments import SeenExperiments
+from regard.watcher.seen_media import FramedPicture, SeenMedia
 from regard.watcher.seen_tables import SeenTables
 from regard.watcher.word_links import find
 
@@ -31,8 +33,16 @@ ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 class LiveLayers:
     """Layers of a recorder: of its last run, or of a given one."""
 
-    def __init__(self, recorder: RunRecorder, tokenizer: Any, number: int | None = None) -> None:
+    def __init__(
+        self,
+        recorder: RunRecorder,
+        tokenizer: Any,
+        processor: Any = None,
+        number: int | None = None,
+    ) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
+        self.processor = processor
+        self.pictures: tuple[FramedPicture, ...] = ()
         self._made: dict[tuple[int, LayerKey, int, int], LayerObservation] = {}
 
     def at(self, number: int) -> LiveLayers:
@@ -41,7 +51,7 @@ class LiveLayers:
             raise ArgumentError(
                 f"{len(self.recorder.runs)} texts were seen, counted from 0, so none is {number}."
             )
-        return LiveLayers(self.recorder, self.tokenizer, number)
+        return LiveLayers(self.recorder, self.tokenizer, self.processor, number)
 
     @property
     def _run(self) -> ForwardRun:
@@ -68,6 +78,12 @@ class LiveLayers:
     def sentences(self) -> int:
         """How many sentences went in together."""
         return max((len(records) for records in self._run.records.values()), default=0)
+
+    def image_grids(
+        self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
+    ) -> tuple[ImageGrid, ...]:
+        """The grids of the images that a layer attends to."""
+        return image_grids(self, layer_key, sentence, size)
 
     def memory(self) -> str:
         """The estimate of the largest text, for every text of the block."""
@@ -152,7 +168,13 @@ Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
 class LayerSource(Protocol):
-    """Layers of a recorder or of a file."""
+    """Layers of a recorder or of a file, and the pictures that the model was given."""
+
+    processor: Any
+
+    @property
+    def pictures(self) -> tuple[FramedPicture, ...]:
+        """The pictures, in the order of the model's images."""
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
@@ -172,12 +194,17 @@ class LayerSource(Protocol):
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of one layer in one sentence."""
 
+    def image_grids(
+        self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
+    ) -> tuple[ImageGrid, ...]:
+        """The grids of the images that a layer attends to."""
+
     def memory(self) -> str:
         """The memory of the facts, in words."""
 
 
 @dataclass(frozen=True)
-class Seen(SeenExperiments, SeenTables, NotebookDisplay):
+class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
@@ -191,11 +218,12 @@ class Seen(SeenExperiments, SeenTables, NotebookDisplay):
 
     _source: LayerSource = field(repr=False)
     _sentence: int | None = None
+    _pictures: tuple[FramedPicture, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, recorder: RunRecorder, tokenizer: Any) -> Seen:
+    def of(cls, recorder: RunRecorder, tokenizer: Any, processor: Any = None) -> Seen:
         """The layers of a recorder, current at every access."""
-        return cls(LiveLayers(recorder, tokenizer))
+        return cls(LiveLayers(recorder, tokenizer, processor))
 
     def __getitem__(self, key: Key) -> LayerObservation:
         layer_key, head = self._parse_key(key)
@@ -232,14 +260,14 @@ class Seen(SeenExperiments, SeenTables, NotebookDisplay):
                 f"there {'is' if self.sentences == 1 else 'are'} "
                 f"{count(self.sentences, 'sentence')}, counted from 0, so none is {number}."
             )
-        return Seen(self._source, number % self.sentences)
+        return replace(self, _sentence=number % self.sentences)
 
     def run(self, number: int) -> Seen:
         """An earlier text of the same block, from 0."""
 
         if not isinstance(self._source, LiveLayers):
             raise ArgumentError("a file holds one text: run is for a block that saw several.")
-        return Seen(self._source.at(number), self._sentence)
+        return replace(self, _source=self._source.at(number))
 
     def texts(self, part: str | None = None) -> tuple[TokenizedText, TokenizedText]:
         """Tokens and words of the rows and of the columns of a part."""

@@ -34,9 +34,11 @@ from regard.watcher.text_rerun import TextRerun
 if TYPE_CHECKING:
     import torch
 
+    from regard.watcher.model_call import ModelCall
+
 Span = tuple[int, int]
 ENDS = (".", "!", "?", "\n")
-PROJECTIONS = ("o_proj", "out_proj", "c_proj", "o")
+PROJECTIONS = ("o_proj", "out_proj", "c_proj", "o", "proj")
 OWN = "own words"
 
 
@@ -196,22 +198,32 @@ def _attention(
 
 def value_norms(call: SentenceCall) -> torch.Tensor:
     """|v_j W_O| (h, k) of one sentence, in float32."""
-    w_output_hde = output_matrix(call)
-    group = call.call.query.shape[1] // call.call.value.shape[1]
-    value_hkd = call.call.value[call.sentence].detach().float().repeat_interleave(group, dim=0)
-    norms_hk: torch.Tensor = (value_hkd @ w_output_hde).norm(dim=-1)
-    return norms_hk
+    return written_norms(call.call, call.layer)[call.sentence]
+
+
+def written_norms(call: ModelCall, layer: LayerKey) -> torch.Tensor:
+    """|v_j W_O| (b, h, k) of a call, in float32."""
+    w_output_hde = heads_of_projection(call, layer)
+    group = call.query.shape[1] // call.value.shape[1]
+    value_bhkd = call.value.detach().float().repeat_interleave(group, dim=1)
+    norms_bhk: torch.Tensor = (value_bhkd @ w_output_hde).norm(dim=-1)
+    return norms_bhk
 
 
 def output_matrix(call: SentenceCall) -> torch.Tensor:
     """W_O of an attention by heads, (h, d, e), in float32."""
-    module = call.call.module
-    heads, width = call.call.query.shape[1], call.call.value.shape[-1]
+    return heads_of_projection(call.call, call.layer)
+
+
+def heads_of_projection(call: ModelCall, layer: LayerKey) -> torch.Tensor:
+    """W_O of a call by heads, (h, d, e), in float32."""
+    module = call.module
+    heads, width = call.query.shape[1], call.value.shape[-1]
     projection = next((getattr(module, x) for x in PROJECTIONS if hasattr(module, x)), None)
     weight = getattr(projection, "weight", None)
     if weight is None or heads * width not in weight.shape:
         raise BackendError(
-            f"{call.layer}: norm-weighted attention needs the output matrix of "
+            f"{layer}: norm-weighted attention needs the output matrix of "
             f"{type(module).__name__}, but it has none of {', '.join(PROJECTIONS)} of {heads} "
             f"times {width} rows."
         )

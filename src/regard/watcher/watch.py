@@ -103,6 +103,7 @@ def watch(
     model: Any = None,
     *,
     tokenizer: Any = None,
+    processor: Any = None,
     layers: Layers = "all",
     top: int = 16,
     map: int = 512,
@@ -116,6 +117,8 @@ def watch(
     ----------
     model : a model of transformers, any torch.nn.Module, or None for whatever runs in the block.
     tokenizer : the model's tokenizer, for the names of tokens and words.
+    processor : the model's processor of images or sound, for ``seen.image`` and times in seconds;
+        its tokenizer serves where none is given.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
     top, map : how many best keys of each query, and the largest number of blocks a side, all of the
         same size, a power of two of tokens; the last may be smaller.
@@ -135,18 +138,24 @@ def watch(
     """
 
     def block() -> contextlib.AbstractContextManager[Seen]:
-        return _watched(model, tokenizer, Options.of(layers, top, map, keep, spans), notice)
+        options = Options.of(layers, top, map, keep, spans)
+        return _watched(model, (tokenizer, processor), options, notice)
 
+    if tokenizer is None:
+        tokenizer = getattr(processor, "tokenizer", None)
     return Watching(model, tokenizer, block)
 
 
 @contextlib.contextmanager
-def _watched(model: Any, tokenizer: Any, options: Options, notice: Notice | None) -> Iterator[Seen]:
+def _watched(
+    model: Any, names: tuple[Any, Any], options: Options, notice: Notice | None
+) -> Iterator[Seen]:
+    """The block; ``names`` are the tokenizer and the processor."""
     from regard.watcher.seen import Seen
 
     block = _watch_model if _has_interface(model) else _watch_program
-    with _uncompiled(), block(model, options, notice) as recorder:
-        yield Seen.of(recorder, tokenizer)
+    with _uncompiled(), block(model, options, notice) as recorder, recorder.media.attached():
+        yield Seen.of(recorder, *names)
         recorder.synchronize()
 
 

@@ -32,8 +32,11 @@ from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.forward_run import LayerKey
+from regard.watcher.image_grids import ImageGrid
 from regard.watcher.layer import LayerObservation
+from regard.watcher.media_file import StoredMedia, media_header
 from regard.watcher.seen import Seen
+from regard.watcher.seen_media import FramedPicture
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
@@ -67,6 +70,7 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
                 problem = part.on_host()
                 header["parts"][prefix] = part_arguments(problem, path)
                 arrays |= {prefix + x: array for x, array in part_arrays(0, problem).items()}
+    header["media"] = media_header(seen, arrays)
     write_file(path, header, arrays)
 
 
@@ -84,6 +88,9 @@ class StoredLayers:
         self, header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
     ) -> None:
         self.header, self.arrays, self._build = header, arrays, build
+        none: dict[str, Any] = {"layers": {}, "grids": [], "pictures": []}  # of an older file
+        self._media = StoredMedia(header.get("media", none), arrays)
+        self.processor = None
         self._made: dict[tuple[LayerKey, int], LayerObservation] = {}
         self._entries = {
             (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
@@ -107,6 +114,18 @@ class StoredLayers:
     def sentences(self) -> int:
         """How many sentences went in together."""
         return int(self.header["sentences"])
+
+    @property
+    def pictures(self) -> tuple[FramedPicture, ...]:
+        """The pictures that the model was given, as far as they were saved."""
+        return self._media.pictures
+
+    def image_grids(
+        self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
+    ) -> tuple[ImageGrid, ...]:
+        """The grids of the images that a layer attends to."""
+        keys = self._entries[layer_key, sentence]["keys"]
+        return self._media.grids(layer_key, sentence, size, keys)
 
     def memory(self) -> str:
         """The memory of the file's arrays, in words."""
