@@ -6,7 +6,9 @@ bf16, causal, 16 heads of width 128; ratios are of medians taken in turns in thi
 """
 
 import argparse
+import cProfile
 import json
+import pstats
 import statistics
 import time
 import traceback
@@ -20,6 +22,7 @@ from gpu_checks import (
     FACTS,
     TOP,
     errors,
+    given_errors,
     inputs,
     million,
     near_inputs,
@@ -28,7 +31,7 @@ from gpu_checks import (
     twice,
 )
 from gpu_peers import eager, flex_twice, sdpa_forwards
-from gpu_watch import watched
+from gpu_watch import watched, watched_forward
 from machine import describe
 
 import regard
@@ -41,15 +44,26 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="small sizes, short timings")
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "h200.json")
-    parser.add_argument("--only", default="", help="words; only sections with one in their name")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="words; only sections with one in their name, the others of the file stay",
+    )
     options = parser.parse_args()
-    figures: dict[str, Any] = {"machine": describe() | _gpu()}
-    sizes = (8192,) if options.quick else (8192, 32768, 131072)
+    figures: dict[str, Any] = {}
+    if options.only and options.to.exists():  # the other sections stay as they are
+        figures = json.loads(options.to.read_text())
+    figures["machine"] = describe() | _gpu()
+    sizes = (8192,) if options.quick else (2048, 4096, 8192, 32768, 131072)
     sections: dict[str, Callable[[], Any]] = {
         "errors": lambda: errors(8192),
+        "errors of facts from a log-sum-exp": given_errors,
         **{f"times at {n}": lambda n=n: times(n, options.quick) for n in sizes},
         "one call after a pause at 8192": lambda: times(8192, options.quick, alone=True),
-        "microseconds of kernels": lambda: {str(n): kernels(n) for n in sizes[:2]},
+        "microseconds of kernels": lambda: {
+            str(n): kernels(n) for n in (8192, 32768)[: len(sizes)]
+        },
+        "host time of an observation": lambda: host_functions(one_observation(2048)),
         "memory at 8192": lambda: memory(8192),
     }
     if not options.quick:
@@ -57,6 +71,7 @@ def main() -> None:
         sections["the same twice at 16384"] = lambda: twice(16384)
         sections["best keys that stand together at 8192"] = lambda: together(8192)
         sections["a watched model"] = watched
+        sections["host time of a watched model"] = lambda: host_functions(watched_forward(2048))
         sections["errors of other calls"] = other_errors
         sections["flex attention at 32768"] = lambda: flex(32768)
         sections["errors at 131072, one head"] = lambda: errors(131072, heads=1)
@@ -176,6 +191,32 @@ def kernels(n: int) -> dict[str, float]:
         some(10)
     events = [(event.key, event.self_device_time_total / 10) for event in seen.key_averages()]
     return {name[:40]: round(taken, 1) for name, taken in events if taken >= 2}
+
+
+def one_observation(n: int) -> Callable[[], Any]:
+    """A call of observe with the facts of the tables."""
+    query, key, value = inputs(n)
+    return lambda: regard.observe(query, key, value, **FACTS)
+
+
+def host_functions(work: Callable[[], Any], number: int = 20) -> dict[str, Any]:
+    """Host microseconds of one call, and of the functions in which most of it is spent."""
+    for _ in range(3):
+        work()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(number):
+        work()
+    alone = (time.perf_counter() - start) / number
+    torch.cuda.synchronize()
+    with cProfile.Profile() as profile:
+        for _ in range(number):
+            work()
+    torch.cuda.synchronize()
+    rows = pstats.Stats(profile).stats.items()
+    spent = {f"{Path(at[0]).name}:{at[1]} {at[2]}": row[2] / number for at, row in rows}
+    most = sorted(spent.items(), key=lambda pair: -pair[1])[:25]
+    return {"all": round(1e6 * alone)} | {name: round(1e6 * taken, 1) for name, taken in most}
 
 
 def memory(n: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from regard.engine.gpu.call import device_call
 from regard.engine.gpu.dispatch import build_observation
 from regard.engine.gpu.torch_path import facts_in_chunks
 from regard.engine.tiles.rows import Requested
+from regard.errors import ArgumentError
 from regard.textbook.options import DEFAULT_OPTIONS
 
 HEADS, WIDTH, MAP, TOP = 16, 128, 512, 8
@@ -59,6 +60,28 @@ def other_errors() -> dict[str, Any]:
         found[name] = max(errors.values())
         seconds = time.perf_counter() - start
         print(f"  {name} ({seconds:.0f} s): {errors}", flush=True)
+    return found
+
+
+def given_errors() -> dict[str, Any]:
+    """The same of facts that follow from a log-sum-exp, in the layout that models have.
+
+    ``layers``: two layers in one call, grouped heads; the other: a single one. Heads lie inside
+    tokens, as after a projection.
+    """
+    found: dict[str, Any] = {}
+    for name, layers, heads, groups, n in (("layers", 2, 4, 2, 2048), ("one", 1, 2, 2, 5003)):
+        shapes = ((layers, n, heads, WIDTH), (layers, n, groups, WIDTH))
+        query, key = (torch.randn(x, device="cuda").bfloat16().transpose(1, 2) for x in shapes)
+        exact = _reference(query, key, key, {"causal": True}, TOP, MAP)
+        logsumexp = torch.as_tensor(exact.logsumexp, device="cuda").float()
+        seen = regard.observe_from_logsumexp(query, key, logsumexp, top=TOP, map=MAP, causal=True)
+        found[name] = _compare(seen, exact)
+        try:
+            regard.observe_from_logsumexp(query, key, logsumexp - 0.1, causal=True).entropy.sum()
+            found[f"{name}, of other scores"] = "not refused"
+        except ArgumentError as error:
+            found[f"{name}, of other scores"] = str(error)[:100]
     return found
 
 

@@ -199,7 +199,7 @@ def _gpu_facts(results: dict[str, Any]) -> list[str]:
 def _gpu_watched(results: dict[str, Any]) -> list[str]:
     """A model's forward, watched, as a multiple of the plain one."""
     lengths = [2048, 8192, 32768]
-    names = {"watched": "watched", "proven": "watched, a second time in the same block",
+    names = {"watched": "watched", "second": "watched, a second time in the same block",
              "eager": "eager with all weights"}  # fmt: skip
     lines = [f"| x a small Llama's forward | {' | '.join(f'{n:,}' for n in lengths)} |",
              "|---|" + "--:|" * len(lengths)]  # fmt: skip
