@@ -13,6 +13,7 @@ from regard.textbook.steps import Steps, attend, self_attention
 from regard.transformer.reader import read
 
 SENTENCE = "A dog ate the food because it was hungry"
+HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"
 STAGES = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
 EVERYTHING = """async ([choice, switches, cells]) => {
   const [{ servedSource }, { attend }, { why }] =
@@ -122,7 +123,8 @@ def test_cells_by_keyboard(page, until):
 
 
 def test_large_matrices_are_elided_and_whole_on_demand(page):
-    page.goto(f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6")
+    page.goto(f"{HEAD}&stage=query")
+    page.locator(".parameters summary").click()
     page.wait_for_selector(".matrix.w_query")
     assert page.locator(".matrix.w_query td[data-row]").count() == 6 * 6
     page.locator(".one", has=page.locator(".matrix.w_query")).get_by_text("show all").click()
@@ -153,6 +155,7 @@ def test_switches_show_what_was(page):
 def test_without_position_equal_words_score_alike(page):
     page.goto(
         f"/#steps?sentence={quote('The dog saw the dog.')}&part=encoder&layer=0&head=2&position=no"
+        "&stage=weights"
     )
     page.wait_for_selector(".changed-statement:not(:empty)")
     row = page.locator(".matrix.weights tbody tr").nth(0).locator("td").all_text_contents()
@@ -215,20 +218,20 @@ def test_an_unknown_head_is_a_sentence(page, noticed):
     )
 
 
-@pytest.mark.parametrize("address", ["/#steps", "/#steps?from=good", "/#steps?from=own"])
+@pytest.mark.parametrize("address", [
+    "/#steps", "/#steps?stage=hidden", "/#steps?stage=weights", "/#steps?from=good",
+    "/#steps?from=own"
+])  # fmt: skip
 def test_it_fits_a_phone(new_page, sideways, address):
     page = new_page(width=390, height=844)
     page.goto(address)
-    page.wait_for_selector(".matrix.weights td[data-row]")
+    page.wait_for_selector(".statement:not(:empty)")
     assert sideways(page) == 0
     assert json.dumps(page.title()) == '"Steps \\u00b7 regard"'
 
 
-HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"
-
-
 def test_the_chosen_row_stays_when_a_switch_moves(page):
-    page.goto(HEAD)
+    page.goto(f"{HEAD}&stage=weights")
     page.wait_for_selector(".statement:not(:empty)")
     chosen = page.locator("td.chosen").evaluate("x => [x.dataset.row, x.dataset.column]")
     page.get_by_label("position").uncheck()
@@ -252,7 +255,7 @@ def test_every_sum_opens_into_all_of_its_terms(page):
 
 
 def test_matrices_are_pictures_too(page, until):
-    page.goto(HEAD)
+    page.goto(f"{HEAD}&stage=query")
     picture = page.get_by_role("img", name="query, 10 rows of 64 numbers as colours")
     picture.wait_for()
     box = picture.bounding_box()

@@ -136,8 +136,10 @@ class Tables:
 
 def embed_reading(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """A reading as the page takes it, with its tables, and the steps of the head it opens at."""
-    data = embed_weights(reading, blobs)
-    return data | {"views": ["read", "steps"], "steps": _steps(reading, blobs, state)}
+    data = embed_weights(reading, blobs) | {"views": ["read", "steps"]}
+    if state.get("view") == "steps":  # megabytes, for who asked for them
+        data |= _path(reading, blobs, state)
+    return data | {"steps": _steps(reading, blobs, state)}
 
 
 def embed_weights(reading: Reading, blobs: Blobs) -> dict[str, Any]:
@@ -157,6 +159,19 @@ def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str
     # Leaving the positions out needs the model, which stays behind.
     data = replace(data_of_reading(reading, part, layer, head), position=False)
     return {f"{part} {layer} {head}": blobs.add(data.to_bytes())}
+
+
+def _path(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The layer around the head that the steps open at, and the next words."""
+    from regard.experiments.residual import ResidualRun
+    from regard.view.page.path_data import data_of_layer, data_of_next_words
+
+    run, part = ResidualRun.of(reading), state.get("part", "encoder")
+    layer = state.get("layer", reading.highlight().link.layer)
+    layers = {f"{part} {layer}": blobs.add(data_of_layer(run, part, layer).to_bytes())}
+    if part == "encoder":
+        return {"layers": layers}
+    return {"layers": layers, "next": blobs.add(data_of_next_words(run).to_bytes())}
 
 
 def embed_tables(

@@ -31,6 +31,8 @@ interface Source {
     part: string,
   ): Promise<{ rows: number; columns: number; weights: Float32Array }>;
   steps(choice: Record<string, unknown>): Promise<Inputs>;
+  layer?(choice: Record<string, unknown>): Promise<LayerData>;
+  nextWords?(choice: Record<string, unknown>): Promise<NextWords>;
   examples(): Promise<any[]>;
   learn(page: string): Promise<any>;
   run?(file: number): Promise<PageReading>;
@@ -208,6 +210,62 @@ interface Stages {
   xError?: number;
 }
 
+// What the stages around a head start from; steps/layer_path.js says what each field means.
+interface LayerData {
+  part: string;
+  layer: number;
+  layers: number;
+  heads: number;
+  tokens: string[];
+  words: string[];
+  word_of_token: number[];
+  ids: number[];
+  vocabulary: number;
+  positions: boolean;
+  epsilon: number;
+  matrices: Record<string, Matrix>;
+  parameter(name: string): Matrix | null;
+}
+
+interface NextWords {
+  tokens: string[];
+  vocabulary: number;
+  finished: boolean;
+  ids: number[];
+  names: string[];
+  candidates: number[][];
+  chosen: number[];
+  logsumexp: number[];
+  epsilon: number;
+  matrices: Record<string, Matrix>;
+  parameter(name: string): Matrix | null;
+}
+
+// How a cell was made: the sentence, its operands, and the terms of its sum where it is one.
+interface Explained {
+  cell: string;
+  formula: string;
+  line: string;
+  value: number;
+  operands: Operand[];
+  terms?: { left: Term; right: Term; extra?: [string, number][] } | null;
+}
+
+interface Term {
+  name: string;
+  values: ArrayLike<number>;
+}
+
+// Every stage around one head by name, worked out on first use.
+interface LayerPath {
+  layer: LayerData;
+  steps: Stages;
+  names: string[];
+  matrix(name: string): Matrix;
+  parameters(name: string): string[];
+  parameter(name: string): Matrix;
+}
+
 interface Operand {
   stage: string;
   row: number | null;
@@ -215,6 +273,7 @@ interface Operand {
 }
 
 interface StepsView {
+  root: HTMLElement;
   state: State;
   source: Source;
   turn: number;
@@ -227,6 +286,17 @@ interface StepsView {
   chosen?: { stage: string; row: number; column: number };
   chosenIn?: Stages; // the computation, without switches, that it was chosen in
   operands?: Operand[];
+  stage?: string; // the one that is opened; empty in the overview
+  layer?: LayerData | null;
+  path?: LayerPath | null; // as the switches have it
+  pathBefore?: LayerPath | null;
+  next?: NextWords | null;
+  nextRow?: number; // the position whose next word is shown first
+  thumbs?: Map<string, any>; // numbers of the overview's cards as they were drawn last
+  watched?: ResizeObserver;
+  card?: DOMRect | null; // of the card that was clicked
+  crumbs?: HTMLElement;
+  map?: HTMLElement;
   heating?: ReturnType<typeof setTimeout>;
   origin?: HTMLElement;
   switches?: HTMLElement;

@@ -18,7 +18,7 @@ from regard.view.page.map_source import bounded_integer, open_file
 from regard.view.page.offline import offline_map, offline_page
 
 HIDDEN = -32768  # stands for minus infinity, as masked scores have it
-STATE = ("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k")
+STATE = ("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k", "stage", "cell")
 
 
 def routes(context: Context) -> list[Route]:

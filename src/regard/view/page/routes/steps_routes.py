@@ -1,37 +1,83 @@
-"""Steps: what a head's computation starts from, and the documents' examples."""
+"""Steps: inputs of a head's computation, the layer around it, and the documents' examples."""
 
 from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.errors import ArgumentError
+from regard.experiments.residual import ResidualRun
+from regard.transformer.reading import Reading
 from regard.view.page.jobs import Context, Fields, Stop
+from regard.view.page.path_data import data_of_layer, data_of_next_words
 from regard.view.page.readings import without_position
 from regard.view.page.steps_data import data_of_example, data_of_reading, example_summaries
 
+MOST_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
+
+
+class ExactRuns:
+    """Recent runs in float64; a layer after another is then read from the same one."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[tuple[str, bool, bool], ResidualRun] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, reading: Reading, *, quick: bool) -> ResidualRun:
+        """The run of a reading, of its English side alone where it is ``quick``."""
+        key = (reading.sentence, quick, reading.positions)
+        with self._lock:
+            run = self._runs.setdefault(key, ResidualRun.of(reading))
+            self._runs.move_to_end(key)
+            while len(self._runs) > MOST_RUNS:
+                self._runs.popitem(last=False)
+        return run
+
 
 def routes(context: Context) -> list[Route]:
-    """steps, examples."""
+    """steps, path, next, examples."""
+    runs = ExactRuns()
+
+    def reading_of(fields: Fields, stop: Stop, part: str) -> Reading:
+        sentence = fields.get("sentence")
+        if not isinstance(sentence, str):
+            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
+        reading = context.readings.of(sentence, stop.check, quick=part == "encoder")
+        return without_position(reading) if fields.get("position") is False else reading
 
     def steps(fields: Fields, stop: Stop) -> Response:
         if "example" in fields:
-            data = data_of_example(str(fields["example"]))
-        else:
-            sentence, part = fields.get("sentence"), str(fields.get("part"))
-            if not isinstance(sentence, str):
-                raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
-            reading = context.readings.of(sentence, stop.check, quick=part == "encoder")
-            if fields.get("position") is False:
-                reading = without_position(reading)
-            numbers = [_number(fields, name) for name in ("layer", "head")]
-            data = data_of_reading(reading, part, *numbers)
-        return Response(data.to_bytes(), media_type="application/octet-stream")
+            return _binary(data_of_example(str(fields["example"])).to_bytes())
+        part = str(fields.get("part"))
+        reading = reading_of(fields, stop, part)
+        numbers = [_number(fields, name) for name in ("layer", "head")]
+        return _binary(data_of_reading(reading, part, *numbers).to_bytes())
+
+    def path(fields: Fields, stop: Stop) -> Response:
+        part, layer = str(fields.get("part")), _number(fields, "layer") or 0
+        run = runs.of(reading_of(fields, stop, part), quick=part == "encoder")
+        return _binary(data_of_layer(run, part, layer).to_bytes())
+
+    def next_words(fields: Fields, stop: Stop) -> Response:
+        run = runs.of(reading_of(fields, stop, "decoder"), quick=False)
+        return _binary(data_of_next_words(run).to_bytes())
 
     def examples(fields: Fields, stop: Stop) -> Response:
         return JSONResponse(example_summaries())
 
-    return [context.post("/api/steps", steps), context.post("/api/examples", examples)]
+    return [
+        context.post("/api/steps", steps),
+        context.post("/api/path", path),
+        context.post("/api/next", next_words),
+        context.post("/api/examples", examples),
+    ]
+
+
+def _binary(content: bytes) -> Response:
+    return Response(content, media_type="application/octet-stream")
 
 
 def _number(fields: Fields, name: str) -> int | None:

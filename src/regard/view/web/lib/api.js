@@ -17,6 +17,10 @@
 //                        picture of each head, at most 24 x 24 cells, each its largest weight
 // source.steps(choice)   -> Inputs of attend.js; choice { sentence, part, layer, head,
 //                        position: false } or { example: name }
+// source.layer(choice)   -> LayerData of steps/layer_path.js: the layer around a head; choice
+//                        { sentence, part, layer, position: false }
+// source.nextWords(choice)
+//                        -> NextWords of steps/next_word.js; choice { sentence, position: false }
 // source.examples()      -> [{ name, title, sentence, computes, claims, remarks }]
 // source.experiment(sentence, changes)
 //                        -> { reading: PageReading of the second run, changed, same, before, after,
@@ -84,6 +88,14 @@ export async function servedSource() {
       once(`effects\n${JSON.stringify(fields)}`, async () =>
         (await postJson("/api/effects", fields)).json(),
       ),
+    layer: (choice) =>
+      once(`layer\n${JSON.stringify(choice)}`, async () =>
+        layerOf(await (await postJson("/api/path", choice)).arrayBuffer()),
+      ),
+    nextWords: (choice) =>
+      once(`next\n${JSON.stringify(choice)}`, async () =>
+        layerOf(await (await postJson("/api/next", choice)).arrayBuffer()),
+      ),
     experiment: (sentence, changes) =>
       once(`experiment\n${sentence}\n${JSON.stringify(changes)}`, async () =>
         (await postJson("/api/experiment", { sentence, changes })).json(),
@@ -145,4 +157,40 @@ export function inputsOf(buffer) {
     { rows, columns, values: values.subarray(start, start + rows * columns) },
   ]);
   return { ...inputs, matrices: Object.fromEntries(matrices) };
+}
+
+// The bytes of view/page/path_data.py: header, matrices, and parameters restored on first use.
+export function layerOf(buffer) {
+  const long = new DataView(buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, long)));
+  const first = 4 + long;
+  const matrices = Object.entries(header.matrices).map(([name, [rows, columns, start]]) => [
+    name,
+    { rows, columns, values: new Float64Array(buffer, first + 8 * start, rows * columns) },
+  ]);
+  const restored = new Map();
+  const parameter = (name) => {
+    if (!header.parameters[name]) return null;
+    if (!restored.has(name)) restored.set(name, restoredMatrix(buffer, first, header, name));
+    return restored.get(name);
+  };
+  return { ...header, matrices: Object.fromEntries(matrices), parameter };
+}
+
+// int8 times the scale of its column is rounded to float32, as the model does.
+function restoredMatrix(buffer, first, header, name) {
+  const { shape, kind, starts } = header.parameters[name];
+  const [rows, columns] = shape;
+  const size = rows * columns;
+  if (kind === "float32")
+    return {
+      rows,
+      columns,
+      values: Float64Array.from(new Float32Array(buffer, first + starts[0], size)),
+    };
+  const steps = new Int8Array(buffer, first + starts[0], size);
+  const scales = new Float32Array(buffer, first + starts[1], columns);
+  const values = new Float64Array(size);
+  for (let at = 0; at < size; at++) values[at] = Math.fround(steps[at] * scales[at % columns]);
+  return { rows, columns, values };
 }

@@ -3,7 +3,7 @@
 // on first use.
 
 import { startPage } from "../app.js";
-import { inputsOf } from "./api.js";
+import { inputsOf, layerOf } from "./api.js";
 
 export function openEmbedded() {
   const embedded = JSON.parse(document.getElementById("embedded").textContent);
@@ -73,6 +73,16 @@ export function embeddedSource(embedded, bytesAt) {
         );
       return inputsOf((await bytesAt(blob)).buffer);
     },
+    layer:
+      embedded.layers &&
+      (({ part, layer }) =>
+        once(`layer ${part} ${layer}`, async () => {
+          const blob = await only(embedded.layers[`${part} ${layer}`], "this layer");
+          return layerOf((await bytesAt(blob)).buffer);
+        })),
+    nextWords:
+      embedded.next &&
+      (() => once("next words", async () => layerOf((await bytesAt(embedded.next)).buffer))),
     learn: (page) => only(embedded.learn && embedded.learn[page], "this page of the course"),
     examples: async () => [],
     post: async () => {

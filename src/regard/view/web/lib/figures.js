@@ -2,6 +2,7 @@
 
 import { cellStart } from "../map/map_window.js";
 import { nameOf } from "../read/sentences.js";
+import { candidatesAt } from "../steps/next_word.js";
 
 const LOOKS = ["query (looks)", "key (is looked at)"];
 
@@ -62,14 +63,17 @@ export function readFigure(view) {
  * @returns {Figure | null}
  */
 export function stepsFigure(view, stage, read) {
-  const { now, source, state } = view;
-  if (!now || !now.stages[stage]) return null;
-  const { rows, columns, values } = now.stages[stage];
+  const { now, source, state, path } = view;
+  if (stage === "next_word") return nextFigure(view, read);
+  const matrix = path && path.names.includes(stage) ? path.matrix(stage) : now && now.stages[stage];
+  if (!matrix) return null;
+  const { rows, columns, values } = matrix;
   const between =
     rows === now.queries.length &&
     columns === now.keys.length &&
     ["scores", "scaled", "masked", "weights"].includes(stage);
   const sentence = now.queries.join(" ");
+  const isOfKeys = ["key", "value", "memory"].includes(stage);
   return {
     name: `${stage} ${sentence}`,
     kind: "heatmap",
@@ -78,26 +82,52 @@ export function stepsFigure(view, stage, read) {
     provenance: `“${sentence}” · regard ${source.page.version}`,
     axes: between ? LOOKS : ["token", "feature"],
     what: stage,
-    queries: now.queries.slice(0, rows),
+    queries: (isOfKeys ? now.keys : now.queries).slice(0, rows),
     keys: between ? now.keys : Array.from({ length: columns }, (_, at) => String(at)),
     chosen: [],
     values: Array.from(values),
-    html:
-      state.get("from") === "own"
-        ? null
-        : {
-            path: "/api/export/html",
-            fields:
-              state.get("from") && state.get("from") !== "head"
-                ? { example: state.get("from") }
-                : {
-                    sentence: read,
-                    part: state.get("part", "encoder"),
-                    layer: now.inputs.layer,
-                    head: now.inputs.head,
-                    view: "steps",
-                  },
-          },
+    html: state.get("from") === "own" ? null : stepsFile(view, read),
+  };
+}
+
+/** @param {StepsView} view */
+function stepsFile({ state, now }, read) {
+  const from = state.get("from");
+  const path = "/api/export/html";
+  if (from && from !== "head") return { path, fields: { example: from } };
+  const at = ["stage", "cell"].filter((name) => state.get(name));
+  return {
+    path,
+    fields: {
+      sentence: read,
+      part: state.get("part", "encoder"),
+      layer: now.inputs.layer,
+      head: now.inputs.head,
+      view: "steps",
+      state: Object.fromEntries(at.map((name) => [name, state.get(name)])),
+    },
+  };
+}
+
+/** @param {StepsView} view @returns {Figure | null} */
+function nextFigure(view, read) {
+  const { next, chosen, source } = view;
+  if (!next || !chosen) return null;
+  const candidates = candidatesAt(next, chosen.row);
+  const position = next.tokens[chosen.row];
+  return {
+    name: `next word after ${position}`,
+    kind: "heatmap",
+    title: "next word",
+    caption: `Probabilities of the likeliest next tokens after ${position}.`,
+    provenance: `“${read}” · regard ${source.page.version}`,
+    axes: ["after", "next token"],
+    what: "weights",
+    queries: [position],
+    keys: candidates.map(({ name }) => name),
+    chosen: [],
+    values: candidates.map(({ probability }) => probability),
+    html: stepsFile(view, read),
   };
 }
 

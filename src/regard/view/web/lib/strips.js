@@ -16,6 +16,11 @@ export function strips(shown) {
     width: Math.max(1, shown.columns),
     height: Math.max(1, shown.rows),
   });
+  return repaint(canvas, shown);
+}
+
+// The same canvas with other numbers, as many as before.
+export function repaint(canvas, shown) {
   painters.set(canvas, () => paint(canvas, shown));
   paint(canvas, shown);
   return canvas;

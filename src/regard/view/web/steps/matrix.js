@@ -12,16 +12,19 @@ const FEW = { rows: [4, 2], columns: [4, 2] };
 const LINE = 27; // height of a row in pixels, in the whole view
 const SEEN = 15; // rows of the whole view on screen at a time
 
-// shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded, wide
-// (shown whole),
-//         pick(row, column), lit(row, column) -> a class or null, edit(row, column, field) or null
-//         }
+// shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded,
+//         wide (shown whole), focus [row, column] (shown where others are left out),
+//         pick(row, column), markedAs(row, column) -> a class or null,
+//         edit(row, column, field) or null }
 export function matrixTable(shown) {
   const { matrix, wide } = shown;
   const large = matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
   const full = wide || !large || Boolean(shown.edit);
-  const rows = full ? range(matrix.rows) : elided(matrix.rows, MOST_ROWS, FEW.rows);
-  const columns = full ? range(matrix.columns) : elided(matrix.columns, MOST_COLUMNS, FEW.columns);
+  const [row, column] = shown.focus || [0, 0];
+  const rows = full ? range(matrix.rows) : elided(matrix.rows, MOST_ROWS, FEW.rows, row);
+  const columns = full
+    ? range(matrix.columns)
+    : elided(matrix.columns, MOST_COLUMNS, FEW.columns, column);
   const kind = `matrix ${shown.name}${shown.edit ? " edit" : ""}`;
   const table = element("table", { class: kind, "data-stage": shown.name });
   const virtual = full && large && matrix.rows > 2 * SEEN;
@@ -69,13 +72,23 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   const names = rowNames.length <= 24 ? rowNames : [];
   return element(
     "div",
-    { class: "matrix-picture" },
+    {
+      class: "matrix-picture",
+      "data-stage": name,
+      "data-rows": matrix.rows,
+      "data-columns": matrix.columns,
+    },
     element(
       "ol",
       { class: "strip-names", "aria-hidden": "true" },
       names.map((one) => element("li", null, one)),
     ),
-    canvas,
+    element(
+      "div",
+      { class: "strip-frame" },
+      canvas,
+      element("div", { class: "bands", "aria-hidden": "true" }),
+    ),
   );
 }
 
@@ -87,12 +100,15 @@ function range(size) {
   return Array.from({ length: size }, (_, at) => at);
 }
 
-// The first and the last positions, null between them.
-/** @param {number} size @param {number} most @param {number[]} shown */
-function elided(size, most, [first, last]) {
-  return size <= most
-    ? range(size)
-    : [...range(first), null, ...range(last).map((at) => size - last + at)];
+// The first and the last positions and those around the chosen one, null where some are left out.
+/** @param {number} size @param {number} most @param {number[]} ends @param {number} chosen */
+function elided(size, most, [first, last], chosen) {
+  if (size <= most) return range(size);
+  const isShown = (at) => at < first || at >= size - last || Math.abs(at - chosen) <= 1;
+  const isEdge = (at) => isShown(at) || isShown(at - 1);
+  return range(size)
+    .filter(isEdge)
+    .map((at) => (isShown(at) ? at : null));
 }
 
 function rowElement(shown, row, columns) {

@@ -1,65 +1,78 @@
-// The Steps view: one head from vectors to output, every number with the expression that made it.
+// The Steps view: the way of a sentence through the model, every number with the expression that
+// made it. Three levels: the overview, one stage, one cell. A document's example and one's own
+// numbers are one head alone, with all of its stages below each other.
 //
 // Fields of the address: from ("": a head of the model; robots, good, cat: a document's example;
 // own), sentence, part, layer, head, own (numbers of one's own), divide (no), causal (yes or no),
-// position (no), heat (temperature), cell (stage.row.column).
+// position (no), heat (temperature), stage, cell (stage.row.column).
 
 import { element, goTo, problem, replace } from "../lib/dom.js";
-import { BETWEEN_WORDS, attend } from "./attend.js";
-import { isLarge, matrixPicture, matrixTable } from "./matrix.js";
-import { largestSize } from "../lib/strips.js";
-import { labels } from "./why.js";
-import { editOwn, ownInputs } from "./own_numbers.js";
+import { attend } from "./attend.js";
+import { ownInputs } from "./own_numbers.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 import { drawOrigin, drawSwitches, switchesOf, temperatureOf } from "./steps_origin.js";
-import { markOf, markCells, pickCell } from "./steps_cell.js";
-import { claimsOf, formulaOf, meaningOf } from "./steps_sentences.js";
+import { chooseCell, tellCell } from "./steps_cell.js";
+import { claimsOf } from "./steps_sentences.js";
 import { describeExport } from "../lib/export.js";
 import { stepsFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
+import { drawCrumbs } from "./crumbs.js";
+import { layerPath } from "./layer_path.js";
+import { appear, lookOf, openFrom, passFrom } from "./morph.js";
+import { candidatesAt } from "./next_word.js";
+import { drawOverview } from "./overview.js";
+import { differs, openedStage, stageSection } from "./stage_panel.js";
 
 const INPUT_FIELDS = ["from", "sentence", "part", "layer", "head", "own"];
 const SWITCH_FIELDS = ["divide", "causal", "position", "heat"];
-const CHANGED = "changed; the small number: as it was";
 const SIDE_BY_SIDE = ["memory", "key", "value"];
 
 export async function showSteps(root, state, source) {
   /** @type {StepsView} */
-  const view = { state, source, wide: new Set(), turn: 0, stale: new Set() };
+  const view = { root, state, source, wide: new Set(), turn: 0, stale: new Set() };
+  addParts(view);
+  const recolour = () => {
+    if (view.now) draw(view);
+  };
+  window.addEventListener("colours", recolour);
+  state.follow((changed) => {
+    if (touches(changed, [...INPUT_FIELDS, ...SWITCH_FIELDS])) compute(view, changed);
+    else if (touches(changed, ["stage", "cell"]) && view.now) move(view, changed);
+  });
+  describeExport(() =>
+    stepsFigure(
+      view,
+      view.stage || state.get("cell", "weights").split(".")[0],
+      state.get("sentence", FIRST_SENTENCE),
+    ),
+  );
+  await compute(view, new Set(INPUT_FIELDS));
+  return () => {
+    window.removeEventListener("colours", recolour);
+    if (view.watched) view.watched.disconnect();
+  };
+}
+
+/** @param {StepsView} view */
+function addParts(view) {
   const part = (tag, name) => element(tag, { class: name });
   view.origin = part("div", "origin");
+  view.crumbs = element("nav", { class: "crumbs", "aria-label": "Where you are" });
   view.switches = part("div", "controls switches");
   view.statement = part("p", "statement");
   view.changed = part("p", "changed-statement");
+  view.map = element("div", { class: "path-map" });
   view.flow = part("div", "flow");
-  view.claims = part("div", "");
+  view.claims = part("div", "claims-box");
   view.why = element("section", {
     class: "why",
     "aria-label": "How a number was made",
     "aria-live": "polite",
   });
   const saying = element("div", { class: "saying" }, view.statement, view.changed);
-  root.append(view.origin, saying, view.switches, view.flow, view.claims, view.why);
-  const recolour = () => {
-    if (view.now) {
-      drawFlow(view);
-      markCells(view);
-    }
-  };
-  window.addEventListener("colours", recolour);
-  state.follow((changed) => {
-    if (touches(changed, [...INPUT_FIELDS, ...SWITCH_FIELDS])) compute(view, changed);
-    else if (changed.has("cell") && view.now) pickCell(view);
-  });
-  describeExport(() =>
-    stepsFigure(
-      view,
-      state.get("cell", "weights").split(".")[0],
-      state.get("sentence", FIRST_SENTENCE),
-    ),
-  );
-  await compute(view, new Set(INPUT_FIELDS));
-  return () => window.removeEventListener("colours", recolour);
+  const where = element("div", { class: "where" }, view.crumbs, view.map);
+  const level = element("div", { class: "level" }, view.flow, view.claims, view.why);
+  view.root.append(view.origin, saying, view.switches, where, level);
 }
 
 // `before` is the computation as it is, `now` as the switches have it; without any they are one.
@@ -73,9 +86,11 @@ async function compute(view, changed) {
     const inputs = isNew ? await inputsFor(view) : view.inputs;
     const unplaced = state.get("position") === "no" && inputs.position;
     const given = unplaced ? await inputsFor(view, { position: false }) : inputs;
+    const layer = isNew ? await layerFor(view, inputs) : view.layer;
+    const placed = unplaced ? await layerFor(view, inputs, { position: false }) : layer;
     if (turn !== view.turn) return;
     view.stale.clear();
-    if (isNew) Object.assign(view, { inputs, before: attend(inputs) });
+    if (isNew) Object.assign(view, { inputs, layer, before: attend(inputs) });
     view.now = switchesOf(state).some(Boolean)
       ? attend(given, {
           divide: state.get("divide") !== "no",
@@ -83,15 +98,18 @@ async function compute(view, changed) {
           causal: state.get("causal") ? state.get("causal") === "yes" : null,
         })
       : view.before;
+    view.pathBefore = layer && layerPath(layer, view.before);
+    view.path = !layer || view.now === view.before ? view.pathBefore : layerPath(placed, view.now);
     if (isNew) drawOrigin(view);
     drawSwitches(view);
-    drawFlow(view);
-    pickCell(view);
+    draw(view);
+    await addNextWords(view, unplaced ? { position: false } : {}, turn);
   } catch (error) {
     if (turn === view.turn) replace(view.flow, problem(error));
   }
 }
 
+// What the head of an address starts from.
 /**
  * @param {StepsView} view
  * @param {any} [more]
@@ -103,29 +121,122 @@ function inputsFor({ state, source }, more = {}) {
   const named = ["layer", "head"]
     .filter((name) => state.get(name))
     .map((name) => [name, state.number(name)]);
-  const part = state.get("part", "encoder");
   return source.steps({
-    sentence: state.get("sentence", FIRST_SENTENCE),
-    part,
+    ...sentenceField(state),
+    part: state.get("part", "encoder"),
     ...Object.fromEntries(named),
     ...more,
   });
 }
 
+const sentenceField = (state) => ({ sentence: state.get("sentence", FIRST_SENTENCE) });
+
+// The layer around the head; a file may hold the head alone.
+/** @param {StepsView} view @param {Inputs} inputs @param {any} [more] */
+async function layerFor({ state, source }, { part, layer }, more = {}) {
+  if (layer === undefined || !source.layer) return null;
+  return source.layer({ ...sentenceField(state), part, layer, ...more });
+}
+
+// The next words need the translation: they come when the rest is drawn.
 /** @param {StepsView} view */
-function drawFlow(view) {
-  const { now, flow, claims, inputs } = view;
-  const names = Object.keys(now.stages);
-  view.isChanged = names.some((name) => differs(view, name));
+async function addNextWords(view, more, turn) {
+  const { path, state, source } = view;
+  if (!path || path.layer.part === "encoder" || !source.nextWords) {
+    view.next = null;
+    return;
+  }
+  const next = await source.nextWords({ ...sentenceField(state), ...more });
+  if (turn !== view.turn || next === view.next) return;
+  view.next = next;
+  if (view.stage === "next_word") view.chosen = null;
+  view.nextRow = leastSure(next);
+  draw(view);
+}
+
+// The position where the choice of the next word is least clear.
+/** @param {NextWords} next */
+function leastSure(next) {
+  const sure = next.candidates.map((_, row) => candidatesAt(next, row)[0].probability);
+  return sure.indexOf(Math.min(...sure));
+}
+
+/** @param {StepsView} view */
+function stageOfAddress({ state, path }) {
+  if (!path) return "";
+  const name = state.get("stage") || state.get("cell").split(".")[0];
+  const isNext = name === "next_word" && path.layer.part !== "encoder";
+  return isNext || path.names.includes(name) ? name : "";
+}
+
+// Another stage or cell of the same computation.
+/** @param {StepsView} view @param {Set<string>} changed */
+function move(view, changed) {
+  if (view.path || changed.has("stage")) draw(view);
+  else {
+    chooseCell(view);
+    tellCell(view, opener(view));
+  }
+}
+
+/** @param {StepsView} view */
+function opener(view) {
+  return (choice, card = null) => {
+    const { state, inputs } = view;
+    view.card = card ? card.getBoundingClientRect() : null;
+    const changes = Object.fromEntries(
+      Object.entries(choice).filter(([, one]) => one !== undefined),
+    );
+    if (changes.part === null) delete changes.part;
+    const named = { part: inputs.part, layer: inputs.layer, head: inputs.head };
+    // A cell of another head or layer is another number; in another stage it is another cell.
+    state.set({ ...named, cell: null, ...changes }, true);
+  };
+}
+
+/** @param {StepsView} view */
+function draw(view) {
+  const { root, path, now, flow, claims, inputs } = view;
+  const open = opener(view);
+  const stage = stageOfAddress(view);
+  const isOther = view.stage !== stage;
+  view.stage = stage;
+  const names = path ? path.names.filter((name) => now.stages[name]) : Object.keys(now.stages);
+  view.isChanged = now !== view.before && names.some((name) => differs(view, name));
+  chooseCell(view);
+  root.classList.toggle("at-stage", Boolean(stage));
+  root.classList.toggle("at-overview", Boolean(path) && !stage);
+  const look = lookOf(flow);
   const focused = focusedCell(flow);
-  replace(
-    flow,
-    pathOf(names, flow),
-    names.map((name) => stageSection(view, name)),
-  );
+  drawCrumbs(view, open);
+  if (path) drawOverview(view, open);
+  else replace(view.map);
+  replace(flow, path ? stage && openedStage(view, stage, open) : allStages(view, names));
   const field = focused && flow.querySelector(focused);
-  if (field instanceof HTMLElement) field.focus();
+  if (field instanceof HTMLElement) field.focus({ preventScroll: true });
   replace(claims, claimsOf(inputs.example));
+  if (stage !== "next_word" || view.next) tellCell(view, open);
+  if (isOther) arrive(view);
+  else passFrom(flow, look);
+}
+
+// Into a stage, out of its card; or back to the overview.
+/** @param {StepsView} view */
+function arrive(view) {
+  const { flow, map, stage, path, card } = view;
+  view.card = null;
+  if (!path) return;
+  if (!stage) appear(map);
+  else {
+    const own = map.querySelector('[aria-current="step"]');
+    if (own) own.scrollIntoView({ block: "nearest", inline: "center" });
+    openFrom(flow, card);
+  }
+}
+
+/** @param {StepsView} view */
+function allStages(view, names) {
+  return [pathOf(names, view.flow), names.map((name) => stageSection(view, name))];
 }
 
 // Where the reader is in a table that is about to be drawn anew, as a selector.
@@ -150,108 +261,4 @@ function pathOf(names, flow) {
       element("button", { type: "button", on: { click: go(name) } }, name),
     ]),
   );
-}
-
-/**
- * @param {StepsView} view
- * @param {any} name
- */
-function differs({ before, now }, name) {
-  const [was, is] = [before.stages[name], now.stages[name]];
-  return !was || was.values.some((value, at) => value !== is.values[at]);
-}
-
-/** @param {StepsView} view */
-function stageSection(view, name) {
-  const { now, before } = view;
-  const parameters = now.parameters[`w_${name}`];
-  const changed = view.isChanged && differs(view, name);
-  const formula = `${["x", "memory"].includes(name) ? "" : "= "}${formulaOf(now, name)}`;
-  return element(
-    "section",
-    { class: "stage", id: `stage-${name}` },
-    element(
-      "div",
-      { class: "beside" },
-      element("h2", null, name),
-      element("p", { class: "formula" }, formula),
-      element("p", { class: "small quiet" }, meaningOf(now, name)),
-      changed &&
-        element("p", { class: "small differs" }, before.stages[name] ? CHANGED : "a new step"),
-    ),
-    element(
-      "div",
-      { class: "matrices" },
-      parameters && matrixBox(view, `w_${name}`, parameters),
-      matrixBox(view, name, now.stages[name], changed ? before.stages[name] : null),
-    ),
-  );
-}
-
-/** @param {StepsView} view */
-function matrixBox(view, name, matrix, before = null) {
-  const { now, state } = view;
-  const isParameter = name.startsWith("w_");
-  const editable = state.get("from") === "own" && (isParameter || name === "x");
-  const words = SIDE_BY_SIDE.includes(name) ? now.keys : now.queries;
-  const complain = (sentence) => {
-    view.origin.querySelector(".problem").textContent = sentence;
-  };
-  const box = element("div", { class: "one" });
-  const rowNames = isParameter ? numbered(matrix.rows) : labels(words);
-  const shaded = name === "weights";
-  const pick = (row, column) => {
-    if (!isParameter) state.set({ cell: `${name}.${row}.${column}` });
-  };
-  const widen = () => {
-    if (!view.wide.delete(name)) view.wide.add(name);
-    draw();
-    markCells(view);
-  };
-  const draw = () =>
-    replace(
-      box,
-      element(
-        "p",
-        { class: "size small" },
-        element("b", null, name),
-        ` ${matrix.rows} × ${matrix.columns}`,
-        isLarge(matrix) &&
-          !editable &&
-          element(
-            "button",
-            {
-              type: "button",
-              class: "link",
-              "aria-expanded": String(view.wide.has(name)),
-              on: { click: widen },
-            },
-            view.wide.has(name) ? "elide" : "show all",
-          ),
-      ),
-      isLarge(matrix) && !editable && matrixPicture({ name, matrix, shaded, rowNames, pick }),
-      matrixTable({
-        name,
-        matrix,
-        before,
-        wide: view.wide.has(name),
-        shaded,
-        most: largestSize(matrix.values),
-        rowNames,
-        columnNames: BETWEEN_WORDS.includes(name) ? labels(now.keys) : numbered(matrix.columns),
-        markedAs: (row, column) => markOf(view, name, row, column),
-        // By then the focus has moved on, and can be given back where it is.
-        edit: editable
-          ? (row, column, field) =>
-              setTimeout(() => editOwn(state, name, row, column, field, complain))
-          : null,
-        pick,
-      }),
-    );
-  draw();
-  return box;
-}
-
-function numbered(size) {
-  return Array.from({ length: size }, (_, at) => String(at));
 }

@@ -1,26 +1,24 @@
 // One chosen cell of the Steps view: the expression that made it, and its operands lit up where
 // they stand.
 
-import { element, goTo, replace, announce } from "../lib/dom.js";
-import { writeNumber } from "../lib/digits.js";
+import { announce, element, goTo, percent, replace } from "../lib/dom.js";
 import { BETWEEN_WORDS } from "./attend.js";
-import { signedColour, signedInk } from "../lib/draw.js";
-import { largestSize } from "../lib/strips.js";
-import { labels, why } from "./why.js";
+import { candidatesAt, explainNext, explainShare } from "./next_word.js";
+import { explainCell, explainStep } from "./path_why.js";
 import { changeSentence, rowSentence } from "./steps_sentences.js";
+import { sumPicture } from "./sum_picture.js";
 import { switchesOf } from "./steps_origin.js";
+import { labels } from "./why.js";
 
-const SUMS = ["query", "key", "value", "scores", "output"];
-const WRITTEN_TERMS = 8; // why.js writes so many in full
-const OF_KEYS = ["key", "value", "memory"]; // their rows are words that answer
+export const OF_KEYS = ["key", "value", "memory"]; // their rows are words that answer
 
-/** @param {StepsView} view */
-export function pickCell(view) {
+// Tells how the chosen cell was made, and lights its operands.
+/** @param {StepsView} view @param {(choice: any) => void} open */
+export function tellCell(view, open) {
   const { now, before, state } = view;
-  const { stage, row, column } = chosenCell(view);
-  const explained = why(now, stage, row, column);
-  const { operands } = explained;
-  Object.assign(view, { chosen: { stage, row, column }, chosenIn: before, operands });
+  const { stage, row, column } = view.chosen;
+  const explained = explainedCell(view);
+  view.operands = explained.operands;
   replace(
     view.why,
     element(
@@ -29,27 +27,66 @@ export function pickCell(view) {
       element("b", null, explained.cell),
       explained.line.slice(explained.cell.length),
     ),
-    element("p", { class: "small quiet" }, madeFrom(view, explained)),
-    allTerms(now, stage, explained),
+    stage === "next_word" && element("p", { class: "line" }, explainShare(view.next, row, column)),
+    sumPicture(explained),
+    element("p", { class: "small quiet" }, madeFrom(view, explained, open)),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;
-  view.statement.textContent = rowSentence(now, asks);
+  view.statement.textContent =
+    stage === "next_word" ? nextSentence(view.next, row) : rowSentence(now, asks);
   view.changed.textContent =
-    view.isChanged && switchesOf(state).some(Boolean) ? changeSentence(before, now, asks) : "";
+    stage !== "next_word" && view.isChanged && switchesOf(state).some(Boolean)
+      ? changeSentence(before, now, asks)
+      : "";
   announce(explained.line);
   markCells(view);
 }
 
-// The cell of the address, or the one before a switch was moved, or the largest weight that a word
-// gives to another.
+/** @param {StepsView} view @returns {Explained} */
+function explainedCell({ now, path, next, chosen: { stage, row, column } }) {
+  if (stage === "next_word") return explainNext(next, row, column);
+  return path ? explainCell(path, stage, row, column) : explainStep(now, stage, row, column);
+}
+
+/** @param {NextWords} next */
+function nextSentence(next, row) {
+  const [first, second] = candidatesAt(next, row);
+  const position = labels(next.tokens)[row];
+  return (
+    `After ${position} the likeliest next token is ${first.name}, ${percent(first.probability)}, ` +
+    `then ${second.name}, ${percent(second.probability)}.`
+  );
+}
+
+// The cell of the address, or the same row of the stage as before, or the largest weight that a
+// word gives to another.
 /** @param {StepsView} view */
-function chosenCell({ state, now, before, chosen, chosenIn }) {
+export function chooseCell(view) {
+  const { state, before, chosen } = view;
   const [name, row, column] = state.get("cell").split(".");
-  const matrix = now.stages[name];
-  if (matrix && Number(row) < matrix.rows && Number(column) < matrix.columns)
-    return { stage: name, row: Number(row), column: Number(column) };
+  const size = sizeOf(view, name, Number(row));
+  const isInside = size && Number(row) < size.rows && Number(column) < size.columns;
+  const isShown = !view.stage || view.stage === name;
   // The same row before and after a switch, so that the two can be compared.
-  if (chosen && chosenIn === before && now.stages[chosen.stage]) return chosen;
+  const stays = chosen && view.chosenIn === before && sizeOf(view, chosen.stage, chosen.row);
+  if (isInside && isShown) view.chosen = { stage: name, row: Number(row), column: Number(column) };
+  else if (!view.stage) view.chosen = stays ? chosen : largestWeight(view);
+  else view.chosen = cellOfStage(view, stays ? chosen : largestWeight(view));
+  view.chosenIn = before;
+}
+
+/** @param {StepsView} view */
+function sizeOf({ now, path, next }, name, row) {
+  if (name === "next_word")
+    return next && next.candidates[row]
+      ? { rows: next.candidates.length, columns: next.candidates[row].length }
+      : null;
+  if (path) return path.names.includes(name) ? path.matrix(name) : null;
+  return now.stages[name];
+}
+
+/** @param {StepsView} view */
+function largestWeight({ now }) {
   const { values, columns } = now.stages.weights;
   let best = 0;
   values.forEach((weight, at) => {
@@ -58,78 +95,40 @@ function chosenCell({ state, now, before, chosen, chosenIn }) {
   return { stage: "weights", row: Math.floor(best / columns), column: best % columns };
 }
 
+// In another stage: the same word, and the number of it that is largest.
 /** @param {StepsView} view */
-function madeFrom(view, { formula, operands }) {
+function cellOfStage(view, { stage, row, column }) {
+  const name = view.stage;
+  if (stage === name) return { stage, row, column };
+  if (name === "next_word") return { stage: name, row: view.nextRow || 0, column: 0 };
+  const { rows, columns, values } = view.path.matrix(name);
+  const asked = OF_KEYS.includes(name) && BETWEEN_WORDS.includes(stage) ? column : row;
+  const own = stage === "next_word" || asked >= rows ? 0 : asked;
+  const both = BETWEEN_WORDS.includes(name) && BETWEEN_WORDS.includes(stage);
+  let best = 0;
+  const size = (at) => Math.abs(values[own * columns + at]);
+  for (let at = 1; at < columns; at++) if (size(at) > size(best)) best = at;
+  return { stage: name, row: own, column: both ? column : best };
+}
+
+/** @param {StepsView} view */
+function madeFrom(view, { formula, operands }, open) {
   if (formula === "given") return "This number is given: the computation starts from it.";
+  if (!operands.length) return `${formula}.`;
   return [
     `${formula}. Made from `,
-    operands.map((operand, at) => [at ? " and " : "", operandLink(view, operand)]),
+    operands.map((operand, at) => [at ? " and " : "", operandLink(view, operand, open)]),
     ".",
   ];
-}
-
-// Every product of a sum, which the line above writes in part; made when it is opened.
-/** @param {Stages} steps @param {string} stage @param {any} explained */
-function allTerms(steps, stage, { operands, value }) {
-  if (!SUMS.includes(stage) || operands.length !== 2) return null;
-  const [left, right] = operands.map((operand) => numbersOfOperand(steps, operand));
-  if (left.length <= WRITTEN_TERMS) return null;
-  const table = element("div", { class: "all-terms" });
-  const fill = () => {
-    const widest = largestSize(left.map((one, at) => one * right[at]));
-    const cell = (number, most) =>
-      element(
-        "td",
-        { style: { background: signedColour(number, most), color: signedInk(number, most) } },
-        writeNumber(number, 3),
-      );
-    const sizes = [left, right].map(largestSize);
-    const line = (one, at) =>
-      element(
-        "tr",
-        null,
-        element("th", { scope: "row" }, at),
-        cell(one, sizes[0]),
-        cell(right[at], sizes[1]),
-        cell(one * right[at], widest),
-      );
-    const heads = [...operands.map((operand) => operand.stage), "product"];
-    const names = heads.map((name) => element("th", { scope: "col" }, name));
-    replace(
-      table,
-      element(
-        "table",
-        { class: "terms" },
-        element("thead", null, element("tr", null, element("td"), names)),
-        element("tbody", null, left.map(line)),
-      ),
-      element("p", { class: "small" }, `Sum of the products: ${writeNumber(value, 3)}`),
-    );
-  };
-  const opened = element(
-    "details",
-    { class: "terms-of-sum", on: { toggle: () => opened.open && !table.firstChild && fill() } },
-    element("summary", null, `All ${left.length} terms`),
-    table,
-  );
-  return opened;
-}
-
-/** @param {Stages} steps @param {Operand} operand @returns {number[]} */
-function numbersOfOperand(steps, { stage, row, column }) {
-  const { rows, columns, values } = steps.stages[stage] || steps.parameters[stage];
-  if (column === null) return Array.from(values.subarray(row * columns, (row + 1) * columns));
-  return Array.from({ length: rows }, (_, at) => values[at * columns + column]);
 }
 
 /**
  * @param {StepsView} view
  * @param {any} options
  */
-function operandLink({ now, flow }, { stage, row, column }) {
-  const rows = stage.startsWith("w_")
-    ? null
-    : labels(OF_KEYS.includes(stage) ? now.keys : now.queries);
+function operandLink({ now, flow, path }, { stage, row, column }, open) {
+  const isParameter = stage.startsWith("w_");
+  const rows = isParameter ? null : labels(OF_KEYS.includes(stage) ? now.keys : now.queries);
   const columns = BETWEEN_WORDS.includes(stage) ? labels(now.keys) : null;
   const position = [
     row !== null && `row ${rows ? rows[row] : row}`,
@@ -137,7 +136,11 @@ function operandLink({ now, flow }, { stage, row, column }) {
   ]
     .filter(Boolean)
     .join(", ");
-  const show = () => goTo(flow.querySelector(`[data-stage="${stage}"]`), "center");
+  if (path && isParameter) return `${stage}, ${position}`;
+  const show = () =>
+    path
+      ? open({ stage, cell: `${stage}.${row}.${column === null ? 0 : column}` })
+      : goTo(flow.querySelector(`[data-stage="${stage}"]`), "center");
   return element(
     "button",
     { type: "button", class: "link", on: { click: show } },
@@ -183,4 +186,23 @@ export function markCells(view) {
       );
     }
   }
+  for (const picture of elementsIn(view.flow, ".matrix-picture")) markBands(view, picture);
+}
+
+// The row or column of an operand, and the chosen cell's own row, across a picture of a matrix.
+/** @param {StepsView} view @param {HTMLElement} picture */
+function markBands({ chosen, operands }, picture) {
+  const { stage, rows, columns } = picture.dataset;
+  const lit = operands.filter((one) => one.stage === stage);
+  const own = chosen && chosen.stage === stage ? [{ ...chosen, column: null }, chosen] : [];
+  const share = (at, size) =>
+    at === null ? ["0%", "100%"] : [`${(100 * at) / size}%`, `${100 / size}%`];
+  const bands = [...own, ...lit].map(({ row, column }) => {
+    const [[top, height], [left, width]] = [
+      share(row, Number(rows)),
+      share(column, Number(columns)),
+    ];
+    return element("span", { class: "band", style: { top, height, left, width } });
+  });
+  replace(picture.querySelector(".bands"), bands);
 }

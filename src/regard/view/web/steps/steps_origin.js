@@ -6,9 +6,13 @@ import { ownControls } from "./own_numbers.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 
 const DOCUMENTS = [
-  ["robots", "robots"],
-  ["good", "I am good"],
-  ["cat", "cat"],
+  ["good", "Transformers: Self Attention Mechanism", "I am good"],
+  [
+    "robots",
+    "Understanding the math behind “Self Attention Mechanism”",
+    "Smart robots perform complex tasks",
+  ],
+  ["cat", "Self-Attention Mechanism using Numpy", "The cat sat on the mat"],
 ];
 const AS_GIVEN = { divide: null, causal: null, position: null, heat: null };
 
@@ -24,22 +28,28 @@ export function temperatureOf(state) {
 export function drawOrigin({ state, source, origin, inputs }) {
   const from = state.get("from");
   const own = from === "own";
-  const documents = DOCUMENTS.map((one) => [...one, "A document's example"]);
-  const origins = [["", "A head of the model"], ...documents, ["own", "Your own numbers"]];
-  const go = (value) => state.set({ from: value || null, cell: null, ...AS_GIVEN }, true);
+  const origins = [
+    ["", "The model"],
+    ["document", "A document's example"],
+    ["own", "Your own numbers"],
+  ];
+  const isDocument = Boolean(from) && !own;
+  const go = (value) => {
+    const name = value === "document" ? DOCUMENTS[0][0] : value;
+    state.set({ from: name || null, stage: null, cell: null, ...AS_GIVEN }, true);
+  };
   const complaint = element("p", { class: "problem", role: "alert" });
   const complain = (sentence) => {
     complaint.textContent = sentence;
   };
-  const about =
-    from && !own ? [element("cite", null, inputs.title), ". ", inputs.about] : inputs.about;
   replace(
     origin,
-    source.live && choice("Where the numbers come from", origins, from, go),
+    source.live &&
+      choice("Where the numbers come from", origins, isDocument ? "document" : from, go),
+    source.live && isDocument && choice("The document", DOCUMENTS, from, go),
     element("h1", null, titleOf(state, source, inputs)),
-    source.live && !from && headPicker(state, inputs),
     own && ownControls(state, complain),
-    from && inputs.about && element("p", { class: "quiet" }, about),
+    from && inputs.about && element("p", { class: "quiet" }, inputs.about),
     complaint,
   );
 }
@@ -48,39 +58,6 @@ function titleOf(state, source, inputs) {
   if (state.get("from") === "own") return inputs.queries.join(" ");
   if (inputs.example) return inputs.example.sentence;
   return state.get("sentence", source.live ? FIRST_SENTENCE : inputs.title);
-}
-
-function headPicker(state, inputs) {
-  const now = { part: inputs.part, layer: inputs.layer, head: inputs.head };
-  const pick = (name, values) =>
-    labelled(
-      name,
-      element(
-        "select",
-        {
-          on: {
-            change: (event) => state.set({ ...now, [name]: event.target.value, cell: null }, true),
-          },
-        },
-        values.map((value) =>
-          element("option", { value, selected: value === inputs[name] }, value),
-        ),
-      ),
-    );
-  const numbers = (total) => [...Array(total).keys()];
-  return element(
-    "div",
-    { class: "controls" },
-    pick("part", ["encoder", "decoder", "cross"]),
-    pick("layer", numbers(inputs.layers)),
-    pick("head", numbers(inputs.heads)),
-    inputs.about && element("span", { class: "quiet" }, inputs.about),
-    element(
-      "button",
-      { type: "button", class: "link quiet", on: { click: () => state.go("read") } },
-      "← all heads",
-    ),
-  );
 }
 
 /** @param {StepsView} view */

@@ -12,19 +12,23 @@ const WIDEST = 20; // steps from the last digit of a float64 to where a value co
 // -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole
 // row or column.
 export function why(steps, stage, row, column, digits = 3) {
-  const { value, noise } = at(steps, stage, row, column);
+  const [rowName, columnName] = cellNames(steps, stage, row, column);
   const made = EXPRESSIONS[stage](steps, row, column, stage);
+  const cell = `${stage}[${rowName}, ${columnName}]`;
+  return writtenCell(cell, at(steps, stage, row, column), made, digits);
+}
+
+// A cell and the expression that made it, with as many digits as its value and its operands can
+// support. made { formula, operands, rule, write, operandCells, note, then }.
+export function writtenCell(cell, { value, noise }, made, digits = 3) {
   const ways = made.then ? [made, made.then] : [made];
   let [shown, links] = [null, []];
   for (let wider = 0; wider <= WIDEST; wider++) {
-    // as many digits as both the value and its operands can support
     shown = showNumber(value, digits, noise * 10 ** wider);
     const rounded = ways.map((way) => roundOperands(way, value, shown.tolerance - noise, digits));
     links = rounded.map(({ text }) => text);
     if (rounded.every(({ agrees }) => agrees)) break;
   }
-  const [rowName, columnName] = cellNames(steps, stage, row, column);
-  const cell = `${stage}[${rowName}, ${columnName}]`;
   const parts = [cell, ...links.filter((link) => link && link !== shown.text), shown.text];
   const line = parts.join(" = ") + (made.note ? ` (${made.note})` : "");
   return { cell, formula: made.formula, line, value, operands: made.operandCells };
@@ -71,8 +75,8 @@ function columnOf(steps, stage, column) {
 // An expression: operands, the rule that makes the value of them, how to write it, where they
 // stand.
 const itself = ([one]) => one;
-const exact = (value) => ({ value, noise: 0 });
-const given = (number, formula, note, operandCells = []) => ({
+export const exact = (value) => ({ value, noise: 0 });
+export const given = (number, formula, note, operandCells = []) => ({
   formula,
   note,
   operands: [number],
@@ -267,7 +271,7 @@ function hiddenNote(steps, row, column) {
 }
 
 // A sum that loses nothing of its smaller terms (Neumaier).
-function summed(terms) {
+export function summed(terms) {
   let [sum, lost] = [0, 0];
   for (const term of terms) {
     const next = sum + term;
@@ -277,7 +281,7 @@ function summed(terms) {
   return sum + lost;
 }
 
-function joinedTerms(terms) {
+export function joinedTerms(terms) {
   if (terms.length <= WHOLE_TERMS) return terms.join(" + ");
   return [...terms.slice(0, 4), `... ${terms.length - 6} more ...`, ...terms.slice(-2)].join(" + ");
 }

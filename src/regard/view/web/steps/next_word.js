@@ -1,0 +1,153 @@
+// The end of the path: how likely each token is to come next, at any position of the French.
+//
+// NextWords (source.nextWords): tokens (what the decoder was given), names and ids of the tokens
+// that are likely somewhere, candidates (for each position, the likeliest first), chosen (what the
+// translation went on with), logsumexp (for each position, over the whole vocabulary)
+//   matrices: last (output of the last decoder layer);  parameter: last_norm_gain and _bias,
+//   vectors (rows of the embedding table, which also tell the likely tokens apart)
+
+import { element } from "../lib/dom.js";
+import { normalised } from "./layer_path.js";
+import { numbersOfOperand } from "./path_why.js";
+import { exact, joinedTerms, labels, summed, writtenCell } from "./why.js";
+
+const finals = new WeakMap();
+
+// The last decoder's vectors after the last norm: what each token's vector is multiplied with.
+/** @param {NextWords} next @returns {Matrix} */
+export function finalVectors(next) {
+  if (!finals.has(next)) {
+    const [gain, bias] = ["gain", "bias"].map((name) => next.parameter(`last_norm_${name}`));
+    finals.set(next, normalised(next.matrices.last, gain, bias, { layer: next }));
+  }
+  return finals.get(next);
+}
+
+// The candidates at a position: { name, id, logit, probability, chosen }.
+/** @param {NextWords} next */
+export function candidatesAt(next, row) {
+  const vectors = next.parameter("vectors");
+  const final = numbersOfOperand(finalVectors(next), { row, column: null });
+  return next.candidates[row].map((index) => {
+    const vector = numbersOfOperand(vectors, { row: index, column: null });
+    const logit = summed(Array.from(final, (one, at) => one * vector[at]));
+    return {
+      index,
+      name: next.names[index],
+      id: next.ids[index],
+      logit,
+      probability: Math.exp(logit - next.logsumexp[row]),
+      chosen: next.chosen[row] === index,
+    };
+  });
+}
+
+/** @param {NextWords} next @returns {Explained} */
+export function explainNext(next, row, column) {
+  const candidates = candidatesAt(next, row);
+  const { index, name, logit } = candidates[Math.min(column, candidates.length - 1)];
+  const position = labels(next.tokens)[row];
+  const left = numbersOfOperand(finalVectors(next), { row, column: null });
+  const right = numbersOfOperand(next.parameter("vectors"), { row: index, column: null });
+  const pairs = (list) => Array.from(left, (_, at) => [list[2 * at], list[2 * at + 1]]);
+  const made = {
+    formula: "last vector · the token's row of the embedding table",
+    operands: Array.from(left).flatMap((one, at) => [one, right[at]].map(exact)),
+    operandCells: [],
+    rule: (list) => summed(pairs(list).map(([a, b]) => a * b)),
+    write: (list) => joinedTerms(pairs(list).map(([a, b]) => `${a} · ${b}`)),
+  };
+  return {
+    ...writtenCell(`logit[${name} after ${position}]`, exact(logit), made),
+    terms: {
+      left: { name: `last norm: ${position}`, values: left },
+      right: { name: `embedding: ${name}`, values: right },
+    },
+  };
+}
+
+// The softmax of a logit in full: e^logit over the sum of e^logit of all tokens.
+/** @param {NextWords} next */
+export function explainShare(next, row, column) {
+  const candidates = candidatesAt(next, row);
+  const { name, logit, probability } = candidates[Math.min(column, candidates.length - 1)];
+  const sum = `e^${next.logsumexp[row].toFixed(3)}`;
+  const made = {
+    formula: "e^logit / sum of e^logit over the vocabulary",
+    operands: [exact(logit), exact(next.logsumexp[row])],
+    operandCells: [],
+    rule: ([a, b]) => Math.exp(a - b),
+    write: ([a, b]) => `e^${a} / e^${b}`,
+    note: `${sum} is the sum over all ${next.vocabulary.toLocaleString("en")} tokens`,
+  };
+  return writtenCell(`probability[${name}]`, exact(probability), made).line;
+}
+
+// Where in the French, and the ten likeliest tokens there as bars.
+/** @param {NextWords} next @param {number} row @param {number} column */
+export function nextWordPanel(next, row, column, go) {
+  const names = labels(next.tokens);
+  const candidates = candidatesAt(next, row);
+  const most = Math.max(...candidates.map(({ probability }) => probability));
+  return [
+    element("p", { class: "small quiet" }, "The French so far; choose after which token:"),
+    element(
+      "div",
+      { class: "choice so-far", role: "group", "aria-label": "Position in the French" },
+      names.map((name, at) =>
+        element(
+          "button",
+          {
+            type: "button",
+            class: at > row ? "later" : null,
+            "aria-pressed": String(at === row),
+            on: { click: () => go(at, 0) },
+          },
+          name,
+        ),
+      ),
+    ),
+    element(
+      "ol",
+      { class: "likely", "aria-label": "The likeliest next tokens" },
+      candidates.map((one, at) =>
+        element(
+          "li",
+          null,
+          element(
+            "button",
+            {
+              type: "button",
+              "aria-pressed": String(at === column),
+              class: one.chosen ? "taken" : null,
+              title: one.chosen ? "The translation went on with it" : null,
+              on: { click: () => go(row, at) },
+            },
+            element("span", { class: "serif" }, one.name),
+            element(
+              "span",
+              { class: "track" },
+              element("span", {
+                class: "length",
+                "data-bar": `next ${one.id}`,
+                style: { left: "0%", width: `${((100 * one.probability) / most).toFixed(2)}%` },
+              }),
+            ),
+            element("span", { class: "likely-share" }, shareText(one.probability)),
+            element("span", { class: "quiet small logit" }, one.logit.toFixed(2)),
+          ),
+        ),
+      ),
+    ),
+    element(
+      "p",
+      { class: "small quiet" },
+      "The outlined token is the one that the translation went on with; the grey number is its " +
+        "logit. A search over several translations chooses, so it need not be the likeliest here.",
+    ),
+  ];
+}
+
+export function shareText(share) {
+  return share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : `${(100 * share).toPrecision(2)} %`;
+}

@@ -1,0 +1,314 @@
+// Stages of the Steps view: one after another where there is one head alone, and one at a time,
+// with what it is made from, where it is part of the whole path.
+
+import { element, replace, tableHead } from "../lib/dom.js";
+import { largestSize } from "../lib/strips.js";
+import { BETWEEN_WORDS } from "./attend.js";
+import { isLarge, matrixPicture, matrixTable } from "./matrix.js";
+import { nextWordPanel } from "./next_word.js";
+import { thumbnail } from "./overview.js";
+import { editOwn } from "./own_numbers.js";
+import { madeFromStages, pathFormula, pathMeaning, titleOfStage } from "./path_words.js";
+import { rowBars } from "./row_bars.js";
+import { OF_KEYS, markCells, markOf } from "./steps_cell.js";
+import { formulaOf, meaningOf } from "./steps_sentences.js";
+import { labels } from "./why.js";
+
+const CHANGED = "changed; the small number: as it was";
+
+/** @param {StepsView} view @param {string} name */
+export function differs({ before, now, path, pathBefore }, name) {
+  const [was, is] = path
+    ? [pathBefore.names.includes(name) && pathBefore.matrix(name), path.matrix(name)]
+    : [before.stages[name], now.stages[name]];
+  return !was || (was !== is && was.values.some((value, at) => value !== is.values[at]));
+}
+
+// A stage among the others.
+/** @param {StepsView} view @param {string} name */
+export function stageSection(view, name) {
+  const { now, before } = view;
+  const parameters = now.parameters[`w_${name}`];
+  const changed = view.isChanged && differs(view, name);
+  const formula = `${["x", "memory"].includes(name) ? "" : "= "}${formulaOf(now, name)}`;
+  return element(
+    "section",
+    { class: "stage", id: `stage-${name}` },
+    element(
+      "div",
+      { class: "beside" },
+      element("h2", null, name),
+      element("p", { class: "formula" }, formula),
+      element("p", { class: "small quiet" }, meaningOf(now, name)),
+      changed &&
+        element("p", { class: "small differs" }, before.stages[name] ? CHANGED : "a new step"),
+    ),
+    element(
+      "div",
+      { class: "matrices" },
+      parameters && matrixBox(view, `w_${name}`, parameters),
+      matrixBox(view, name, now.stages[name], changed ? before.stages[name] : null),
+    ),
+  );
+}
+
+// A stage of the path by itself.
+/**
+ * @param {StepsView} view
+ * @param {string} name
+ * @param {(choice: any, card?: Element) => void} open
+ */
+export function openedStage(view, name, open) {
+  const { path } = view;
+  const head = [
+    element("h2", null, titleOfStage(path.layer, name)),
+    element(
+      "p",
+      { class: "formula" },
+      `= ${name === "next_word" ? NEXT_FORMULA : pathFormula(path, name)}`,
+    ),
+    element(
+      "p",
+      { class: "small quiet" },
+      name === "next_word" ? NEXT_MEANING : pathMeaning(path, name),
+    ),
+  ];
+  return element(
+    "section",
+    { class: "stage opened", id: `stage-${name}` },
+    element(
+      "div",
+      { class: "stage-head" },
+      element("div", null, head),
+      neighbours(view, name, open),
+    ),
+    name === "next_word" ? nextBody(view) : stageBody(view, name, open),
+  );
+}
+
+const NEXT_FORMULA = "softmax(last norm · embedding tableᵀ)";
+const NEXT_MEANING =
+  "The last vector is compared with every token's own vector; softmax turns the products into " +
+  "probabilities.";
+
+/** @param {StepsView} view */
+function stageBody(view, name, open) {
+  const { path, pathBefore, state, chosen } = view;
+  const changed = view.isChanged && differs(view, name);
+  const was = changed && pathBefore.names.includes(name) ? pathBefore.matrix(name) : null;
+  const between = BETWEEN_WORDS.includes(name);
+  const row = chosen && chosen.stage === name ? chosen.row : 0;
+  return [
+    made(view, name, open),
+    changed && element("p", { class: "small differs" }, was ? CHANGED : "a new step"),
+    element(
+      "div",
+      { class: "matrices" },
+      name === "tokens" ? tokenTable(view) : matrixBox(view, name, path.matrix(name), was),
+    ),
+    between &&
+      rowBars(view, row, (stage, key) =>
+        state.set({ stage, cell: `${stage}.${row}.${key}` }, stage !== name),
+      ),
+    path.parameters(name).some((one) => path.parameter(one)) && parameterBoxes(view, name),
+  ];
+}
+
+// What a stage is made from, small; a click goes there.
+/** @param {StepsView} view */
+function made(view, name, open) {
+  const { path } = view;
+  const names = madeFromStages(path, name);
+  if (!names.length) return null;
+  return element(
+    "div",
+    { class: "made-from" },
+    element("span", { class: "small quiet" }, "made from"),
+    names.map((one) =>
+      element(
+        "button",
+        {
+          type: "button",
+          class: "stage-card small",
+          on: { click: (event) => open({ stage: one }, event.currentTarget) },
+        },
+        element("span", { class: "stage-name" }, titleOfStage(path.layer, one)),
+        one !== "tokens" && thumbnail({ ...view, thumbs: null }, one, path.matrix(one)),
+      ),
+    ),
+  );
+}
+
+// Learnt numbers are on demand: some are half a million.
+/** @param {StepsView} view */
+function parameterBoxes(view, name) {
+  const names = view.path.parameters(name).filter((one) => view.path.parameter(one));
+  const boxes = element("div", { class: "matrices" });
+  const fill = () => {
+    replace(
+      boxes,
+      names.map((one) => matrixBox(view, one, view.path.parameter(one))),
+    );
+    markCells(view);
+  };
+  const key = `parameters ${name}`;
+  const details = element(
+    "details",
+    {
+      class: "parameters",
+      on: {
+        toggle: () => {
+          if (details.open) view.wide.add(key);
+          else view.wide.delete(key);
+          if (details.open && !boxes.firstChild) fill();
+        },
+      },
+    },
+    element("summary", null, `Learnt: ${names.join(", ")}`),
+    boxes,
+  );
+  if (view.wide.has(key)) {
+    details.open = true;
+    fill();
+  }
+  return details;
+}
+
+/** @param {StepsView} view */
+function neighbours(view, name, open) {
+  const names = [...view.path.names, ...(view.next ? ["next_word"] : [])];
+  const at = names.indexOf(name);
+  const button = (one, text) =>
+    one &&
+    element(
+      "button",
+      { type: "button", class: "button", on: { click: () => open({ stage: one }) } },
+      text,
+    );
+  const title = (one) => one && titleOfStage(view.path.layer, one);
+  return element(
+    "div",
+    { class: "neighbours" },
+    button(names[at - 1], `← ${title(names[at - 1])}`),
+    button(names[at + 1], `${title(names[at + 1])} →`),
+  );
+}
+
+/** @param {StepsView} view */
+function nextBody(view) {
+  const { next, state, chosen } = view;
+  if (!next) return element("p", { class: "quiet" }, "…");
+  const go = (row, column) => state.set({ cell: `next_word.${row}.${column}` });
+  return nextWordPanel(next, chosen ? chosen.row : 0, chosen ? chosen.column : 0, go);
+}
+
+/** @param {StepsView} view */
+function tokenTable({ path, state, chosen }) {
+  const { layer } = path;
+  const pick = (row) => () => state.set({ cell: `tokens.${row}.0` });
+  return element(
+    "table",
+    { class: "token-table" },
+    tableHead(["position", "token", "word", "id"]),
+    element(
+      "tbody",
+      null,
+      layer.tokens.map((token, row) =>
+        element(
+          "tr",
+          { class: chosen && chosen.row === row ? "chosen" : null, on: { click: pick(row) } },
+          element("td", null, row),
+          element("td", { class: "serif" }, token),
+          element("td", { class: "serif quiet" }, layer.words[layer.word_of_token[row]]),
+          element(
+            "td",
+            null,
+            element(
+              "button",
+              { type: "button", class: "link", on: { click: pick(row) } },
+              layer.ids[row],
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** @param {StepsView} view */
+function rowNamesOf({ now, path, inputs }, name, matrix) {
+  if (isParameterName(name)) return numbered(matrix.rows);
+  if (OF_KEYS.includes(name)) return labels(now.keys);
+  return labels(path ? path.layer.tokens : inputs ? now.queries : []);
+}
+
+const isParameterName = (name) => /^(w_|b_)|_(gain|bias)$/.test(name);
+
+/** @param {StepsView} view */
+function matrixBox(view, name, matrix, before = null) {
+  const { now, state } = view;
+  const isParameter = isParameterName(name);
+  const editable = state.get("from") === "own" && (isParameter || name === "x");
+  const complain = (sentence) => {
+    view.origin.querySelector(".problem").textContent = sentence;
+  };
+  const box = element("div", { class: "one" });
+  const rowNames = rowNamesOf(view, name, matrix);
+  const shaded = name === "weights";
+  const pick = (row, column) => {
+    if (!isParameter) state.set({ cell: `${name}.${row}.${column}` }, !state.get("cell"));
+  };
+  const widen = () => {
+    if (!view.wide.delete(name)) view.wide.add(name);
+    draw();
+    markCells(view);
+  };
+  const more = () =>
+    element(
+      "button",
+      {
+        type: "button",
+        class: "link",
+        "aria-expanded": String(view.wide.has(name)),
+        on: { click: widen },
+      },
+      view.wide.has(name) ? "elide" : "show all",
+    );
+  const draw = () =>
+    replace(
+      box,
+      element(
+        "p",
+        { class: "size small" },
+        element("b", null, name),
+        ` ${matrix.rows} × ${matrix.columns}`,
+        isLarge(matrix) && !editable && more(),
+      ),
+      isLarge(matrix) && !editable && matrixPicture({ name, matrix, shaded, rowNames, pick }),
+      matrixTable({
+        name,
+        matrix,
+        before,
+        wide: view.wide.has(name),
+        focus:
+          view.path && view.chosen.stage === name ? [view.chosen.row, view.chosen.column] : null,
+        shaded,
+        most: largestSize(matrix.values),
+        rowNames,
+        columnNames: BETWEEN_WORDS.includes(name) ? labels(now.keys) : numbered(matrix.columns),
+        markedAs: (row, column) => markOf(view, name, row, column),
+        // By then the focus has moved on, and can be given back where it is.
+        edit: editable
+          ? (row, column, field) =>
+              setTimeout(() => editOwn(state, name, row, column, field, complain))
+          : null,
+        pick,
+      }),
+    );
+  draw();
+  return box;
+}
+
+function numbered(size) {
+  return Array.from({ length: size }, (_, at) => String(at));
+}
