@@ -103,6 +103,71 @@ def test_a_smaller_last_block_lies_where_it_is(serve, new_page, noticed, tmp_pat
         assert said == pytest.approx(seen.map[query // 16, key // 16], rel=0.06)
 
 
+def test_a_bar_says_what_shades_mean_and_when_they_change(map_page, long_file, until):
+    numbers = map_page.locator(".shade-numbers span").all_inner_texts()
+    assert numbers[0] == "0"
+    most = float(re.match(r"[\d.]+", numbers[2])[0])
+    assert float(re.match(r"[\d.]+", numbers[1])[0]) == pytest.approx(most / 4, rel=0.06)
+    map_page.goto(map_page.url.split("#")[0] + "#map?rows=1000-1040&columns=970-1010")
+    shown(map_page, "exact: every cell is one weight")
+    tile = regard.load(long_file).tile(slice(1000, 1040), slice(970, 1010), 0)
+    written = map_page.locator(".shade-numbers span").last.inner_text()
+    assert float(re.match(r"[\d.]+", written)[0]) / 100 <= tile.max() * 1.06
+    assert "Shades scaled anew: the strongest was" in map_page.inner_text(".rescaled")
+    map_page.get_by_label("the same shades at every zoom").check()
+    until(map_page, "() => location.hash.includes('shades=')")
+    map_page.get_by_role("button", name="The whole map").click()
+    until(map_page, "() => !location.hash.includes('rows=')")
+    until(map_page, "() => !document.querySelector('.rescaled').textContent")
+    assert (
+        map_page.locator(".shade-numbers span")
+        .last.inner_text()
+        .startswith(written.removesuffix(" or more"))
+    )
+
+
+def test_without_query_and_key_it_says_what_to_add_and_stops(serve, new_page, noticed, tmp_path):
+    x = np.random.default_rng(3).normal(size=(2, 600, 4)).astype(np.float32)
+    regard.observe(x, x, x, causal=True, map=64).save(tmp_path / "coarse.regard")
+    noticed.homes.append(serve(tmp_path / "coarse.regard"))
+    page = new_page(width=390, height=844, has_touch=True)
+    page.goto(f"{noticed.homes[-1]}/#map?rows=0-8&columns=0-8")
+    shown(page, "exact: each cell is the mean over up to 16 queries")
+    status = page.inner_text(".main p[role=status]")
+    assert "seen.save(path, query_and_key=True), or regard watch ... --keep LAYERS" in status
+    for _ in range(3):
+        page.get_by_role("button", name="Enlarge").click()
+    sides = re.findall(r"(?:rows|columns)=(\d+)-(\d+)", page.url)
+    assert [int(b) - int(a) for a, b in sides] == [128, 128]  # eight cells of sixteen
+    assert page.locator(".part .layer button").count() == 2  # a grid of its heads
+
+
+def test_two_fingers_enlarge(home, new_page, noticed, until):
+    noticed.homes.append(home)
+    page = new_page(width=390, height=844, has_touch=True, is_mobile=True)
+    page.goto(f"{home}/#map")
+    shown(page, "exact")
+    assert "pinch with two fingers" in page.inner_text(".cursor")
+    assert "wheel" not in page.inner_text("#view")
+    page.locator(".map-canvas").scroll_into_view_if_needed()
+    x, y = middle(page)
+    client = page.context.new_cdp_session(page)
+
+    def fingers(kind: str, apart: int) -> None:
+        points = [{"x": x + 20 + d, "y": y + d, "id": i} for i, d in enumerate((-apart, apart))]
+        client.send("Input.dispatchTouchEvent",
+                    {"type": kind, "touchPoints": points if apart else []})  # fmt: skip
+
+    fingers("touchStart", 20)
+    for apart in (30, 40, 60):
+        fingers("touchMove", apart)
+    fingers("touchEnd", 0)
+    until(page, "() => location.hash.includes('rows=')")
+    rows = re.search(r"rows=(\d+)-(\d+)", page.url)
+    assert int(rows[2]) - int(rows[1]) == pytest.approx(TOKENS / 3, rel=0.1)
+    assert "row=" not in page.url.replace("rows=", "")
+
+
 def test_a_click_pins_a_row_and_says_what_it_looks_at(map_page, long_file, until):
     map_page.goto(map_page.url.split("#")[0] + "#map?row=1234")
     map_page.locator(".map-row table").wait_for()

@@ -295,13 +295,13 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "steps": False,
         "query": _side(first.query_text),
         "key": _side(first.key_text),
-        **_labels(layers),
+        **labels_of(layers),
         "ways": ["head", "layer", "all"],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
     }
 
 
-def _labels(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
+def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
     """The label of each head's measures, short and in full; None where nothing was measured."""
     from regard.watcher.head_report import report
 

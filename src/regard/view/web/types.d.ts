@@ -318,7 +318,9 @@ interface MapLayer {
   queries: number;
   keys: number;
   text: boolean;
+  fine: boolean; // whether single weights can be computed
   facts?: string[];
+  least?: number[]; // queries and keys of the smallest window
 }
 
 interface MapSource {
@@ -333,12 +335,14 @@ interface MapSource {
     choice: { layer: number; head: number },
     query: number,
   ): Promise<{ query: number; keys: number[]; weights: number[] }>;
+  heads(): Promise<{ parts: any[] }>;
+  thumbnails(reading: any, part: string): Promise<{ rows: number; columns: number; weights: Float32Array }>;
   text(layer: number, side: string, from: number, to: number): Promise<string[]>;
 }
 
 interface MapView {
   state: State;
-  maps: { names: string[]; open(file: number): Promise<MapSource> };
+  maps: { names: string[]; isServed?: boolean; open(file: number): Promise<MapSource> };
   map: MapSource | null;
   window: MapWindow | null;
   patches: any[];
@@ -357,6 +361,9 @@ interface MapView {
   painted?: number;
   paint?(): void;
   row?: any;
+  strips?: HTMLElement;
+  scale?: any; // the shades in numbers
+  heads?: any; // all heads as a grid
   statement?: HTMLElement;
   controls?: HTMLElement;
   what?: HTMLElement;

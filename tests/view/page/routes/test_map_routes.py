@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 import regard
 from regard.view.page.jobs import Context
+from regard.view.page.routes.read_routes import small
 from regard.view.page.server import app
 
 RANDOM = np.random.default_rng(11)
@@ -115,3 +116,14 @@ def test_mistakes_are_explained(client, mistake):
     what, fields, message = mistake
     answer = ask(client, what, **fields)
     assert (answer.status_code, answer.json()) == (400, {"error": message})
+
+
+def test_heads_and_their_small_pictures(client, seen):
+    (part,) = ask(client, "heads", file=0).json()["parts"]
+    assert (part["layers"], part["heads"]) == (1, int(np.prod(seen.leading)))
+    answer = ask(client, "thumbnails", file=0, part=part["name"])
+    shape = tuple(int(size) for size in answer.headers["x-regard-shape"].split(","))
+    thumbnails = np.frombuffer(answer.content, "<f4").reshape(shape)
+    maps = np.asarray(seen.map).reshape(1, -1, *seen.map.shape[-2:])
+    npt.assert_array_equal(thumbnails, small(maps, 24).astype(np.float32))
+    assert ask(client, "thumbnails", file=0, part="none").headers["x-regard-shape"] == "0,0,0,0"

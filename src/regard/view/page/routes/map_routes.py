@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.map_heads import head_parts, head_thumbnails
 from regard.view.page.map_source import HeadIndex, Layer, MapSource, bounded_integer, open_file
 from regard.view.page.regions import Region, RegionCells, region_of
 
@@ -19,7 +20,7 @@ MOST_CELLS = 1024  # a side
 
 
 def routes(context: Context) -> list[Route]:
-    """about, region, row and text of the files that the command line named."""
+    """about, heads, thumbnails, region, row and text of the files that the command line named."""
 
     @lru_cache(maxsize=8)
     def source(index: int) -> MapSource:
@@ -30,6 +31,13 @@ def routes(context: Context) -> list[Route]:
 
     def about(fields: Fields, stop: Stop) -> Response:
         return JSONResponse(file_of(fields).about())
+
+    def heads(fields: Fields, stop: Stop) -> Response:
+        return JSONResponse({"parts": head_parts(file_of(fields))})
+
+    def thumbnails(fields: Fields, stop: Stop) -> Response:
+        made = head_thumbnails(file_of(fields), fields.get("part"))
+        return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
 
     def region(fields: Fields, stop: Stop) -> Response:
         return _region(file_of(fields), fields, stop.check)
@@ -44,6 +52,8 @@ def routes(context: Context) -> list[Route]:
 
     return [
         context.post("/api/map/about", about),
+        context.post("/api/map/heads", heads),
+        context.post("/api/map/thumbnails", thumbnails),
         context.post("/api/map/region", region),
         context.post("/api/map/row", row),
         context.post("/api/map/text", text),

@@ -1,25 +1,33 @@
 // The Map view: all weights of a head at once, down to single ones, whatever the length of the
 // text.
 //
-// Fields of the address: file, layer, head, rows and columns ("from-to"), row (the query pinned);
-// without a file, sentence and part as in the Read view.
+// Fields of the address: file, layer, head, rows and columns ("from-to"), row (the query pinned),
+// shades (the weight of the strongest shade, where it is fixed), order (of the heads); without a
+// file, sentence and part as in the Read view.
 
-import { element, frames, labelled, problem, replace, announce } from "../lib/dom.js";
+import { element, frames, problem, replace, announce } from "../lib/dom.js";
 import { mapsOf } from "./map_data.js";
 import { arrangeMap, paintMap, patchOf } from "./map_canvas.js";
-import { outward, readWindow, writeWindow, zoomed, fullWindow } from "./map_window.js";
+import { FEWEST, outward, readWindow, writeWindow, zoomed } from "./map_window.js";
 import { describeExport } from "../lib/export.js";
 import { mapFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
+import { drawMapControls } from "./map_controls.js";
+import { pointAt, pointerHint } from "./map_cursor.js";
 import { listenToMap } from "./map_input.js";
-import { mapTable, rowPanel, shareWritten, textAround } from "./map_row.js";
+import { mapTable, rowPanel, shareWritten } from "./map_row.js";
 import { nameAt, prefetchNames } from "./map_names.js";
+import { shadeScale } from "./map_scale.js";
+import { mapHeads } from "./map_heads.js";
 
-const MAP_FIELDS = ["file", "layer", "head", "sentence", "part"];
+const MAP_FIELDS = ["file", "layer", "head", "sentence", "part", "order"];
 const MOST_CELLS = 400;
-const HINT =
-  "Point at the map to see which query looks at which key; drag to move, turn the wheel to " +
-  "enlarge.";
+const NO_FINER = {
+  file:
+    "To see single weights, save with query and key: seen.save(path, query_and_key=True), or " +
+    "regard watch ... --keep LAYERS.",
+  page: "To look closer, open the .regard file itself: regard open FILE.regard.",
+};
 const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
 
 export async function showMap(root, state, source) {
@@ -36,10 +44,11 @@ export async function showMap(root, state, source) {
     texts: new Map(),
   };
   const part = (tag, name) => element(tag, { class: name });
-  view.statement = part("p", "statement");
+  view.statement = part("h1", "statement");
   view.controls = part("div", "controls");
   view.what = element("p", { class: "small quiet", role: "status" });
-  view.cursor = element("p", { class: "small cursor" }, HINT);
+  view.strips = part("p", "small quiet");
+  view.cursor = element("p", { class: "small cursor" }, pointerHint());
   view.canvas = element("canvas", {
     class: "map-canvas",
     tabindex: "0",
@@ -50,6 +59,8 @@ export async function showMap(root, state, source) {
   });
   view.frame = element("div", { class: "map-frame" }, view.canvas);
   view.row = rowPanel(() => pin(view, null));
+  view.scale = shadeScale((most) => state.set({ shades: most }));
+  view.heads = mapHeads(state);
   view.notes = part("div", "notes small quiet");
   view.table = element(
     "details",
@@ -68,7 +79,9 @@ export async function showMap(root, state, source) {
         element("div", { class: "saying" }, view.statement),
         view.controls,
         view.what,
+        view.scale.root,
         view.frame,
+        view.strips,
         view.table,
         view.notes,
       ),
@@ -77,6 +90,7 @@ export async function showMap(root, state, source) {
         { class: "map-side", "aria-label": "What is under the pointer, and what a query looks at" },
         view.cursor,
         view.row.root,
+        view.heads.root,
       ),
     ),
   );
@@ -85,6 +99,8 @@ export async function showMap(root, state, source) {
   resized.observe(view.frame);
   const recoloured = () => {
     for (const patch of view.patches) patch.repaint();
+    view.scale.repaint();
+    view.heads.repaint();
     view.paint();
   };
   window.addEventListener("colours", recoloured);
@@ -92,17 +108,19 @@ export async function showMap(root, state, source) {
     moveTo: (next) => moveTo(view, next),
     zoom: (factor, about) => zoom(view, factor, about),
     pin: (query) => pin(view, query),
-    point: (at) => point(view, at),
+    point: (at) => pointAt(view, at),
   });
   describeExport(() => mapFigure(view, source));
   state.follow((changed) => {
     if (touches(changed, MAP_FIELDS)) openMap(view).catch((error) => root.append(problem(error)));
+    else if (changed.has("shades")) rescale(view);
     else followWindow(view, changed);
   });
   await openMap(view);
   return () => {
     resized.disconnect();
     window.removeEventListener("colours", recoloured);
+    view.heads.close();
     if (view.pending) view.pending.abort();
     clearTimeout(view.rest);
   };
@@ -129,7 +147,11 @@ async function openMap(view) {
   if (JSON.stringify(choice) !== JSON.stringify(view.choice))
     [view.choice, view.base, view.patches] = [choice, null, []];
   view.window = readWindow(state, view.layer);
-  drawMapControls(view);
+  drawMapControls(view, {
+    moveTo: (next) => moveTo(view, next),
+    zoom: (factor) => zoom(view, factor),
+  });
+  view.heads.show(view).catch(() => {});
   replace(
     view.notes,
     about.notes.map((note) => element("p", null, note)),
@@ -137,6 +159,14 @@ async function openMap(view) {
   await refresh(view);
   const row = pinnedRow(view);
   if (row !== null) await pin(view, row);
+}
+
+/** @param {MapView} view */
+function rescale(view) {
+  view.patches = view.patches.map((patch) => patchOf(patch, heldMost(view)));
+  [view.base] = view.patches;
+  view.scale.show(view.patches[view.patches.length - 1], Boolean(heldMost(view)));
+  view.paint();
 }
 
 // Going back: another window, another row. Where the view set them itself, both are as they should.
@@ -158,67 +188,6 @@ function followWindow(view, changed) {
 function pinnedRow({ state, layer }) {
   const row = state.number("row", -1);
   return Number.isInteger(row) && row >= 0 && row < layer.queries ? row : null;
-}
-
-/** @param {MapView} view */
-function drawMapControls(view) {
-  const { maps, map, choice, layer } = view;
-  const isFile = maps.names.length > 0;
-  const change = (name) => (event) =>
-    view.state.set({
-      [name]: event.target.value,
-      row: null,
-      ...(isFile && name !== "head" ? { part: null } : {}),
-    });
-  const select = (label, names, chosen, name) =>
-    names.length < 2
-      ? null
-      : labelled(
-          label,
-          element(
-            "select",
-            { on: { change: change(name) } },
-            names.map((text, at) =>
-              element("option", { value: at, selected: at === chosen }, text),
-            ),
-          ),
-        );
-  const button = (text, title, act) =>
-    element(
-      "button",
-      { type: "button", class: "button", title, "aria-label": title, on: { click: act } },
-      text,
-    );
-  replace(
-    view.controls,
-    select("File", maps.names, view.file, "file"),
-    select(
-      "Layer",
-      map.about.layers.map((one) => one.name),
-      choice.layer,
-      "layer",
-    ),
-    select("Head", layer.heads, choice.head, "head"),
-    element(
-      "span",
-      { class: "zoom" },
-      button("+", "Enlarge", () => zoom(view, 0.5)),
-      button("−", "Shrink", () => zoom(view, 2)),
-      button("All", "The whole map", () => moveTo(view, fullWindow(layer))),
-    ),
-  );
-  const size =
-    layer.queries === layer.keys
-      ? `${layer.queries.toLocaleString("en")} tokens`
-      : `${layer.queries.toLocaleString("en")} queries, ${layer.keys.toLocaleString("en")} keys`;
-  const name =
-    map.about.layers.length > 1
-      ? `${layer.name}, head ${layer.heads[choice.head]}`
-      : `head ${layer.heads[choice.head]}`;
-  replace(
-    view.statement,
-    `All ${(layer.queries * layer.keys).toLocaleString("en")} weights of ${name}: ${size}.`,
-  );
 }
 
 // Look at another part: what is known is drawn at once, what is not is asked for.
@@ -272,7 +241,7 @@ async function ask(view, window, choice, thorough) {
       signal: view.pending.signal,
     });
     if (choice !== view.choice) return null;
-    show(view, patchOf(region));
+    show(view, patchOf(region, heldMost(view)));
     return region;
   } catch (error) {
     if (error.name !== "AbortError") replace(view.what, problem(error));
@@ -283,9 +252,18 @@ async function ask(view, window, choice, thorough) {
   }
 }
 
+// The weight of the strongest shade, where the reader has fixed it.
+/** @param {MapView} view */
+function heldMost({ state }) {
+  const most = state.number("shades", 0);
+  return most > 0 ? most : undefined;
+}
+
 /** @param {MapView} view */
 function show(view, patch) {
   if (!view.base) view.base = patch;
+  limitZoom(view, patch);
+  view.scale.show(patch, Boolean(heldMost(view)));
   view.patches = view.base === patch ? [patch] : [view.base, patch];
   const strips = [
     patch.received && "above the map, what each key receives from all queries",
@@ -293,13 +271,31 @@ function show(view, patch) {
   ].filter(Boolean);
   replace(
     view.what,
-    `Shown: ${patch.what}. Rows are queries, columns are keys; ` +
-      `the strongest shade is ${shareWritten(patch.most)} or more.`,
-    strips.length ? ` The strips: ${strips.join("; ")}.` : "",
+    `Shown: ${patch.what}. Rows are queries, columns are keys.`,
+    isCoarse(view, patch) && ` ${view.maps.isServed ? NO_FINER.file : NO_FINER.page}`,
   );
+  replace(view.strips, strips.length ? `The strips: ${strips.join("; ")}.` : "");
   view.paint();
   prefetchNames(view);
   drawTable(view);
+}
+
+// Whether cells of several weights are all that there is.
+/** @param {MapView} view */
+function isCoarse({ layer }, { cells, spans }) {
+  return !layer.fine && (spans[0] > cells[0] || spans[1] > cells[1]);
+}
+
+// Cells that cannot be cut are not enlarged into flat rectangles.
+/** @param {MapView} view */
+function limitZoom(view, patch) {
+  if (!isCoarse(view, view.base)) return;
+  const { cells, spans } = patch;
+  view.layer.least = [0, 1].map((side) => FEWEST * Math.ceil(spans[side] / cells[side]));
+  const { rows, columns } = view.window;
+  const isClose =
+    rows[1] - rows[0] < view.layer.least[0] || columns[1] - columns[0] < view.layer.least[1];
+  if (isClose) moveTo(view, zoomed(view.window, 1, [0.5, 0.5], view.layer));
 }
 
 /** @param {MapView} view */
@@ -333,53 +329,6 @@ function paintView(view) {
     view.layout,
   );
   view.painted = performance.now();
-}
-
-// What lies under the pointer: both words in their text, and the cell's number.
-/** @param {MapView} view */
-async function point(view, at) {
-  if (String(at) === String(view.at)) return;
-  view.at = at;
-  view.paint();
-  if (!at) {
-    replace(view.cursor, HINT);
-    return;
-  }
-  const [asks, answers] = await Promise.all([
-    textAround(view, "query", at[0]),
-    textAround(view, "key", at[1]),
-  ]);
-  if (view.at !== at) return;
-  replace(
-    view.cursor,
-    element("span", null, "Query ", asks),
-    element("span", null, "looks at key ", answers),
-    element("span", null, cellAt(view, at)),
-  );
-}
-
-/** @param {MapView} view */
-function cellAt(view, [query, key]) {
-  for (const patch of [...view.patches].reverse()) {
-    const [row, column] = [
-      cellOf(query, patch.rows, patch.spans[0], patch.cells[0]),
-      cellOf(key, patch.columns, patch.spans[1], patch.cells[1]),
-    ];
-    if (row < 0 || column < 0) continue;
-    const value = patch.values[row * patch.cells[1] + column];
-    const isMean =
-      patch.rows[1] - patch.rows[0] > patch.cells[0] ||
-      patch.columns[1] - patch.columns[0] > patch.cells[1];
-    return `${shareWritten(value)}${isMean ? " in the cell around them" : ""}`;
-  }
-  return "";
-}
-
-// The last cell that begins at or before a position; none where that lies outside.
-function cellOf(position, [from, to], span, count) {
-  return position < from || position >= to
-    ? -1
-    : Math.floor(((position - from + 1) * count - 1) / span);
 }
 
 /** @param {MapView} view */

@@ -7,10 +7,10 @@ const STRIP = 12;
 const LEAST_STEP = 13; // pixels that a word on an axis needs
 
 // Cells as a picture that can be drawn at any size; the darkest shade is `most`.
-export function patchOf(region) {
+export function patchOf(region, most = darkest(region.values)) {
   const [down, across] = region.cells;
-  const most = darkest(region.values);
-  const patch = { ...region, most, pixels: document.createElement("canvas") };
+  const isClipped = region.values.some((value) => value > most);
+  const patch = { ...region, most, isClipped, pixels: document.createElement("canvas") };
   patch.repaint = () =>
     heatPixels(patch.pixels, down, across, (row, column) =>
       Math.min(1, region.values[row * across + column] / most),

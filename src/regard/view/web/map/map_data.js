@@ -13,14 +13,19 @@
 //                              better: whether asking thoroughly gives more }. It may cover more
 //                              than asked.
 // row(choice, query)         { query, keys: [positions], weights }, the largest weights of a query
+// heads()                    { parts } as those of a PageReading, for the grid of heads; [] is
+//                            none
+// thumbnails(reading, part)  as source.thumbnails of api.js
 // text(layer, side, from, to)  [tokens] of "query" or "key", [] where there are none
 // choice is { layer, head }, both from 0.
 
+import { numbersOf } from "../lib/api.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 
 export async function mapsOf(source, state) {
   const files = source.page.files || [];
-  if (files.length) return { names: files, open: (blob) => servedMap(source, blob) };
+  if (files.length)
+    return { names: files, isServed: true, open: (blob) => servedMap(source, blob) };
   if (source.embedded && source.embedded.map)
     return { names: [source.embedded.map.about.name], open: async () => embeddedMap(source) };
   const reading = await source.reading(state.get("sentence", FIRST_SENTENCE), {});
@@ -43,6 +48,11 @@ async function servedMap(source, file) {
       return cutApart(header, new Float32Array(await response.arrayBuffer()));
     },
     row: async (choice, query) => (await ask("row", { ...choice, query })).json(),
+    heads: async () => (await ask("heads", {})).json(),
+    async thumbnails(_, part) {
+      const { shape, values } = await numbersOf(await ask("thumbnails", { part }));
+      return { rows: shape[2], columns: shape[3], weights: values };
+    },
     text: async (layer, side, from, to) =>
       (await (await ask("text", { layer, side, from, to })).json()).tokens,
   };
@@ -74,6 +84,8 @@ function embeddedMap(source) {
   };
   return {
     about,
+    heads: async () => ({ parts: [] }),
+    thumbnails: async () => ({ rows: 0, columns: 0, weights: new Float32Array(0) }),
     region: async (choice) => cutApart(mapOf(choice), await numbersAt(mapOf(choice).blob)),
     async row(choice, query) {
       if (!best) return { query, keys: [], weights: [] };
@@ -116,6 +128,8 @@ function readingMap(source, reading, part) {
       layers,
       first: reading.highlight && reading.highlight.part === part.name ? reading.highlight : null,
     },
+    heads: async () => ({ parts: [part] }),
+    thumbnails: () => source.thumbnails(reading, part.name),
     async region(choice) {
       const { values, rows, columns } = await table(choice);
       const [received, entropy] = [new Float32Array(columns), new Float32Array(rows)];

@@ -1,5 +1,5 @@
-// Hands on the map: wheel, drag, click and keys. view.window is what is seen, view.layout where it
-// lies on the canvas.
+// Hands on the map: wheel, drag, pinch, click and keys. view.window is what is seen, view.layout
+// where it lies on the canvas.
 
 import { moved, fullWindow } from "./map_window.js";
 
@@ -22,6 +22,17 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     ];
   };
   let dragged = null;
+  const touching = new Map(); // the shares of each finger, where there are two
+  const pinch = () => {
+    const [one, other] = [...touching.values()];
+    return {
+      far: Math.hypot(one[0] - other[0], one[1] - other[1]),
+      middle: [(one[0] + other[0]) / 2, (one[1] + other[1]) / 2],
+    };
+  };
+  const lift = (event) => {
+    touching.delete(event.pointerId);
+  };
   canvas.addEventListener(
     "wheel",
     (event) => {
@@ -33,13 +44,21 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
   );
   canvas.addEventListener("pointerdown", (event) => {
     if (view.window && inside(shares(event))) {
-      dragged = { at: shares(event), from: view.window, far: false };
       canvas.setPointerCapture(event.pointerId);
+      touching.set(event.pointerId, shares(event));
+      dragged = touching.size > 1 ? null : { at: shares(event), from: view.window, far: false };
     }
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!view.window) return;
     const at = shares(event);
+    if (touching.size === 2 && touching.has(event.pointerId)) {
+      const before = pinch();
+      touching.set(event.pointerId, at);
+      const after = pinch();
+      if (after.far > 0.01) zoom(before.far / after.far, after.middle);
+      return;
+    }
     if (dragged) {
       const move = [dragged.at[0] - at[0], dragged.at[1] - at[1]];
       dragged.far ||= Math.hypot(...move) > 0.01;
@@ -49,10 +68,12 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     point(inside(at) ? positionAt(at) : null);
   });
   canvas.addEventListener("pointerup", (event) => {
-    if (dragged && !dragged.far) pin(positionAt(shares(event))[0]);
+    if (dragged && !dragged.far && touching.size < 2) pin(positionAt(shares(event))[0]);
+    lift(event);
     dragged = null;
   });
-  canvas.addEventListener("pointercancel", () => {
+  canvas.addEventListener("pointercancel", (event) => {
+    lift(event);
     dragged = null;
   });
   canvas.addEventListener("pointerleave", () => {

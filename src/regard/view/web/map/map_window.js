@@ -1,6 +1,8 @@
 // Which part of a map is in view: moved, enlarged, clipped to the map, and written into the
 // address.
 
+export const FEWEST = 8; // tokens, or cells, on a side of the smallest window
+
 export function fullWindow({ queries, keys }) {
   return { rows: [0, queries], columns: [0, keys] };
 }
@@ -10,7 +12,7 @@ export function fullWindow({ queries, keys }) {
  * @param {MapWindow} view
  * @param {number} factor
  * @param {number[]} about
- * @param {{ queries: number, keys: number }} size
+ * @param {{ queries: number, keys: number, least?: number[] }} size
  */
 export function zoomed(view, factor, [down, across], size) {
   return fitted(
@@ -22,7 +24,7 @@ export function zoomed(view, factor, [down, across], size) {
 /**
  * @param {MapWindow} view
  * @param {number[]} shares
- * @param {{ queries: number, keys: number }} size
+ * @param {{ queries: number, keys: number, least?: number[] }} size
  */
 export function moved(view, [down, across], size) {
   /** @param {number[]} range @param {number} share */
@@ -36,13 +38,14 @@ function scaled([from, to], factor, share) {
   return [fixed - (fixed - from) * factor, fixed + (to - fixed) * factor];
 }
 
-function fitted({ rows, columns }, { queries, keys }) {
-  return { rows: within(rows, queries), columns: within(columns, keys) };
+// least: how few queries and keys a window may have; where cells are coarse, eight of them.
+function fitted({ rows, columns }, { queries, keys, least = [FEWEST, FEWEST] }) {
+  return { rows: within(rows, queries, least[0]), columns: within(columns, keys, least[1]) };
 }
 
-/** @param {number[]} range @param {number} size */
-function within([from, to], size) {
-  const length = Math.min(size, Math.max(Math.min(8, size), to - from));
+/** @param {number[]} range @param {number} size @param {number} least */
+function within([from, to], size, least) {
+  const length = Math.min(size, Math.max(Math.min(least, size), to - from));
   const middle = (from + to) / 2;
   const start = Math.min(size - length, Math.max(0, middle - length / 2));
   return [start, start + length];

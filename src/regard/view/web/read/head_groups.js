@@ -1,6 +1,7 @@
 // Heads ordered by what they do: groups of the same measured role, the strongest head first.
 
 // A role as it is written, and the field's word for it. Roles of one token each are one group.
+/** @type {[RegExp, string][]} */
 const TERMS = [
   [/^(finds|links)/, "coreference"],
   [/^(aligns|translates)/, "alignment"],

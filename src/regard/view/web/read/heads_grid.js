@@ -8,7 +8,7 @@ import { headGroups } from "./head_groups.js";
 const WIDE = 8; // heads beside each other before the pictures get smaller
 
 // handlers: choose(part, layer, head); hover(part, layer, head) while pointing, hover(null) after;
-// arrange("layer" or "role")
+// arrange("layer" or "role"); isExplained: whether what a head is stands above the grid
 export function headsGrid(handlers) {
   const root = element("div", { class: "heads" });
   let shown = null;
@@ -32,7 +32,7 @@ export function headsGrid(handlers) {
         for (const box of boxes) box.tab = tabOf(box, () => boxes, open);
         replace(
           root,
-          explanation(reading.parts[0]),
+          handlers.isExplained !== false && explanation(reading.parts[0]),
           boxes.length > 1 &&
             element(
               "div",
@@ -267,6 +267,7 @@ function nearestInRow(buttons, from, direction) {
 
 async function paintHeads(box, reading, source) {
   const { rows, columns, weights } = await source.thumbnails(reading, box.part.name);
+  if (!weights.length) return;
   const size = rows * columns;
   box.pictures = Array.from(box.buttons, (_, at) =>
     heatPixels(

@@ -4,8 +4,8 @@
 // map), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen
 // positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer, role),
 // changes (experiments, changes.js), effects and against (effect_grid.js), beside (what is
-// compared, beside.js), why (whether the sum behind a weight is unfolded), because (because_tree.js), file (a
-// watched run in place of a sentence).
+// compared, beside.js), why (whether the sum behind a weight is unfolded), because
+// (because_tree.js), file (a watched run in place of a sentence).
 
 import {
   announce,
