@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from regard.watcher.attention_event import AttentionEvent, usable_logsumexp
+from regard.watcher.flash_events import FLASH, flash_event, flex_event, nested_event
 from regard.watcher.forwards import in_backward
-from regard.watcher.handwritten import HandwrittenAttention
+from regard.watcher.handwritten import SOFTMAX, HandwrittenAttention
 
 if TYPE_CHECKING:
     import torch
@@ -50,23 +52,6 @@ FUSED = {
 KEYWORDS = {"attn_mask": "mask", "attn_bias": "mask", "is_causal": "is_causal", "scale": "scale"}
 
 
-@dataclass(frozen=True)
-class AttentionEvent:
-    """One attention of a program: query and key of a fused kernel, or the weights themselves.
-
-    query (b, h, q, d), key (b, h_kv, k, d), mask as torch takes it, logsumexp (b, h, q) or None;
-    weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks.
-    """
-
-    query: torch.Tensor | None = field(default=None, repr=False)
-    key: torch.Tensor | None = field(default=None, repr=False)
-    mask: torch.Tensor | None = field(default=None, repr=False)
-    logsumexp: torch.Tensor | None = field(default=None, repr=False)
-    weights: torch.Tensor | None = field(default=None, repr=False)
-    causal: bool = False
-    scale: float | None = None
-
-
 def fused_event(
     kernel: FusedKernel, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any
 ) -> AttentionEvent:
@@ -78,22 +63,10 @@ def fused_event(
         query,
         key,
         given.get("mask"),
-        _usable_logsumexp(result[kernel.logsumexp], query),
+        usable_logsumexp(result[kernel.logsumexp], query),
         causal=bool(given.get("is_causal", False)),
         scale=given.get("scale"),
     )
-
-
-def _usable_logsumexp(logsumexp: Any, query: torch.Tensor) -> torch.Tensor | None:
-    """The log-sum-exp as (b, h, q); None where a kernel returned none."""
-    shape = tuple(query.shape[:3])
-    if logsumexp is None or logsumexp.numel() == 0:
-        return None
-    logsumexp = logsumexp.detach()
-    if logsumexp.ndim == 4:  # cuDNN has one more axis
-        logsumexp = logsumexp[..., 0]
-    cut: torch.Tensor = logsumexp[..., : shape[2]]  # some kernels round the number of queries up
-    return cut if tuple(cut.shape) == shape else None
 
 
 def linear(
@@ -111,6 +84,28 @@ def linear(
     return product if bias is None else product + bias
 
 
+def _is_nested(arguments: tuple[Any, ...]) -> bool:
+    return bool(arguments) and getattr(arguments[0], "is_nested", False)
+
+
+def event_of(
+    function: Any, arguments: Any, keywords: Any, result: Any, handwritten: HandwrittenAttention
+) -> AttentionEvent | None:
+    """The attention that an operator is, if it is one."""
+    schema = getattr(function, "_schema", None)
+    if schema is None:  # an operator of higher order
+        return flex_event(arguments, result) if str(function) == "flex_attention" else None
+    name = schema.name
+    if _is_nested(arguments):
+        return nested_event(result) if name in SOFTMAX else None
+    if name in FUSED:
+        return fused_event(FUSED[name], arguments, keywords, result)
+    if name in FLASH:
+        return flash_event(schema, arguments, keywords, result)
+    weights = handwritten.follow(name, arguments, result)
+    return None if weights is None else AttentionEvent(weights=weights)
+
+
 @cache
 def _operator_mode() -> Any:
     """The class of the dispatch mode, made once: torch is imported when it is first needed."""
@@ -122,9 +117,9 @@ def _operator_mode() -> Any:
     class OperatorMode(TorchDispatchMode):  # type: ignore[misc]
         """Runs every operator as it is, and calls ``look`` afterwards."""
 
-        supports_higher_order_operators = True  # flex attention is one: it runs unseen
+        supports_higher_order_operators = True  # flex attention is one
 
-        def __init__(self, look: Callable[[str, Any, Any, Any], None]) -> None:
+        def __init__(self, look: Callable[[Any, Any, Any, Any], None]) -> None:
             super().__init__()
             self.look = look
 
@@ -132,18 +127,15 @@ def _operator_mode() -> Any:
             self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
         ) -> Any:
             keywords = keywords or {}
-            schema = getattr(function, "_schema", None)
-            if schema is None:
-                return function(*arguments, **keywords)
-            name = schema.name
-            if name in COMPOSITE:
+            name = getattr(getattr(function, "_schema", None), "name", "")
+            if name in COMPOSITE and not _is_nested(arguments):
                 with self:  # the kernel of torch itself: decompose may take another
                     return function._op_dk(composite, *arguments, **keywords)
-            if name == "aten::linear":
+            if name == "aten::linear" and not _is_nested(arguments):
                 return linear(function, *arguments)
             result = function(*arguments, **keywords)
             if not in_backward():
-                self.look(name, arguments, keywords, result)
+                self.look(function, arguments, keywords, result)
             return result
 
     return OperatorMode
@@ -162,15 +154,12 @@ def attention_events(
 
     handwritten = HandwrittenAttention()
 
-    def look(name: str, arguments: Any, keywords: Any, result: Any) -> None:
-        if name in FUSED:
-            if not arguments[0].is_nested:
-                take(fused_event(FUSED[name], arguments, keywords, result))
-        elif name == "aten::embedding":
-            if embedded is not None:
-                embedded(arguments[0], arguments[1])
-        elif (weights := handwritten.follow(name, arguments, result)) is not None:
-            take(AttentionEvent(weights=weights))
+    def look(function: Any, arguments: Any, keywords: Any, result: Any) -> None:
+        if embedded is not None and getattr(function, "_name", "") == "aten::embedding":
+            embedded(arguments[0], arguments[1])
+        event = event_of(function, arguments, keywords, result, handwritten)
+        if event is not None:
+            take(event)
 
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its one operator returns no log-sum-exp

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
-from regard.watcher.attention_events import AttentionEvent, attention_events
+from regard.watcher.attention_event import AttentionEvent
+from regard.watcher.attention_events import attention_events
 from regard.watcher.masks import MaskSpec
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
-from regard.watcher.attention_events import AttentionEvent
+from regard.watcher.attention_event import AttentionEvent
 from regard.watcher.deferred import DeferredChecks, DeviceQueue, queue_facts
 from regard.watcher.forward_run import (
     ForwardRun,
@@ -191,7 +191,7 @@ def as_call(event: AttentionEvent, module: Any) -> ModelCall:
     if event.weights is None:
         assert event.query is not None
         assert event.key is not None
-        options = {"scaling": event.scale, "is_causal": event.causal}
+        options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
         return ModelCall(module, event.query, event.key, event.key[..., :0], event.mask, options,
                          logsumexp=_on_device(event.logsumexp))  # fmt: skip
     weights = by_sentence(event.weights, module).float().cpu()
