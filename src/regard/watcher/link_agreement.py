@@ -36,8 +36,8 @@ class LabelAgreement:
     """Links of one label in one direction; ``accuracy_h`` of every head, in their order.
 
     ``direction`` is 'to the key' (a dependent looks at its head) or 'to the query'. ``offset`` is
-    the best fixed one and ``baseline`` its accuracy. ``second_half`` is the accuracy on every second
-    sentence of the head that is best on the others, None where a half has no links.
+    the best fixed one and ``baseline`` its accuracy. ``second_half`` is the accuracy
+    on every second sentence of the head that is best on the others, None where a half has none.
     """
 
     label: str

@@ -218,20 +218,27 @@ class RedirectedRow:
 class AblationByRow:
     """In row n of the batch head n of one layer writes zero; rows beyond the heads are unchanged.
 
-    ``first`` is the head of row 0.
+    ``first`` is the head of row 0, ``rows`` the number of rows with a head ablated. With ``means``
+    (h, d) it writes those.
     """
 
     heads: WatchedHeads
     first: int = 0
+    rows: int | None = None
+    means: torch.Tensor | None = field(default=None, repr=False)
 
     def add_bias(self, bias_hqk: torch.Tensor, call: SentenceCall) -> None:
         """The weights stay."""
 
     def change_output(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
-        """Zero for one head of each row, in a copy."""
+        """Zero or the mean for one head of each row, in a copy."""
         output_bqhd = output_bqhd.clone()
-        for row in range(min(len(output_bqhd), output_bqhd.shape[2] - self.first)):
-            output_bqhd[row, :, self.first + row] = 0
+        rows = len(output_bqhd) if self.rows is None else self.rows
+        for row in range(min(rows, output_bqhd.shape[2] - self.first)):
+            head = self.first + row
+            output_bqhd[row, :, head] = (
+                0 if self.means is None else self.means[head].to(output_bqhd)
+            )
         return output_bqhd
 
     def __str__(self) -> str:

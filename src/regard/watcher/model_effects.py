@@ -33,7 +33,8 @@ class WatchedHeadEffect:
 class ModelEffects(TextDisplay):
     """The logit of one token minus that of another, with all heads minus without each.
 
-    ``by_layer`` has effect_h of every layer; positive where a head favours ``of``.
+    ``by_layer`` has effect_h of every layer; positive where a head favours ``of``. ``to`` says what
+    a head without effect writes: zero, or its mean over other texts.
     """
 
     of: str
@@ -42,6 +43,7 @@ class ModelEffects(TextDisplay):
     position: int
     logit_difference: float
     by_layer: Mapping[LayerKey, NDArray[np.float64]] = field(repr=False)
+    to: str = "zero"
 
     @property
     def heads(self) -> tuple[WatchedHeadEffect, ...]:
@@ -60,6 +62,7 @@ class ModelEffects(TextDisplay):
             "against": self.against,
             "position": self.position,
             "logit_difference": self.logit_difference,
+            "to": self.to,
             "heads": [vars(row) for row in self.heads],
             "unit": "logits; positive where the head favours 'of'",
             "counting": "layers and heads count from 0",
@@ -76,31 +79,38 @@ def model_effects(
     of: str | int | None,
     against: str | int | None,
     position: int | None,
-    batch: int,
-    notice: Notice | None,
+    *,
+    batch: int = 16,
+    means: Mapping[LayerKey, Any] | None = None,
+    notice: Notice | None = None,
 ) -> ModelEffects:
-    """Run a text without each head in turn, ``batch`` heads of a layer at once."""
+    """Run a text without each head in turn, ``batch`` heads of a layer at once.
+
+    With ``means`` a head writes its mean (h, d) over other texts instead of zero.
+    """
     if not isinstance(batch, int) or batch < 1:
         raise ArgumentError(f"batch needs a number from 1 up, but it is {batch!r}.")
-    logits_tv = rerun.logits_of()[0]
-    at = checked_position(position, len(logits_tv))
-    logits_v = logits_tv[at].double().cpu().numpy()
+    at = checked_position(position, len(rerun.text_ids))
+    logits_v = rerun.logits_at(at)[0]
     chosen = choose_tokens(rerun.tokenizer, logits_v, of, against)
     full = float(logits_v[chosen[0]] - logits_v[chosen[1]])
     total, done = sum(rerun.heads.values()), 0
     by_layer = {key: np.zeros(heads) for key, heads in rerun.heads.items()}
     for key, heads in rerun.heads.items():
+        mean_hd = None if means is None else means[key]
         for first in range(0, heads, batch):
             rows = min(batch, heads - first)
-            change = AblationByRow(WatchedHeads((key.part,), (key.layer,), None), first)
-            changed_bv = rerun.logits_of(change, rows=rows)[:, at].double().cpu().numpy()
+            covered = WatchedHeads((key.part,), (key.layer,), None)
+            change = AblationByRow(covered, first, rows, mean_hd)
+            changed_bv = rerun.logits_from(key, at, logits_v, change, rows)
             difference_b = changed_bv[:, chosen[0]] - changed_bv[:, chosen[1]]
             by_layer[key][first : first + rows] = full - difference_b
             done += rows
             if notice is not None:
                 notice(done, total)
     names = [token_name(rerun.tokenizer, token) for token in chosen]
-    return ModelEffects(names[0], names[1], chosen, at, full, by_layer)
+    return ModelEffects(names[0], names[1], chosen, at, full, by_layer,
+                        "zero" if means is None else "mean")  # fmt: skip
 
 
 def checked_position(position: int | None, tokens: int) -> int:

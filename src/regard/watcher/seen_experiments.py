@@ -58,6 +58,8 @@ class SeenExperiments:
         against: str | int | None = None,
         *,
         position: int | None = None,
+        to: str = "zero",
+        over: Sequence[str] | None = None,
         batch: int = 16,
         notice: Callable[[int, int], None] | None = None,
     ) -> ModelEffects:
@@ -67,12 +69,20 @@ class SeenExperiments:
         ----------
         of, against : tokens, or the words that they begin; the likeliest two if not given.
         position : the token whose next one is meant, from 0; the last if not given.
+        to, over : 'zero', or 'mean': a head writes its mean over these texts, our own if None.
         batch : how many heads of a layer are taken away at once, each in a row of its own.
         notice : called with the number of heads done and of all.
         """
+        from regard.watcher.head_outputs import mean_outputs_of
         from regard.watcher.model_effects import model_effects
+        from regard.watcher.watch import watch
+        from regard.watcher.watching import check_ablation
 
-        return model_effects(self._rerun(), of, against, position, batch, notice)
+        rerun, means = self._rerun(), None
+        if check_ablation(to) == "mean":
+            means = mean_outputs_of(watch(rerun.model, tokenizer=rerun.tokenizer), over)[0]
+        options: Any = {"batch": batch, "means": means, "notice": notice}
+        return model_effects(rerun, of, against, position, **options)
 
     def because(self, word: Words, other: Words, layer: int, head: int) -> ModelScore:
         """Why a head's score of one word on another is what it is: a sum over components.

@@ -54,16 +54,46 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
     _entered: list[ExitStack] = field(default_factory=list, repr=False, compare=False)
 
     def ablate(
-        self, layer: Numbers = None, head: Numbers = None, *, part: str | None = None
+        self,
+        layer: Numbers = None,
+        head: Numbers = None,
+        *,
+        part: str | None = None,
+        to: str = "zero",
+        over: Sequence[str] | None = None,
     ) -> Watching:
-        """Heads whose output is zero; None stands for all.
+        """Heads whose output is zero, or their mean over other texts; None stands for all.
 
         Parameters
         ----------
         layer, head : numbers from 0, or lists of them.
         part : 'encoder', 'decoder' or 'cross', where a model has several.
+        to, over : 'zero', or 'mean' over all tokens of these texts, our own if None.
         """
-        return self.changed(HeadAblation(WatchedHeads.of(self._parts(part), layer, head)))
+        heads = WatchedHeads.of(self._parts(part), layer, head)
+        if check_ablation(to) == "zero":
+            return self.changed(HeadAblation(heads))
+        from regard.watcher.head_outputs import MeanAblation, mean_outputs_of
+
+        return self.changed(MeanAblation(heads, *mean_outputs_of(self, over)))
+
+    def patch(
+        self, other: Seen, layer: Numbers = None, head: Numbers = None, *, part: str | None = None
+    ) -> Watching:
+        """Heads that write what they wrote in another run; None stands for all.
+
+        Texts of as many tokens are patched position by position, others where their tokens align;
+        what ``generate`` adds is not patched.
+
+        Parameters
+        ----------
+        other : the other run, whose text is run once more for its outputs.
+        layer, head : numbers from 0, or lists of them.
+        part : 'encoder' or 'decoder', where a model has several.
+        """
+        from regard.watcher.head_outputs import patch_from
+
+        return self.changed(patch_from(other, WatchedHeads.of(self._parts(part), layer, head)))
 
     def knock_out(
         self, *words: Words, layer: Numbers = None, head: Numbers = None, part: str | None = None
@@ -165,6 +195,13 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
                 "part='encoder', 'decoder' or 'cross'."
             )
         return None
+
+
+def check_ablation(to: str) -> str:
+    """'zero' or 'mean'."""
+    if to not in ("zero", "mean"):
+        raise ArgumentError(f"to needs to be 'zero' or 'mean', but it is {to!r}.")
+    return to
 
 
 @contextmanager
