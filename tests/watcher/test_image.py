@@ -81,7 +81,7 @@ def test_patches_after_the_tokens_that_the_parameters_name(name):
     row_k = weights_lhqk[1, 0, before + 6 * 2 + 3]
     image = seen.image(layer=1, head=0, patch=(2, 3))
     check(image, on_grid(row_k, cells, (4, 6)), others(row_k))
-    assert image.title == "patch 2, 3 looks at image 0 (encoder layer 1, head 0)"
+    assert image.title == "Weights on image 0 of patch 2, 3 (encoder layer 1, head 0)"
 
 
 def norms_of(model, path, call, heads):
@@ -214,7 +214,7 @@ def test_llava_where_each_token_looks(strategy, tmp_path):
         )
         vision = seen.image(part="encoder", image=1, layer=0)
         assert vision.weights.shape == (4, 4)
-        assert vision.title.startswith("the class token looks at image 1 (encoder layer 0")
+        assert vision.title.startswith("Weights on image 1 of the class token (encoder layer 0")
 
 
 @pytest.mark.parametrize("windows", [False, True], ids=["qwen2_vl", "qwen2_5_vl"])
@@ -268,7 +268,7 @@ def test_generated_words_and_norms_of_a_generated_text():
     at = np.flatnonzero(full["input_ids"][0] == IMAGE)[4:]
     image = seen.image(layer=1, head=0, image=1)
     np.testing.assert_allclose(image.weights, on_grid(row_hk[0], at, (2, 3)), rtol=0, atol=SHARP)
-    assert image.title == "the last token looks at image 1 (decoder layer 1, head 0)"
+    assert image.title == "Weights on image 1 of the last token (decoder layer 1, head 0)"
     call = lambda: model(**full)  # noqa: E731
     norms_hk = norms_of(model, "model.language_model.layers.1.self_attn", call, 4)
     weighted_k = row_hk[0] * norms_hk[0] / (row_hk[0] * norms_hk[0]).sum()

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from regard.watcher.seen import Seen
 
 _MODEL = typer.Argument(help="Folder of the model and its tokenizer, or a .gguf file.")
-_TEXT = typer.Argument(help="A text in quotes, or @file.")
+_TEXT = typer.Argument(help="A text in quotes, or @file; images of a vision model have none.")
 
 
 def watch(
     model: Annotated[Path, _MODEL],
-    text: Annotated[str, _TEXT],
+    text: Annotated[str | None, _TEXT] = None,
     *,
+    image: Annotated[list[Path] | None, typer.Option(help="Image for the model to see.")] = None,
+    head: Annotated[str, typer.Option(help="Head to show on the image, such as 11.3.")] = "",
     generate: Annotated[int, typer.Option(help="Generate this many more tokens.")] = 0,
     find: Annotated[list[str] | None, typer.Option(help="Two words: 'it dog'.")] = None,
     layers: Annotated[str, typer.Option(help="Layers to observe, such as 0,4,5.")] = "all",
@@ -37,7 +39,9 @@ def watch(
     map: Annotated[int, typer.Option(help="Largest side of the map, in blocks.")] = 512,
     sort: Annotated[str, typer.Option(help="Measure to sort by, such as induction.")] = "",
     heads: Annotated[int, typer.Option(help="Number of heads to show in the report.")] = 8,
-    save: Annotated[Path | None, typer.Option(help="File to save: x.regard or x.html.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="File to save: x.regard, x.html; x.png.")
+    ] = None,
     csv: Annotated[Path | None, typer.Option(help="File for the report as CSV.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -47,18 +51,21 @@ def watch(
     """
     from regard.watcher.head_report import HeadReport
     from regard.watcher.model_folder import load_folder
-    from regard.watcher.watch import Options
 
-    requested: dict[str, Any] = {
-        "layers": _layers("--layers", layers), "top": top, "map": map,
-        "keep": _layers("--keep", keep) if keep else (),
-    }  # fmt: skip
     # What can be wrong without the model is said before it is loaded.
-    Options.of(requested["layers"], top, map, requested["keep"], None)
+    requested = _requested(layers, keep, top, map)
     HeadReport(()).sorted(sort or "entropy")
     check_bounds("--generate", generate, 0)
     check_bounds("--heads", heads, 0)
+    if image or head:
+        from regard.cli.image_option import ImageRequest
+
+        request = ImageRequest.of(image or [], _content(text or ""), generate, head, find, save)
+        request.watch(model, requested, json)
+        return
     _check_files(save, csv)
+    if text is None:
+        raise ArgumentError("watch needs a text in quotes, @file, or --image, but there is none.")
     content, words = _content(text), _words(find)
     with _progress() as progress:
         step = progress.add_task("loading the model", total=None)
@@ -76,6 +83,18 @@ def watch(
         show_json({"written": written, **report.to_dict()})
         return
     _show(seen, words, written, sort, heads)
+
+
+def _requested(layers: str, keep: str, top: int, map: int) -> dict[str, Any]:
+    """The options of ``regard.watch``, validated."""
+    from regard.watcher.watch import Options
+
+    requested: dict[str, Any] = {
+        "layers": _layers("--layers", layers), "top": top, "map": map,
+        "keep": _layers("--keep", keep) if keep else (),
+    }  # fmt: skip
+    Options.of(requested["layers"], top, map, requested["keep"], None)
+    return requested
 
 
 def _check_files(save: Path | None, csv: Path | None) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from regard.watcher.watch import need_extra
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
               "source.spm", "tekken.json")  # fmt: skip
-CONFIGS = ("config.json", "tokenizer_config.json")
+CONFIGS = ("config.json", "tokenizer_config.json", "preprocessor_config.json",
+           "processor_config.json")  # fmt: skip
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 INDEX = ".safetensors.index.json"
 
@@ -31,24 +33,34 @@ class Loaded:
     tokenizer: Any
     writes: bool
     two_sided: bool
+    processor: Any = None
 
 
 def load_folder(path: str | Path) -> Loaded:
     """Load from a folder with config.json, or from a .gguf file (or a folder that holds one)."""
     need_extra("watching a model")
-    from safetensors import SafetensorError
     from transformers import AutoTokenizer
+
+    folder, options = _folder_and_file(Path(path))
+    if not options:
+        check_folder(folder)
+    with loading(folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
+        model, writes, two_sided = _model(folder, options)
+    return Loaded(model.eval(), tokenizer, writes, two_sided)
+
+
+@contextlib.contextmanager
+def loading(folder: Path) -> Iterator[None]:
+    """A block in which transformers loads without a word, and what goes wrong is one sentence."""
+    from safetensors import SafetensorError
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    folder, options = _folder_and_file(Path(path))
-    if not options:
-        _check_folder(folder)
     try:
         with contextlib.redirect_stderr(io.StringIO()):  # progress bars without a switch
-            tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
-            model, writes, two_sided = _model(folder, options)
+            yield
     except SafetensorError as error:
         raise FileError(
             f"{folder} cannot be loaded as a model: a file of its weights is cut short or damaged "
@@ -58,7 +70,6 @@ def load_folder(path: str | Path) -> Loaded:
             AttributeError) as error:  # fmt: skip
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
-    return Loaded(model.eval(), tokenizer, writes, two_sided)
 
 
 def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
@@ -92,7 +103,7 @@ def _gguf(file: Path) -> tuple[Path, dict[str, Any]]:
     return file.parent, {"gguf_file": file.name}
 
 
-def _check_folder(folder: Path) -> None:
+def check_folder(folder: Path, tokenizer: bool = True) -> None:
     """Refuse code and pickled weights, which run code when read, before anything is loaded."""
     configs = {name: _json(folder / name) for name in CONFIGS if (folder / name).is_file()}
     if any(config.get("auto_map") for config in configs.values()):
@@ -100,7 +111,7 @@ def _check_folder(folder: Path) -> None:
             f"{folder} cannot be loaded as a model: it needs Python code of its own, which regard "
             "does not run."
         )
-    if not any((folder / name).is_file() for name in TOKENIZERS):
+    if tokenizer and not any((folder / name).is_file() for name in TOKENIZERS):
         raise FileError(
             f"{folder} needs a tokenizer beside the model, but it has none of "
             f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."

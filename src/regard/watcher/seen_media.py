@@ -188,4 +188,4 @@ def _title(
     key = sums[0][0]
     heads = "mean of all heads" if head is None else f"head {head}"
     where = f"{key.part}, mean of {len(sums)} layers" if layer is None else str(key)
-    return f"{sums[0][1].looks} looks at image {image} ({where}, {heads})"
+    return f"Weights on image {image} of {sums[0][1].looks} ({where}, {heads})"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regard.display import percent
-from regard.view.terminal.style import PIPE, TerminalStyle, printable
+from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
     from regard.typing import Array
@@ -35,6 +36,17 @@ def image_text(seen: ImageAttention, style: TerminalStyle = PIPE, most: int = 8)
         "Rows and columns count from 0, at the top left. Of even: how much more than if the "
         "image's weight lay evenly on it. Attention is evidence, not explanation."
     )])  # fmt: skip
+
+
+def words_text(words: Sequence[tuple[str, ImageAttention]], style: TerminalStyle = PIPE) -> str:
+    """A line for each word that was written: its weight on the image, and its strongest patch."""
+    wide = max([4, *(cells(shorten(word)) for word, _ in words)])
+    lines = [style.bold(f"  {'word':<{wide}}  on image  strongest patch (row, column)")]
+    for word, seen in words:
+        (row, column, weight), *_ = seen.strongest(1)
+        name, share = pad(shorten(word), wide), percent(seen.total, 1)
+        lines.append(f"  {name}  {share:>8}  {percent(weight, 1):>7} in {row}, {column}")
+    return "\n".join(lines)
 
 
 def grid_lines(weights: Array) -> list[str]:
