@@ -1,4 +1,4 @@
-"""What must be set before anything runs: Triton's interpreter, and Ctrl-C that is heard.
+"""What must be set before anything runs: Triton's interpreter, idle threads, Ctrl-C that is heard.
 
 And what takes long and can run beside the other tests: compiling kernels.
 """
@@ -16,6 +16,12 @@ COMPILE = Path(__file__).parent / "helpers" / "compile_worker.py"
 
 # Triton reads it when it is first imported, which the doctests of src do before any test.
 os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# Threads without work sleep. By default they spin, and where several processes share two cores the
+# idle threads of one take the time of the busy ones of another: three times the processor time and
+# more. Read when PyTorch and NumPy are first imported, which is after this.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 # A shell that starts a job in the background lets it ignore Ctrl-C, and so would every process the
 # tests start in order to interrupt it.
