@@ -6,7 +6,7 @@ raises a FileError instead.
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from regard.errors import FileError
 from regard.typing import Array
 
+Decode = Callable[[Array], Array]
 SEPARATE_READS = 1024  # blocks read one by one; more of them are read in one piece
 
 
@@ -50,12 +51,24 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
     """A C-contiguous array in a file, in place of an ndarray: indexing it reads what is needed.
 
     Integers and ranges on the first axes read those parts alone; anything else reads the array.
+    ``decode`` turns numbers of the file into those of ``dtype``, one by one.
     """
 
     def __init__(
-        self, reader: FileReader, start: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+        self,
+        reader: FileReader,
+        start: int,
+        stored: np.dtype[Any],
+        shape: tuple[int, ...],
+        decode: Decode | None = None,
     ) -> None:
-        self.reader, self.start, self.dtype, self.shape = reader, start, dtype, shape
+        self.reader, self.start, self.stored, self.shape = reader, start, stored, shape
+        self.decode = decode
+        self.dtype = stored if decode is None else decode(np.zeros(0, stored)).dtype
+
+    def decoded(self, decode: Decode) -> "FileArray":
+        """The same array, each of whose numbers is decoded when it is read."""
+        return FileArray(self.reader, self.start, self.stored, self.shape, decode)
 
     @property
     def ndim(self) -> int:
@@ -70,12 +83,13 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def nbytes(self) -> int:
         """The number of bytes in the file."""
-        return self.size * self.dtype.itemsize
+        return self.size * self.stored.itemsize
 
     def read(self) -> Array:
         """All of it as an ndarray."""
         content = self.reader.read(self.start, self.nbytes)
-        return np.frombuffer(content, self.dtype).reshape(self.shape)
+        array = np.frombuffer(content, self.stored).reshape(self.shape)
+        return array if self.decode is None else self.decode(array)
 
     def reshape(self, *shape: Any) -> Any:
         """The same elements under other axes; nothing is read."""
@@ -84,7 +98,7 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
         sizes = tuple(self.size // max(1, product) if size == -1 else int(size) for size in sizes)
         if math.prod(sizes) != self.size:
             raise ValueError(f"cannot reshape {self.shape} into {sizes}")
-        return FileArray(self.reader, self.start, self.dtype, sizes)
+        return FileArray(self.reader, self.start, self.stored, sizes, self.decode)
 
     def __getitem__(self, index: Any) -> Any:
         first, *others = index if isinstance(index, tuple) and index else (index,)
@@ -107,9 +121,10 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
         return at, at + 1
 
     def _blocks(self, start: int, stop: int) -> "FileArray":
-        step = math.prod(self.shape[1:]) * self.dtype.itemsize
+        step = math.prod(self.shape[1:]) * self.stored.itemsize
         shape = (stop - start, *self.shape[1:])
-        return FileArray(self.reader, self.start + start * step, self.dtype, shape)
+        begin = self.start + start * step
+        return FileArray(self.reader, begin, self.stored, shape, self.decode)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -262,8 +262,8 @@ def described(array: Array) -> dict[str, Any]:
     return {"shape": list(array.shape), "dtype": str(array.dtype), "crc32": checksum(array)}
 
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1",
-          "BOOL": "?"}  # fmt: skip
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
+          "U16": "<u2", "U8": "u1", "BOOL": "?"}  # fmt: skip
 
 
 LONG = 1e4  # stands for the length of a row nobody measured: too long for sums without a shift

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> l
 class StoredMedia:
     """Grids and pictures of a file."""
 
-    def __init__(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    def __init__(self, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
         self._layers, self._arrays = header["layers"], arrays
         self._entries, self._pictures = header["grids"], header["pictures"]
 
@@ -102,7 +103,7 @@ class StoredMedia:
         entry = self._entries[number]
         rows, columns = (int(x) for x in entry["size"])
         return ImageGrid.of(
-            (rows, columns), self._arrays[f"{GRID}{number}"], entry["others"],
+            (rows, columns), np.asarray(self._arrays[f"{GRID}{number}"]), entry["others"],
             first=int(entry["first"]), image=int(entry["image"]),
         )  # fmt: skip
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +16,18 @@ from regard.atomic_write import check_writable
 from regard.engine.files import (
     PROFILE,
     BuildProblem,
+    check_header,
     cost_of,
     file_errors,
+    mapped_arrays,
     part_arguments,
     part_arrays,
     part_problem,
-    read_file,
+    unread,
     write_file,
 )
 from regard.engine.files import load as load_observation
-from regard.engine.interfaces import ArrayFacts
+from regard.engine.interfaces import ProblemLike
 from regard.engine.profile import Profile
 from regard.engine.tiles.arguments import prepare
 from regard.engine.tiles.problem import Problem
@@ -35,8 +39,17 @@ from regard.watcher.forward_run import LayerKey
 from regard.watcher.image_grids import ImageGrid
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media_file import StoredMedia, media_header
+from regard.watcher.packed_arrays import StoredArrays, packed
 from regard.watcher.seen import Seen
 from regard.watcher.seen_media import FramedPicture
+from regard.watcher.stored_layer import (
+    StoredFacts,
+    StoredProblem,
+    StoredProfile,
+    derived_map,
+    is_derived,
+)
+from regard.watcher.stored_text import stored_text, text_arrays
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
@@ -46,7 +59,10 @@ if TYPE_CHECKING:
 FORMAT = "regard seen"
 
 
-VERSION = 1
+VERSION = 2  # 1: arrays as they are, tokens in the header
+
+
+MAPPED = 2**24  # numbers of a query above which it stays in the file
 
 
 EDGES = ("row_edges", "column_edges", "span_weights")
@@ -56,40 +72,62 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     """Write every layer of every sentence, with query and key where they were recorded."""
     check_writable(path)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
-                              "layers": [], "sides": {}, "parts": {}, "spans": []}  # fmt: skip
+                              "layers": [], "parts": {}, "spans": []}  # fmt: skip
     header["paths"] = {path: list(key) for path, key in seen.paths.items()}
     arrays: dict[str, Array] = {}
+    texts: dict[str, TokenizedText] = {}
     for sentence in range(seen.sentences):
         for layer_key in seen.sentence(sentence).names:
             layer = seen.sentence(sentence)[layer_key]
             prefix = f"{layer_key.part}.{layer_key.layer}.{sentence}."
-            arrays |= {prefix + name: array for name, array in _layer_arrays(layer).items()}
-            header["layers"].append(_layer_header(layer_key, sentence, layer, header["sides"]))
+            own = _layer_arrays(layer)
+            header["layers"].append(_layer_header(layer_key, sentence, layer, texts))
             header["spans"] = list(layer.span_names)
             for part in layer.parts if query_and_key else ():
                 problem = part.on_host()
                 header["parts"][prefix] = part_arguments(problem, path)
-                arrays |= {prefix + x: array for x, array in part_arrays(0, problem).items()}
+                own |= part_arrays(0, problem)
+                edges = layer.row_edges, layer.column_edges
+                if "map" in own and is_derived(own["map"], problem, edges):
+                    header["layers"][-1]["map"] = list(own.pop("map").shape)
+            arrays |= {prefix + name: array for name, array in own.items()}
+    for name, text in texts.items():
+        arrays |= text_arrays(text, f"text.{name}.")
     header["media"] = media_header(seen, arrays)
-    write_file(path, header, arrays)
+    stored, header["packing"] = packed(arrays)
+    write_file(path, header, stored)
 
 
-def load_seen(path: Path, verify: bool = True) -> Seen:
-    """Read a file of ``save``."""
-    header, arrays = read_file(path, FORMAT, VERSION, verify)
+def load_seen(path: Path, verify: bool | None = None) -> Seen:
+    """A file of ``save``, opened: its arrays are read, and checked, when they are asked for."""
+    header, arrays = mapped_arrays(path)
+    check_header(header, path, FORMAT, VERSION)
     with file_errors(path):
-        return Seen(StoredLayers(header, arrays))
+        layers = StoredLayers(header, arrays, prepare, path, verify is not False)
+    if verify:
+        layers.arrays.verify_all()
+    return Seen(layers)
 
 
 class StoredLayers:
-    """The layers of a file, as a LayerSource; ``build`` makes the problem that tiles need."""
+    """The layers of a file, as a LayerSource; ``build`` makes the problem that tiles need.
+
+    With ``prepare`` what is asked for is read into memory, with ``unread`` it stays in the file.
+    """
 
     def __init__(
-        self, header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
+        self,
+        header: dict[str, Any],
+        arrays: dict[str, Array],
+        build: BuildProblem = prepare,
+        path: Path = Path("the file"),
+        verify: bool = False,
     ) -> None:
-        self.header, self.arrays, self._build = header, arrays, build
+        self.header, self._build = header, build
+        self.arrays = StoredArrays(header, arrays, path, verify)
         none: dict[str, Any] = {"layers": {}, "grids": [], "pictures": []}  # of an older file
-        self._media = StoredMedia(header.get("media", none), arrays)
+        self._media = StoredMedia(header.get("media", none), self.arrays)
+        self._texts: dict[str, TokenizedText | None] = {}
         self.processor = None
         self._made: dict[tuple[LayerKey, int], LayerObservation] = {}
         self._entries = {
@@ -129,7 +167,7 @@ class StoredLayers:
 
     def memory(self) -> str:
         """The memory of the file's arrays, in words."""
-        return f"{sum(x.nbytes for x in self.arrays.values()) / 1e6:,.1f} MB, from a file"
+        return f"{self.arrays.nbytes / 1e6:,.1f} MB, from a file"
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of a layer, made once."""
@@ -142,18 +180,12 @@ class StoredLayers:
     def _layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         prefix = f"{layer_key.part}.{layer_key.layer}.{sentence}."
         entry = self._entries[layer_key, sentence]
-        own = {x.removeprefix(prefix): a for x, a in self.arrays.items() if x.startswith(prefix)}
-        profile: Profile | None = None
-        parts: tuple[Problem, ...] = ()
-        if "profile.first" in own:
-            profile = Profile(*(own[f"profile.{name}"] for name in PROFILE))
-        if prefix in self.header["parts"]:
-            parts = (part_problem(self.header["parts"][prefix], own, 0, self._build),)
-        facts = ArrayFacts({x: a for x, a in own.items() if "." not in x and x not in EDGES})
+        names = {x.removeprefix(prefix): x for x in self.arrays if x.startswith(prefix)}
+        own = {x: np.asarray(self.arrays[names[x]]) for x in names if _is_small(x)}
         return LayerObservation(
-            facts,
-            profile,
-            parts,
+            self._facts(prefix, entry, names),
+            self._profile(names),
+            self._parts(prefix, names),
             entry["keys"],
             cost_of(entry["cost"]),
             tuple(str(note) for note in entry.get("notes", ())),
@@ -167,7 +199,52 @@ class StoredLayers:
             span_weights=own.get("span_weights"),
         )
 
-    def _text(self, name: str) -> TokenizedText:
+    def _facts(self, prefix: str, entry: dict[str, Any], names: dict[str, str]) -> StoredFacts:
+        """Facts that are read, and a map that follows from query and key."""
+        facts = {x: name for x, name in names.items() if "." not in x and x not in EDGES}
+        derived = {}
+        if "map" in entry:
+            shape = tuple(int(size) for size in entry["map"])
+            derived["map"] = shape, partial(self._derived_map, prefix, names, shape)
+        return StoredFacts(self.arrays, facts, self._build is prepare, derived)
+
+    def _derived_map(self, prefix: str, names: dict[str, str], shape: tuple[int, ...]) -> Array:
+        return derived_map(self._problem(prefix, names, prepare), shape)
+
+    def _profile(self, names: dict[str, str]) -> StoredProfile | None:
+        if "profile.first" not in names:
+            return None
+
+        def read() -> Profile:
+            return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
+
+        return StoredProfile(read)
+
+    def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
+        if prefix not in self.header["parts"]:
+            return ()
+        if any(f"part.0.{x}" not in names for x in ("query", "key")):
+            raise FileError("the file promises query and key, but does not hold them.")
+        return (StoredProblem(partial(self._problem, prefix, names, self._build)),)
+
+    def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
+        parts = {x: name for x, name in names.items() if x.startswith("part.")}
+        if build is prepare and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAPPED:
+            build = unread  # a tile of a long text reads no more than its rows and columns
+        if build is prepare:
+            own = {x: np.asarray(self.arrays[name]) for x, name in parts.items()}
+        else:
+            own = {x: self.arrays.mapped(name) for x, name in parts.items()}
+        return part_problem(self.header["parts"][prefix], own, 0, build)
+
+    def _text(self, name: str) -> TokenizedText | None:
+        if name not in self._texts:
+            self._texts[name] = self._read_text(name)
+        return self._texts[name]
+
+    def _read_text(self, name: str) -> TokenizedText | None:
+        if self.header["version"] > 1:
+            return stored_text(self.arrays, f"text.{name}.") if name else None
         text = self.header["sides"].get(name)
         if text is None:
             raise FileError(f"the file promises the tokens {name!r}, but does not hold them.")
@@ -175,8 +252,13 @@ class StoredLayers:
         return TokenizedText(tokens, tokens, words, tuple(text["word_of_token"]))
 
 
+def _is_small(name: str) -> bool:
+    """Whether an array is read with its layer: edges of blocks, sums of spans and measures."""
+    return name in EDGES or name.startswith("measures.")
+
+
 def _layer_header(
-    layer_key: LayerKey, sentence: int, layer: LayerObservation, texts: dict[str, Any]
+    layer_key: LayerKey, sentence: int, layer: LayerObservation, texts: dict[str, TokenizedText]
 ) -> dict[str, Any]:
     names = [_text_name(text, texts) for text in (layer.query_text, layer.key_text)]
     return {**layer_key._asdict(), "sentence": sentence, "keys": layer.keys,
@@ -184,14 +266,14 @@ def _layer_header(
             "rows": names[0], "columns": names[1]}  # fmt: skip
 
 
-def _text_name(text: TokenizedText | None, texts: dict[str, Any]) -> str:
-    """The name of an equal text in the header, or of a new one."""
-    entry = {} if text is None else {"tokens": list(text.tokens), "words": list(text.words),
-                                     "word_of_token": list(text.word_of_token)}  # fmt: skip
+def _text_name(text: TokenizedText | None, texts: dict[str, TokenizedText]) -> str:
+    """The name of an equal text, or of a new one; empty where there is none."""
+    if text is None:
+        return ""
     for name, other in texts.items():
-        if other == entry:
+        if other is text or other == text:
             return name
-    texts[str(len(texts))] = entry
+    texts[str(len(texts))] = text
     return str(len(texts) - 1)
 
 
@@ -215,11 +297,12 @@ def _measures(own: dict[str, Array]) -> HeadMeasures | None:
     return HeadMeasures(*(Measure(*own[f"measures.{name}"]) for name in names))
 
 
-def load(path: str | Path, *, verify: bool = True) -> Observation | Seen:
+def load(path: str | Path, *, verify: bool | None = None) -> Observation | Seen:
     """Read a .regard file: an Observation, or a Seen where a model was watched.
 
-    Tiles and rows work if query and key were kept and saved. ``verify`` compares every array with
-    the checksum that was saved with it.
+    Tiles and rows work if query and key were kept and saved. A watched model's file is opened, and
+    each array read when it is asked for, and compared with the checksum that was saved with it;
+    with ``verify`` all of them at once, without (False) none. An observation is read at once.
     """
     if Path(path).is_dir():
         raise FileError(
@@ -227,7 +310,7 @@ def load(path: str | Path, *, verify: bool = True) -> Observation | Seen:
         )
     if kind_of(Path(path)) == FORMAT:
         return load_seen(Path(path), verify)
-    return load_observation(path, verify=verify)
+    return load_observation(path, verify=verify is not False)
 
 
 def kind_of(path: Path) -> str:
