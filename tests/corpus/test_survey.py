@@ -231,7 +231,7 @@ def test_arguments_that_make_no_sense(surveyed, options, message):
 
 
 def test_models_that_are_none(surveyed, tmp_path):
-    with pytest.raises(FileError, match=r"config.json .a Hugging Face model., but .* has neither"):
+    with pytest.raises(FileError, match=r"a .gguf file, but .* has none of them"):
         surveyed(model=tmp_path)
 
 

@@ -89,6 +89,19 @@ def test_a_folder_without_a_model_says_what_a_model_is(tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["config.json", "a.gguf"])
+def test_a_model_of_another_kind_is_shown_by_watch(tmp_path, name):
+    path = tmp_path / name
+    path.touch()
+    folder = path if path.suffix == ".gguf" else tmp_path
+    with pytest.raises(FileError) as error:
+        load_description(folder)
+    assert str(error.value) == (
+        "a model needs a folder with model.json, parameters.safetensors and tokens.model, but "
+        f"{folder} has no model.json: show another kind of model with `regard watch {folder} TEXT`."
+    )
+
+
 def test_another_format_is_refused(tmp_path):
     (tmp_path / DESCRIPTION).write_text(json.dumps({"format": "other"}), encoding="utf-8")
     with pytest.raises(FileError, match="needs format 'regard transformer 1', but says 'other'"):

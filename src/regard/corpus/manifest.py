@@ -52,9 +52,10 @@ class Manifest:
 
 
 def model_fingerprint(folder: Path) -> str:
-    """A digest of all files of a model's folder, names included."""
+    """A digest of all files of a model's folder, names included, or of its one file."""
     digests = hashlib.blake2b(digest_size=16)
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    paths = [folder] if folder.is_file() else folder.rglob("*")
+    for path in sorted(path for path in paths if path.is_file()):
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16))
         digests.update(f"{path.relative_to(folder)}\n{digest.hexdigest()}\n".encode())

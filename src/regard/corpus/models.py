@@ -19,7 +19,7 @@ from regard.errors import ArgumentError, BackendError, FileError
 from regard.transformer.config import END
 from regard.transformer.model import Transformer
 from regard.typing import Array
-from regard.watcher.model_folder import load_folder
+from regard.watcher.model_folder import is_gguf, load_folder
 from regard.watcher.seen import Seen
 from regard.watcher.watch import need_extra, watch
 
@@ -73,6 +73,8 @@ def _load(spec: ModelSpec) -> Observer:
     from regard.transformer.checkpoint import DESCRIPTION, load_model
 
     folder = spec.files()
+    if is_gguf(folder):
+        return WatchedObserver.load(folder, spec.window, spec.device)
     if not folder.is_dir():
         raise FileError(
             f"model needs a folder that exists, but there is no {str(folder)!r}: nothing is "
@@ -81,11 +83,11 @@ def _load(spec: ModelSpec) -> Observer:
     if spec.folder is None or (folder / DESCRIPTION).is_file():
         model = load_model(spec.folder)
         return EncoderObserver(model, checked_window(spec.window, model.config.max_length))
-    if (folder / "config.json").is_file():
+    if (folder / "config.json").is_file() or any(folder.glob("*.gguf")):
         return WatchedObserver.load(folder, spec.window, spec.device)
     raise FileError(
         f"model needs a folder with {DESCRIPTION} (written by `regard train`) or config.json (a "
-        f"Hugging Face model), but {str(folder)!r} has neither."
+        f"Hugging Face model), or a .gguf file, but {str(folder)!r} has none of them."
     )
 
 

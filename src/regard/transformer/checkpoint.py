@@ -87,9 +87,13 @@ def load_description(folder: Path) -> dict[str, Any]:
     """The JSON beside the parameters: config, name and origin of a model."""
     path = folder / DESCRIPTION
     if not path.is_file():
+        other = folder.suffix.lower() == ".gguf" or (folder / "config.json").is_file()
+        advice = "train one with `regard train`"
+        if other:
+            advice = f"show another kind of model with `regard watch {folder} TEXT`"
         raise FileError(
             f"a model needs a folder with {DESCRIPTION}, {PARAMETERS} and {TOKENS}, but "
-            f"{folder} has no {DESCRIPTION}: train one with `regard train`."
+            f"{folder} has no {DESCRIPTION}: {advice}."
         )
     try:
         description = json.loads(path.read_text(encoding="utf-8-sig"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import FileError
+from regard.watcher.gguf_header import asks_for_beginning, with_beginning
 from regard.watcher.watch import need_extra
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
@@ -46,6 +47,8 @@ def load_folder(path: str | Path) -> Loaded:
         check_folder(folder)
     with loading(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
+        if options and asks_for_beginning(folder / options["gguf_file"]):
+            tokenizer = with_beginning(tokenizer)
         model, writes, two_sided = _model(folder, options)
     return Loaded(model.eval(), tokenizer, writes, two_sided)
 
@@ -72,9 +75,14 @@ def loading(folder: Path) -> Iterator[None]:
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
 
 
+def is_gguf(path: Path) -> bool:
+    """Whether a path is a file of llama.cpp."""
+    return path.is_file() and path.suffix.lower() == ".gguf"
+
+
 def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
     """The folder, and the options that name a .gguf file in it."""
-    if path.is_file() and path.suffix == ".gguf":
+    if is_gguf(path):
         return _gguf(path)
     if not path.is_dir():
         raise FileError(
