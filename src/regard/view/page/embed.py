@@ -15,6 +15,7 @@ from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
 from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_picture
+from regard.view.page.image_data import name_patches, page_images, parts_by_images
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
 from regard.watcher.forward_run import LayerKey
@@ -258,12 +259,14 @@ def is_readable(seen: Seen) -> bool:
 
 def watched_reading(seen: Seen) -> dict[str, Any]:
     """A watched text in the shape of a reading (web/lib/api.js)."""
-    layers = {part: layers_of(seen, part) for part in seen.parts}
-    parts = [_part(part, entries) for part, entries in layers.items()]
+    layers = {part: layers_of(seen, part) for part in parts_by_images(seen)}
+    parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
+    for part in parts:
+        name_patches(part, images)
     return {
         "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
         "notes": [_numbering(layers)], "caution": CAUTION, "alignment": None,
-        "highlight": None, "parts": parts,
+        "highlight": None, "parts": parts, "images": images,
     }  # fmt: skip
 
 

@@ -77,6 +77,16 @@ interface Highlight {
   disagreement?: string;
 }
 
+// A picture that a watched model was given. In each part that attends to it a key token is one of
+// its cells (row * columns + column), or none (below 0).
+interface PageImage {
+  picture: string; // a data URI; empty where the run has none
+  width: number;
+  height: number;
+  area: number[]; // left, top, right, bottom of the grid, in fractions of the picture
+  parts: Record<string, { rows: number; columns: number; cells: number[] }>;
+}
+
 interface PageReading {
   sentence: string;
   translation: string;
@@ -88,6 +98,7 @@ interface PageReading {
   parts: Part[];
   alignment: null | { words: string[]; sources: { key: number; weight: number }[][] };
   highlight: Highlight | null;
+  images?: PageImage[]; // of a watched run
 }
 
 interface HeadChoice {
@@ -161,6 +172,7 @@ interface ReadView {
   explained?: string | boolean | null; // what the sum was made from
   shown?: HTMLElement;
   beside?: any; // the second picture
+  images?: Picture; // the pictures that a watched model was given
   top?: any;
   heads?: any;
   pictures?: Record<string, Picture>;

@@ -24,6 +24,7 @@ import { highlightSentence, sentenceOf } from "./sentences.js";
 import { linesPicture } from "./lines.js";
 import { heatPicture } from "./heatmap.js";
 import { headsGrid } from "./heads_grid.js";
+import { imageOverlay } from "./image_overlay.js";
 import { besidePicture } from "./beside.js";
 import { drawQuestions } from "./questions.js";
 import { drawOutcome } from "./outcome.js";
@@ -85,8 +86,8 @@ async function openRead(root, state, source) {
     deaf();
     view.turn += 1;
     window.removeEventListener("colours", recolour);
-    for (const part of [...Object.values(view.pictures), view.beside, view.heads, view.top])
-      part.close();
+    const { beside, heads, images, top } = view;
+    for (const part of [...Object.values(view.pictures), beside, heads, images, top]) part.close();
     if (view.pending) view.pending.abort();
   };
 }
@@ -127,7 +128,8 @@ function arrangeRead(view, root) {
   view.steps = tokenSteps(view.state);
   view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
   view.beside = besidePicture(handlers);
-  const first = element("div", { class: "first" }, view.title, view.picture);
+  view.images = imageOverlay(handlers);
+  const first = element("div", { class: "first" }, view.title, view.images.root, view.picture);
   view.shown = element("div", { class: "shown" }, first, view.beside.root);
   const main = element(
     "section",
@@ -292,6 +294,8 @@ function redraw(view) {
     statement,
     until: writtenUntil(view),
   });
+  const by = state.get("by", "words");
+  view.images.show({ images: view.reading.images, part, grid, chosen, by });
   view.beside.show(view);
   if (view.table.open && view.tabled !== grid) {
     replace(view.table.lastChild, weightsTable(grid));

@@ -1,0 +1,77 @@
+"""Images of a watched run for the Read view: pictures, and which key is which patch of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.errors import ArgumentError, NotAskedError
+from regard.watcher.image_grids import ImageGrid
+from regard.watcher.seen import Seen
+from regard.watcher.seen_media import FramedPicture
+
+CELL = 24  # pixels of a patch where there is no picture
+
+
+def page_images(seen: Seen) -> list[dict[str, Any]]:
+    """Every image (web/types.d.ts: PageImage); none where the run has no image or no grid."""
+    grids = {part: _grids_of(seen, part) for part in seen.parts}
+    numbers = sorted({grid.image for own in grids.values() for grid in own})
+    pictures = seen._pictures or seen._source.pictures
+    return [
+        _image(seen, {part: _numbered(own, number) for part, own in grids.items()},
+               pictures[number] if number < len(pictures) else None)
+        for number in numbers
+    ]  # fmt: skip
+
+
+def parts_by_images(seen: Seen) -> list[str]:
+    """The parts of a run; those whose text has images in it come first."""
+    return sorted(
+        seen.parts, key=lambda part: not any("text" in x.others for x in _grids_of(seen, part))
+    )
+
+
+def name_patches(part: dict[str, Any], images: list[dict[str, Any]]) -> None:
+    """Name the tokens of images in a part by their rows and columns, on both sides of a text."""
+    sides = [part["key"]]
+    if len(part["query"]["tokens"]) == len(part["key"]["tokens"]):
+        sides.append(part["query"])
+    for number, image in enumerate(images):
+        grid = image["parts"].get(part["name"])
+        for token, cell in enumerate(grid["cells"] if grid else ()):
+            if cell >= 0:
+                row, column = divmod(cell, grid["columns"])
+                name = f"patch {row},{column}" + (f" of {number}" if len(images) > 1 else "")
+                for side in sides:
+                    side["tokens"][token] = name
+                    side["words"][side["word_of_token"][token]] = name
+
+
+def _grids_of(seen: Seen, part: str) -> tuple[ImageGrid, ...]:
+    key = next(key for key in seen.names if key.part == part)
+    try:
+        return seen._source.image_grids(key, seen._sentence or 0)
+    except (NotAskedError, ArgumentError):  # no image, or none whose grid is known
+        return ()
+
+
+def _numbered(grids: tuple[ImageGrid, ...], number: int) -> ImageGrid | None:
+    return next((grid for grid in grids if grid.image == number and len(grid.cells) == 1), None)
+
+
+def _image(
+    seen: Seen, grids: dict[str, ImageGrid | None], framed: FramedPicture | None
+) -> dict[str, Any]:
+    known = {part: grid for part, grid in grids.items() if grid is not None}
+    parts = {
+        part: {"rows": grid.rows, "columns": grid.columns, "cells": grid.cells[0].tolist()}
+        for part, grid in known.items()
+    }
+    first = next(iter(known.values()))
+    if framed is None:
+        size = {"width": CELL * first.columns, "height": CELL * first.rows}
+        return {"picture": "", **size, "area": [0, 0, 1, 1], "parts": parts}
+    area, _ = framed.area_on(first.size, seen._source.processor)
+    small = framed.picture.small()
+    return {"picture": small.uri, "width": small.width, "height": small.height,
+            "area": list(area), "parts": parts}  # fmt: skip
