@@ -60,6 +60,13 @@ TOO_FAINT = """() => {
   return faint.map(String);
 }"""
 
+# What can be pressed and is smaller than 24 pixels; words of running text have a margin beyond.
+TOO_SMALL = """() => [...document.querySelectorAll("button, select, summary, input, main a")]
+  .filter((e) => e.checkVisibility() && !e.closest(".french, p, .only-read"))
+  .map((e) => [e, (e.closest("label:has(> [type=checkbox])") || e).getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && (box.width < 23.9 || box.height < 23.9))
+  .map(([e, box]) => `${e.className} ${e.textContent} ${box.width} x ${box.height}`)"""
+
 
 def shown(page, view: str, fields: str = "") -> None:
     """Open a view and wait until it has drawn what it shows."""
@@ -94,6 +101,16 @@ def test_every_view_fits_and_asks_nobody(new_page, sideways, width, dark):
         paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         red = int(paper.split("(")[1].split(",")[0])
         assert (red < 128) is dark, view
+
+
+def test_on_a_phone_everything_can_be_pressed_and_every_view_has_its_heading(new_page):
+    page = new_page(width=390, height=844, has_touch=True)
+    for view in VIEWS:
+        shown(page, view)
+        assert page.evaluate(TOO_SMALL) == [], view
+        assert page.locator("h1").count() == 1, view
+        unnamed = page.locator("ul.side:visible:not([aria-label])")
+        assert unnamed.count() == 0, view
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -148,6 +148,18 @@ def test_nothing_of_an_old_sentence_stays(page, open_read, noticed):
     field.fill(SENTENCE)
     page.locator(".translation:not(.waiting) .french button").first.wait_for()
     assert page.locator(".headline .problem").count() == 0
+    # While another sentence is read, nothing of this one stands under it.
+    held = []
+    page.route("**/api/read", lambda route: held.append(route), times=1)
+    page.get_by_role("button", name="the cat sat").click()
+    page.locator(".columns").wait_for(state="hidden")
+    assert page.locator(".french").text_content() == "translating …"
+    assert page.locator(".english span").count() == 0
+    while held:
+        held.pop(0).continue_()
+    page.unroute("**/api/read")
+    page.locator(".statement", has_text="cat").wait_for()
+    page.locator(".columns").wait_for(state="visible")
 
 
 def test_one_grid_of_heads_at_a_time(page, open_read, until):

@@ -374,6 +374,7 @@ interface MapView {
   paint?(): void;
   row?: any;
   strips?: HTMLElement;
+  trouble?: HTMLElement;
   scale?: any; // the shades in numbers
   heads?: any; // all heads as a grid
   statement?: HTMLElement;

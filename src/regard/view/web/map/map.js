@@ -46,6 +46,7 @@ export async function showMap(root, state, source) {
   const part = (tag, name) => element(tag, { class: name });
   view.statement = part("h1", "statement");
   view.controls = part("div", "controls");
+  view.trouble = part("div", "trouble");
   view.what = element("p", { class: "small quiet", role: "status" });
   view.strips = part("p", "small quiet");
   view.cursor = element("p", { class: "small cursor" }, pointerHint());
@@ -78,6 +79,7 @@ export async function showMap(root, state, source) {
         { class: "main", "aria-label": "The map" },
         element("div", { class: "saying" }, view.statement),
         view.controls,
+        view.trouble,
         view.what,
         view.scale.root,
         view.frame,
@@ -112,7 +114,8 @@ export async function showMap(root, state, source) {
   });
   describeExport(() => mapFigure(view, source));
   state.follow((changed) => {
-    if (touches(changed, MAP_FIELDS)) openMap(view).catch((error) => root.append(problem(error)));
+    if (touches(changed, MAP_FIELDS))
+      openMap(view).catch((error) => replace(view.trouble, problem(error)));
     else if (changed.has("shades")) rescale(view);
     else followWindow(view, changed);
   });
@@ -129,6 +132,7 @@ export async function showMap(root, state, source) {
 /** @param {MapView} view */
 async function openMap(view) {
   const { state, maps } = view;
+  replace(view.trouble);
   const file = Math.min(Math.max(0, state.number("file", 0)), Math.max(0, maps.names.length - 1));
   if (!view.map || file !== view.file)
     [view.map, view.file, view.base] = [await maps.open(file), file, null];

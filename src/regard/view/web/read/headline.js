@@ -32,7 +32,9 @@ const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, besi
 
 // -> { root, announce(text, trouble), show(reading), shade(english, french), close() }
 // handlers: hover(positions of English words or null) lights them elsewhere; pick(position) chooses
-// a word of the sentence; empty(whether nothing is typed).
+// a word of the sentence; empty(whether nothing is typed); stale() when what is shown is no longer
+// of what is typed; again() when it is once more. show gives false where other words are typed by
+// now.
 export function headline(state, source, first, handlers) {
   const trouble = element("div", { class: "trouble" });
   const english = sentenceLine();
@@ -49,6 +51,7 @@ export function headline(state, source, first, handlers) {
       show(reading) {
         english.show(reading);
         french.show(reading);
+        return true;
       },
       shade,
       close: french.close,
@@ -85,6 +88,8 @@ export function headline(state, source, first, handlers) {
     announce(text, message) {
       if (!isTyping() && field.value !== text) {
         field.value = text;
+        french.clear("translating …");
+        english.clear();
         handlers.empty(false);
         requestAnimationFrame(fit);
       }
@@ -95,10 +100,11 @@ export function headline(state, source, first, handlers) {
       }
     },
     show(reading) {
-      if (isTyping() && field.value.trim() !== reading.sentence) return;
+      if (isTyping() && field.value.trim() !== reading.sentence) return false;
       // What is typed may have spaces around the sentence that was read.
       english.show({ ...reading, sentence: field.value });
       french.show(reading);
+      return true;
     },
     shade,
     close() {
@@ -173,6 +179,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   });
   field.addEventListener("input", () => {
     replace(trouble);
+    handlers.stale();
     lines.french.clear(field.value.trim() ? "translating …" : "");
     lines.english.clear();
     fit();

@@ -68,7 +68,8 @@ export function heatPicture(handlers) {
   return {
     root,
     show(next) {
-      if (!model || model.grid !== next.grid) at = null;
+      const { rows, columns } = next.grid;
+      if (!model || model.grid.rows !== rows || model.grid.columns !== columns) at = null;
       model = next;
       draw();
     },

@@ -19,8 +19,8 @@ const MOTION = 280; // milliseconds
 export function linesPicture(handlers) {
   const canvas = element("canvas", { class: "threads", "aria-hidden": "true" });
   const lists = {
-    query: element("ul", { class: "side asks" }),
-    key: element("ul", { class: "side answers" }),
+    query: element("ul", { class: "side asks", "aria-label": "Words that ask (queries)" }),
+    key: element("ul", { class: "side answers", "aria-label": "Words that answer (keys)" }),
   };
   const scroller = element(
     "div",

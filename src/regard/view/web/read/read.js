@@ -99,6 +99,7 @@ function arrangeRead(view, root) {
   view.top = headline(view.state, view.source, FIRST_SENTENCE, {
     hover: (positions) => lightEnglish(view, positions),
     pick: (position) => pickEnglish(view, position),
+    stale: () => root.classList.add("stale"),
     empty: (isEmpty) => root.classList.toggle("empty", isEmpty),
     again: () => view.reading && present(view, view.turn, view.reading),
   });
@@ -161,6 +162,7 @@ async function readSentence(view) {
   view.pending = new AbortController();
   const { signal } = view.pending;
   const sentence = view.state.get("sentence", FIRST_SENTENCE);
+  if (view.sentence !== undefined) view.root.classList.add("stale");
   view.sentence = sentence;
   view.top.announce(sentence, null);
   const file = view.source.live && view.state.get("file") ? view.state.number("file") : null;
@@ -209,14 +211,17 @@ async function runChanges(view, turn) {
 /** @param {ReadView} view */
 async function present(view, turn, reading) {
   if (turn !== view.turn) return;
-  view.top.show(reading);
+  const isCurrent = view.top.show(reading);
   const requested = view.state.get("part");
   if (reading.quick && requested && !reading.parts.some((part) => part.name === requested)) {
     view.statement.textContent = "The French side follows when the sentence has been translated.";
+    view.statement.classList.add("waits");
     return;
   }
   view.reading = reading;
+  view.statement.classList.remove("waits");
   await chooseTable(view);
+  if (isCurrent && turn === view.turn) view.root.classList.remove("stale");
 }
 
 // Words that are pinned change the picture and what is said about it; all else may change the

@@ -1,6 +1,14 @@
 // The translation, each word linked to the words it came from.
 
-import { element, percent, replace, svgElement } from "../lib/dom.js";
+import {
+  asWord,
+  element,
+  percent,
+  replace,
+  svgElement,
+  withQuotedWords,
+  withoutMarksOfWords,
+} from "../lib/dom.js";
 import { shadeWords } from "./sentence_line.js";
 
 // hover(positions of English words or null) lights them up elsewhere; english is the line of the
@@ -56,13 +64,13 @@ function frenchWord(word, at, reading, { root, english, hover, caption }) {
   const sources = reading.alignment.sources[at];
   const { words } = reading.parts[0].query;
   const arrived =
-    sources.map(({ key, weight }) => `${words[key]} ${percent(weight)}`).join(", ") ||
+    sources.map(({ key, weight }) => `${asWord(words[key])} ${percent(weight)}`).join(", ") ||
     "no word in particular";
   const on = () => {
     markedAs(root, at);
     english.light(sources.map(({ key }) => key));
     hover(sources.map(({ key }) => key));
-    caption.textContent = `${word} came from ${arrived}`;
+    replace(caption, withQuotedWords(`${asWord(word)} came from ${arrived}`));
   };
   const off = () => {
     markedAs(root, -1);
@@ -75,7 +83,7 @@ function frenchWord(word, at, reading, { root, english, hover, caption }) {
     {
       type: "button",
       "data-position": at,
-      "aria-label": `${word}, from ${arrived}`,
+      "aria-label": withoutMarksOfWords(`${word}, from ${arrived}`),
       on: { pointerenter: on, pointerleave: off, focus: on, blur: off },
     },
     word,
