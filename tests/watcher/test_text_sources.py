@@ -157,3 +157,24 @@ def test_a_layer_without_an_output_matrix():
         model(input_ids=IDS)
     with pytest.raises(BackendError, match="norm-weighted attention needs the output matrix of"):
         seen.sources(SPANS, SENTENCES)
+
+
+@pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)
+def test_a_report_of_norm_weighted_weights(family):
+    """Measures of eager weights times the norms of what they carry, as shares of their rows."""
+    model, ids = family.made(), torch.tensor([[5, 6, 7, 5, 6, 8, 7]])
+    with regard.watch(model) as seen:
+        model(ids)
+    report = seen.report(weighted="norm")
+    assert report.weighted == report.sorted("first").weighted == report.to_dict()["weighted"]
+    assert "norm-weighted: each weight times the length" in " ".join(str(report).split())
+    for row in report.rows:
+        weights_qk = np.asarray(seen.norm_weighted(row.layer).map[row.head], np.float64)
+        assert row.measured["first"] == pytest.approx(weights_qk[:, 0].mean(), abs=1e-6)
+        previous = np.trace(weights_qk, -1) / 7
+        assert row.measured["previous"] == pytest.approx(previous, abs=1e-6)
+        # 5, 6 and 7 come again at 3, 4 and 6; what followed them stands at 1, 2 and 3.
+        induction = np.mean([weights_qk[3, 1], weights_qk[4, 2], weights_qk[6, 3]])
+        assert row.measured["induction"] == pytest.approx(induction, abs=1e-6)
+        plain = seen.report().rows[report.rows.index(row)]
+        assert row.baseline["first"] == pytest.approx(plain.baseline["first"], abs=1e-9)

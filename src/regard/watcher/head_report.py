@@ -56,9 +56,13 @@ class HeadRow:
 
 @dataclass(frozen=True, repr=False)
 class HeadReport(TextDisplay):
-    """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure."""
+    """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure.
+
+    ``weighted`` is 'norm' where the measures are of norm-weighted weights, not of the attention.
+    """
 
     rows: tuple[HeadRow, ...]
+    weighted: str | None = None
 
     def sorted(self, by: str = "entropy", descending: bool | None = None) -> HeadReport:
         """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards."""
@@ -68,7 +72,8 @@ class HeadReport(TextDisplay):
                 f"but it is {by!r}."
             )
         down = by in MEASURES if descending is None else descending
-        return HeadReport(tuple(sorted(self.rows, key=lambda row: row.value(by), reverse=down)))
+        rows = sorted(self.rows, key=lambda row: row.value(by), reverse=down)
+        return HeadReport(tuple(rows), self.weighted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, for JSON."""
@@ -76,7 +81,7 @@ class HeadReport(TextDisplay):
         for row in self.rows:
             bands = [{"nearest": a, "farthest": b, "share": share} for a, b, share in row.distance]
             heads.append(row.flat() | {"distance": bands})
-        return {"measures": list(MEASURES), "heads": heads}
+        return {"measures": list(MEASURES), "weighted": self.weighted, "heads": heads}
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Comma-separated, one head a line; written to a file where a path is given."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from regard.display import NotebookDisplay
+from regard.engine.norm_weighted import check_weighted
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
@@ -303,10 +304,18 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
 
-    def report(self) -> HeadReport:
-        """Measures, uniform baselines and a name for each head."""
+    def report(self, weighted: str | None = None) -> HeadReport:
+        """Measures, uniform baselines and a name for each head.
+
+        ``weighted='norm'``: of p_ij |v_j W_O| as a share of its row, which is not the attention,
+        from a second run.
+        """
         from regard.watcher.head_report import report
 
+        if check_weighted(weighted):
+            from regard.watcher.text_sources import norm_report
+
+            return norm_report(self._rerun())
         return report([(x, self._source.layer(x, self._chosen)) for x in self.names])
 
     def save(self, path: str | Path, *, query_and_key: bool = True) -> None:

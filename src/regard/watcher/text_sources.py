@@ -8,7 +8,7 @@ in which no other token may look at that part.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,10 @@ from regard.display import TextDisplay
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError, BackendError
+from regard.heads.measures import head_measures
 from regard.watcher.forward_run import LayerKey
+from regard.watcher.head_report import HeadReport, report
+from regard.watcher.layer import LayerObservation
 from regard.watcher.model_changes import (
     AttentionProbe,
     HiddenWords,
@@ -235,26 +238,52 @@ def heads_of_projection(call: ModelCall, layer: LayerKey) -> torch.Tensor:
 
 def norm_weighted(rerun: TextRerun, layer: LayerKey, top: int, map: int) -> Observation:
     """All heads of a layer with norm-weighted weights, as an observation of a second run."""
-    made: list[Observation] = []
-
-    def look(call: SentenceCall) -> None:
-        if call.layer != layer:
-            return
-        inner = call.call
-        arguments = dict(segments_of(inner)[0].arguments)
-        if getattr(arguments.get("mask"), "ndim", 0) == 4:
-            arguments["mask"] = arguments["mask"][0]
-        query, key, value = (x[0].detach().float() for x in (inner.query, inner.key, inner.value))
-        w_output = output_matrix(call).flatten(0, 1).cpu().numpy()
-        made.append(
-            observe(
-                *(x.cpu().numpy() for x in (query, key, value)), **arguments, scale=inner.scale,
-                softcap=inner.softcap, top=top, map=map, weighted="norm", w_output=w_output,
-            )
-        )  # fmt: skip
-
-    rerun.run(AttentionProbe(look))
+    made = norm_weighted_layers(rerun, top, map, layer)
     if not made:
         names = ", ".join(str(key) for key in rerun.heads)
         raise ArgumentError(f"{layer} needs to be a layer that ran, which are: {names}.")
-    return made[0]
+    return made[layer]
+
+
+def norm_weighted_layers(
+    rerun: TextRerun, top: int, map: int, layer: LayerKey | None = None
+) -> dict[LayerKey, Observation]:
+    """Norm-weighted observations of all layers, or of one, from one more run."""
+    made: dict[LayerKey, Observation] = {}
+
+    def look(call: SentenceCall) -> None:
+        if layer in (None, call.layer):
+            made[call.layer] = _norm_observation(call, top, map)
+
+    rerun.run(AttentionProbe(look))
+    return made
+
+
+def _norm_observation(call: SentenceCall, top: int, map: int) -> Observation:
+    inner = call.call
+    arguments = dict(segments_of(inner)[0].arguments)
+    if getattr(arguments.get("mask"), "ndim", 0) == 4:
+        arguments["mask"] = arguments["mask"][0]
+    query, key, value = (x[0].detach().float() for x in (inner.query, inner.key, inner.value))
+    w_output = output_matrix(call).flatten(0, 1).cpu().numpy()
+    return observe(
+        *(x.cpu().numpy() for x in (query, key, value)), **arguments, scale=inner.scale,
+        softcap=inner.softcap, top=top, map=map, weighted="norm", w_output=w_output,
+    )  # fmt: skip
+
+
+def norm_report(rerun: TextRerun) -> HeadReport:
+    """The head report of norm-weighted weights instead of the attention weights."""
+    texts = {part: rerun.seen.texts(part) for part in rerun.seen.parts}
+    layers = []
+    for key, seen in norm_weighted_layers(rerun, 1, 0).items():
+        cross = key.part.startswith("cross")
+        ids = rerun.ids["input_ids"] if key.part == "encoder" else rerun.text_ids
+        queries, keys = texts.get(key.part, (None, None))
+        layer = LayerObservation(
+            seen.facts, seen._profile, seen.parts, seen.keys, seen.cost, seen.notes,
+            name=str(key), query_text=queries, key_text=keys,
+            measures=head_measures(seen, None if cross else ids),
+        )  # fmt: skip
+        layers.append((key, layer))
+    return replace(report(sorted(layers, key=lambda pair: pair[0])), weighted="norm")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard.engine.norm_weighted import NOTE as NORM_NOTE
 from regard.errors import count
 from regard.heads.names import MEASURES
 from regard.view.terminal.style import PIPE, TerminalStyle, printable
@@ -52,7 +53,8 @@ def report_text(report: HeadReport, style: TerminalStyle = PIPE, most: int = MOS
     if len(report.rows) > most:
         more = count(len(report.rows) - most, "more head")
         lines.append(f"... {more}; sort with report.sorted('induction'), or --sort.")
-    return "\n".join([*lines, "", *style.wrap(NOTE)])
+    notes = NOTE if report.weighted is None else f"{NOTE} Here {NORM_NOTE}"
+    return "\n".join([*lines, "", *style.wrap(notes)])
 
 
 def links_text(links: Sequence[object], most: int = 8) -> str:
