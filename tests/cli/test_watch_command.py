@@ -161,6 +161,59 @@ def test_a_missing_extra(folders, capsys, monkeypatch):
     )
 
 
+def test_a_run_with_changes_and_what_is_asked_beside_it(folders, capsys):
+    changes = ["--ablate", "1.2", "--knock-out", "food", "--redirect", "it:dog:1.3"]
+    asked = ["--effects", "dog:food", "--weighted", "norm", "--heads", 1]
+    status, out, err = run(capsys, folders / "llama", TEXT, *changes, *asked)
+    assert (status, err) == (0, "")
+    for line in (
+        "Changed: layer 1, head 2 writes nothing (zero).",
+        "Sinks: tokens above their even",
+    ):
+        assert line in out
+    assert "'dog' against 'food' after token 8: logit difference" in out
+    assert "norm-weighted: each weight times the length" in " ".join(out.split())
+    status, out, _ = run(capsys, folders / "llama", TEXT, *changes, *asked, "--json")
+    values = json.loads(out)
+    assert status == 0
+    assert {"outcome", "effects", "norm_weighted", "sinks"} <= set(values)
+    assert len(values["effects"]["heads"]) == 8
+
+
+def test_a_needle_and_links(folders, tmp_path, capsys):
+    """The tokenizer of these folders lacks most words: what is unknown is one token."""
+    status, out, err = run(capsys, folders / "llama", "--needle", "--heads", 2)
+    assert (status, err) == (0, "")
+    assert out.startswith("A needle at 0 %, 25 %, 50 %, 75 %, 100 % of ")
+    assert "... 6 more heads" in out
+    path = tmp_path / "links.tsv"
+    path.write_text(f"# text = {TEXT}\nit\tdog\tcoreference\n", encoding="utf-8")
+    for family in ("bert", "llama"):
+        status, out, err = run(capsys, folders / family, "--links", path)
+        assert (status, err) == (0, "")
+        assert out.startswith("Links of 1 sentence in 8 heads.")
+    status, out, _ = run(capsys, folders / "bert", "--links", path, "--json")
+    assert [row["offset"] for row in json.loads(out)["rows"]] in ([-5, 5], [5, -5])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "watch needs a text in quotes, @file, or --image, but there is none."),
+        ([TEXT, "--ablate", "7"], "--ablate needs a layer and a head, as in 3.6, but it is '7'."),
+        ([TEXT, "--redirect", "it:dog"],
+         "--redirect needs two words and a head, as in it:food:3.6, but it is 'it:dog'."),
+        ([TEXT, "--to", "one"], "to needs to be 'zero' or 'mean', but it is 'one'."),
+        ([TEXT, "--weighted", "x"], "weighted needs to be None or 'norm', but it is 'x'."),
+        (["--links", "no.tsv"],
+         "no.tsv needs to be a file of links, but: No such file or directory."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked(folders, capsys, options, words):
+    status, _, err = run(capsys, folders / "llama", *options)
+    assert (status, err) == (2, f"error: {words}\n")
+
+
 def compared(capsys, *arguments):
     """Status, output and errors of `regard compare`."""
     status = 0

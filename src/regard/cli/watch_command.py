@@ -13,6 +13,18 @@ import typer
 from regard.atomic_write import write_text
 from regard.cli.argument_checks import check_bounds, check_output_file, text_argument
 from regard.cli.output import notice, show_json
+from regard.cli.watch_options import (
+    AblatedOption,
+    HiddenOption,
+    LinksOption,
+    NeedleOption,
+    NextOption,
+    ToOption,
+    TurnedOption,
+    WatchOptions,
+    WeightedOption,
+    show_heads,
+)
 from regard.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -23,9 +35,10 @@ if TYPE_CHECKING:
 
 _MODEL = typer.Argument(help="Folder of the model and its tokenizer, or a .gguf file.")
 _TEXT = typer.Argument(help="A text in quotes, or @file; images of a vision model have none.")
+_SAVE = typer.Option(help="File to save: x.regard, x.html; x.png.")
 
 
-def watch(
+def watch(  # noqa: PLR0913 (each is an option of the command)
     model: Annotated[Path, _MODEL],
     text: Annotated[str | None, _TEXT] = None,
     *,
@@ -39,16 +52,23 @@ def watch(
     map: Annotated[int, typer.Option(help="Largest side of the map, in blocks.")] = 512,
     sort: Annotated[str, typer.Option(help="Measure to sort by, such as induction.")] = "",
     heads: Annotated[int, typer.Option(help="Number of heads to show in the report.")] = 8,
-    save: Annotated[
-        Path | None, typer.Option(help="File to save: x.regard, x.html; x.png.")
-    ] = None,
+    save: Annotated[Path | None, _SAVE] = None,
     csv: Annotated[Path | None, typer.Option(help="File for the report as CSV.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    ablate: AblatedOption = None,
+    knock_out: HiddenOption = None,
+    redirect: TurnedOption = None,
+    to: ToOption = "zero",
+    effects: NextOption = "",
+    weighted: WeightedOption = "",
+    needle: NeedleOption = False,
+    links: LinksOption = None,
 ) -> None:
     """Run a model on a text and show what its heads attend to, exactly.
 
     The model runs on this machine and its output is unchanged. Layers and heads count from 0.
     """
+    from regard.cli.image_option import ImageRequest
     from regard.watcher.head_report import HeadReport
     from regard.watcher.model_folder import load_folder
 
@@ -58,12 +78,15 @@ def watch(
     check_bounds("--generate", generate, 0)
     check_bounds("--heads", heads, 0)
     if image or head:
-        from regard.cli.image_option import ImageRequest
-
         request = ImageRequest.of(image or [], _content(text or ""), generate, head, find, save)
         request.watch(model, requested, json)
         return
     _check_files(save, csv)
+    more = WatchOptions(ablate or (), knock_out or (), redirect or (), to, effects, weighted)
+    more.check()
+    if needle or links is not None:
+        show_heads(load_folder(model), more, _content(text or ""), links, heads, json)
+        return
     if text is None:
         raise ArgumentError("watch needs a text in quotes, @file, or --image, but there is none.")
     content, words = _content(text), _words(find)
@@ -71,18 +94,15 @@ def watch(
         step = progress.add_task("loading the model", total=None)
         loaded = load_folder(model)
         progress.remove_task(step)
-        seen, written = _run(loaded, content, generate, requested, progress)
-    report = seen.report()
-    if save is not None:
-        seen.save(save)
-        notice(f"Saved as {save}.")
-    if csv is not None:
-        write_text(csv, report.to_csv())
-        notice(f"Saved as {csv}.")
+        seen, written = _run(loaded, content, generate, requested, progress, more)
+    _save(seen, save, csv)
     if json:
-        show_json({"written": written, **report.to_dict()})
+        asked = {name: x.to_dict() for name, x in more.results(seen).items()}
+        show_json({"written": written, **seen.report().to_dict(), **asked})
         return
     _show(seen, words, written, sort, heads)
+    for result in more.results(seen).values():
+        print(f"\n{result}")
 
 
 def _requested(layers: str, keep: str, top: int, map: int) -> dict[str, Any]:
@@ -97,6 +117,15 @@ def _requested(layers: str, keep: str, top: int, map: int) -> dict[str, Any]:
     return requested
 
 
+def _save(seen: Seen, save: Path | None, csv: Path | None) -> None:
+    if save is not None:
+        seen.save(save)
+        notice(f"Saved as {save}.")
+    if csv is not None:
+        write_text(csv, seen.report().to_csv())
+        notice(f"Saved as {csv}.")
+
+
 def _check_files(save: Path | None, csv: Path | None) -> None:
     """Refuse files that cannot be written before the model is loaded and run."""
     if save is not None:
@@ -106,7 +135,12 @@ def _check_files(save: Path | None, csv: Path | None) -> None:
 
 
 def _run(
-    loaded: Loaded, content: str, generate: int, requested: dict[str, Any], progress: Progress
+    loaded: Loaded,
+    content: str,
+    generate: int,
+    requested: dict[str, Any],
+    progress: Progress,
+    more: WatchOptions,
 ) -> tuple[Seen, str]:
     """Watch the model read, and generate where it can; the bar counts layers of every call."""
     import torch
@@ -122,7 +156,7 @@ def _run(
     inputs = _inputs(loaded, content, 0 if loaded.two_sided else generate)
     bar = progress.add_task("reading", total=max(1, generate) * _layers_of(loaded))
     requested |= {"tokenizer": loaded.tokenizer, "notice": lambda layer: progress.advance(bar)}
-    with torch.no_grad(), watching(loaded.model, **requested) as seen:
+    with torch.no_grad(), more.applied(watching(loaded.model, **requested)) as seen:
         if not generate:
             loaded.model(**inputs)
             return seen, ""
