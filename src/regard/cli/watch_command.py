@@ -69,14 +69,11 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
     The model runs on this machine and its output is unchanged. Layers and heads count from 0.
     """
     from regard.cli.image_option import ImageRequest
-    from regard.watcher.head_report import HeadReport
     from regard.watcher.model_folder import load_folder
 
     # What can be wrong without the model is said before it is loaded.
     requested = _requested(layers, keep, top, map)
-    HeadReport(()).sorted(sort or "entropy")
-    check_bounds("--generate", generate, 0)
-    check_bounds("--heads", heads, 0)
+    _check_numbers(sort, generate, heads)
     if image or head:
         request = ImageRequest.of(image or [], _content(text or ""), generate, head, find, save)
         request.watch(model, requested, json)
@@ -87,22 +84,20 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
     if needle or links is not None:
         show_heads(load_folder(model), more, _content(text or ""), links, heads, json)
         return
-    if text is None:
-        raise ArgumentError("watch needs a text in quotes, @file, or --image, but there is none.")
-    content, words = _content(text), _words(find)
+    content, words = _needed(text), _words(find)
     with _progress() as progress:
         step = progress.add_task("loading the model", total=None)
         loaded = load_folder(model)
         progress.remove_task(step)
         seen, written = _run(loaded, content, generate, requested, progress, more)
     _save(seen, save, csv)
+    results = more.results(seen)
     if json:
-        asked = {name: x.to_dict() for name, x in more.results(seen).items()}
+        asked = {name: x.to_dict() for name, x in results.items()}
         show_json({"written": written, **seen.report().to_dict(), **asked})
         return
     _show(seen, words, written, sort, heads)
-    for result in more.results(seen).values():
-        print(f"\n{result}")
+    print("".join(f"\n{result}\n" for result in results.values()), end="")
 
 
 def _requested(layers: str, keep: str, top: int, map: int) -> dict[str, Any]:
@@ -124,6 +119,14 @@ def _save(seen: Seen, save: Path | None, csv: Path | None) -> None:
     if csv is not None:
         write_text(csv, seen.report().to_csv())
         notice(f"Saved as {csv}.")
+
+
+def _check_numbers(sort: str, generate: int, heads: int) -> None:
+    from regard.watcher.head_report import HeadReport
+
+    HeadReport(()).sorted(sort or "entropy")
+    check_bounds("--generate", generate, 0)
+    check_bounds("--heads", heads, 0)
 
 
 def _check_files(save: Path | None, csv: Path | None) -> None:
@@ -200,6 +203,12 @@ def _show(seen: Seen, words: tuple[str, str] | None, written: str, sort: str, he
     report = seen.report().sorted(sort) if sort else seen.report()
     if heads:
         print("\n" + report_text(report, style, heads))
+
+
+def _needed(text: str | None) -> str:
+    if text is None:
+        raise ArgumentError("watch needs a text in quotes, @file, or --image, but there is none.")
+    return _content(text)
 
 
 def _content(text: str) -> str:
