@@ -16,7 +16,7 @@ SENTENCE ?= A dog ate the food because it was hungry
 NATIVE := $(wildcard src/regard/engine/native/*.[ch]) src/regard/engine/native/compile.py
 
 .DEFAULT_GOAL := help
-.PHONY: fuzz help demo test test-kernels test-native-sanitized native check smoke lint docs bench clean
+.PHONY: fuzz help nightly demo test test-kernels test-native-sanitized native check smoke lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with ev
 # CASES=100000 SEED=7 make fuzz: other calls than those of make test.
 fuzz: $(VENV)/test.stamp ## random calls of attention and observe against float64, many of them
 	@REGARD_FUZZ_CASES=$${CASES:-10000} REGARD_FUZZ_SEED=$${SEED:-1} $(BIN)/pytest -q -x tests/engine/test_observe.py -k random_calls
+
+# About half an hour on one core; docs/watch_families.md has the verdicts as they were.
+nightly: $(VENV)/test.stamp ## every model type of transformers under watch, against docs/watch_families.md
+	@$(BIN)/python tools/watch_families.py --compare docs/watch_families.md
 
 check: $(VENV)/test.stamp check-js ## lint and type-check alone
 	$(BIN)/ruff check .

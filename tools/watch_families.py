@@ -3,6 +3,7 @@
     python tools/watch_families.py             # every type, the table on the screen
     python tools/watch_families.py bert llama  # some
     python tools/watch_families.py --write docs/watch_families.md
+    python tools/watch_families.py --compare docs/watch_families.md  # fails on another verdict
 
 Each type is built from its config with small sizes and random parameters, runs once without watch
 and once inside, and its facts are compared with its own ``output_attentions``.
@@ -12,6 +13,7 @@ import argparse
 import contextlib
 import os
 import signal
+import sys
 import warnings
 from collections import Counter
 from dataclasses import dataclass
@@ -210,10 +212,29 @@ def table(verdicts: list[Verdict]) -> str:
     return "\n".join([*lines, "", f"Not built small by this script: {rest}.", ""])
 
 
+def verdicts_in(page: str) -> dict[str, tuple[str, str]]:
+    """Path and verdict of every model type in a table that this script wrote."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    rows = [row for row in rows if len(row) == 4 and row[0] not in ("type", "---")]
+    return {model_type: (path, verdict) for model_type, path, verdict, _ in rows}
+
+
+def changes(before: dict[str, tuple[str, str]], verdicts: list[Verdict]) -> list[str]:
+    """A line for every type whose path or verdict is another than before, or is new or gone."""
+    unbuilt = ("", "not built small")
+    lines = []
+    for x in verdicts:
+        then, now = before.get(x.model_type, unbuilt), (x.path, x.verdict)
+        if then != now:
+            lines.append(f"{x.model_type}: {' '.join(then)} before, {' '.join(now)} now {x.detail}")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("types", nargs="*")
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--compare", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
@@ -226,6 +247,10 @@ def main() -> None:
     if options.write:
         options.write.write_text(table(verdicts))
     print(Counter(x.verdict for x in verdicts))
+    if options.compare:
+        lines = changes(verdicts_in(options.compare.read_text()), verdicts)
+        print(*lines, sep="\n")
+        sys.exit(1 if lines else 0)
 
 
 if __name__ == "__main__":

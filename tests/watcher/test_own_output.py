@@ -106,6 +106,18 @@ def test_weights_that_were_asked_for_are_given_out():
         check_facts(seen.sentence(1)[layer], weights[1].double().numpy())
 
 
+def test_weights_that_a_model_does_not_give_out_are_said():
+    model = FAMILY["llama"].made()
+    with torch.no_grad():
+        expected = model(**batch("not"), output_attentions=True).attentions
+        with pytest.warns(UserWarning, match="gives out no weights") as warned, regard.watch(model):
+            assert model(**batch("not"), output_attentions=True).attentions == expected
+    assert str(warned[0].message) == (
+        "output_attentions=True gives out no weights with 'sdpa', inside watch as outside: read "
+        "them from watch, as in seen[0].map, or load the model with attn_implementation='eager'."
+    )
+
+
 def test_a_copy_of_a_model_inside_the_block():
     model = FAMILY["llama"].made()
     with torch.no_grad(), regard.watch(model) as seen:

@@ -1,7 +1,10 @@
 """What watch promises beside its numbers: the model is left as it was, and errors say what next."""
 
 import copy
+import sys
 import threading
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher import forward_run, model_call, observe_call, recorder
+from regard.watcher import forward_run, model_call, observe_call, recorder, watch
 
 FAMILY = {family.name: family for family in FAMILIES}
 NUMBERS = "needs 'all' or numbers of layers, counted from 0"
@@ -234,6 +237,36 @@ def test_what_cannot_be_watched():
     assert str(error.value) == (
         "watch needs a torch.nn.Module, or nothing for whatever runs in the block, but it got str."
     )
+
+
+def test_the_oldest_transformers_is_the_one_that_is_stated(monkeypatch):
+    """The error, what is checked and what pyproject.toml asks for are one number."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"].values()
+    stated = {x for extra in extras for x in extra if x.startswith("transformers")}
+    oldest = ".".join(map(str, watch.OLDEST))
+    assert stated == {f"transformers>={oldest}"}
+    older = f"{watch.OLDEST[0]}.{watch.OLDEST[1] - 1}.0"
+    for version in (f"{oldest}.0", f"{oldest}.1.dev0", "6.0.0"):
+        monkeypatch.setattr(sys.modules["transformers"], "__version__", version)
+        watch.check_transformers()
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", older)
+    with pytest.raises(BackendError) as error, regard.watch(BERT.made()):
+        pass
+    assert str(error.value) == (
+        f"watching a model of transformers needs transformers {oldest} or later, but {older} is "
+        f"installed: pip install -U 'transformers>={oldest}'."
+    )
+    untouched(BERT.made())
+
+
+def test_torch_has_no_softcap():
+    """Older releases of transformers hand one to it, and it computes without."""
+    query = torch.ones(1, 1, 1, 1)
+    options = {"softcap": 2.0}
+    calls = [model_call.ModelCall(None, query, query, query, None, options, name)
+             for name in ("sdpa", "eager")]  # fmt: skip
+    assert [call.softcap for call in calls] == [None, 2.0]
 
 
 def test_a_model_that_ran_unseen(monkeypatch):

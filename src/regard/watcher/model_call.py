@@ -53,8 +53,8 @@ class ModelCall:
 
     @property
     def softcap(self) -> float | None:
-        """The bound of a tanh on scores."""
-        return self.options.get("softcap")
+        """The bound of a tanh on scores; torch's own attention has none, and ignores it."""
+        return None if self.implementation == "sdpa" else self.options.get("softcap")
 
     @property
     def bias(self) -> torch.Tensor | None:

@@ -193,7 +193,7 @@ def as_call(event: AttentionEvent, module: Any) -> ModelCall:
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
         return ModelCall(module, event.query, event.key, event.key[..., :0], event.mask, options,
-                         logsumexp=_on_device(event.logsumexp))  # fmt: skip
+                         "operator", logsumexp=_on_device(event.logsumexp))  # fmt: skip
     weights = by_sentence(event.weights, module).float().cpu()
     zeros = weights.new_zeros(())
     sentences, heads, queries, keys = weights.shape

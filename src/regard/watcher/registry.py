@@ -8,6 +8,7 @@ models may share one, another thread may use the model); it then gets the model'
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,21 @@ def attend(
         recorder.take(_as_cross(call, recorder, layer_call), layer_call)
         for recorder, layer_call in takers
     ]
-    return outputs[-1]
+    output, weights = outputs[-1]
+    if weights is None and options.get("output_attentions"):
+        _warn_of_no_weights(before)
+    return output, weights
+
+
+def _warn_of_no_weights(implementation: str) -> None:
+    """Warn that a model gives out no weights; Python shows one line of code a warning once."""
+    warnings.warn(
+        f"output_attentions=True gives out no weights with {implementation!r}, inside watch as "
+        "outside: read them from watch, as in seen[0].map, or load the model with "
+        "attn_implementation='eager'.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def mask_of(**arguments: Any) -> Any:

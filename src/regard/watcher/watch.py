@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,6 +93,9 @@ def _spans(spans: Spans | None) -> Mapping[str, tuple[int, int]]:
     return {name: (int(a), int(b)) for name, (a, b) in pairs.items()}
 
 
+OLDEST = (5, 4)  # of transformers: before it, masks are described in other words
+
+
 NOTHING_SEEN = (
     "no attention was seen: no fused kernel of torch, and no softmax that a matrix product takes. "
     "A compiled model hides it: run it inside `with torch.compiler.set_stance('force_eager')`. For "
@@ -176,6 +180,7 @@ def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterato
     from regard.watcher.recorder import Recorder
     from regard.watcher.registry import install, remove
 
+    check_transformers()
     recorder = Recorder(_outermost(model), options, notice, model)
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(recorder.numbering.detach)
@@ -203,6 +208,19 @@ def _watch_program(model: Any, options: Options, notice: Notice | None) -> Itera
     if recorder.modules.forwards:
         name = "the program" if model is None else type(model).__name__
         _check_recorded(recorder, name)
+
+
+def check_transformers() -> None:
+    """Raise where the transformers that is installed is older than what watch understands."""
+    from transformers import __version__
+
+    installed = tuple(int(x) for x in re.findall(r"\d+", __version__)[:2])
+    if installed < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise BackendError(
+            f"watching a model of transformers needs transformers {oldest} or later, but "
+            f"{__version__} is installed: pip install -U 'transformers>={oldest}'."
+        )
 
 
 def _outermost(model: Any) -> Any:
