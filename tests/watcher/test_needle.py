@@ -245,11 +245,16 @@ def test_agreement_is_that_of_a_loop_over_every_weight():
     assert len(json.loads(json.dumps(agreement.to_dict()))["rows"]) == 4
 
 
-def test_words_that_the_tokens_do_not_spell():
-    sentence = LinkedSentence("a riverbank", ("a", "riverbank"), (LabelledLink(1, 0, "x"),))
+def test_sentences_whose_words_the_tokens_do_not_spell_are_left_out():
+    unknown = LinkedSentence("a riverbank", ("a", "riverbank"), (LabelledLink(1, 0, "x"),))
+    known = LinkedSentence("a river", ("a", "river"), (LabelledLink(1, 0, "x"),))
     with pytest.raises(ArgumentError) as raised:
-        planted().links([sentence])
+        planted().links([unknown])
     assert str(raised.value) == (
-        "links need the tokens of a sentence to spell its words, but they have 6 characters and "
-        "the words 10: 'a riverbank'."
+        "links need sentences whose tokens spell their words, character by character, and words "
+        "that can be seen, but there is none: 'a riverbank'."
     )
+    agreement = planted().links([unknown, known])
+    assert (agreement.sentences, agreement.misspelt) == (1, ("a riverbank",))
+    assert agreement.row().links == 1
+    assert "1 sentence left out: other tokens than words." in str(agreement)

@@ -22,7 +22,7 @@ def band_of(layer: LayerObservation) -> Visibility | None:
     where its entropy and its shares by distance are the recorded ones; a mask has none.
     """
     measures = layer.measures
-    if measures is None:
+    if measures is None or layer._profile is None:
         return None
     for offset, left, right in dict.fromkeys(_candidates(layer)):
         uniform = uniform_in_band(layer.queries, layer.keys, offset, left, right)

@@ -53,12 +53,17 @@ class LabelAgreement:
 
 @dataclass(frozen=True, repr=False)
 class LinkAgreement(TextDisplay):
-    """Every label in both directions, the largest lead over the best fixed offset first."""
+    """Every label in both directions, the largest lead over the best fixed offset first.
+
+    ``hidden`` counts ways of links to a later word of a causal model; ``misspelt`` are sentences
+    that were left out, since the model's tokens do not spell their words.
+    """
 
     rows: tuple[LabelAgreement, ...]
     heads: tuple[HeadNumbers, ...]
     sentences: int
     hidden: int
+    misspelt: tuple[str, ...] = ()
 
     def row(self, label: str = ALL, direction: str = FORWARD) -> LabelAgreement:
         """The links of a label in a direction."""
@@ -79,6 +84,7 @@ class LinkAgreement(TextDisplay):
             "heads": [head._asdict() for head in self.heads],
             "sentences": self.sentences,
             "hidden": self.hidden,
+            "misspelt": list(self.misspelt),
             "counting": "layers and heads count from 0",
         }
 
@@ -94,13 +100,23 @@ def measure_agreement(
     """Run the model on every sentence; labels with fewer links than ``fewest`` have no row."""
     if watching.tokenizer is None:
         raise ArgumentError("links need the model's tokenizer: watch(model, tokenizer=...).")
-    trials = _Trials()
+    trials, misspelt = _Trials(), []
     for number, sentence in enumerate(sentences):
-        if sentence.links:
-            trials.add(number, sentence, _weights(watching, sentence, trials))
+        weights_hww = _weights(watching, sentence, trials) if sentence.links else None
+        if weights_hww is not None:
+            trials.add(number, sentence, weights_hww)
+        elif sentence.links:
+            misspelt.append(sentence.text)
+    if not trials.trials:
+        shown = f": {misspelt[0]!r}" if misspelt else ""
+        raise ArgumentError(
+            "links need sentences whose tokens spell their words, character by character, and "
+            f"words that can be seen, but there is none{shown}."
+        )
     rows = trials.rows(fewest)
     rows.sort(key=lambda row: row.baseline - row.accuracy)
-    return LinkAgreement(tuple(rows), trials.heads, len(sentences), trials.hidden)
+    used = len(sentences) - len(misspelt)
+    return LinkAgreement(tuple(rows), trials.heads, used, trials.hidden, tuple(misspelt))
 
 
 @dataclass
@@ -155,12 +171,14 @@ class _Trials:
         )  # fmt: skip
 
 
-def _weights(watching: Watching, sentence: LinkedSentence, trials: _Trials) -> Array:
-    """Weights of every head between the words of the file, (h, w, w)."""
+def _weights(watching: Watching, sentence: LinkedSentence, trials: _Trials) -> Array | None:
+    """Weights of every head between the words of the file, (h, w, w); None where they differ."""
     seen = _read(watching, sentence.text)
     part = seen.parts[0]
     layers = [(key, seen[key]) for key in seen.names if key.part == part]
-    words_t = word_of_tokens(seen.texts(part)[1], sentence.words, sentence.text)
+    words_t = word_of_tokens(seen.texts(part)[1], sentence.words)
+    if words_t is None:
+        return None
     member_wt = np.equal(np.arange(len(sentence.words))[:, None], words_t).astype(np.float64)
     mean_wt = member_wt / member_wt.sum(axis=1, keepdims=True)
     weights_hqk = np.concatenate(
@@ -187,21 +205,20 @@ def _read(watching: Watching, text: str) -> Seen:
     return seen
 
 
-def word_of_tokens(text: TokenizedText, words: Sequence[str], shown: str) -> NDArray[np.int64]:
+def word_of_tokens(text: TokenizedText, words: Sequence[str]) -> NDArray[np.int64] | None:
     """The word of a file that each token belongs to, by counting characters; -1 for special ones.
 
+    None where tokens and words have not as many characters, as where one is unknown.
+
     >>> text = TokenizedText(*[("<s>", "do", "+n't", "go")] * 3, (0, 1, 1, 2))
-    >>> word_of_tokens(text, ["do", "n't", "go"], "don't go")
+    >>> word_of_tokens(text, ["do", "n't", "go"])
     array([-1,  0,  1,  2])
     """
     of_character = [i for i, word in enumerate(words) for _ in "".join(word.split())]
     sizes = [0 if token_kind(token) == "special" else len(_bare(token)) for token in text.tokens]
     ends = np.cumsum(sizes)
     if not of_character or ends[-1] != len(of_character):
-        raise ArgumentError(
-            f"links need the tokens of a sentence to spell its words, but they have {ends[-1]} "
-            f"characters and the words {len(of_character)}: {shown!r}."
-        )
+        return None
     starts = ends - sizes
     return np.array([
         of_character[start] if size else -1 for start, size in zip(starts, sizes, strict=True)

@@ -205,7 +205,7 @@ class LayerShares:
         if self.named:
             columns |= {kind: self._of_kind(kind) for kind in KINDS}
         if not self.key.part.startswith("cross"):
-            columns |= self._by_distance(near)
+            columns |= self._by_distance(near, first_weights(self.layer))
         rows = []
         for head in range(len(self.share_hk)):
             shares = {
@@ -223,15 +223,18 @@ class LayerShares:
         even = None if even_k is None else np.full(heads, even_k[mine_k].sum())
         return self.share_hk[:, mine_k].sum(axis=1), even
 
-    def _by_distance(self, near: int) -> dict[str, tuple[Array, Array | None]]:
+    def _by_distance(
+        self, near: int, first_hq: Array | None
+    ) -> dict[str, tuple[Array, Array | None]]:
         """Near and distant weight, that on the first token taken out of both."""
+        if first_hq is None:
+            return {}
         measures = self.layer.measures
         assert measures is not None  # checked by ``of``
         far_b = np.array([abs(band[0]) >= near for band in BANDS])
         offset = self.layer.keys - self.layer.queries if self.band is None else self.band.offset
         far_q = np.arange(self.layer.queries) + offset >= near
         live_h = np.maximum(measures.entropy.queries_h, 1)
-        first_hq = first_weights(self.layer)
         both: dict[str, tuple[Array, Array | None]] = {}
         for name, bands, rows in (("near", ~far_b, ~far_q), ("distant", far_b, far_q)):
             share_h = measures.distance.mean_h[:, bands].sum(axis=1)
@@ -246,14 +249,16 @@ class LayerShares:
         return both
 
 
-def first_weights(layer: LayerObservation) -> NDArray[np.float64]:
-    """Weight of every query on the first key, (h, q).
+def first_weights(layer: LayerObservation) -> NDArray[np.float64] | None:
+    """Weight of every query on the first key, (h, q); None where nothing says it.
 
     Exact where every weight is known or the first key is among a query's best ones; else 0, which
     is off by less than the last of those.
     """
     if layer.every_weight or layer.parts:
         return np.asarray(layer.tile(slice(None), slice(0, 1))[..., 0], np.float64)
+    if "top_weights" not in layer.facts or not layer.facts["top_weights"].shape[-1]:
+        return None
     best = layer.top()
     return np.asarray(np.where(best.keys == 0, best.weights, 0).sum(axis=-1), np.float64)
 

@@ -146,6 +146,9 @@ def agreement_page(agreement: LinkAgreement, style: TerminalStyle = PIPE, most: 
     if agreement.hidden:
         lines += style.wrap(f"{agreement.hidden:,} ways of links lead to a later word, which a "
                             "causal model hides: left out.", "  ")  # fmt: skip
+    if agreement.misspelt:
+        text = f"{count(len(agreement.misspelt), 'sentence')} left out: other tokens than words."
+        lines += style.wrap(text, "  ")
     titles = f"{'links':<{wide}}  number  best head       right  held out  one offset"
     lines += ["", style.bold(titles)]
     lines += [_agreement(row, wide) for row in agreement.rows[:most]]
