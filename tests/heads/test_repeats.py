@@ -1,10 +1,20 @@
 """Repeated tokens: pairs by the definition, and sums that no other text changes."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.heads.repeats import SHIFTS, pair_sums, repeat_pairs
+from regard.engine.observe import observe
+from regard.heads import repeats
+from regard.heads.baseline import uniform_baseline
+from regard.heads.repeats import (
+    SHIFTS,
+    pair_sums,
+    repeat_pairs,
+    repeat_sums,
+    repeat_sums_from_weights,
+)
 
 TEXTS = st.lists(st.integers(0, 5), min_size=1, max_size=12)
 
@@ -59,3 +69,30 @@ def test_sums_by_definition_and_alone(length, texts, seed):
             own = repeat_pairs(tokens_bt[b : b + 1], length)[name]
             alone_1h, _, _ = pair_sums(weights_bhqk[b : b + 1], own, visible_qk)
             np.testing.assert_array_equal(alone_1h[0], sums_bh[b])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"causal": True}, {"window": (5, 2)}, {"causal": True, "softcap": 3.0}], ids=str
+)
+@pytest.mark.parametrize("factor", [1.0, 90.0])  # the second is too large for sums without a shift
+def test_all_ways_agree(options, factor, monkeypatch):
+    random = np.random.default_rng(3)
+    query, key = random.standard_normal((4, 30, 8)) * factor, random.standard_normal((2, 36, 8))
+    tokens = random.integers(0, 9, 36)
+    query, key = query.astype(np.float32), key.astype(np.float32)
+    seen = observe(query, key, key, map=40, offset=6, **options)
+    problem, total = seen.parts[0], seen.logsumexp
+    baseline = uniform_baseline(problem)
+    ways = [repeat_sums_from_weights(seen.map, problem, tokens)]
+    for most, at_once in ((2**23, 2**16), (2**23, 5), (0, 1)):
+        monkeypatch.setattr(repeats, "MOST_PAIRS", most)
+        monkeypatch.setattr(repeats, "AT_ONCE", at_once)
+        repeats._repeated_tokens.cache_clear()
+        ways.append(repeat_sums(problem, total, tokens, baseline))
+    repeats._repeated_tokens.cache_clear()
+    eps = np.finfo(np.float32).eps
+    for way in ways[:-1]:
+        for name in SHIFTS:
+            for actual, expected in zip(way[name], ways[-1][name], strict=True):
+                # A score of up to 8 * 90 * 3 * 4 is rounded, and so is a sum of 30 rows.
+                np.testing.assert_allclose(actual, expected, atol=30 * 64 * factor * eps)

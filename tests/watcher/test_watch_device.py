@@ -15,7 +15,7 @@ from triton.runtime.interpreter import GridExecutor
 import regard
 from regard.engine import tensors
 from regard.errors import ArgumentError, BackendError
-from regard.watcher import deferred, model_call, segments, stacked
+from regard.watcher import deferred, model_call, observe_call, segments, stacked
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -26,7 +26,7 @@ def kernels(monkeypatch):
 
     Triton's interpreter runs the kernels, so little is asked of them.
     """
-    for module in (tensors, deferred, segments, model_call):
+    for module in (tensors, deferred, segments, model_call, observe_call):
         monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
     for name in ("observe", "attention"):
         engine = importlib.import_module(f"regard.engine.{name}")

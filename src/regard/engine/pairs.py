@@ -49,12 +49,12 @@ def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> I
     The cost is m * a * b * d, whatever n is. Equals ``tile`` where rows and columns are ranges.
     """
     device_weights = problem.device_weights
-    for chunk in _chunks(block, problem.heads, CHUNK_ON_DEVICE if device_weights else CHUNK):
+    for chunk in chunks(block, problem.heads, CHUNK_ON_DEVICE if device_weights else CHUNK):
         visible_hmab = problem.visibility.visible_at(slice(0, problem.heads), *chunk)
         shared_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
         if device_weights is None:
             with one_blas_thread():  # many small products: threads would wait for each other
-                weights_hmab = _weights(problem.on_host(), logsumexp_hq, chunk, shared_hmab)
+                weights_hmab = weights_at(problem.on_host(), logsumexp_hq, chunk, shared_hmab)
         else:
             weights_hmab = device_weights(logsumexp_hq, chunk)
             if not shared_hmab.all():
@@ -85,7 +85,7 @@ def sums_by_span(
     return sums_hrc
 
 
-def _chunks(block: Block, heads: int, size: int) -> Iterator[Block]:
+def chunks(block: Block, heads: int, size: int) -> Iterator[Block]:
     """Whole lists while they are small, else some rows of one list at a time."""
     lists, rows = block.rows_ma.shape
     limit = max(1, size // max(1, heads * block.columns_mb.shape[1]))
@@ -95,10 +95,13 @@ def _chunks(block: Block, heads: int, size: int) -> Iterator[Block]:
             yield Block(block.rows_ma[m : m + many, a : a + few], block.columns_mb[m : m + many])
 
 
-def _weights(
-    problem: Problem, logsumexp_hq: Array, block: Block, visible_hmab: NDArray[np.bool_]
+def weights_at(
+    problem: Problem, logsumexp_hq: Array, block: Block, visible_hmab: NDArray[np.bool_] | None
 ) -> Array:
-    """As a tile of ``Observation.tile``, but of gathered queries and keys."""
+    """As a tile of ``Observation.tile``, but of gathered queries and keys (h, m, a, b).
+
+    Without ``visible_hmab`` hidden keys have weights too, which may be infinite.
+    """
     factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
     query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(factor)
     key_g1mbd = problem.key_gkd[:, None, block.columns_mb]
@@ -106,7 +109,7 @@ def _weights(
     t_ghmab = query_hmad.reshape(grouped) @ key_g1mbd.swapaxes(-1, -2)
     t_hmab: Array = t_ghmab.reshape(problem.heads, *t_ghmab.shape[2:])
     every = slice(0, problem.heads)
-    visible = None if visible_hmab.all() else visible_hmab
+    visible = None if visible_hmab is None or visible_hmab.all() else visible_hmab
     with np.errstate(all="ignore"):
         problem.cap_and_bias(t_hmab, problem.visibility.bias_at(every, *block))
         if visible is not None and not problem.bounded:

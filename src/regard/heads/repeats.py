@@ -6,17 +6,21 @@ from the weights themselves for short texts, many at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.blas import one_blas_thread
 from regard.engine.interfaces import ProblemLike
-from regard.engine.pairs import Block, Listed, listed_weights
+from regard.engine.pairs import Block, Listed, chunks, listed_weights, weights_at
 from regard.engine.tensors import as_array, is_tensor, move_like, sum_float64
+from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Scratch
 from regard.engine.tiles.threads import run_in_order
+from regard.engine.visibility import Visibility
 from regard.heads.baseline import UniformBaseline
 from regard.typing import Array
 
@@ -87,21 +91,33 @@ def repeat_sums_from_weights(
 ) -> dict[str, Sums]:
     """As ``repeat_sums`` where every weight is at hand and there is no mask."""
     visibility, heads = problem.visibility, problem.heads
-    every = slice(0, visibility.queries), slice(0, visibility.keys)
-    visible_qk = visibility.visible(slice(0, 1), *every)
-    pairs = _pairs_of_text(tokens_k.tobytes(), visibility.queries, visibility.offset)
+    pairs = _pairs_of_text(tokens_k.tobytes(), replace(visibility, leading=()))
+    weights_hn = weights_hqk.reshape(heads, -1)
     sums = {}
-    for name in SHIFTS:
-        each = pair_sums(weights_hqk[None], pairs[name], visible_qk)
-        weight_h, uniform_h, queries_h = (np.broadcast_to(x[0], heads) for x in each)
-        sums[name] = weight_h, uniform_h, queries_h.astype(np.float64)
+    for name, (cells_p, uniform, queries) in pairs.items():
+        weight_h = np.take(weights_hn, cells_p, axis=1).sum(axis=1, dtype=np.float64)
+        sums[name] = weight_h, np.full(heads, uniform), np.full(heads, queries)
     return sums
 
 
 @lru_cache(maxsize=16)
-def _pairs_of_text(tokens: bytes, queries: int, offset: int) -> dict[str, RepeatPairs]:
-    """The same for all layers of a model, so made once."""
-    return repeat_pairs(np.frombuffer(tokens, np.int64)[None], queries, offset)
+def _pairs_of_text(
+    tokens: bytes, visibility: Visibility
+) -> dict[str, tuple[NDArray[np.intp], float, float]]:
+    """Visible pairs as q * keys + k, uniform baseline and queries: the same for all layers."""
+    queries, keys = visibility.queries, visibility.keys
+    visible_qk = visibility.visible(slice(0, 1), slice(0, queries), slice(0, keys))
+    visible_qk = None if visible_qk is None else np.asarray(visible_qk).reshape(queries, keys)
+    nothing = np.zeros((1, 0, queries, keys))
+    found = {}
+    pairs = repeat_pairs(np.frombuffer(tokens, np.int64)[None], queries, visibility.offset)
+    for name, (_, query_p, key_p) in pairs.items():
+        _, uniform_b1, queries_b1 = pair_sums(nothing, pairs[name], visible_qk)
+        cells_p = query_p * keys + key_p
+        if visible_qk is not None:
+            cells_p = cells_p[visible_qk[query_p, key_p]]
+        found[name] = cells_p, float(uniform_b1[0, 0]), float(queries_b1[0, 0])
+    return found
 
 
 def repeat_sums(
@@ -117,8 +133,12 @@ def repeat_sums(
     sums_hn3 = None if tokens_k is None else problem.device_repeats(tokens_k)
     if sums_hn3 is not None:
         return dict(zip(SHIFTS, _by_name(as_array(sums_hn3)), strict=True))
-    totals = {name: np.zeros((3, problem.heads)) for name in SHIFTS}
     visibility = problem.visibility
+    if tokens_k is not None and visibility.is_band and problem.device_weights is None:
+        repeated = _repeated_tokens(tokens_k.tobytes(), replace(visibility, leading=()))
+        if repeated is not None:
+            return _sums_in_band(problem.on_host(), logsumexp_hq, repeated)
+    totals = {name: np.zeros((3, problem.heads)) for name in SHIFTS}
     units = (
         []
         if tokens_k is None
@@ -132,7 +152,7 @@ def repeat_sums(
         sums = {name: np.zeros((3, problem.heads)) for name in SHIFTS}
         for listed in listed_weights(problem, logsumexp_hq, block):
             for part, (name, shift) in zip(listed.split(len(SHIFTS)), SHIFTS.items(), strict=True):
-                others_mab = _others(part, visibility.offset, shift)
+                others_mab = _others(part.block, visibility.offset, shift)
                 sums[name] += _listed_sums(part, others_mab, baseline.choices_hq)
         return sums
 
@@ -142,6 +162,69 @@ def repeat_sums(
 
     run_in_order(units, work, commit)
     return {name: (a, b, c) for name, (a, b, c) in totals.items()}
+
+
+AT_ONCE = 2**16  # pairs of a unit of work, in every head
+MOST_PAIRS = 2**23  # of repeats whose visibility is kept for the layers of a text
+
+
+class RepeatedTokens(NamedTuple):
+    """Queries and keys of repeated tokens, and 1 where a pair is visible and counts, (n, m, a, b).
+
+    n are the SHIFTS; ``uniform_n`` and ``queries_n`` are the sums that no weight changes.
+    """
+
+    blocks: list[tuple[Block, Array]]
+    uniform_n: Array
+    queries_n: Array
+
+
+@lru_cache(maxsize=4)
+def _repeated_tokens(tokens: bytes, visibility: Visibility) -> RepeatedTokens | None:
+    """The same for all layers of a model, so made once; None for too many pairs."""
+    units = _occurrences(tokens, visibility.queries, visibility.offset)
+    if sum(rows_ma.size * keys_mb.shape[1] for rows_ma, keys_mb in units) > MOST_PAIRS:
+        return None
+    low_1q, high_1q = visibility.key_ranges()
+    choices_q = np.maximum(high_1q - low_1q, 1)[0]
+    blocks, sums_2n = [], np.zeros((2, len(SHIFTS)))
+    for rows_ma, keys_mb in (part for unit in units for part in chunks(Block(*unit), 1, AT_ONCE)):
+        columns_mb = np.concatenate([keys_mb + shift for shift in SHIFTS.values()], axis=1)
+        block = Block(rows_ma, np.where(columns_mb < visibility.keys, columns_mb, -1))
+        counts = []
+        for n, shift in enumerate(SHIFTS.values()):
+            part = Block(rows_ma, np.split(block.columns_mb, len(SHIFTS), axis=1)[n])
+            visible_1mab = visibility.visible_at(slice(0, 1), *part)
+            counts_mab = visible_1mab[0] & _others(part, visibility.offset, shift)
+            number_ma = counts_mab.sum(axis=-1)
+            sums_2n[:, n] += (number_ma / choices_q[rows_ma]).sum(), (number_ma > 0).sum()
+            counts.append(counts_mab)
+        blocks.append((block, np.stack(counts).astype(np.float32)))
+    return RepeatedTokens(blocks, *sums_2n)
+
+
+def _sums_in_band(
+    problem: Problem, logsumexp_hq: Array, repeated: RepeatedTokens
+) -> dict[str, Sums]:
+    """As ``repeat_sums`` where a band alone decides what is visible."""
+    weight_nh = np.zeros((len(SHIFTS), problem.heads))
+
+    def work(unit: tuple[Block, Array], scratch: Scratch) -> Array:
+        block, counts_nmab = unit
+        with one_blas_thread():
+            weights_hmab = weights_at(problem, logsumexp_hq, block, None)
+        # A hidden key's score may be so far above the others that it has no finite weight.
+        parts = np.split(np.minimum(weights_hmab, 2, out=weights_hmab), len(SHIFTS), axis=-1)
+        counted = zip(parts, counts_nmab.astype(problem.dtype, copy=False), strict=True)
+        return np.stack([sum_float64(np.vecdot(x, y), (1, 2)) for x, y in counted])
+
+    def commit(unit: tuple[Block, Array], sums_nh: Array) -> None:
+        np.add(weight_nh, sums_nh, out=weight_nh)
+
+    run_in_order(repeated.blocks, work, commit)
+    every = np.ones(problem.heads)
+    uniform_nh, queries_nh = (x[:, None] * every for x in (repeated.uniform_n, repeated.queries_n))
+    return dict(zip(SHIFTS, zip(weight_nh, uniform_nh, queries_nh, strict=True), strict=True))
 
 
 def _by_name(sums_hn3: Array) -> list[Sums]:
@@ -166,10 +249,10 @@ def _occurrences(tokens: bytes, queries: int, offset: int) -> list[Occurrences]:
     ]
 
 
-def _others(listed: Listed, offset: int, shift: int) -> NDArray[np.bool_]:
+def _others(block: Block, offset: int, shift: int) -> NDArray[np.bool_]:
     """All but a query's own position, what follows it, and what would follow the last token."""
-    own_ma1 = listed.block.rows_ma[..., None] + offset
-    columns_m1b = listed.block.columns_mb[:, None, :]
+    own_ma1 = block.rows_ma[..., None] + offset
+    columns_m1b = block.columns_mb[:, None, :]
     other_mab = (columns_m1b != own_ma1) & (columns_m1b - shift != own_ma1)
     return np.asarray(other_mab & (columns_m1b >= 0))
 

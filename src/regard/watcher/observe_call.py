@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from regard.engine.attention import attention
 from regard.engine.observation import Observation
-from regard.engine.observe import observe, observe_from_logsumexp
+from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
-from regard.engine.tensors import as_wide_array, cast_like, engine_input
+from regard.engine.tensors import as_wide_array, cast_like, engine_input, in_host_memory
+from regard.engine.tiles.arguments import prepare
+from regard.engine.tiles.rows import Requested
 from regard.errors import BackendError
 from regard.heads.measures import head_measures
 from regard.typing import Array
@@ -117,8 +119,12 @@ def _observed(
             query, key, logsumexp, top=options.top, map=blocks, scale=call.scale,
             softcap=call.softcap, **segment.arguments,
         )  # fmt: skip
-    return observe(query, key, value, top=options.top, map=blocks, scale=call.scale,
-                   softcap=call.softcap, **segment.arguments)  # fmt: skip
+    arguments: dict[str, Any] = segment.arguments | {"scale": call.scale, "softcap": call.softcap}
+    if not in_host_memory(call.query):
+        return observe(query, key, value, top=options.top, map=blocks, **arguments)
+    # It is read before the model goes on, so it may share the model's memory.
+    requested = Requested(with_output, True, options.top, blocks, True, True)
+    return observe_problem(prepare(query, key, value, **arguments), requested)
 
 
 def take_facts(
