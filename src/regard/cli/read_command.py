@@ -46,7 +46,7 @@ def read_sentence(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     save: Annotated[
         Path | None,
-        typer.Option(help="File to save: .svg .html .json .csv; .png and .pdf need matplotlib."),
+        typer.Option(help="File to save: .svg .pdf .html .json .csv; .png needs matplotlib."),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Picture to save: lines or heatmap.")] = None,
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,

@@ -213,6 +213,6 @@ def test_without_matplotlib_the_way_out_is_said(reading, monkeypatch):
     with pytest.raises(BackendError) as caught:
         reading.picture(0, 0).content(".png")
     assert str(caught.value) == (
-        ".png needs matplotlib, and it is not installed: pip install '.[picture]', "
-        "or save as .svg, which needs nothing."
+        ".png needs matplotlib, and it is not installed: pip install '.[picture]', save as .svg "
+        "or .pdf, which need nothing, or save the PNG in the page: regard open."
     )

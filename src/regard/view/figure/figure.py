@@ -113,8 +113,11 @@ class Picture:
         """Content of a file with this ending."""
         check_width(mm)
         if ending in (".png", ".pdf"):
-            from regard.view.figure.matplotlib_backend import draw_bytes
+            from regard.view.figure.matplotlib_backend import draw_bytes, is_installed
+            from regard.view.figure.pdf import to_pdf
 
+            if ending == ".pdf" and not is_installed():
+                return to_pdf(self.drawing, mm)
             return draw_bytes(self.drawing, ending[1:], mm)
         return self._text(ending, mm).encode()
 
@@ -197,10 +200,10 @@ def check_ending(ending: str) -> str:
 def check_savable(path: Path) -> None:
     """Raise where a picture cannot be saved under this name, before it is made."""
     ending = check_ending(path.suffix.lower())
-    if ending in (".png", ".pdf"):
+    if ending == ".png":
         from regard.view.figure.matplotlib_backend import check_installed
 
-        check_installed(ending[1:])
+        check_installed()
     check_writable(path)
 
 

@@ -1,4 +1,8 @@
-"""Drawings as PNG or PDF, through matplotlib: the same marks at the same coordinates."""
+"""Drawings as PNG, or as PDF with its fonts inside, through matplotlib: the same marks.
+
+Without matplotlib pdf.py writes the PDF; a PNG needs the letters of a font, which nothing in the
+base installation has.
+"""
 
 import importlib.util
 import io
@@ -15,7 +19,7 @@ DOTS = 300
 
 def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
     """The file, 'png' or 'pdf', at the drawing's natural size or ``mm`` millimetres wide."""
-    check_installed(ending)
+    check_installed()
     from matplotlib.figure import Figure
 
     scale = 1.0 if mm is None else mm / MM * INCH / drawing.width
@@ -29,12 +33,17 @@ def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
     return _written(figure, ending, drawing)
 
 
-def check_installed(ending: str) -> None:
-    """Raise where matplotlib, which writes these files, is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
+def is_installed() -> bool:
+    """True where matplotlib can be imported."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def check_installed() -> None:
+    """Raise where matplotlib, which draws a PNG's letters, is not installed."""
+    if not is_installed():
         raise BackendError(
-            f".{ending} needs matplotlib, and it is not installed: pip install '.[picture]', "
-            "or save as .svg, which needs nothing."
+            ".png needs matplotlib, and it is not installed: pip install '.[picture]', save as "
+            ".svg or .pdf, which need nothing, or save the PNG in the page: regard open."
         )
 
 

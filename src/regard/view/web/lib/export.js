@@ -77,7 +77,7 @@ function formatsOf(figure, source) {
       make: async () => saveAs(fileName(figure, "png"), await pngOf(figure)),
     },
     PDF: source.live && {
-      title: "For a paper, made by the server with matplotlib",
+      title: "For a paper: lines and letters that stay sharp",
       make: () => ask("pdf", "/api/export/pdf", sentFigure(figure)),
     },
     JSON: {

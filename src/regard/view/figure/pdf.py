@@ -1,0 +1,223 @@
+"""Drawings as PDF, vector and text, by nothing but this file and the fonts that readers have.
+
+The fonts are named, not embedded. Where matplotlib is installed it writes the PDF instead, with
+its fonts inside (matplotlib_backend.py), as some journals ask.
+"""
+
+import math
+import re
+import zlib
+from dataclasses import replace
+from functools import singledispatch
+
+from regard.view.figure.layout import (
+    MARGIN,
+    QUIET,
+    SMALL,
+    Box,
+    Curve,
+    Drawing,
+    Image,
+    Label,
+    Mark,
+    width_of,
+    wrapped,
+)
+from regard.view.figure.pdf_fonts import WIDTHS, drawn, is_lacking, runs
+from regard.view.figure.svg import MM
+
+FONTS = {"F1": "Helvetica", "F2": "Helvetica-Bold", "F3": "Symbol"}
+FIRST_FONT = 6  # numbers of objects: catalog, pages, page, content, title, then the fonts
+DESCRIPTORS = {"F1": FIRST_FONT + len(FONTS), "F2": FIRST_FONT + len(FONTS) + 1}
+FIRST_IMAGE = FIRST_FONT + len(FONTS) + len(DESCRIPTORS)
+NUMBERED = (
+    "‹…›: the Unicode number of a letter that the standard fonts of PDF lack. Save as SVG, or "
+    "install matplotlib, to see the letters."
+)
+
+
+def to_pdf(drawing: Drawing, mm: float | None = None) -> bytes:
+    """The drawing on one page of its natural size, or ``mm`` millimetres wide."""
+    drawing = _with_note(drawing)
+    scale = 1.0 if mm is None else mm / MM / drawing.width
+    paint = PdfPaint(drawing.height)
+    marks = "\n".join(paint_mark(mark, paint) for mark in drawing.marks)
+    content = f"{_n(scale)} 0 0 {_n(scale)} 0 0 cm\n{marks}\n".encode("latin-1")
+    return _file(drawing, scale, paint, content)
+
+
+class PdfPaint:
+    """The height that y is counted from, and what the page's marks refer to."""
+
+    def __init__(self, height: float) -> None:
+        self.height = height
+        self.opacities: list[float] = []
+        self.images: list[Image] = []
+
+    def opacity(self, share: float) -> str:
+        """Name of the graphics state with this opacity."""
+        if share not in self.opacities:
+            self.opacities.append(share)
+        return f"G{self.opacities.index(share)}"
+
+
+@singledispatch
+def paint_mark(mark: Mark, paint: PdfPaint) -> str:
+    """One mark as operators of a content stream."""
+    raise TypeError(f"no way to paint {type(mark).__name__}")
+
+
+@paint_mark.register
+def _(mark: Curve, paint: PdfPaint) -> str:
+    middle, y, to_y = (mark.x + mark.to_x) / 2, paint.height - mark.y, paint.height - mark.to_y
+    return (
+        f"/{paint.opacity(mark.opacity)} gs {_rgb(mark.colour)} RG {_n(mark.width)} w "
+        f"{_n(mark.x)} {_n(y)} m {_n(middle)} {_n(y)} {_n(middle)} {_n(to_y)} {_n(mark.to_x)} "
+        f"{_n(to_y)} c S"
+    )
+
+
+@paint_mark.register
+def _(mark: Box, paint: PdfPaint) -> str:
+    y = paint.height - mark.y - mark.height
+    return f"{_rgb(mark.colour)} rg {_n(mark.x)} {_n(y)} {_n(mark.width)} {_n(mark.height)} re f"
+
+
+@paint_mark.register
+def _(mark: Image, paint: PdfPaint) -> str:
+    paint.images.append(mark)
+    y = paint.height - mark.y - mark.height
+    return (
+        f"q {_n(mark.width)} 0 0 {_n(mark.height)} {_n(mark.x)} {_n(y)} cm "
+        f"/I{len(paint.images) - 1} Do Q"
+    )
+
+
+@paint_mark.register
+def _(mark: Label, paint: PdfPaint) -> str:
+    parts = runs(mark.text, mark.bold)
+    width = mark.size * sum(run.width for run in parts)
+    # Numbers of letters are longer than the letters, for which the layout left room.
+    narrow = min(1.0, width_of(mark.text, mark.size) / width) if width else 1.0
+    shift = {"start": 0.0, "middle": -0.5, "end": -1.0}[mark.anchor] * width * narrow
+    cos, sin = math.cos(math.radians(mark.turn)), math.sin(math.radians(mark.turn))
+    x, y = mark.x + shift * cos, paint.height - mark.y - shift * sin
+    shown = " ".join(f"/{run.font} {_n(mark.size)} Tf {_string(run.codes)} Tj" for run in parts)
+    turned = f"{_n(cos)} {_n(-sin)} {_n(sin)} {_n(cos)} {_n(x)} {_n(y)} Tm"
+    return f"BT {_rgb(mark.colour)} rg {turned} {_n(100 * narrow)} Tz {shown} ET"
+
+
+def _with_note(drawing: Drawing) -> Drawing:
+    """One more line where letters are written by number."""
+    texts = "".join(mark.text for mark in drawing.marks if isinstance(mark, Label))
+    if not any(map(is_lacking, drawn(texts))):
+        return drawing
+    lines = wrapped(NUMBERED, SMALL, drawing.width - 2 * MARGIN)
+    labels = [
+        Label(MARGIN, drawing.height - MARGIN + 9 * (number + 1), line, SMALL, QUIET)
+        for number, line in enumerate(lines)
+    ]
+    height = drawing.height + 9 * len(lines)
+    return replace(drawing, height=height, marks=(*drawing.marks, *labels))
+
+
+def _file(drawing: Drawing, scale: float, paint: PdfPaint, content: bytes) -> bytes:
+    """The numbered objects, a table of where each begins, and the trailer."""
+    box = f"0 0 {_n(drawing.width * scale)} {_n(drawing.height * scale)}"
+    fonts = " ".join(f"/{name} {FIRST_FONT + at} 0 R" for at, name in enumerate(FONTS))
+    images = " ".join(f"/I{at} {FIRST_IMAGE + at} 0 R" for at in range(len(paint.images)))
+    states = " ".join(f"/G{at} << /CA {_n(x)} >>" for at, x in enumerate(paint.opacities))
+    resources = (
+        f"<< /Font << {fonts} >> /XObject << {images} >> /ExtGState << {states} >> "
+        "/ProcSet [/PDF /Text /ImageC] >>"
+    )
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R /Lang (en) >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R /MediaBox [{box}] /Contents 4 0 R /Resources {resources} "
+        ">>".encode(),
+        _stream("", content),
+        # Without a date the same picture is the same file.
+        f"<< /Title {_title(drawing.title)} /Subject {_title(drawing.about)} "
+        "/Creator (regard) >>".encode(),
+        *(_font(name, base) for name, base in FONTS.items()),
+        *(_descriptor(FONTS[name]) for name in DESCRIPTORS),
+        *(_image(image) for image in paint.images),
+    ]
+    return _numbered(objects)
+
+
+def _numbered(objects: list[bytes]) -> bytes:
+    # The second line holds bytes beyond ASCII, so that no one takes the file for text.
+    file, starts = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", []
+    for number, body in enumerate(objects, start=1):
+        starts.append(len(file))
+        file += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+    table = "".join(f"{start:010d} 00000 n \n" for start in starts)
+    size = len(objects) + 1
+    return (
+        file
+        + (
+            f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n"
+            f"<< /Size {size} /Root 1 0 R /Info 5 0 R >>\nstartxref\n{len(file)}\n%%EOF\n"
+        ).encode()
+    )
+
+
+def _stream(entries: str, content: bytes) -> bytes:
+    packed = zlib.compress(content, 9)
+    header = f"<< {entries}/Filter /FlateDecode /Length {len(packed)} >>\nstream\n"
+    return header.encode() + packed + b"\nendstream"
+
+
+def _font(name: str, base: str) -> bytes:
+    """A font by name; with widths, so that a reader that lacks it fits another into them."""
+    entry = f"<< /Type /Font /Subtype /Type1 /BaseFont /{base}"
+    if name not in WIDTHS:
+        return f"{entry} >>".encode()
+    letters = (bytes([code]).decode("cp1252", "ignore") for code in range(32, 256))
+    widths = " ".join(str(WIDTHS[name].get(letter, 0)) for letter in letters)
+    return (
+        f"{entry} /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar 255 /Widths [{widths}] "
+        f"/FontDescriptor {DESCRIPTORS[name]} 0 R >>"
+    ).encode()
+
+
+def _descriptor(base: str) -> bytes:
+    heavy = base.endswith("Bold")
+    return (
+        f"<< /Type /FontDescriptor /FontName /{base} /Flags 32 /FontBBox [-170 -228 1003 962] "
+        f"/ItalicAngle 0 /Ascent 718 /Descent -207 /CapHeight 718 /StemV {140 if heavy else 88} >>"
+    ).encode()
+
+
+def _image(image: Image) -> bytes:
+    rows, columns, _ = image.colours.shape
+    entries = (
+        f"/Type /XObject /Subtype /Image /Width {columns} /Height {rows} /ColorSpace /DeviceRGB "
+        "/BitsPerComponent 8 "
+    )
+    return _stream(entries, image.colours.tobytes())
+
+
+def _string(codes: bytes) -> str:
+    r"""Text in brackets, in which brackets and backslashes are escaped.
+
+    >>> print(_string(b"(a)"))
+    (\(a\))
+    """
+    return "(" + re.sub(r"([()\\])", r"\\\1", codes.decode("latin-1")) + ")"
+
+
+def _title(text: str) -> str:
+    """Any text, in the encoding that a document's title has."""
+    return f"<FEFF{text.encode('utf-16-be', 'replace').hex().upper()}>"
+
+
+def _rgb(colour: str) -> str:
+    return " ".join(_n(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5))
+
+
+def _n(number: float) -> str:
+    """A number in ten-thousandths, never in powers of ten, which PDF does not read."""
+    return f"{round(number, 4) + 0.0:.4f}".rstrip("0").rstrip(".")
