@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Debian's browser, where it may be installed; the tests of the page run in it.
 CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
-# Tests that run beside all others, about as long as they: a machine has two cores.
-BESIDE := $(addprefix tests/,cli corpus view)
+# Two lanes of tests beside all others: what waits for a browser or for a process to start leaves its
+# core to the rest. A third of the time each; docs/design.md says how they were measured.
+VIEW := tests/view
+COMMANDS := tests/cli tests/corpus
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
@@ -47,11 +49,12 @@ demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the
 	@echo 'Next: $(BIN)/regard open (in the browser), $(BIN)/regard "Your own sentence", $(BIN)/regard --help'
 
 # The engine's tests run with the native kernels and, where they depend on them, without.
-test: check ## set up what is needed, then lint, type-check and run every test
-	@{ $(BIN)/pytest $(BESIDE); beside=$$?; REGARD_NATIVE=off $(BIN)/pytest -q $(NUMPY_TOO); \
-	exit $$((beside + $$?)); } >$(VENV)/beside.txt 2>&1 & beside=$$!; \
-	$(BIN)/pytest $(BESIDE:%=--ignore=%); rest=$$?; \
-	wait $$beside; others=$$?; cat $(VENV)/beside.txt; exit $$((rest + others))
+test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
+	@$(BIN)/python tools/lanes.py \
+	--lane "$(BIN)/pytest $(addprefix --ignore=,$(VIEW) $(COMMANDS))" \
+	--lane "$(BIN)/pytest $(VIEW)" \
+	--lane "$(MAKE) --no-print-directory check" "$(BIN)/pytest $(COMMANDS)" \
+	"REGARD_NATIVE=off $(BIN)/pytest -q $(NUMPY_TOO)"
 
 # With warnings as errors, which an installation does not ask of an unknown compiler.
 native: ## compile the native kernels beside their sources

@@ -1,11 +1,12 @@
 """Every mistake of the catalogue is told from every other, and named when somebody makes it."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from regard.checker.cases import FRAMES, PROBES
+from regard.checker.cases import CROSS, FRAMES, PROBES
 from regard.checker.check import check
 from regard.checker.compare import differ, tolerance
 from regard.checker.convention import CallingConvention
@@ -126,3 +127,23 @@ def test_an_entry_is_complete():
 def test_a_convention_refuses_a_case_it_cannot_express():
     grouped = next(probe for probe in PROBES if probe.name == "grouped heads")
     assert CallingConvention(Roles("qkv"), "td").fit(grouped.build(FRAMES[0])) is None
+
+
+def test_cases_are_told_apart_by_every_number_and_option():
+    """References are looked up by it: two cases that differ must not share one."""
+    case = PROBES[0].build(CROSS)
+    one_digit = case.query.copy()
+    one_digit[0, 0, 0, 0] = np.nextafter(one_digit[0, 0, 0, 0], 9)
+    mask_qk = np.ones((CROSS.q, CROSS.k))
+    cases = [
+        case, replace(case, query=one_digit), replace(case, query=case.key, key=case.query),
+        replace(case, causal=True), replace(case, causal=True, offset=1), replace(case, scale=0.5),
+        replace(case, softcap=0.5), replace(case, window=(1, None)), replace(case, cached=2),
+        replace(case, lengths=np.array([2, 3])), replace(case, mask=mask_qk),
+        replace(case, mask=mask_qk.astype(bool)), replace(case, slopes=np.ones(CROSS.h)),
+        replace(case, matrices=(np.eye(2), np.eye(2))), replace(case, matrices=(np.eye(2),)),
+        replace(case, x=np.eye(2)),
+    ]  # fmt: skip
+    assert len({one.digest for one in cases}) == len(cases)
+    copied = replace(case, query=case.query.copy(), key=case.key.copy())
+    assert copied.digest == case.digest

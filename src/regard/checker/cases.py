@@ -6,8 +6,9 @@ Axes of different sizes, masks, large scores, groups; from fixed seeds.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,26 @@ class Case(AttentionInputs):
         """The length of every axis."""
         (b, h, q, d), (g, k), v = self.query.shape, self.key.shape[1:3], self.value.shape[-1]
         return Sizes(b, h, q, k, d, v, 0 if g == h else g)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of every number and option: equal for cases that are equal."""
+        result = blake2b(digest_size=16)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for entry in value if field.name == "matrices" else (value,):
+                is_array = isinstance(entry, np.ndarray)
+                text = f"{entry.dtype} {entry.shape}" if is_array else repr(entry)
+                result.update(f"{field.name} {text} ".encode())
+                result.update(entry.tobytes() if is_array else b"")
+        return result.digest()
+
+    @cached_property
+    def largest_score(self) -> float:
+        """A bound on the scaled scores, and on what a float mask adds."""
+        norms = [np.sqrt((x**2).sum(axis=-1)).max(initial=0) for x in (self.query, self.key)]
+        scale = 1 / np.sqrt(self.query.shape[-1]) if self.scale is None else self.scale
+        return float(norms[0] * norms[1] * scale)
 
     def options(self) -> dict[str, Any]:
         """The arguments of ``attend`` beside the three arrays."""

@@ -5,6 +5,7 @@ Tolerances from plain code in the same dtype, and where they differ most.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from regard.textbook.stages import (
 from regard.typing import Array
 
 ODD = "odd"
+TRACES = 4096  # of a few kilobytes each: every mistake alone, on the cases of one function
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def tolerance(case: Case, dtype: str, exact: Array) -> float:
     the bound would allow anything; there the error of a plain computation is taken, eight times.
     """
     size = _size(exact)
-    largest = _largest_score(case)
+    largest = case.largest_score
     if dtype in ("float16", "bfloat16"):
         return EPSILONS[dtype] * size * (8 + 2 * min(largest, 8.0))
     return EPSILONS["float32"] * (64 + 16 * largest) * size
@@ -78,15 +80,18 @@ def agrees(
 
     Rows that may see nothing are left out: whatever they hold is judged apart.
     """
+    reference = _reference(stages, working_dtype(convention.dtype), _CaseKey(case))
+    if reference is None:
+        return False
+    result = reference.trace
     try:
-        result = run_stages(stages, case, working_dtype(convention.dtype))
         expected = convention.expected(result)
     except ValueError:  # this mistake cannot be made with these sizes
         return False
     if kinds and kinds[0] == ODD:
         possible = [result.output.squeeze(), result.weights.squeeze()]
         return any(_same(arrays[0].squeeze(), array, case, convention) for array in possible)
-    empty = empty_elements(result, convention)
+    empty = empty_elements(reference, convention)
     return len(arrays) == len(kinds) and all(
         kind == ODD
         or (kind in expected and _same(array, expected[kind], case, convention, empty.get(kind)))
@@ -94,18 +99,11 @@ def agrees(
     )
 
 
-def empty_elements(result: Trace, convention: CallingConvention) -> dict[str, Array]:
+def empty_elements(reference: "Reference", convention: CallingConvention) -> dict[str, Array]:
     """The elements of each kind that belong to rows which may see nothing; {} where none may."""
-    if result.output.ndim != 4 or result.masked.ndim != 4:
+    if reference.empty_bhq is None:
         return {}
-    try:
-        visible = np.broadcast_to(result.visible, result.masked.shape)
-    except ValueError:  # the axes are in another order: nothing is known of its rows
-        return {}
-    row_bhq = ~visible.any(axis=-1)
-    if not row_bhq.any() or result.output.shape[:3] != row_bhq.shape:
-        return {}
-    hidden = np.where(row_bhq, np.nan, 0.0)
+    result, hidden = reference.trace, np.where(reference.empty_bhq, np.nan, 0.0)
     marked = replace(
         result,
         output=np.zeros(result.output.shape) + hidden[..., None],
@@ -113,6 +111,51 @@ def empty_elements(result: Trace, convention: CallingConvention) -> dict[str, Ar
         logsumexp=hidden,
     )
     return {kind: np.isnan(array) for kind, array in convention.expected(marked).items()}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What some stages give for a case."""
+
+    trace: Trace
+
+    @cached_property
+    def empty_bhq(self) -> Array | None:
+        """Which rows may see nothing; None where all may, or where nothing is known of rows."""
+        result = self.trace
+        if result.output.ndim != 4 or result.masked.ndim != 4:
+            return None
+        try:
+            visible = np.broadcast_to(result.visible, result.masked.shape)
+        except ValueError:  # the axes are in another order
+            return None
+        row_bhq = np.asarray(~visible.any(axis=-1))
+        return row_bhq if row_bhq.any() and result.output.shape[:3] == row_bhq.shape else None
+
+
+@dataclass(frozen=True)
+class _CaseKey:
+    """A case that can be looked up: by its numbers, since every call makes it anew."""
+
+    case: Case
+
+    def __hash__(self) -> int:
+        return hash(self.case.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CaseKey) and self.case.digest == other.case.digest
+
+
+@lru_cache(maxsize=TRACES)
+def _reference(stages: Stages, dtype: Any, key: _CaseKey) -> Reference | None:
+    """What these stages give, computed once; None where the sizes do not allow the mistake.
+
+    Different readings of one function, and different functions, are asked the same cases.
+    """
+    try:
+        return Reference(run_stages(stages, key.case, dtype))
+    except ValueError:
+        return None
 
 
 def roughly(convention: CallingConvention, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
@@ -183,13 +226,6 @@ def _same(
 
 def _size(exact: Array) -> float:
     return max(1.0, float(np.abs(exact[np.isfinite(exact)]).max(initial=0)))
-
-
-def _largest_score(case: Case) -> float:
-    """A bound on the scaled scores, and on what a float mask adds."""
-    norms = [np.sqrt((array**2).sum(axis=-1)).max(initial=0) for array in (case.query, case.key)]
-    scale = 1 / np.sqrt(case.query.shape[-1]) if case.scale is None else case.scale
-    return float(norms[0] * norms[1] * scale)
 
 
 def plain_run(case: Case, dtype: str) -> Trace:

@@ -10,7 +10,15 @@ from regard.checker.calls import call_function
 from regard.checker.candidates import Features
 from regard.checker.cases import PROBES
 from regard.checker.check_report import Departure
-from regard.checker.compare import agrees, differ, empty_elements, largest_gap, rounded, tolerance
+from regard.checker.compare import (
+    Reference,
+    agrees,
+    differ,
+    empty_elements,
+    largest_gap,
+    rounded,
+    tolerance,
+)
 from regard.checker.explanation import CORRECT, Verdict
 from regard.checker.mistakes import OF_FEATURES
 from regard.checker.mistakes.entry import run_stages
@@ -33,7 +41,7 @@ def empty_row_caveats(candidate: Candidate, explanation: Explanation | None) -> 
     caveats = []
     for trial in candidate.successful:
         result = run_stages(explanation[1], trial.case)
-        empty = empty_elements(result, candidate.convention)
+        empty = empty_elements(Reference(result), candidate.convention)
         expected = candidate.convention.expected(result)
         for kind, array in zip(candidate.kinds, trial.result.arrays, strict=False):
             if kind not in empty or array.shape != expected[kind].shape:

@@ -9,7 +9,7 @@ import numpy as np
 from regard.checker.calls import call_function
 from regard.checker.candidates import Features
 from regard.checker.cases import FRAMES, Case, Probe, Sizes
-from regard.checker.compare import empty_elements, rounded
+from regard.checker.compare import Reference, empty_elements, rounded
 from regard.checker.convention import CallingConvention
 from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
@@ -62,7 +62,7 @@ class Harness:
         arrays = self.call(case)
         if arrays is None or probe.is_about_empty_rows:
             return arrays
-        empty = empty_elements(run(SPECIFICATION, case), self.convention)
+        empty = empty_elements(Reference(run(SPECIFICATION, case)), self.convention)
         exact = self.expected(case) if empty else {}
         return {
             kind: np.where(empty[kind], exact[kind], array)
