@@ -30,7 +30,7 @@ LONGER = (
 # The view, its state, what is waited for, and what the window is moved to.
 VIEWS = {
     "read": ("read", {"sentence": SENTENCE}, ".statement:not(:empty)", "#top"),
-    "steps": ("steps", {"from": "robots", "cell": "weights.1.4"}, "td", "[data-stage=weights]"),
+    "steps": ("steps", {"sentence": SENTENCE}, ".path-map canvas", "#top"),
     "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
     "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "#top"),
 }

@@ -138,8 +138,15 @@ def test_overview_stage_and_cell_have_their_addresses(page, until, reading):
     page.go_back()
     until(page, "!location.hash.includes('stage=')")
     until(page, "document.querySelector('.steps').classList.contains('at-overview')")
-    # Calm: nothing moves for who asked for it.
+    # Calm: nothing moves for who asked for it; for the others a passage takes 280 ms at most.
     assert page.evaluate("document.getAnimations().length") == 0
+    page.emulate_media(reduced_motion="no-preference")
+    lasting = page.evaluate("""() => {
+      document.querySelector('[data-card="weights"]').click();
+      return document.getAnimations().map((x) => x.effect.getTiming().duration);
+    }""")
+    assert lasting
+    assert max(lasting) <= 280
 
 
 def test_the_row_stays_and_what_it_was_is_outlined(page, reading):

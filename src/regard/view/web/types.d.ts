@@ -307,6 +307,8 @@ interface StepsView {
   thumbs?: Map<string, any>; // numbers of the overview's cards as they were drawn last
   watched?: ResizeObserver;
   card?: DOMRect | null; // of the card that was clicked
+  overviewTop?: number; // how far the overview was scrolled when a stage was opened
+  pictures?: Map<string, any>; // numbers of large matrices as they were drawn last
   crumbs?: HTMLElement;
   map?: HTMLElement;
   heating?: ReturnType<typeof setTimeout>;

@@ -17,24 +17,41 @@ from regard.view.page.readings import without_position
 from regard.view.page.steps_data import data_of_example, data_of_reading, example_summaries
 
 MOST_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
+Key = tuple[str, bool, bool]
 
 
 class ExactRuns:
-    """Recent runs in float64; a layer after another is then read from the same one."""
+    """Recent runs in float64, which every layer is read from, and their next words as sent."""
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[tuple[str, bool, bool], ResidualRun] = OrderedDict()
+        self._runs: OrderedDict[Key, ResidualRun] = OrderedDict()
+        self._next: dict[Key, bytes] = {}
         self._lock = Lock()
 
     def of(self, reading: Reading, *, quick: bool) -> ResidualRun:
         """The run of a reading, of its English side alone where it is ``quick``."""
+        return self._run(reading, quick)[1]
+
+    def next_words(self, reading: Reading) -> bytes:
+        """Data of a reading's next words."""
+        key, run = self._run(reading, quick=False)
+        content = self._next.get(key)
+        if content is None:
+            content = data_of_next_words(run).to_bytes()
+            with self._lock:
+                if key in self._runs:
+                    self._next[key] = content
+        return content
+
+    def _run(self, reading: Reading, quick: bool) -> tuple[Key, ResidualRun]:
         key = (reading.sentence, quick, reading.positions)
         with self._lock:
             run = self._runs.setdefault(key, ResidualRun.of(reading))
             self._runs.move_to_end(key)
             while len(self._runs) > MOST_RUNS:
-                self._runs.popitem(last=False)
-        return run
+                oldest, _ = self._runs.popitem(last=False)
+                self._next.pop(oldest, None)
+        return key, run
 
 
 def routes(context: Context) -> list[Route]:
@@ -62,8 +79,7 @@ def routes(context: Context) -> list[Route]:
         return _binary(data_of_layer(run, part, layer).to_bytes())
 
     def next_words(fields: Fields, stop: Stop) -> Response:
-        run = runs.of(reading_of(fields, stop, "decoder"), quick=False)
-        return _binary(data_of_next_words(run).to_bytes())
+        return _binary(runs.next_words(reading_of(fields, stop, "decoder")))
 
     def examples(fields: Fields, stop: Stop) -> Response:
         return JSONResponse(example_summaries())

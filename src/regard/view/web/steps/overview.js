@@ -1,12 +1,10 @@
 // The overview of the Steps view: the way of the sentence through the model as cards, each with its
 // true numbers as colours; the chosen layer unfolds. Small, it stays above an opened stage.
 
-import { element, frames, replace, svgElement } from "../lib/dom.js";
-import { largestSize, strips } from "../lib/strips.js";
+import { choice, element, frames, replace, svgElement } from "../lib/dom.js";
 import { BEFORE_HEAD } from "./layer_path.js";
-import { passStrips } from "./morph.js";
-import { candidatesAt, shareText } from "./next_word.js";
 import { madeFromStages, titleOfStage } from "./path_words.js";
+import { moveThumbs, nextCard, plainCard, stageCard, stagesTable } from "./stage_cards.js";
 import { drawWires } from "./wires.js";
 
 const SIDES = { encoder: "English", decoder: "French" };
@@ -31,17 +29,14 @@ export function drawOverview(view, open) {
     sideLane(view, side, own, open),
     side === own && layerLane(view, open),
   ]);
-  replace(map, lanes, wires);
+  replace(map, lanes, !view.stage && stagesTable(view), wires);
   const pairs = pairsOf(view);
   const wire = frames(() => drawWires(map, wires, pairs));
   wire();
   if (view.watched) view.watched.disconnect();
   view.watched = new ResizeObserver(wire);
   view.watched.observe(map);
-  for (const canvas of map.querySelectorAll("canvas")) {
-    const shown = thumbs.get(canvas.dataset.stage);
-    if (shown && shown.from) passStrips(canvas, shown.from, shown);
-  }
+  if (!view.stage) moveThumbs(map, thumbs);
 }
 
 // The side that is not looked into is told by its names alone.
@@ -53,7 +48,9 @@ function sideLane(view, side, own, open) {
   const isOwn = side === own;
   const card = (name) => {
     const go = (event) => open({ stage: name, part }, event.currentTarget);
-    return isOwn ? stageCard(view, name, go) : plainCard(titleOfStage(layer, name), go);
+    if (isOwn) return stageCard(view, name, go);
+    const words = name === "tokens" && otherTokens(view, side);
+    return plainCard(titleOfStage(layer, name), view.source.live && go, words);
   };
   const chips = Array.from({ length: layer.layers }, (_, at) =>
     element(
@@ -63,6 +60,7 @@ function sideLane(view, side, own, open) {
         class: "layer-chip",
         "aria-pressed": String(isOwn && at === layer.layer),
         "aria-label": `Layer ${at} of the ${side}`,
+        disabled: !view.source.live && !(isOwn && at === layer.layer),
         on: { click: () => open({ part, layer: at, stage: null }) },
       },
       at,
@@ -91,7 +89,11 @@ function sideLane(view, side, own, open) {
         element("div", { class: "chips" }, chips),
       ),
       side === "encoder"
-        ? element("li", null, plainCard("memory", toLast, "for the decoder"))
+        ? element(
+            "li",
+            { "data-card": "memory-side" },
+            plainCard("memory", view.source.live && toLast),
+          )
         : element("li", null, nextCard(view, open)),
     ),
   );
@@ -109,24 +111,23 @@ function layerLane(view, open) {
   const first = names.filter((name) => ATTENTION_INPUTS.includes(name));
   const rest = names.filter((name) => ATTENTION_OUTPUTS.includes(name));
   const feedForward = names.filter((name) => FEED_FORWARD_CARDS.includes(name));
-  const title = part === "cross" ? "cross-attention" : "self-attention";
   return element(
     "section",
     { class: "lane unfolded", "aria-label": `Layer ${layer} of the ${part}, unfolded` },
     element(
-      "h2",
-      null,
-      `Layer ${layer} `,
+      "div",
+      { class: "lane-head" },
       element(
-        "span",
-        { class: "quiet" },
-        `of the ${part === "encoder" ? part : "decoder"}: ${title}`,
+        "h2",
+        null,
+        `Layer ${layer} `,
+        element("span", { class: "quiet" }, `of the ${part === "encoder" ? part : "decoder"}`),
       ),
+      attentionChoice(view, open),
     ),
     element(
       "ol",
       { class: "stage-cards" },
-      part === "cross" && element("li", null, otherPart("decoder", open)),
       item("input"),
       element("li", { class: "stacked" }, first.map(card)),
       element("li", { class: "head-box" }, headStages(view, card, open)),
@@ -136,13 +137,13 @@ function layerLane(view, open) {
       "ol",
       { class: "stage-cards second" },
       feedForward.map(item),
-      element("li", null, part === "decoder" ? otherPart("cross", open) : afterLayer(view, open)),
+      element("li", null, afterLayer(view, open)),
     ),
   );
 }
 
 /** @param {StepsView} view */
-function headStages({ path }, card, open) {
+function headStages({ path, source }, card, open) {
   const own = path.steps.inputs.head;
   const chips = Array.from({ length: path.layer.heads }, (_, at) =>
     element(
@@ -152,6 +153,7 @@ function headStages({ path }, card, open) {
         class: "layer-chip",
         "aria-pressed": String(at === own),
         "aria-label": `Head ${at}`,
+        disabled: !source.live && at !== own,
         on: { click: () => open({ head: at, stage: null }) },
       },
       at,
@@ -176,143 +178,44 @@ function headStages({ path }, card, open) {
 
 // Where the layer's output goes: into the next layer, or out of the last one.
 /** @param {StepsView} view */
-function afterLayer({ path }, open) {
+function afterLayer({ path, source }, open) {
   const { layer, layers, part } = path.layer;
+  if (part === "decoder")
+    return plainCard(
+      "cross-attention",
+      source.live && (() => open({ part: "cross", stage: null })),
+    );
   if (layer + 1 < layers) {
     const next = part === "cross" ? "decoder" : part;
-    return plainCard(`layer ${layer + 1}`, () =>
-      open({ part: next, layer: layer + 1, stage: null }),
-    );
+    const go = () => open({ part: next, layer: layer + 1, stage: null });
+    return plainCard(`layer ${layer + 1}`, source.live && go);
   }
   if (part === "encoder")
-    return plainCard("cross-attention", () => open({ part: "cross", layer: 0, stage: null }));
+    return plainCard(
+      "cross-attention",
+      source.live && (() => open({ part: "cross", layer: 0, stage: null })),
+    );
   return plainCard("next word", (event) => open({ stage: "next_word" }, event.currentTarget));
 }
 
-function otherPart(part, open) {
-  const [title, about] =
-    part === "cross"
-      ? ["cross-attention", "then feed-forward"]
-      : ["self-attention", "comes before"];
-  return plainCard(title, () => open({ part, stage: null }), about);
-}
-
-function plainCard(title, click, about = null) {
-  return element(
-    "button",
-    { type: "button", class: "stage-card plain", on: { click } },
-    element("span", { class: "stage-name" }, title),
-    about && element("span", { class: "small quiet" }, about),
-  );
-}
-
+// Tokens of the side that is not looked into, where they are known.
 /** @param {StepsView} view */
-function stageCard(view, name, click) {
-  const { path, stage } = view;
-  const { layer } = path;
-  const matrix = path.matrix(name);
-  const lights = (on) => () => {
-    for (const one of madeFromStages(path, name)) {
-      const card = view.map.querySelector(`[data-card="${one}"]`);
-      if (card) card.classList.toggle("lit", on);
-    }
-  };
-  return element(
-    "button",
-    {
-      type: "button",
-      class: "stage-card",
-      "data-card": name,
-      "aria-current": name === stage ? "step" : null,
-      on: {
-        click,
-        pointerenter: lights(true),
-        pointerleave: lights(false),
-        focus: lights(true),
-        blur: lights(false),
-      },
-    },
-    element("span", { class: "stage-name" }, titleOfStage(layer, name)),
-    name === "tokens" ? words(layer) : thumbnail(view, name, matrix),
-    element(
-      "span",
-      { class: "stage-size" },
-      name === "tokens" ? `${matrix.rows} tokens` : `${matrix.rows} × ${matrix.columns}`,
-    ),
-  );
+function otherTokens({ path, next, now }, side) {
+  if (side === "decoder") return next ? next.tokens.join(" ") : null;
+  return path.layer.part === "cross" ? now.keys.join(" ") : null;
 }
 
-/** @param {LayerData} layer */
-function words(layer) {
-  return element(
-    "span",
-    { class: "card-words serif", "aria-hidden": "true" },
-    layer.tokens.join(" "),
-  );
-}
-
-// A stage's numbers as colours; what it was when it was drawn last is where a passage starts.
+// The two attentions of a decoder layer, of which one is unfolded.
 /** @param {StepsView} view */
-export function thumbnail(view, name, matrix) {
-  const { rows, columns, values } = matrix;
-  const most = name === "weights" ? 1 : largestSize(values);
-  const canvas = strips({ rows, columns, values, most, label: `${name}, as colours` });
-  canvas.dataset.stage = name;
-  canvas.setAttribute("aria-hidden", "true"); // the card has its name
-  canvas.removeAttribute("aria-label");
-  canvas.style.setProperty("height", `${Math.max(24, Math.min(64, 5 * rows))}px`);
-  const before = view.thumbs && view.thumbs.get(name);
-  const same = before && before.values.length === values.length && before.values !== values;
-  if (view.thumbs)
-    view.thumbs.set(name, {
-      rows,
-      columns,
-      values,
-      most,
-      from: same ? { values: before.values, most: before.most } : null,
-    });
-  return canvas;
-}
-
-/** @param {StepsView} view */
-function nextCard(view, open) {
-  const { next } = view;
-  const go = (event) =>
-    open(
-      { stage: "next_word", part: view.path.layer.part === "encoder" ? "decoder" : null },
-      event.currentTarget,
-    );
-  const bars = next && next.tokens.length ? candidatesAt(next, view.nextRow || 0).slice(0, 3) : [];
-  const most = Math.max(0, ...bars.map(({ probability }) => probability));
-  return element(
-    "button",
-    {
-      type: "button",
-      class: `stage-card${bars.length ? " wide" : " plain"}`,
-      "data-card": "next_word",
-      "aria-current": view.stage === "next_word" ? "step" : null,
-      on: { click: go },
-    },
-    element("span", { class: "stage-name" }, "next word"),
-    bars.length > 0 &&
-      element(
-        "span",
-        { class: "card-bars", "aria-hidden": "true" },
-        bars.map(({ name, probability }) => [
-          element("span", { class: "serif" }, name),
-          element(
-            "span",
-            { class: "track" },
-            element("span", {
-              class: "length",
-              style: { left: "0%", width: `${(100 * probability) / most}%` },
-            }),
-          ),
-          element("span", { class: "small" }, shareText(probability)),
-        ]),
-      ),
-    element("span", { class: "stage-size" }, bars.length ? "softmax of logits" : "probabilities"),
-  );
+function attentionChoice({ path, source }, open) {
+  const { part } = path.layer;
+  if (part === "encoder") return element("span", { class: "quiet" }, "self-attention");
+  const parts = [
+    ["decoder", "self-attention"],
+    ["cross", "cross-attention"],
+  ];
+  const shown = source.live ? parts : parts.filter(([one]) => one === part);
+  return choice("Attention of the layer", shown, part, (one) => open({ part: one, stage: null }));
 }
 
 // Cards as [from, to, kind].

@@ -50,6 +50,8 @@ export function madeFromStages(path, name) {
 
 /** @param {LayerData} layer */
 export function titleOfStage(layer, name) {
+  if (name === "memory") return "memory, English";
+  if (name === "x" && layer.part === "cross") return "norm, French";
   if (name === "last") return layer.part === "encoder" ? "memory" : "last norm";
   return TITLES_OF_STAGES[name] || name;
 }

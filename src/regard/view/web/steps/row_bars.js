@@ -17,16 +17,17 @@ const MOST_KEYS = 40;
 export function rowBars(view, row, pick) {
   const { now, before, isChanged, chosen } = view;
   const names = BETWEEN_WORDS.filter((name) => now.stages[name]);
-  const keys = labels(now.keys).slice(0, MOST_KEYS);
+  const keys = labels(now.keys);
+  const shown = shownKeys(view, row);
   // One length for scores, scaled and masked: so that dividing makes them shorter.
   const rowsOf = (steps) =>
     names.slice(0, -1).flatMap((name) => Array.from(rowIn(steps, name, row) || []));
   const most = largestSize([...rowsOf(now), ...(isChanged ? rowsOf(before) : [])]) || 1;
-  const line = (key, at) =>
+  const line = (at) =>
     element(
       "tr",
       { class: chosen && chosen.row === row && chosen.column === at ? "chosen" : null },
-      element("th", { scope: "row" }, key),
+      element("th", { scope: "row" }, keys[at]),
       names.map((name) =>
         element(
           "td",
@@ -52,11 +53,26 @@ export function rowBars(view, row, pick) {
           names.map((name) => element("th", { scope: "col" }, name)),
         ),
       ),
-      element("tbody", null, keys.map(line)),
+      element("tbody", null, shown.map(line)),
     ),
-    keys.length < now.keys.length &&
-      element("p", { class: "small quiet" }, `The first ${MOST_KEYS} of ${now.keys.length} keys.`),
+    shown.length < keys.length &&
+      element(
+        "p",
+        { class: "small quiet" },
+        `The ${shown.length} keys with the largest weights, of ${keys.length}.`,
+      ),
   );
+}
+
+// All keys, or those with the largest weights and the chosen one, in the order of the sentence.
+/** @param {StepsView} view */
+function shownKeys({ now, chosen }, row) {
+  const weights = rowIn(now, "weights", row);
+  const order = [...weights.keys()];
+  if (order.length <= MOST_KEYS) return order;
+  order.sort((a, b) => weights[b] - weights[a]);
+  const some = new Set([chosen && chosen.row === row ? chosen.column : 0, ...order]);
+  return [...some].slice(0, MOST_KEYS).sort((a, b) => a - b);
 }
 
 /** @param {Stages} steps */

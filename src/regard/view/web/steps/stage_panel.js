@@ -5,8 +5,9 @@ import { element, replace, tableHead } from "../lib/dom.js";
 import { largestSize } from "../lib/strips.js";
 import { BETWEEN_WORDS } from "./attend.js";
 import { isLarge, matrixPicture, matrixTable } from "./matrix.js";
+import { passStrips } from "./morph.js";
 import { nextWordPanel } from "./next_word.js";
-import { thumbnail } from "./overview.js";
+import { thumbnail } from "./stage_cards.js";
 import { editOwn } from "./own_numbers.js";
 import { madeFromStages, pathFormula, pathMeaning, titleOfStage } from "./path_words.js";
 import { rowBars } from "./row_bars.js";
@@ -284,7 +285,7 @@ function matrixBox(view, name, matrix, before = null) {
         ` ${matrix.rows} × ${matrix.columns}`,
         isLarge(matrix) && !editable && more(),
       ),
-      isLarge(matrix) && !editable && matrixPicture({ name, matrix, shaded, rowNames, pick }),
+      isLarge(matrix) && !editable && movingPicture(view, { name, matrix, shaded, rowNames, pick }),
       matrixTable({
         name,
         matrix,
@@ -307,6 +308,21 @@ function matrixBox(view, name, matrix, before = null) {
     );
   draw();
   return box;
+}
+
+// A picture that passes over from the numbers that it showed before.
+/** @param {StepsView} view */
+function movingPicture(view, shown) {
+  const picture = matrixPicture(shown);
+  const pictures = view.pictures || (view.pictures = new Map());
+  const { rows, columns, values } = shown.matrix;
+  const most = shown.shaded ? 1 : largestSize(values);
+  const before = pictures.get(shown.name);
+  const now = { rows, columns, values, most };
+  pictures.set(shown.name, now);
+  if (before && before.values !== values)
+    requestAnimationFrame(() => passStrips(picture.querySelector("canvas"), before, now));
+  return picture;
 }
 
 function numbered(size) {

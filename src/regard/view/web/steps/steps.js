@@ -105,7 +105,9 @@ async function compute(view, changed) {
     draw(view);
     await addNextWords(view, unplaced ? { position: false } : {}, turn);
   } catch (error) {
-    if (turn === view.turn) replace(view.flow, problem(error));
+    if (turn !== view.turn) return;
+    view.root.classList.remove("at-overview");
+    replace(view.flow, problem(error));
   }
 }
 
@@ -142,15 +144,14 @@ async function layerFor({ state, source }, { part, layer }, more = {}) {
 /** @param {StepsView} view */
 async function addNextWords(view, more, turn) {
   const { path, state, source } = view;
-  if (!path || path.layer.part === "encoder" || !source.nextWords) {
-    view.next = null;
-    return;
-  }
-  const next = await source.nextWords({ ...sentenceField(state), ...more });
+  const wanted = path && source.nextWords;
+  const asked = wanted ? source.nextWords({ ...sentenceField(state), ...more }) : null;
+  // In the English part they are an addition, which may be missing.
+  const next = await (wanted && path.layer.part === "encoder" ? asked.catch(() => null) : asked);
   if (turn !== view.turn || next === view.next) return;
   view.next = next;
   if (view.stage === "next_word") view.chosen = null;
-  view.nextRow = leastSure(next);
+  view.nextRow = next ? leastSure(next) : 0;
   draw(view);
 }
 
@@ -164,9 +165,9 @@ function leastSure(next) {
 /** @param {StepsView} view */
 function stageOfAddress({ state, path }) {
   if (!path) return "";
-  const name = state.get("stage") || state.get("cell").split(".")[0];
-  const isNext = name === "next_word" && path.layer.part !== "encoder";
-  return isNext || path.names.includes(name) ? name : "";
+  const isStage = (name) =>
+    path.names.includes(name) || (name === "next_word" && path.layer.part !== "encoder");
+  return [state.get("cell").split(".")[0], state.get("stage")].find(isStage) || "";
 }
 
 // Another stage or cell of the same computation.
@@ -184,6 +185,7 @@ function opener(view) {
   return (choice, card = null) => {
     const { state, inputs } = view;
     view.card = card ? card.getBoundingClientRect() : null;
+    if (!view.stage) view.overviewTop = window.scrollY;
     const changes = Object.fromEntries(
       Object.entries(choice).filter(([, one]) => one !== undefined),
     );
@@ -226,8 +228,12 @@ function arrive(view) {
   const { flow, map, stage, path, card } = view;
   view.card = null;
   if (!path) return;
-  if (!stage) appear(map);
-  else {
+  if (!stage) {
+    if (view.overviewTop !== undefined) window.scrollTo(0, view.overviewTop);
+    appear(map);
+  } else {
+    const where = map.parentElement;
+    if (where.getBoundingClientRect().top <= 0 || card) where.scrollIntoView({ block: "start" });
     const own = map.querySelector('[aria-current="step"]');
     if (own) own.scrollIntoView({ block: "nearest", inline: "center" });
     openFrom(flow, card);

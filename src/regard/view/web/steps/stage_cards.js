@@ -1,0 +1,169 @@
+// Cards of the overview: a stage with its numbers as colours, a way to elsewhere, the next word.
+
+import { element, replace, tableHead } from "../lib/dom.js";
+import { largestSize, strips } from "../lib/strips.js";
+import { passStrips } from "./morph.js";
+import { candidatesAt, shareText } from "./next_word.js";
+import { madeFromStages, pathFormula, titleOfStage } from "./path_words.js";
+
+export function plainCard(title, click, about = null) {
+  return element(
+    "button",
+    {
+      type: "button",
+      class: "stage-card plain",
+      disabled: !click,
+      on: click ? { click } : {},
+    },
+    element("span", { class: "stage-name" }, title),
+    about && element("span", { class: "card-words quiet" }, about),
+  );
+}
+
+/** @param {StepsView} view */
+export function stageCard(view, name, click) {
+  const { path, stage } = view;
+  const { layer } = path;
+  const lights = (on) => () => {
+    for (const one of madeFromStages(path, name)) {
+      const card = view.map.querySelector(`[data-card="${one}"]`);
+      if (card) card.classList.toggle("lit", on);
+    }
+  };
+  return element(
+    "button",
+    {
+      type: "button",
+      class: "stage-card",
+      "data-card": name,
+      "aria-current": name === stage ? "step" : null,
+      on: {
+        click,
+        pointerenter: lights(true),
+        pointerleave: lights(false),
+        focus: lights(true),
+        blur: lights(false),
+      },
+    },
+    element("span", { class: "stage-name" }, titleOfStage(layer, name)),
+    !stage && cardPicture(view, name), // above an opened stage its name is enough
+  );
+}
+
+/** @param {StepsView} view */
+function cardPicture(view, name) {
+  const matrix = view.path.matrix(name);
+  const isTokens = name === "tokens";
+  const size = isTokens ? `${matrix.rows} tokens` : `${matrix.rows} × ${matrix.columns}`;
+  return [
+    isTokens ? cardWords(view.path.layer) : thumbnail(view, name, matrix),
+    element("span", { class: "stage-size" }, size),
+  ];
+}
+
+// The stages in a table, for who does not see the picture.
+/** @param {StepsView} view */
+export function stagesTable({ path }) {
+  const rows = element("tbody");
+  const fill = () =>
+    replace(
+      rows,
+      path.names.map((name) => {
+        const { rows, columns } = path.matrix(name);
+        return element(
+          "tr",
+          null,
+          element("th", { scope: "row" }, titleOfStage(path.layer, name)),
+          element("td", null, `${rows} × ${columns}`),
+          element("td", null, pathFormula(path, name)),
+        );
+      }),
+    );
+  return element(
+    "details",
+    { class: "stages-table small", on: { toggle: fill } },
+    element("summary", null, "As a table"),
+    element("table", null, tableHead(["stage", "size", "how it is made"]), rows),
+  );
+}
+
+/** @param {LayerData} layer */
+function cardWords(layer) {
+  return element(
+    "span",
+    { class: "card-words serif", "aria-hidden": "true" },
+    layer.tokens.join(" "),
+  );
+}
+
+// A stage's numbers as colours; what it was when it was drawn last is where a passage starts.
+/** @param {StepsView} view */
+export function thumbnail(view, name, matrix) {
+  const { rows, columns, values } = matrix;
+  const most = name === "weights" ? 1 : largestSize(values);
+  const canvas = strips({ rows, columns, values, most, label: `${name}, as colours` });
+  canvas.dataset.stage = name;
+  canvas.setAttribute("aria-hidden", "true"); // the card has its name
+  canvas.removeAttribute("aria-label");
+  canvas.style.setProperty("height", `${Math.max(24, Math.min(64, 5 * rows))}px`);
+  const before = view.thumbs && view.thumbs.get(name);
+  const same = before && before.values.length === values.length && before.values !== values;
+  if (view.thumbs)
+    view.thumbs.set(name, {
+      rows,
+      columns,
+      values,
+      most,
+      from: same ? { values: before.values, most: before.most } : null,
+    });
+  return canvas;
+}
+
+/** @param {StepsView} view */
+export function nextCard(view, open) {
+  const { next } = view;
+  const go = (event) =>
+    open(
+      { stage: "next_word", part: view.path.layer.part === "encoder" ? "decoder" : null },
+      event.currentTarget,
+    );
+  const bars = next && next.tokens.length ? candidatesAt(next, view.nextRow || 0).slice(0, 3) : [];
+  const most = Math.max(0, ...bars.map(({ probability }) => probability));
+  return element(
+    "button",
+    {
+      type: "button",
+      class: `stage-card${bars.length ? " wide" : " plain"}`,
+      "data-card": "next_word",
+      "aria-current": view.stage === "next_word" ? "step" : null,
+      on: { click: go },
+    },
+    element("span", { class: "stage-name" }, "next word"),
+    bars.length > 0 &&
+      element(
+        "span",
+        { class: "card-bars", "aria-hidden": "true" },
+        bars.map(({ name, probability }) => [
+          element("span", { class: "serif" }, name),
+          element(
+            "span",
+            { class: "track" },
+            element("span", {
+              class: "length",
+              style: { left: "0%", width: `${(100 * probability) / most}%` },
+            }),
+          ),
+          element("span", { class: "small" }, shareText(probability)),
+        ]),
+      ),
+    element("span", { class: "stage-size" }, bars.length ? "softmax of logits" : "probabilities"),
+  );
+}
+
+// Thumbnails pass over from the numbers that they showed before.
+export function moveThumbs(map, thumbs) {
+  for (const canvas of map.querySelectorAll("canvas")) {
+    const shown = thumbs.get(canvas.dataset.stage);
+    if (shown && shown.from) passStrips(canvas, shown.from, shown);
+  }
+}
