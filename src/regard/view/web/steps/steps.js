@@ -152,7 +152,9 @@ async function addNextWords(view, more, turn) {
   view.next = next;
   if (view.stage === "next_word") view.chosen = null;
   view.nextRow = next ? leastSure(next) : 0;
-  draw(view);
+  // In another stage nothing but the path above it changes: what is opened there stays open.
+  if (view.stage && view.stage !== "next_word") drawOverview(view, opener(view));
+  else draw(view);
 }
 
 // The position where the choice of the next word is least clear.

@@ -28,7 +28,7 @@ export function tellCell(view, open) {
       explained.line.slice(explained.cell.length),
     ),
     stage === "next_word" && element("p", { class: "line" }, explainShare(view.next, row, column)),
-    sumPicture(explained),
+    sumPicture(explained, view.wide),
     element("p", { class: "small quiet" }, madeFrom(view, explained, open)),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;

@@ -8,8 +8,9 @@ import { largestSize, vectorStrip } from "../lib/strips.js";
 
 const WRITTEN_TERMS = 8; // why.js writes so many in full
 
-/** @param {Explained} explained */
-export function sumPicture({ terms, value }) {
+// opened: a set that holds "terms" while the table of terms is open.
+/** @param {Explained} explained @param {Set<string>} opened */
+export function sumPicture({ terms, value }, opened) {
   if (!terms) return null;
   const { left, right, extra = [] } = terms;
   const products = Float64Array.from(left.values, (one, at) => one * right.values[at]);
@@ -47,7 +48,7 @@ export function sumPicture({ terms, value }) {
   };
   box.addEventListener("pointermove", point);
   box.addEventListener("pointerdown", point);
-  return [box, allTerms(left, right, products, extra, value)];
+  return [box, termsBox(opened, products.length, allTerms(left, right, products, extra, value))];
 }
 
 function growingSum(products) {
@@ -71,44 +72,50 @@ function growingSum(products) {
   );
 }
 
-// Made when it is opened.
 function allTerms(left, right, products, extra, value) {
-  const table = element("div", { class: "all-terms" });
-  const fill = () => {
-    const columns = [left.values, right.values, products];
-    const sizes = columns.map(largestSize);
-    const cell = (number, most) =>
-      element(
-        "td",
-        { style: { background: signedColour(number, most), color: signedInk(number, most) } },
-        writeNumber(number, 3),
-      );
-    const line = (_, at) =>
-      element(
-        "tr",
-        null,
-        element("th", { scope: "row" }, at),
-        columns.map((values, column) => cell(values[at], sizes[column])),
-      );
-    const more = extra.map(([name, number]) => `, ${name} ${writeNumber(number, 3)}`).join("");
-    const total = Array.from(products).reduce((sum, one) => sum + one, 0);
-    const sums = `Sum of the products: ${writeNumber(extra.length ? total : value, 3)}${more}`;
-    replace(
-      table,
-      element(
-        "table",
-        { class: "terms" },
-        tableHead([null, left.name, right.name, "product"]),
-        element("tbody", null, Array.from(products, line)),
-      ),
-      element("p", { class: "small" }, sums),
+  const columns = [left.values, right.values, products];
+  const sizes = columns.map(largestSize);
+  const cell = (number, most) =>
+    element(
+      "td",
+      { style: { background: signedColour(number, most), color: signedInk(number, most) } },
+      writeNumber(number, 3),
     );
-  };
-  const opened = element(
+  const line = (_, at) =>
+    element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, at),
+      columns.map((values, column) => cell(values[at], sizes[column])),
+    );
+  const more = extra.map(([name, number]) => `, ${name} ${writeNumber(number, 3)}`).join("");
+  const total = Array.from(products).reduce((sum, one) => sum + one, 0);
+  const sums = `Sum of the products: ${writeNumber(extra.length ? total : value, 3)}${more}`;
+  return () => [
+    element(
+      "table",
+      { class: "terms" },
+      tableHead([null, left.name, right.name, "product"]),
+      element("tbody", null, Array.from(products, line)),
+    ),
+    element("p", { class: "small" }, sums),
+  ];
+}
+
+// The table is made when it is opened, and stays open from cell to cell.
+function termsBox(opened, count, make) {
+  const table = element("div", { class: "all-terms" });
+  const box = element(
     "details",
-    { class: "terms-of-sum", on: { toggle: () => opened.open && !table.firstChild && fill() } },
-    element("summary", null, `All ${products.length} terms`),
+    { class: "terms-of-sum", open: opened.has("terms") },
+    element("summary", null, `All ${count} terms`),
     table,
   );
-  return opened;
+  if (box.open) replace(table, make());
+  box.addEventListener("toggle", () => {
+    if (box.open) opened.add("terms");
+    else opened.delete("terms");
+    if (box.open && !table.firstChild) replace(table, make());
+  });
+  return box;
 }
