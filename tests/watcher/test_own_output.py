@@ -118,6 +118,20 @@ def test_weights_that_a_model_does_not_give_out_are_said():
     )
 
 
+def test_a_causal_mask_that_a_module_does_not_ask_for():
+    """A kernel gets no mask, and the module says that it looks both ways, as PaliGemma does."""
+    model, inputs = copy.deepcopy(FAMILY["llama"].made()), batch("not")
+    for module in model.modules():
+        if hasattr(module, "is_causal"):
+            module.is_causal = False
+    with torch.no_grad():
+        expected = model(**inputs).logits
+        with regard.watch(model) as seen:
+            same(model(**inputs).logits, expected)
+    for layer in range(2):
+        assert (seen.sentence(1)[layer].map > 0).all()
+
+
 def test_a_copy_of_a_model_inside_the_block():
     model = FAMILY["llama"].made()
     with torch.no_grad(), regard.watch(model) as seen:

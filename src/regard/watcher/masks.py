@@ -106,6 +106,12 @@ class MaskSpec:
         """(left, right) as in ``window``; None where the rule is of another kind."""
         return band_of(self.arguments["mask_function"])
 
+    def bidirectional(self) -> MaskSpec:
+        """The same mask without an order of tokens."""
+        from transformers.masking_utils import bidirectional_mask_function
+
+        return MaskSpec(self.arguments | {"mask_function": bidirectional_mask_function})
+
     def rule(self, sentence: int) -> Callable[[NDArray[np.intp], NDArray[np.intp]], Any]:
         """The mask function of one sentence for positions of queries and keys, as regard's mask."""
         import torch
