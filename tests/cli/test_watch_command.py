@@ -180,6 +180,12 @@ def test_a_run_with_changes_and_what_is_asked_beside_it(folders, capsys):
     assert len(values["effects"]["heads"]) == 8
 
 
+def test_a_head_of_one_part_of_a_translator(folders, capsys):
+    status, out, err = run(capsys, folders / "bart", TEXT, "--ablate", "cross.1.2", "--generate", 3)
+    assert (status, err) == (0, "")
+    assert "Changed: cross layer 1, head 2 writes nothing (zero)." in out
+
+
 def test_a_needle_and_links(folders, tmp_path, capsys):
     """The tokenizer of these folders lacks most words: what is unknown is one token."""
     status, out, err = run(capsys, folders / "llama", "--needle", "--heads", 2)
@@ -200,7 +206,8 @@ def test_a_needle_and_links(folders, tmp_path, capsys):
     ("options", "words"),
     [
         ([], "watch needs a text in quotes, @file, or --image, but there is none."),
-        ([TEXT, "--ablate", "7"], "--ablate needs a layer and a head, as in 3.6, but it is '7'."),
+        ([TEXT, "--ablate", "7"],
+         "--ablate needs a layer and a head, as in 3.6 or cross.3.6, but it is '7'."),
         ([TEXT, "--redirect", "it:dog"],
          "--redirect needs two words and a head, as in it:food:3.6, but it is 'it:dog'."),
         ([TEXT, "--to", "one"], "to needs to be 'zero' or 'mean', but it is 'one'."),

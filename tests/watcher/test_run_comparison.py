@@ -147,11 +147,24 @@ def test_what_cannot_be_compared():
     with pytest.raises(ArgumentError) as raised:
         seen_of(IDS).compare(seen_of([20, 21, 22]))
     assert str(raised.value) == (
-        "compare needs tokens that both texts have, but decoder layer 0 has none: compare texts "
-        "that differ in a few words, or one text in two models."
+        "compare needs tokens that both texts have, but there are none: compare texts that differ "
+        "in a few words, or one text in two models."
     )
     comparison = seen_of(IDS, layers=[1]).compare(seen_of(IDS))
     assert comparison.notes == ("only in one of the runs: decoder layer 0.",)
+
+
+def test_a_part_without_common_tokens_is_left_out():
+    model, runs = BART.made(), []
+    for target in ([2, 5, 6], [8, 9]):
+        with torch.no_grad(), regard.watch(model, tokenizer=CharacterTokenizer()) as seen:
+            model(torch.tensor([IDS]), decoder_input_ids=torch.tensor([target]))
+        runs.append(seen)
+    comparison = runs[0].compare(runs[1])
+    assert list(comparison.aligned) == ["encoder"]
+    assert comparison.notes == (
+        "decoder: the texts have no token in common.", "cross: the texts have no token in common.",
+    )  # fmt: skip
 
 
 def test_alignment_keeps_the_order():

@@ -131,7 +131,7 @@ def test_without_best_keys_and_map_there_is_no_near_and_far():
     """Nothing says what lies on the first token, which belongs to neither."""
     sinks = watched("llama", top=0, map=0).sinks()
     assert {tuple(head.shares) for head in sinks.heads} == {("first",)}
-    assert "first token" in str(sinks)
+    assert "decoder, mean over heads. The first token: " in str(sinks)
 
 
 def test_near_is_a_power_of_two(planted):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.watcher.watching import Watching
 
 AblatedOption = Annotated[
-    list[str] | None, typer.Option(help="Head that writes nothing, as 3.6; may be repeated.")
+    list[str] | None, typer.Option(help="Head that writes nothing, as 3.6 or cross.3.6.")
 ]
 HiddenOption = Annotated[
     list[str] | None, typer.Option(help="Word that no other may look at; may be repeated.")
@@ -73,24 +73,27 @@ class WatchOptions:
     def applied(self, watching: Watching) -> Watching:
         """The block with the changes."""
         for text in self.ablate:
-            layer, head = _head("--ablate", text)
-            watching = watching.ablate(layer, head, to=self.to)
+            part, layer, head = _head("--ablate", text)
+            watching = watching.ablate(layer, head, part=part, to=self.to)
         if self.knock_out:
             words = [text_argument("--knock-out", word) for word in self.knock_out]
             watching = watching.knock_out(*words)
         for text in self.redirect:
-            word, to, layer, head = _turn(text)
-            watching = watching.redirect(word, to, layer, head)
+            word, to, part, layer, head = _turn(text)
+            watching = watching.redirect(word, to, layer, head, part=part)
         return watching
 
     def results(self, seen: Seen) -> dict[str, Any]:
         """What was asked beside the report, by name, each with a text and ``to_dict``."""
+        from regard.view.terminal.progress_bar import late_bar
+
         results: dict[str, Any] = {"sinks": seen.sinks()}
         if self.changes:
             results["outcome"] = seen.outcome
         if self.effects:
             of, _, against = text_argument("--effects", self.effects).partition(":")
-            results["effects"] = seen.effects(of, against or None, to=self.to)
+            with late_bar("heads") as notice:
+                results["effects"] = seen.effects(of, against or None, to=self.to, notice=notice)
         if self.weighted:
             results["norm_weighted"] = seen.report(self.weighted)
         return results
@@ -118,14 +121,16 @@ def show_heads(
         print(shown)
 
 
-def _head(option: str, text: str) -> tuple[int, int]:
-    numbers = text.strip().split(".")
-    if len(numbers) != 2 or not all(x.isdecimal() for x in numbers):
-        raise ArgumentError(f"{option} needs a layer and a head, as in 3.6, but it is {text!r}.")
-    return int(numbers[0]), int(numbers[1])
+def _head(option: str, text: str) -> tuple[str | None, int, int]:
+    *front, layer, head = text.strip().rsplit(".", 2) if text.count(".") else ("", "", "")
+    if not layer.isdecimal() or not head.isdecimal():
+        raise ArgumentError(
+            f"{option} needs a layer and a head, as in 3.6 or cross.3.6, but it is {text!r}."
+        )
+    return front[0] if front else None, int(layer), int(head)
 
 
-def _turn(text: str) -> tuple[str, str, int, int]:
+def _turn(text: str) -> tuple[str, str, str | None, int, int]:
     word, _, rest = text_argument("--redirect", text).partition(":")
     to, _, head = rest.partition(":")
     if not word or not to or not head:

@@ -124,14 +124,24 @@ def compare_runs(one: Seen, other: Seen) -> RunComparison:
     heads: list[HeadDifference] = []
     aligned: dict[str, tuple[int, int, int]] = {}
     compared: dict[str, int] = {}
+    apart: dict[str, None] = {}
     for key in common:
         pair = LayerPair.of(key, one[key], other[key])
+        if pair is None:
+            apart[key.part] = None
+            continue
         heads += pair.differences()
         aligned[key.part], compared[key.part] = pair.sizes, len(pair.rows[0])
+    if not heads:
+        raise ArgumentError(
+            "compare needs tokens that both texts have, but there are none: compare texts that "
+            "differ in a few words, or one text in two models."
+        )
     heads.sort(key=lambda head: -head.distance)
     alone = [key for run, rest in ((one, other), (other, one)) for key in run.names
              if key not in rest.names]  # fmt: skip
     notes = [f"only in one of the runs: {_listed(alone)}."] if alone else []
+    notes += [f"{part}: the texts have no token in common." for part in apart]
     for part, rows in compared.items():
         if rows < aligned[part][0]:
             notes.append(f"{part}: {rows} of {aligned[part][0]:,} aligned rows, evenly spaced.")
@@ -150,8 +160,8 @@ class LayerPair:
     sizes: tuple[int, int, int]
 
     @classmethod
-    def of(cls, key: LayerKey, one: LayerObservation, other: LayerObservation) -> LayerPair:
-        """Align the tokens of a layer of two runs."""
+    def of(cls, key: LayerKey, one: LayerObservation, other: LayerObservation) -> LayerPair | None:
+        """Align the tokens of a layer of two runs; None where they have none in common."""
         if one.leading != other.leading:
             raise ArgumentError(
                 f"compare needs as many heads in both runs, but {key} has {one.leading[-1]} and "
@@ -162,11 +172,8 @@ class LayerPair:
             for x in ("query_text", "key_text")
         )
         sizes = (len(rows[0]), one.queries, other.queries)
-        if not sizes[0]:
-            raise ArgumentError(
-                f"compare needs tokens that both texts have, but {key} has none: compare texts "
-                "that differ in a few words, or one text in two models."
-            )
+        if not sizes[0] or not len(columns[0]):
+            return None
         some = np.unique(np.linspace(0, sizes[0] - 1, min(sizes[0], MOST_ROWS)).astype(np.int64))
         return cls(key, one, other, (rows[0][some], rows[1][some]), columns, sizes)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,6 +147,7 @@ def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 
     if unknown:
         notes.append(f"no even baseline where a mask decides: {', '.join(unknown[:4])}"
                      f"{', ...' if len(unknown) > 4 else ''}.")  # fmt: skip
+    notes += [f"{key}: {note}" for key, layer in layers for note in layer.notes]
     return SinkReport(tuple(tokens), tuple(heads), near, tuple(notes))
 
 
@@ -162,9 +164,21 @@ def token_kind(token: str) -> str:
     return "word" if any(x.isalnum() for x in token) else "punctuation"
 
 
+@lru_cache(maxsize=4)
+def token_kinds(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """The kind of each token, the same for all layers; none where tokens are numbered alone.
+
+    >>> token_kinds(("<s>", "dog")), token_kinds(("0", "1"))
+    (('special', 'word'), ())
+    """
+    if all(token == str(position) for position, token in enumerate(tokens)):
+        return ()
+    return tuple(token_kind(token) for token in tokens)
+
+
 @dataclass(frozen=True)
 class LayerShares:
-    """Shares of attention that each key of one layer gets, (h, k), and evenly, (k,)."""
+    """Shares of attention that each key of one layer gets, (h, k); no kinds without names."""
 
     key: LayerKey
     layer: LayerObservation
@@ -182,13 +196,13 @@ class LayerShares:
         total_h1 = np.maximum(received_hk.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         tokens = layer.key_text.tokens if layer.key_text is not None else ()
         tokens = tokens if len(tokens) == layer.keys else tuple(map(str, range(layer.keys)))
-        kinds = tuple(token_kind(token) for token in tokens)
-        return cls(key, layer, tokens, kinds, band_of(layer), received_hk / total_h1)
+        kinds, band = token_kinds(tokens), band_of(layer)
+        return cls(key, layer, tokens, kinds, band, received_hk / total_h1)
 
     @property
     def named(self) -> bool:
         """Whether tokens have names, and not numbers alone."""
-        return self.tokens != tuple(map(str, range(len(self.tokens))))
+        return bool(self.kinds)
 
     @property
     def even_k(self) -> NDArray[np.float64] | None:

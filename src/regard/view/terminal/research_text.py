@@ -55,8 +55,8 @@ def sinks_page(sinks: SinkReport, style: TerminalStyle = PIPE) -> str:
              "punctuation": "punctuation", "near": f"others closer than {sinks.near}",
              "distant": "others farther off"}  # fmt: skip
     for part in dict.fromkeys(head.part for head in sinks.heads):
-        shares = [f"{names[x]} {_share(both)}" for x, both in sinks.mean(part).items()]
-        lines += style.wrap(f"{part}, mean over heads: {', '.join(shares)}.", "  ")
+        shares = [f"{names[x]}: {_share(both)}" for x, both in sinks.mean(part).items()]
+        lines += style.wrap(f"{part}, mean over heads. {'; '.join(shares).capitalize()}.", "  ")
     few = [f"{head.part} {head.layer}.{head.head}" for head in sinks.streaming]
     if few:
         more = f" and {len(few) - MOST} more" if len(few) > MOST else ""
