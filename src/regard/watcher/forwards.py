@@ -43,7 +43,7 @@ class Forwards:
         self._owners = _owners(model, holder, list(self._stacks.values()))
         self._inside = {id(x): {id(module) for module in x.modules()} for x in self._owners}
         self._running: list[Forward] = []
-        self._embedded: Ids | None = None
+        self._embedded: tuple[int, Ids] | None = None  # a table by id, and what it looked up last
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """The same object: a model that is copied inside a block takes its hooks along."""
@@ -67,7 +67,12 @@ class Forwards:
     def ids(self, module: Any) -> Ids | None:
         """The tokens (b, t) of the innermost forward around a module; None where it has none."""
         enclosing = [x for x in self._running if id(module) in self._inside[x.owner]]
-        return enclosing[-1].ids_bt if enclosing else self._embedded
+        if enclosing and enclosing[-1].ids_bt is not None:
+            return enclosing[-1].ids_bt
+        if self._embedded is None:
+            return None
+        table, ids_bt = self._embedded
+        return ids_bt if not enclosing or table in self._inside[enclosing[-1].owner] else None
 
     def attach(self) -> list[Any]:
         """Hooks at the start and the end of every owner's forward, also of one that fails."""
@@ -81,14 +86,18 @@ class Forwards:
 
     def _embed(self, table: Any, arguments: tuple[Any, ...]) -> None:
         """Take the ids of a model whose ``forward`` is called directly, past its hooks."""
-        if self.on_thread and not self._running and arguments:
-            self._embedded = arguments[0].detach().cpu().numpy()
+        if not self.on_thread or not arguments:
+            return
+        if not self._running or self._running[-1].ids_bt is None:
+            self._embedded = id(table), arguments[0].detach().cpu().numpy()
 
     def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if not self.on_thread or id(owner) not in self._inside:  # a copy of an owner
             return
         self.count += 1
         self._leave(id(owner))
+        if not self._running:
+            self._embedded = None
         self._running.append(Forward(id(owner), *self._token_ids(owner, arguments, keywords)))
         self.begun(self._inside[id(owner)])
 

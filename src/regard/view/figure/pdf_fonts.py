@@ -56,7 +56,9 @@ def runs(text: str, bold: bool = False) -> list[GlyphRun]:
     """
     letters = [_letter(x, bold) for x in substituted(text)]
     return [
-        GlyphRun(font, bytes(code for _, code, _ in group), sum(width for *_, width in group) / 1000)
+        GlyphRun(
+            font, bytes(code for _, code, _ in group), sum(width for *_, width in group) / 1000
+        )
         for font, group in ((font, list(same)) for font, same in groupby(letters, _font))
     ]
 
