@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,10 +70,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
             "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part "
             "is 'cross': use average or alignment."
         )
-    weights_lhqk = reading.weights(part, by="tokens")
-    mixed_qk = np.eye(weights_lhqk.shape[-1])
-    for mean_qk in weights_lhqk.mean(axis=1):
-        mixed_qk = (0.5 * mean_qk + 0.5 * np.eye(len(mean_qk))) @ mixed_qk
+    mixed_qk = rolled_out(reading.weights(part, by="tokens").mean(axis=1))
     return Mixed(
         "rollout",
         "The mean over heads, followed from the last layer down to the words, with half of every "
@@ -81,6 +79,19 @@ def rollout(reading: Reading, part: str) -> Mixed:
         *reading.texts(part),
         mixed_qk,
     )
+
+
+def rolled_out(means_lqk: Iterable[Array]) -> Array:
+    """Mean weights of the layers, the first first, multiplied with half the identity added.
+
+    >>> rolled_out([np.array([[1.0, 0.0], [1.0, 0.0]])]).tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+    mixed_qk: Array = np.eye(1)
+    for number, mean_qk in enumerate(means_lqk):
+        identity = np.eye(len(mean_qk))
+        mixed_qk = (0.5 * mean_qk + 0.5 * identity) @ (mixed_qk if number else identity)
+    return mixed_qk
 
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:

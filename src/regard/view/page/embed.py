@@ -11,6 +11,7 @@ import numpy as np
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
 from regard.text.words import TokenizedText
+from regard.transformer.combine import rolled_out
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
@@ -283,7 +284,16 @@ def _is_short(layer: LayerObservation) -> bool:
 def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
     weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
     others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
-    return Tables(weights_lhqk, others | {"all": weights_lhqk.mean(axis=(0, 1))})
+    others["all"] = weights_lhqk.mean(axis=(0, 1))
+    if has_rollout(layers):
+        others["rollout"] = rolled_out(weights_lhqk.mean(axis=1))
+    return Tables(weights_lhqk, others)
+
+
+def has_rollout(layers: list[tuple[LayerKey, LayerObservation]]) -> bool:
+    """Whether the layers read what the ones before them wrote: queries and keys are one text."""
+    key, first = layers[0]
+    return key.part != "cross" and first.queries == first.keys
 
 
 def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
@@ -299,7 +309,7 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "query": _side(first.query_text),
         "key": _side(first.key_text),
         **labels_of(layers),
-        "ways": ["head", "layer", "all"],
+        "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
     }
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from regard.engine.files import check_header, mapped_arrays, unread
 from regard.errors import ArgumentError
+from regard.transformer.combine import rolled_out
 from regard.typing import Array
-from regard.view.page.embed import MOST_TOKENS, is_readable, layers_of, watched_reading
+from regard.view.page.embed import MOST_TOKENS, has_rollout, is_readable, layers_of, watched_reading
 from regard.view.page.map_source import bounded_integer
 from regard.view.page.routes.read_routes import THUMBNAIL, small
 from regard.watcher.seen import Seen
@@ -36,6 +37,8 @@ class Run:
         if show == "all":
             means = [self._tile(layer).mean(axis=0) for _, layer in layers]
             return np.asarray(np.mean(means, axis=0))
+        if show == "rollout" and has_rollout(layers):
+            return rolled_out(self._tile(layer).mean(axis=0) for _, layer in layers)
         number = bounded_integer("layer", fields.get("layer"), 0, len(layers) - 1)
         weights_hqk = self._tile(layers[number][1])
         if show == "layer":

@@ -12,11 +12,12 @@ import { largest, sums } from "./weights.js";
 const OUTSIDE = 52; // pixels outside the words, for their shares
 const MOTION = 280; // milliseconds
 
+// paint(canvas, scrolled, model, layout) draws between the sides, as paintLines does.
 // handlers: hover(side, position or null), pick(side, position, event), span(side, from, to),
 // clear()
 // -> { root, show(model), mark(marks), close() }; model { grid, chosen, pinned, threshold, titles:
 // [who asks, who answers] }
-export function linesPicture(handlers) {
+export function linesPicture(handlers, paint = paintLines) {
   const canvas = element("canvas", { class: "threads", "aria-hidden": "true" });
   const lists = {
     query: element("ul", { class: "side asks", "aria-label": "Words that ask (queries)" }),
@@ -37,7 +38,7 @@ export function linesPicture(handlers) {
     if (!model || !root.isConnected) return;
     lightWords(lists, model);
     const [grid, grown] = motion.now(model.grid);
-    paintLines(canvas, scroller.scrollTop, { ...model, grid, grown }, layout);
+    paint(canvas, scroller.scrollTop, { ...model, grid, grown }, layout);
     if (motion.isMoving()) draw();
   });
   const arranged = () => {

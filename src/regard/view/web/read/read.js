@@ -1,9 +1,9 @@
 // The Read view: a sentence, its translation, and what every head looked at.
 //
 // Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
-// map), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k (chosen
-// positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer, role),
-// changes (experiments, changes.js), effects and against (effect_grid.js), beside (what is
+// map, flow), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k
+// (chosen positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer,
+// role), changes (experiments, changes.js), effects and against (effect_grid.js), beside (what is
 // compared, beside.js), why (whether the sum behind a weight is unfolded), because
 // (because_tree.js), file (a watched run in place of a sentence).
 
@@ -31,6 +31,7 @@ import { drawOutcome } from "./outcome.js";
 import { drawWhy } from "./why_weight.js";
 import { drawEffects } from "./effect_grid.js";
 import { readChanges } from "./changes.js";
+import { flowPicture, hasFlow } from "./flow_picture.js";
 import { tokenSteps, writtenUntil } from "./token_steps.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
@@ -127,7 +128,11 @@ function arrangeRead(view, root) {
     arrange: (order) => view.state.set({ order: order === "layer" ? null : order }),
   });
   view.steps = tokenSteps(view.state);
-  view.pictures = { lines: linesPicture(handlers), map: heatPicture(handlers) };
+  view.pictures = {
+    lines: linesPicture(handlers),
+    map: heatPicture(handlers),
+    flow: flowPicture(handlers, view),
+  };
   view.beside = besidePicture(handlers);
   view.images = imageOverlay(handlers);
   const first = element("div", { class: "first" }, view.title, view.images.root, view.picture);
@@ -287,7 +292,7 @@ function redraw(view) {
   drawWhy(view);
   drawEffects(view);
   view.top.shade(...shadesOf(view));
-  const picture = view.pictures[state.get("as", "lines")] || view.pictures.lines;
+  const picture = pictureOf(view);
   if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);
   const titles = [part.query.language || "a word", part.key.language || "a word"];
   picture.show({
@@ -306,6 +311,12 @@ function redraw(view) {
     replace(view.table.lastChild, weightsTable(grid));
     view.tabled = grid;
   }
+}
+
+/** @param {ReadView} view */
+function pictureOf({ state, pictures, part }) {
+  const name = state.get("as", "lines");
+  return (name !== "flow" || hasFlow(part) ? pictures[name] : null) || pictures.lines;
 }
 
 /** @param {ReadView} view */

@@ -2,7 +2,8 @@
 // about it.
 
 import { choice, element, labelled, percent, replace } from "../lib/dom.js";
-import { marksOf } from "./weights.js";
+import { hasFlow } from "./flow_picture.js";
+import { marksOf, writePositions } from "./weights.js";
 import { nameOf } from "./sentences.js";
 import { isHighlight, pinnedOf } from "./read_choice.js";
 
@@ -72,7 +73,8 @@ function drawTitle({ state, source, reading, part, choice: shown, title }) {
  * @param {ReadView} view
  * @param {any} hidden
  */
-function switchesFor({ state, source, reading, part, choice: shown }, hidden) {
+function switchesFor(view, hidden) {
+  const { state, source, reading, part, choice: shown } = view;
   const set =
     (field, plain, more = {}) =>
     (value) =>
@@ -89,9 +91,14 @@ function switchesFor({ state, source, reading, part, choice: shown }, hidden) {
       [
         ["lines", "Lines"],
         ["map", "Heatmap"],
-      ],
+        hasFlow(part) && [
+          "flow",
+          "Through the layers",
+          "Every layer at once: where a word comes from",
+        ],
+      ].filter(Boolean),
       state.get("as", "lines"),
-      set("as", "lines"),
+      (name) => state.set(asPicture(name, view)),
     ),
     part.ways.length > 1 &&
       choice(
@@ -134,6 +141,18 @@ function switchesFor({ state, source, reading, part, choice: shown }, hidden) {
       ),
     compareWith({ state, source, reading, choice: shown }),
   ];
+}
+
+// Fields of the address for a picture. All layers followed down are what the one through the layers
+// is about; the word that was looked at stays chosen there.
+/** @param {ReadView} view */
+function asPicture(name, view) {
+  const { state, part } = view;
+  const as = name === "lines" ? null : name;
+  if (name !== "flow") return { as, show: state.get("as") === "flow" ? null : state.get("show") };
+  const { queries } = pinnedOf(view);
+  const q = queries.length ? writePositions(queries) : state.get("q");
+  return { as, q, show: part.ways.includes("rollout") ? "rollout" : "all" };
 }
 
 // What stands beside the picture (beside.js): nothing, this head while another is chosen, the run

@@ -1,0 +1,223 @@
+// All layers at once: how what a word becomes is mixed from the words, layer by layer.
+
+import {
+  asWord,
+  element,
+  percent,
+  problem,
+  replace,
+  tableHead,
+  withQuotedWords,
+} from "../lib/dom.js";
+import { colours, sized } from "../lib/draw.js";
+import { massesFrom, maxFlow, residualStep, rolledOut } from "./attention_flow.js";
+import { linesPicture } from "./lines.js";
+import { gridOf, largest } from "./weights.js";
+
+const MOST_FOLLOWED = 64; // tokens
+const MOST_WORK = 2e6; // layers * tokens^3, for all flows from one token
+const LEAST_DRAWN = 0.012;
+const MOST_EDGES = 1500;
+const MOST_SUMS = 8;
+const ABOUT_FLOW =
+  "From the words on the right (before the first layer) to the word on the left (after the " +
+  "last): every line is a mean over the heads of a layer, and half of each vector comes straight " +
+  "from below. Rolled out: the shares of all ways together. Max-flow: the most that could pass " +
+  "if no line carried more than its width; these need not add up to 100 %. Both take mixing for " +
+  "adding up, which the layers between do not.";
+
+/** @param {Part} part */
+export function hasFlow(part) {
+  const many = Math.max(part.query.tokens.length, part.key.tokens.length);
+  return part.name !== "cross" && part.layers > 1 && many <= MOST_FOLLOWED;
+}
+
+// -> Picture; handlers as those of lines.js. Pieces of words are drawn one by one.
+/** @param {ReadView} view */
+export function flowPicture(handlers, view) {
+  const shown = (position) =>
+    view.state.get("by", "words") === "words" && position !== null
+      ? view.part.query.word_of_token[position]
+      : position;
+  const lines = linesPicture(
+    {
+      hover: (side, position) => handlers.hover(side, shown(position)),
+      pick: (side, position, event) => handlers.pick(side, shown(position), event),
+      span: (side, from, to) => handlers.span(side, shown(from), shown(to)),
+      clear: () => handlers.clear(),
+    },
+    paintFlow,
+  );
+  const sums = element("div", { class: "small flow-sums" });
+  const about = element("p", { class: "small quiet" }, ABOUT_FLOW);
+  const root = element("div", { class: "flow" }, lines.root, sums, about);
+  let made = null; // { key, steps, grid }
+  return {
+    root,
+    close: lines.close,
+    async show(model) {
+      const { reading, part, source } = view;
+      try {
+        if (!made || made.reading !== reading || made.part !== part) {
+          const next = await layersOf(source, reading, part);
+          if (view.reading !== reading || view.part !== part) return;
+          made = { reading, part, ...next };
+        }
+        const chosen = chosenTokens(view, part);
+        const now = { ...model, grid: made.grid, chosen, pinned: chosen, until: null };
+        lines.show({ ...now, steps: made.steps });
+        drawSums(sums, made, chosen.queries);
+      } catch (error) {
+        replace(sums, problem(error));
+      }
+    },
+  };
+}
+
+async function layersOf(source, reading, part) {
+  const tables = await Promise.all(
+    Array.from({ length: part.layers }, (_, layer) =>
+      source.weights(reading, { part: part.name, show: "layer", layer, head: 0 }),
+    ),
+  );
+  const grids = tables.map((table) => gridOf(table, part, { by: "tokens", hide: false }));
+  const size = grids[0].rows;
+  const steps = grids.map(({ weights }) => residualStep(weights, size));
+  return { steps, grid: { ...grids[0], weights: rolledOut(steps, size) } };
+}
+
+// Words that are chosen, as their tokens; the row that is followed first where several are.
+/** @param {ReadView} view */
+function chosenTokens({ chosen, state }, { query }) {
+  const tokens = (words) =>
+    state.get("by", "words") === "words"
+      ? query.word_of_token
+          .map((_, at) => at)
+          .filter((at) => words.includes(query.word_of_token[at]))
+      : words;
+  return { queries: tokens(chosen.queries), keys: tokens(chosen.keys) };
+}
+
+// layout as in lines_paint.js: the levels lie between the two sides, the last layer on the left.
+function paintFlow(canvas, top, { grid, chosen, steps, threshold }, layout) {
+  const context = sized(canvas, layout.width, layout.seen);
+  const { step, side, width } = layout;
+  const levels = steps.length;
+  const [left, right] = [side + 8, width - side - 8];
+  const x = (level) => right - (level / levels) * (right - left);
+  const y = (token) => (token + 0.5) * step - top;
+  const least = Math.max(threshold, LEAST_DRAWN);
+  const edges = edgesOf(steps, grid.rows, chosen, least);
+  const colour =
+    chosen.queries.length + chosen.keys.length ? colours().accent : colours().scale[170];
+  context.strokeStyle = colour;
+  context.lineCap = "round";
+  for (const { level, q, k, weight } of edges) {
+    const [x1, x2] = [x(level + 1), x(level)];
+    const middle = (x1 + x2) / 2;
+    context.globalAlpha = Math.min(1, 0.12 + 0.88 * Math.sqrt(weight));
+    context.lineWidth = Math.max(0.5, weight * Math.min(15, step * 0.5));
+    context.beginPath();
+    context.moveTo(x1, y(q));
+    context.bezierCurveTo(middle, y(q), middle, y(k), x2, y(k));
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+  paintLevels(context, { x, y, levels, size: grid.rows, seen: layout.seen });
+  paintFlowShares(context, grid, chosen, { y, right, layout });
+}
+
+// Lines of the chosen words carry what reaches them; without a choice every line its own width.
+function edgesOf(steps, size, chosen, least) {
+  const edges = [];
+  const all = new Float64Array(size).fill(1);
+  const masses = chosen.queries.length
+    ? addedMasses(steps, size, chosen.queries)
+    : steps.map(() => all).concat([all]);
+  const drawn = chosen.queries.length ? least : Math.max(least, 0.06);
+  steps.forEach((step, level) => {
+    for (let q = 0; q < size; q++) {
+      for (let k = 0; k < size; k++) {
+        const weight = masses[level + 1][q] * step[q * size + k];
+        if (weight >= drawn) edges.push({ level, q, k, weight });
+      }
+    }
+  });
+  return edges.sort((one, other) => one.weight - other.weight).slice(-MOST_EDGES);
+}
+
+function addedMasses(steps, size, tokens) {
+  const all = tokens.map((token) => massesFrom(steps, size, token));
+  return all[0].map((_, level) =>
+    Float64Array.from(all[0][level], (__, at) =>
+      all.reduce((sum, masses) => sum + masses[level][at] / tokens.length, 0),
+    ),
+  );
+}
+
+function paintLevels(context, { x, y, levels, size, seen }) {
+  const { faint, line } = colours();
+  context.fillStyle = line;
+  for (let level = 0; level <= levels; level++)
+    for (let token = 0; token < size; token++)
+      if (y(token) > -4 && y(token) < seen + 4)
+        context.fillRect(x(level) - 1.5, y(token) - 1.5, 3, 3);
+  context.fillStyle = faint;
+  context.font = `10px ${getComputedStyle(document.body).fontFamily}`;
+  context.textAlign = "center";
+  context.textBaseline = "top";
+  const wide = x(0) - x(1);
+  const every = Math.ceil(16 / wide);
+  for (let layer = 0; layer < levels; layer += every)
+    context.fillText(wide > 60 ? `layer ${layer}` : layer, (x(layer) + x(layer + 1)) / 2, 1);
+}
+
+function paintFlowShares(context, grid, { queries }, { y, right, layout }) {
+  if (!queries.length) return;
+  const { ink, soft } = colours();
+  context.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  for (let k = 0; k < grid.columns; k++) {
+    const share =
+      queries.reduce((sum, q) => sum + grid.weights[q * grid.columns + k], 0) / queries.length;
+    if (share < 0.005) continue;
+    context.fillStyle = share >= 0.1 ? ink : soft;
+    context.fillText(percent(share), right + layout.words.key[k] + 16, y(k) + 1);
+  }
+}
+
+// Both measures of the chosen word, the largest first.
+function drawSums(box, { steps, grid }, queries) {
+  if (queries.length !== 1) {
+    replace(box, element("p", { class: "quiet" }, "Choose a word to follow it down the layers."));
+    return;
+  }
+  const [q] = queries;
+  const size = grid.rows;
+  const shares = grid.weights.subarray(q * size, (q + 1) * size);
+  const isQuick = steps.length * size ** 3 <= MOST_WORK;
+  const row = (k) =>
+    element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, grid.keys[k]),
+      element("td", null, percent(shares[k])),
+      element("td", null, isQuick ? percent(maxFlow(steps, size, q, k)) : "–"),
+    );
+  replace(
+    box,
+    element(
+      "table",
+      { class: "numbers" },
+      element(
+        "caption",
+        null,
+        withQuotedWords(`What ${asWord(grid.queries[q])} is mixed from after the last layer`),
+      ),
+      tableHead(["word", "rolled out", "max-flow"]),
+      element("tbody", null, largest(shares, MOST_SUMS).map(row)),
+    ),
+    !isQuick && element("p", { class: "quiet" }, "Max-flow is left out: the text is too long."),
+  );
+}

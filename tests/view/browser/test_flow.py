@@ -1,0 +1,81 @@
+"""Attention through all layers: rolled out as the library does it, and as a maximal flow."""
+
+import numpy as np
+import numpy.testing as npt
+
+from regard.display import percent
+from regard.transformer.combine import rolled_out
+from regard.transformer.reader import read
+
+SENTENCE = "A dog ate the food because it was hungry"
+MEASURES = """async ({ means, size }) => {
+  const { maxFlow, residualStep, rolledOut } = await import("/read/attention_flow.js");
+  const steps = means.map((weights) => residualStep(weights, size));
+  const flows = Array.from({ length: size * size }, (_, at) =>
+    maxFlow(steps, size, Math.floor(at / size), at % size));
+  return { rolled: [...rolledOut(steps, size)], flows };
+}"""
+
+
+def flow_by_paths(steps_lqk, source: int, sink: int) -> float:
+    """The maximal flow by shortest augmenting paths (Edmonds and Karp), on a dense matrix."""
+    layers, size = len(steps_lqk), len(steps_lqk[0])
+    room = np.zeros(((layers + 1) * size,) * 2)
+    for layer, step_qk in enumerate(steps_lqk):
+        room[(layer + 1) * size :, layer * size : (layer + 1) * size][:size] = step_qk
+    start, total = layers * size + source, 0.0
+    while True:
+        came, queue = {start: start}, [start]
+        for node in queue:
+            for other in np.flatnonzero(room[node] > 1e-9):
+                if int(other) not in came:
+                    came[int(other)] = node
+                    queue.append(int(other))
+        if sink not in came:
+            return total
+        path = [sink]
+        while path[-1] != start:
+            path.append(came[path[-1]])
+        edges = list(zip(path[1:], path[:-1], strict=True))
+        least = min(room[edge] for edge in edges)
+        for one, other in edges:
+            room[one, other] -= least
+            room[other, one] += least
+        total += least
+
+
+def test_both_measures_are_what_they_say(page):
+    random, size = np.random.default_rng(2), 5
+    means_lqk = random.dirichlet(np.full(size, 0.4), (4, size))
+    page.goto("/#learn")
+    made = page.evaluate(MEASURES, {"means": means_lqk.reshape(4, -1).tolist(), "size": size})
+    # The page keeps what is rolled out in float32.
+    npt.assert_allclose(
+        np.reshape(made["rolled"], (size, size)), rolled_out(means_lqk), rtol=1e-6, atol=1e-7
+    )
+    steps_lqk = 0.5 * means_lqk + 0.5 * np.eye(size)
+    true = [[flow_by_paths(steps_lqk, q, k) for k in range(size)] for q in range(size)]
+    # Edges with less than 1e-9 left count as full, in each of at most 100 paths.
+    npt.assert_allclose(np.reshape(made["flows"], (size, size)), true, atol=1e-7)
+
+
+def test_a_word_is_followed_through_the_layers(page, open_read):
+    open_read(page)
+    page.get_by_role("button", name="Through the layers").click()
+    page.locator(".flow-sums table").wait_for()
+    assert "as=flow&q=6&show=rollout" in page.url
+    mixed = read(SENTENCE).rollout("encoder")
+    query = 6
+    rows = page.locator(".flow-sums tbody tr").all()
+    cells = [row.locator("th, td").all_text_contents() for row in rows]
+    shares = mixed.tokens_qk[query]
+    order = np.argsort(-shares, kind="stable")[:8]
+    assert [x[1] for x in cells] == [percent(shares[k]) for k in order]
+    for _, rolled, flow in cells:
+        # Every share is a way that a flow can take.
+        assert int(flow.strip("< %")) >= int(rolled.strip("< %"))
+    page.locator(".flow [data-side=query]", has_text="hungry").click()
+    page.locator(".flow-sums caption", has_text="What hungry is mixed from").wait_for()
+    page.get_by_role("button", name="Lines").click()
+    page.locator(".lines:visible .answers li").first.wait_for()
+    assert "show=" not in page.url
