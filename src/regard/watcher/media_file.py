@@ -14,6 +14,7 @@ from regard.watcher.forward_run import LayerKey
 from regard.watcher.image_grids import HINT, ImageGrid, Size, last_keys
 from regard.watcher.picture_bytes import PictureBytes
 from regard.watcher.seen_media import FramedPicture
+from regard.watcher.sound_axis import SAY
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
@@ -36,7 +37,26 @@ def media_header(seen: Seen, arrays: dict[str, Array]) -> dict[str, Any]:
         arrays[f"{GRID}{number}"] = grid.cells
     entries = [{"size": list(grid.size), "others": list(grid.others), "first": grid.first,
                 "image": grid.image} for grid in grids]  # fmt: skip
-    return {"layers": layers, "grids": entries, "pictures": _pictures(seen, grids, arrays)}
+    pictures = _pictures(seen, grids, arrays)
+    return {"layers": layers, "grids": entries, "pictures": pictures, "sound": _sound(seen)}
+
+
+def _sound(seen: Seen) -> dict[str, Any]:
+    """Seconds of a position, and positions without padding, by their number of keys."""
+    sound: dict[str, Any] = {}
+    for key in seen.names:
+        if key.part.split()[0] not in ("encoder", "cross") or not seen._source.has(key, 0):
+            continue
+        positions = seen._source.layer(key, 0).keys
+        if str(positions) in sound:
+            continue
+        try:
+            seconds = seen._source.seconds_of_position(positions)
+        except (NotAskedError, ArgumentError):  # no sound, or none whose times are known
+            continue
+        real = [seen._source.real_positions(positions, x) for x in range(seen.sentences)]
+        sound[str(positions)] = {"seconds": seconds, "real": real}
+    return sound
 
 
 def _grids_of(seen: Seen, key: LayerKey, sentence: int) -> tuple[ImageGrid, ...]:
@@ -74,16 +94,32 @@ def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> l
 
 
 class StoredMedia:
-    """Grids and pictures of a file."""
+    """Grids, pictures and times of a file; one of an older version has none."""
+
+    processor: Any = None
 
     def __init__(self, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
-        self._layers, self._arrays = header["layers"], arrays
-        self._entries, self._pictures = header["grids"], header["pictures"]
+        self._grids_of_layers, self._media_arrays = header.get("layers", {}), arrays
+        self._grid_entries = header.get("grids", ())
+        self._picture_entries, self._sound = header.get("pictures", ()), header.get("sound", {})
+
+    def seconds_of_position(self, positions: int) -> float:
+        """Seconds between two positions of an encoder of sound."""
+        if str(positions) not in self._sound:
+            raise NotAskedError(f"the file does not say how long a position is: {SAY}.")
+        return float(self._sound[str(positions)]["seconds"])
+
+    def real_positions(self, positions: int, sentence: int) -> int:
+        """Positions of an encoder of sound that hear no padding."""
+        real = self._sound.get(str(positions), {}).get("real", ())
+        return int(real[sentence]) if sentence < len(real) else positions
 
     @cached_property
     def pictures(self) -> tuple[FramedPicture, ...]:
         """The pictures, in the order of the model's images."""
-        return tuple(self._picture(number, entry) for number, entry in enumerate(self._pictures))
+        return tuple(
+            self._picture(number, entry) for number, entry in enumerate(self._picture_entries)
+        )
 
     def grids(
         self, layer_key: LayerKey, sentence: int, size: Size | None, keys: int
@@ -92,7 +128,9 @@ class StoredMedia:
         if size is not None:
             return (last_keys(size, keys, sentence),)
         prefix = f"{layer_key.part}.{layer_key.layer}."
-        numbers = self._layers.get(f"{prefix}{sentence}", self._layers.get(f"{prefix}0", ()))
+        numbers = self._grids_of_layers.get(
+            f"{prefix}{sentence}", self._grids_of_layers.get(f"{prefix}0", ())
+        )
         if not numbers:
             raise NotAskedError(
                 f"{layer_key} of the file saw no image whose grid is known: {HINT}."
@@ -100,15 +138,15 @@ class StoredMedia:
         return tuple(self._grid(int(number)) for number in numbers)
 
     def _grid(self, number: int) -> ImageGrid:
-        entry = self._entries[number]
+        entry = self._grid_entries[number]
         rows, columns = (int(x) for x in entry["size"])
         return ImageGrid.of(
-            (rows, columns), np.asarray(self._arrays[f"{GRID}{number}"]), entry["others"],
+            (rows, columns), np.asarray(self._media_arrays[f"{GRID}{number}"]), entry["others"],
             first=int(entry["first"]), image=int(entry["image"]),
         )  # fmt: skip
 
     def _picture(self, number: int, entry: dict[str, Any]) -> FramedPicture:
-        data = np.asarray(self._arrays[f"{PICTURE}{number}"]).tobytes()
+        data = np.asarray(self._media_arrays[f"{PICTURE}{number}"]).tobytes()
         left, top, right, bottom = (float(x) for x in entry["area"])
         picture = PictureBytes(data, int(entry["width"]), int(entry["height"]))
         return FramedPicture(picture, (left, top, right, bottom))

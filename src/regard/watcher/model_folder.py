@@ -163,6 +163,11 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder, **LOCAL, **options)
+    if any(hasattr(config, name) for name in ("num_mel_bins", "feat_extract_norm")):
+        raise FileError(
+            f"a model of type {config.model_type!r} takes sound, not text. Watch it in Python, as "
+            "docs/watch.md shows: regard.watch(model, processor=processor)."
+        )
     # A .gguf file names no class; what llama.cpp runs are models that write.
     names = " ".join(config.architectures or ()) or ("CausalLM" if options else "")
     writes = any(x in names for x in ("CausalLM", "LMHead", "ForConditionalGeneration", "MTModel"))

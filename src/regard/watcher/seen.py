@@ -16,8 +16,8 @@ from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
 from regard.watcher.forward_run import ForwardRun, LayerKey, RunRecorder
-from regard.watcher.image_grids import ImageGrid, image_grids
 from regard.watcher.layer import LayerObservation
+from regard.watcher.media_source import LiveMedia, MediaSource
 from regard.watcher.record import LayerRecord
 from regard.watcher.seen_experiments import SeenExperiments
 from regard.watcher.seen_media import FramedPicture, SeenMedia
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 
 
-class LiveLayers:
+class LiveLayers(LiveMedia):
     """Layers of a recorder: of its last run, or of a given one."""
 
     def __init__(
@@ -43,7 +43,6 @@ class LiveLayers:
     ) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
         self.processor = processor
-        self.pictures: tuple[FramedPicture, ...] = ()
         self._made: dict[tuple[int, LayerKey, int, int], LayerObservation] = {}
 
     def at(self, number: int) -> LiveLayers:
@@ -79,12 +78,6 @@ class LiveLayers:
     def sentences(self) -> int:
         """How many sentences went in together."""
         return max((len(records) for records in self._run.records.values()), default=0)
-
-    def image_grids(
-        self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
-    ) -> tuple[ImageGrid, ...]:
-        """The grids of the images that a layer attends to."""
-        return image_grids(self, layer_key, sentence, size)
 
     def memory(self) -> str:
         """The estimate of the largest text, for every text of the block."""
@@ -158,6 +151,8 @@ class LiveLayers:
         ids = self._ids(run, part, sentence)
         if ids is not None and len(ids) != length:
             ids = None if len(ids) < length else ids[:length]
+        if ids is None:
+            return self.names_without_tokens(run, part, length)
         return tokenized_ids(self.tokenizer, ids, length)
 
     def _ids(self, run: ForwardRun, part: str, sentence: int) -> Any:
@@ -168,14 +163,8 @@ class LiveLayers:
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
-class LayerSource(Protocol):
+class LayerSource(MediaSource, Protocol):
     """Layers of a recorder or of a file, and the pictures that the model was given."""
-
-    processor: Any
-
-    @property
-    def pictures(self) -> tuple[FramedPicture, ...]:
-        """The pictures, in the order of the model's images."""
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
@@ -194,11 +183,6 @@ class LayerSource(Protocol):
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of one layer in one sentence."""
-
-    def image_grids(
-        self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
-    ) -> tuple[ImageGrid, ...]:
-        """The grids of the images that a layer attends to."""
 
     def memory(self) -> str:
         """The memory of the facts, in words."""

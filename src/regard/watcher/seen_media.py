@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from regard.errors import ArgumentError, NotAskedError
+from regard.typing import Array
 from regard.watcher.forward_run import LayerKey
 from regard.watcher.image_attention import GridSums, ImageAttention, RowChoice, mean_of_layers
 from regard.watcher.image_grids import ImageGrid, Size
 from regard.watcher.picture_bytes import FULL, Area, PictureBytes, processed_area
+from regard.watcher.sound_axis import starts_of
+from regard.watcher.word_times import Head, WordTimes, word_times
 
 if TYPE_CHECKING:
     from regard.watcher.image_attention import Norms, Query
@@ -115,6 +119,56 @@ class SeenMedia:
             WEIGHTED[weighted],
             notes,
         )
+
+    def seconds(self, part: str | None = None, seconds: float | None = None) -> Array:
+        """The second at which each key of a part begins, for a model of sound.
+
+        Parameters
+        ----------
+        part : 'encoder' or 'cross'; if not given the one that there is.
+        seconds : those of one position; from the processor and the config if not given.
+        """
+        seen = cast("Seen", self)
+        if part is None:
+            part = "cross" if "cross" in seen.parts else seen.parts[0]
+        positions = len(seen.texts(part)[1].tokens)
+        if seconds is None:
+            seconds = self._source.seconds_of_position(positions)
+        return starts_of(seconds, positions)
+
+    def word_times(
+        self,
+        *,
+        seconds: float | None = None,
+        duration: float | None = None,
+        first: int | None = None,
+        heads: Sequence[Head] | None = None,
+    ) -> WordTimes:
+        """When each word that a model wrote was heard, from the heads that follow the sound.
+
+        The heads are chosen on this run, by their monotonicity: how much more of their weight lies
+        in the order of the words than in reverse (see ``word_times.py``).
+
+        Parameters
+        ----------
+        seconds : those of one position of the encoder; from processor and config if not given.
+        duration : seconds of the sound without its padding; by the mask of its frames, or all of
+            it, if not given.
+        first : the first token of the text; the first that is not special if not given.
+        heads : (layer, head) of cross-attention to use instead.
+        """
+        seen = cast("Seen", self)
+        keys = [key for key in seen.names if key.part == "cross"]
+        if not keys:
+            raise NotAskedError("word_times needs cross-attention to sound, but none was seen.")
+        layers = [(key, self._source.layer(key, seen._chosen)) for key in keys]
+        positions = layers[0][1].keys
+        step = self._source.seconds_of_position(positions) if seconds is None else seconds
+        if duration is None:
+            real = self._source.real_positions(positions, seen._chosen)
+        else:
+            real = min(positions, max(1, round(duration / step)))
+        return word_times(layers, step, real, first, heads)
 
     def _framed(
         self, picture: Any, area: Area | None, grid: ImageGrid

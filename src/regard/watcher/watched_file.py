@@ -41,7 +41,6 @@ from regard.watcher.layer import LayerObservation
 from regard.watcher.media_file import StoredMedia, media_header
 from regard.watcher.packed_arrays import StoredArrays, packed
 from regard.watcher.seen import Seen
-from regard.watcher.seen_media import FramedPicture
 from regard.watcher.stored_layer import (
     StoredFacts,
     StoredProblem,
@@ -109,7 +108,7 @@ def load_seen(path: Path, verify: bool | None = None) -> Seen:
     return Seen(layers)
 
 
-class StoredLayers:
+class StoredLayers(StoredMedia):
     """The layers of a file, as a LayerSource; ``build`` makes the problem that tiles need.
 
     With ``prepare`` what is asked for is read into memory, with ``unread`` it stays in the file.
@@ -125,10 +124,8 @@ class StoredLayers:
     ) -> None:
         self.header, self._build = header, build
         self.arrays = StoredArrays(header, arrays, path, verify)
-        none: dict[str, Any] = {"layers": {}, "grids": [], "pictures": []}  # of an older file
-        self._media = StoredMedia(header.get("media", none), self.arrays)
+        super().__init__(header.get("media", {}), self.arrays)
         self._texts: dict[str, TokenizedText | None] = {}
-        self.processor = None
         self._made: dict[tuple[LayerKey, int], LayerObservation] = {}
         self._entries = {
             (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
@@ -153,17 +150,12 @@ class StoredLayers:
         """How many sentences went in together."""
         return int(self.header["sentences"])
 
-    @property
-    def pictures(self) -> tuple[FramedPicture, ...]:
-        """The pictures that the model was given, as far as they were saved."""
-        return self._media.pictures
-
     def image_grids(
         self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
     ) -> tuple[ImageGrid, ...]:
         """The grids of the images that a layer attends to."""
         keys = self._entries[layer_key, sentence]["keys"]
-        return self._media.grids(layer_key, sentence, size, keys)
+        return self.grids(layer_key, sentence, size, keys)
 
     def memory(self) -> str:
         """The memory of the file's arrays, in words."""
