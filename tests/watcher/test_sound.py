@@ -99,6 +99,13 @@ def test_times_of_a_model_that_learned_to_listen(whisper, tmp_path):
             assert one.tokens[:2] == ("0.00 s", "0.02 s")
             np.testing.assert_allclose(one.seconds("cross"), np.arange(POSITIONS) * 0.02)
     assert str(times).splitlines()[1].endswith(f"  {names[0]}")
+    features, labels = sounds(1, 1001)
+    mask = torch.ones(1, features.shape[-1], dtype=torch.long)
+    with torch.no_grad(), regard.watch(whisper, processor=Processor()) as seen:
+        written = whisper.generate(input_features=features, attention_mask=mask)
+    assert written[0].tolist() == labels[0, :-1].tolist()
+    starts = [word.start for word in seen.word_times().words]
+    np.testing.assert_allclose(starts, expected, rtol=0, atol=0.02 + 1e-9)
 
 
 def test_a_model_that_has_not_learned_follows_nothing():
