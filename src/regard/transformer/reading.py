@@ -291,7 +291,7 @@ class Reading(Changeable, NotebookDisplay):
     def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
         """One head to look at and to save; the highlight's where none is named.
 
-        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines' or 'heatmap'; ``by``;
+        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines', 'heatmap' or 'card'; ``by``;
         ``weighted``.
         """
         from regard.view.figure.build import picture_of_reading

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import struct
 from xml.etree import ElementTree
 
 import numpy as np
@@ -31,7 +32,8 @@ def test_a_read_head(page, saved, reading):
     page.locator(".translation .french button").first.wait_for()
     files = saved(page)
     name = "a-dog-ate-the-food-because-it-was-hungry"
-    assert set(files) == {f"{name}.{x}" for x in ("svg", "png", "pdf", "json", "csv", "html")}
+    endings = ("svg", "png", "pdf", "json", "csv", "html", "card.svg", "card.png")
+    assert set(files) == {f"{name}.{x}" for x in endings}
     weights = reading.weights(layer=3, head=6)
     held = json.loads(files[f"{name}.json"])
     # The page computes between words in float32 from float32 weights between tokens.
@@ -43,6 +45,8 @@ def test_a_read_head(page, saved, reading):
     assert any(f"regard {regard.__version__}" in line for line in words)
     assert files[f"{name}.pdf"].startswith(b"%PDF")
     assert files[f"{name}.png"].startswith(b"\x89PNG")
+    assert "it looks at" in " ".join(texts(files[f"{name}.card.svg"]))
+    assert struct.unpack(">II", files[f"{name}.card.png"][16:24]) == (1200, 630)
 
 
 def test_the_saved_page_opens_where_it_was(offline_page, page, saved):

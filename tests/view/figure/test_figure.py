@@ -169,7 +169,7 @@ MISTAKES = {
     ),
     "kind": (
         lambda r: r.picture(0, 0, kind="pie"), ArgumentError,
-        "kind needs to be 'lines' or 'heatmap', but it is 'pie'.",
+        "kind needs to be 'lines', 'heatmap' or 'card', but it is 'pie'.",
     ),
     "width": (
         lambda r: r.picture(0, 0).content(".svg", 2), ArgumentError,

@@ -20,7 +20,7 @@ from regard.typing import Array
 from regard.view.figure.layout import Drawing
 
 LOOKS = ("query (looks)", "key (is looked at)")
-KINDS = ("lines", "heatmap")
+KINDS = ("lines", "heatmap", "card")
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".csv", ".html")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet's formula begins
 MOST_LINES = 100
@@ -32,8 +32,8 @@ MOST_WITHIN = 0.996  # of a large map's weights; the few beyond would leave all 
 class Picture:
     """Weights (q, k) with the names of both sides; ``print`` says what it is, ``save`` keeps it.
 
-    ``kind`` is 'lines' or 'heatmap'; ``chosen`` rows stand out; ``page`` makes the file
-    that one can explore (.html).
+    ``kind`` is 'lines', 'heatmap' or, for sharing, 'card'; ``chosen`` rows stand out; ``page``
+    makes the file that one can explore (.html).
     """
 
     weights: Array
@@ -50,6 +50,10 @@ class Picture:
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
+        if self.kind == "card":
+            from regard.view.figure.card import check_card
+
+            check_card(self)
         if self.kind == "lines" and self.what != "weights":
             raise ArgumentError(
                 f"lines are as thick as weights, and this is {self.what}: say kind='heatmap'."
@@ -67,6 +71,10 @@ class Picture:
             from regard.view.figure.lines import draw_lines
 
             return draw_lines(self)
+        if self.kind == "card":
+            from regard.view.figure.card import draw_card
+
+            return draw_card(self)
         from regard.view.figure.heatmap import draw_heatmap
 
         return draw_heatmap(self)
@@ -208,9 +216,9 @@ def check_savable(path: Path) -> None:
 
 
 def check_kind(kind: str) -> None:
-    """Lines or a heatmap."""
+    """Lines, a heatmap or a card."""
     if kind not in KINDS:
-        raise ArgumentError(f"kind needs to be 'lines' or 'heatmap', but it is {kind!r}.")
+        raise ArgumentError(f"kind needs to be 'lines', 'heatmap' or 'card', but it is {kind!r}.")
 
 
 def check_width(mm: float | None) -> None:

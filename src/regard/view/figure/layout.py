@@ -11,7 +11,7 @@ from regard.typing import Array
 
 @dataclass(frozen=True)
 class Curve:
-    """A line from (x, y) to (to_x, to_y) that leaves and arrives level."""
+    """A line from (x, y) to (to_x, to_y) that leaves and arrives level, or upright by ``lift``."""
 
     x: float
     y: float
@@ -20,6 +20,15 @@ class Curve:
     width: float
     colour: str
     opacity: float = 1.0
+    lift: float = 0.0
+
+    @property
+    def controls(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The two points that the cubic curve is drawn towards."""
+        if self.lift:
+            return (self.x, self.y - self.lift), (self.to_x, self.to_y - self.lift)
+        middle = (self.x + self.to_x) / 2
+        return (middle, self.y), (middle, self.to_y)
 
 
 @dataclass(frozen=True)
@@ -63,13 +72,17 @@ Mark = Curve | Box | Image | Label
 
 @dataclass(frozen=True)
 class Drawing:
-    """Marks on a white sheet, later ones above earlier ones; ``about`` says it without eyes."""
+    """Marks on a white sheet, later ones above earlier ones; ``about`` says it without eyes.
+
+    ``dots`` are those of an inch where it becomes pixels.
+    """
 
     width: float
     height: float
     marks: tuple[Mark, ...]
     title: str
     about: str
+    dots: int = 300
 
 
 INK, QUIET, RULE, PAPER = "#1a1a1a", "#6a6a6a", "#c8c8c8", "#ffffff"

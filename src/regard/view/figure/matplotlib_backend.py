@@ -14,7 +14,6 @@ from regard.errors import BackendError
 from regard.view.figure.layout import Box, Curve, Drawing, Image, Label, Mark
 
 INCH, MM = 72.0, 25.4
-DOTS = 300
 
 
 def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
@@ -24,7 +23,7 @@ def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
 
     scale = 1.0 if mm is None else mm / MM * INCH / drawing.width
     size = (drawing.width * scale / INCH, drawing.height * scale / INCH)
-    figure = Figure(figsize=size, dpi=DOTS, facecolor="white")
+    figure = Figure(figsize=size, dpi=drawing.dots, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
     axes.set_axis_off()
@@ -73,8 +72,7 @@ def _(mark: Curve, axes: Any, above: int, scale: float) -> None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    middle = (mark.x + mark.to_x) / 2
-    points = [(mark.x, mark.y), (middle, mark.y), (middle, mark.to_y), (mark.to_x, mark.to_y)]
+    points = [(mark.x, mark.y), *mark.controls, (mark.to_x, mark.to_y)]
     path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
     axes.add_patch(PathPatch(path, fill=False, edgecolor=mark.colour, alpha=mark.opacity,
                              linewidth=mark.width * scale, capstyle="butt",

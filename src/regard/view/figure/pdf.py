@@ -69,11 +69,12 @@ def paint_mark(mark: Mark, paint: PdfPaint) -> str:
 
 @paint_mark.register
 def _(mark: Curve, paint: PdfPaint) -> str:
-    middle, y, to_y = (mark.x + mark.to_x) / 2, paint.height - mark.y, paint.height - mark.to_y
+    height = paint.height
+    points = ((mark.x, mark.y), *mark.controls, (mark.to_x, mark.to_y))
+    start, *others = (f"{_n(x)} {_n(height - y)}" for x, y in points)
     return (
         f"/{paint.opacity(mark.opacity)} gs {_rgb(mark.colour)} RG {_n(mark.width)} w "
-        f"{_n(mark.x)} {_n(y)} m {_n(middle)} {_n(y)} {_n(middle)} {_n(to_y)} {_n(mark.to_x)} "
-        f"{_n(to_y)} c S"
+        f"{start} m {' '.join(others)} c S"
     )
 
 

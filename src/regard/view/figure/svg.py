@@ -44,9 +44,9 @@ def write(mark: Mark) -> str:
 
 @write.register
 def _(mark: Curve) -> str:
-    middle = (mark.x + mark.to_x) / 2
+    (ax, ay), (bx, by) = mark.controls
     path = (
-        f"M{_n(mark.x)} {_n(mark.y)}C{_n(middle)} {_n(mark.y)} {_n(middle)} {_n(mark.to_y)} "
+        f"M{_n(mark.x)} {_n(mark.y)}C{_n(ax)} {_n(ay)} {_n(bx)} {_n(by)} "
         f"{_n(mark.to_x)} {_n(mark.to_y)}"
     )
     return (

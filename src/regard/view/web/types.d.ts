@@ -350,7 +350,10 @@ interface MapSource {
     query: number,
   ): Promise<{ query: number; keys: number[]; weights: number[] }>;
   heads(): Promise<{ parts: any[] }>;
-  thumbnails(reading: any, part: string): Promise<{ rows: number; columns: number; weights: Float32Array }>;
+  thumbnails(
+    reading: any,
+    part: string,
+  ): Promise<{ rows: number; columns: number; weights: Float32Array }>;
   text(layer: number, side: string, from: number, to: number): Promise<string[]>;
 }
 
@@ -428,5 +431,6 @@ interface Figure {
   keys: string[];
   chosen: number[];
   values: ArrayLike<number> & Iterable<number> & { slice(from: number, to: number): any };
+  card?: boolean;
   html?: { path: string; fields: Record<string, unknown> } | null;
 }

@@ -1,4 +1,4 @@
-"""Save: what the page shows as PDF, and a reading or a file as one page that needs no server."""
+"""Save: what the page shows as PDF or as a card, a reading or a file as one page of its own."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ STATE = ("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k"
 
 
 def routes(context: Context) -> list[Route]:
-    """pdf of a figure, html of a reading, html of a file's maps."""
+    """pdf of a figure, card of a figure, html of a reading, html of a file's maps."""
 
     def pdf(fields: Fields, stop: Stop) -> Response:
         return Response(figure(fields).content(".pdf"), media_type="application/pdf")
+
+    def card(fields: Fields, stop: Stop) -> Response:
+        content = figure({**fields, "kind": "card"}).content(".svg")
+        return Response(content, media_type="image/svg+xml")
 
     def html(fields: Fields, stop: Stop) -> Response:
         if "example" in fields:
@@ -45,6 +49,7 @@ def routes(context: Context) -> list[Route]:
 
     return [
         context.post("/api/export/pdf", pdf),
+        context.post("/api/export/card", card),
         context.post("/api/export/html", html),
         context.post("/api/export/map", map_html),
     ]

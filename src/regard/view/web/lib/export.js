@@ -66,7 +66,9 @@ function formatsOf(figure, source) {
     saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
   const ask = async (ending, path, fields) =>
     saveAs(fileName(figure, ending), await (await source.post(path, fields)).blob());
-  const { html } = figure;
+  const { html, card } = figure;
+  const cardText = async () =>
+    await (await source.post("/api/export/card", sentFigure(figure))).text();
   const formats = {
     SVG: {
       title: "A drawing that stays sharp",
@@ -93,6 +95,17 @@ function formatsOf(figure, source) {
         title: "One file with this view in it, for any browser, without a network",
         make: () => ask("html", html.path, html.fields),
       },
+    "card.svg": source.live &&
+      card && {
+        title: "A card to share: the sentence, its strongest line, the number",
+        make: async () => save("card.svg", await cardText(), "image/svg+xml"),
+      },
+    "card.png": source.live &&
+      card && {
+        title: "The same card as an image of 1200 x 630 pixels, as sites show it",
+        make: async () =>
+          saveAs(fileName(figure, "card.png"), await pngOfSvg(await cardText(), 1200, 630)),
+      },
   };
   return Object.entries(formats).filter(([, format]) => format);
 }
@@ -114,9 +127,12 @@ function svgText(figure) {
 async function pngOf(figure) {
   const svg = figureSvg(figure);
   const [, , across, down] = svg.getAttribute("viewBox").split(" ").map(Number);
-  const address = URL.createObjectURL(
-    new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }),
-  );
+  const dots = (points) => Math.round((points * 300) / 72);
+  return pngOfSvg(new XMLSerializer().serializeToString(svg), dots(across), dots(down));
+}
+
+async function pngOfSvg(text, width, height) {
+  const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
   try {
     const image = await new Promise((resolve, reject) => {
       const made = new Image();
@@ -125,10 +141,7 @@ async function pngOf(figure) {
         reject(new Error("This browser could not draw the picture: save it as SVG."));
       made.src = address;
     });
-    const canvas = element("canvas", {
-      width: Math.round((across * 300) / 72),
-      height: Math.round((down * 300) / 72),
-    });
+    const canvas = element("canvas", { width, height });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve) => {
       canvas.toBlob(resolve);
@@ -164,7 +177,7 @@ export function csvOf({ queries, keys, values }) {
 // of a large map, whose shades follow the root, one byte.
 /** @param {Figure} shown */
 function sentFigure(shown) {
-  const figure = { ...shown, name: undefined, html: undefined };
+  const figure = { ...shown, name: undefined, html: undefined, card: undefined };
   const { most, sqrt } = scaleOf(figure);
   const step = (value) =>
     sqrt

@@ -41,6 +41,8 @@ export function readFigure(view) {
     keys: grid.keys,
     chosen,
     values: grid.weights,
+    // A card shows one sentence that looks at itself.
+    card: choice.show === "head" && grid.queries.join("\n") === grid.keys.join("\n"),
     html: {
       path: "/api/export/html",
       fields: {
