@@ -9,7 +9,7 @@ from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, batch
 from tests.helpers.planted_model import planted_model, planted_tokenizer
 
 import regard
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, NotAskedError
 from regard.watcher.head_clusters import linked
 from regard.watcher.layer_band import band_of, even_shares
 from regard.watcher.sinks import token_kind
@@ -202,3 +202,9 @@ def test_what_cannot_be_clustered():
     with pytest.raises(ArgumentError) as raised:
         watched("llama").clusters(2)
     assert str(raised.value) == "within needs a distance from 0 to 1, but it is 2."
+    with pytest.raises(NotAskedError) as missing:
+        watched("llama", map=2).clusters()
+    assert str(missing.value) == (
+        "clusters need the weights of decoder layer 0, and its map's blocks hold more than one "
+        "token: watch with map=11 (every weight), or with keep='all'."
+    )

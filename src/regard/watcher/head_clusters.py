@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, NotAskedError
 from regard.heads.divergence import hellinger_squared
 from regard.typing import Array
 from regard.watcher.forward_run import LayerKey
@@ -130,6 +130,12 @@ def linked(distance_hh: Array, within: float) -> list[list[int]]:
 
 def _rows(layer: LayerObservation) -> Array:
     """weights_hqk among the first tokens without the first key, each row scaled to 1."""
+    if not layer.parts and not layer.every_weight:
+        raise NotAskedError(
+            f"clusters need the weights of {layer.name}, and its map's blocks hold more than one "
+            f"token: watch with map={max(layer.queries, layer.keys)} (every weight), or with "
+            "keep='all'."
+        )
     few = slice(0, min(COMPARED, layer.queries)), slice(0, min(COMPARED, layer.keys))
     weights_hqk = np.array(layer.tile(*few), np.float64)
     weights_hqk[..., 0] = 0

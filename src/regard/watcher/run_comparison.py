@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.divergence import jensen_shannon
+from regard.heads.divergence import divergence_of, entropy_in_bits
 from regard.heads.names import MEASURES
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -180,12 +180,8 @@ class LayerPair:
     def differences(self) -> list[HeadDifference]:
         """Every head of the layer."""
         one_hqk, other_hqk = self._weights(0), self._weights(1)
-        distance_hq = jensen_shannon(*self._merged(one_hqk, other_hqk))
+        distance_hq, usual = self._distances(one_hqk, other_hqk)
         heads = len(distance_hq)
-        usual = None
-        if heads > 1:
-            shifted_hqk = np.roll(other_hqk, 1, axis=0)
-            usual = float(jensen_shannon(*self._merged(one_hqk, shifted_hqk)).mean())
         return [
             HeadDifference(
                 *self.key, head, float(distance_hq[head].mean()), usual,
@@ -195,6 +191,16 @@ class LayerPair:
             )
             for head in range(heads)
         ]  # fmt: skip
+
+    def _distances(self, one_hqk: Array, other_hqk: Array) -> tuple[Array, float | None]:
+        """Distances of every head and row, and the mean one of two different heads."""
+        one_hqk, other_hqk = self._merged(one_hqk, other_hqk)
+        entropies = entropy_in_bits(one_hqk), entropy_in_bits(other_hqk)
+        distance_hq = divergence_of(one_hqk, other_hqk, *entropies)
+        if len(distance_hq) < 2:
+            return distance_hq, None
+        next_hqk, next_hq = (np.roll(x, 1, axis=0) for x in (other_hqk, entropies[1]))
+        return distance_hq, float(divergence_of(one_hqk, next_hqk, entropies[0], next_hq).mean())
 
     def _weights(self, run: int) -> Array:
         """weights_hqk of the aligned rows, on all keys."""
