@@ -4,6 +4,7 @@ import copy
 import sys
 import threading
 import tomllib
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -432,7 +433,7 @@ def test_query_and_key_only_where_asked():
         "tile needs query and key of decoder layer 0, and they were not kept: watch with "
         "keep=(0,) or keep='all'."
     )
-    assert seen.memory.startswith("about 0.0 MB for 2 layers")
+    assert seen.memory.startswith("0.0 MB for 2 layers")
 
 
 def test_memory_is_estimated_before_it_is_used(monkeypatch):
@@ -449,22 +450,43 @@ def test_memory_is_estimated_before_it_is_used(monkeypatch):
 
 
 def test_memory_of_many_texts(monkeypatch):
-    """Every text of a block is kept, so the estimate grows with them, and warns once."""
+    """Every text of a block is kept, so the memory grows with them, and warns once."""
     model, ids = LLAMA.made(), batch("not")["input_ids"][:1]
     with torch.no_grad(), regard.watch(model, keep="all") as seen:
         model(ids)
-        once = seen._source.recorder.memory.total(2)
+        once = sum(seen._source.recorder.runs[0].bytes)
         monkeypatch.setattr(forward_run, "LARGE", 3 * once)
-        model(ids)
-        model(ids)
-        with pytest.warns(UserWarning, match="watch holds") as warnings:
+        for _ in range(3):
             model(ids)
+        with pytest.warns(UserWarning, match="watch holds") as warnings:
+            model(ids)  # four texts are held when it begins
         model(ids)  # a second warning would be an error
     assert [str(warning.message) for warning in warnings] == [
-        "watch holds about 0.0 GB: 4 texts of 2 layers, and every further text adds to it. Watch "
+        "watch holds 0.0 GB: 4 texts of 2 layers, and every further text adds to it. Watch "
         "fewer texts in a block, or fewer layers."
     ]
-    assert seen.memory.startswith(f"about {5 * once / 1e6:,.1f} MB for 2 layers of 5 texts, ")
+    assert seen.memory.startswith(f"{6 * once / 1e6:,.1f} MB for 2 layers of 6 texts, ")
+
+
+def test_the_memory_told_is_the_memory_held():
+    """Every byte that was allocated in the block and is still held, within a tenth."""
+    torch.manual_seed(0)
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    config = hf.LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=32, **sizes)
+    model, ids = hf.LlamaForCausalLM(config).eval(), torch.arange(600).remainder(99)[None]
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids)
+        tracemalloc.start()
+        try:
+            for _ in range(5):
+                model(ids)
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        told = sum(sum(run.bytes) for run in seen._source.recorder.runs[1:])
+    assert told > 2**23
+    assert abs(told / held - 1) < 0.1
+    assert seen.memory.startswith(f"{told * 6 / 5 / 1e6:,.1f} MB for 2 layers of 6 texts, 0.0 MB ")
 
 
 def test_spans_up_front_and_later():

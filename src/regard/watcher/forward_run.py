@@ -68,13 +68,14 @@ def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -
         )
 
 
-def warn_if_many(memory: MemoryEstimate, layers: int, runs: int) -> None:
+def warn_if_many(runs: list[ForwardRun], layers: int) -> None:
     """Warn once, at the text with which all texts of a block together exceed ``LARGE``."""
-    total = memory.total(layers)
-    if total <= LARGE and total * (runs - 1) <= LARGE < total * runs:
+    total = sum(sum(run.bytes) for run in runs)
+    before = total - sum(runs[-1].bytes) if runs else 0
+    if before <= LARGE < total:
         warnings.warn(
-            f"watch holds about {total * runs / 1e9:.1f} GB: {runs} texts of {layers} layers, and "
-            "every further text adds to it. Watch fewer texts in a block, or fewer layers.",
+            f"watch holds {total / 1e9:.1f} GB: {len(runs)} texts of {layers} layers, and every "
+            "further text adds to it. Watch fewer texts in a block, or fewer layers.",
             UserWarning,
             stacklevel=2,
         )
@@ -109,6 +110,14 @@ class OrderCheck:
         )
 
 
+class RecordedBytes(NamedTuple):
+    """Bytes of a text's facts, of its query and key, and of facts that a device still has."""
+
+    facts: int
+    query_key: int
+    device: int
+
+
 @dataclass
 class ForwardRun:
     """One text: records by layer and sentence, tokens and unpadded queries by part, its media.
@@ -121,8 +130,25 @@ class ForwardRun:
     rows: dict[str, list[slice]] = field(default_factory=dict)
     last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
+    ended: bool = False  # another text follows
+    _counted: RecordedBytes | None = None
     closed: bool = False
     media: list[MediaCall] = field(default_factory=list)  # inner modules before outer ones
+
+    @property
+    def bytes(self) -> RecordedBytes:
+        """Bytes of all records; those of a text that has ended are counted once."""
+        if self._counted is not None:
+            return self._counted
+        records = [record for each in self.records.values() for record in each]
+        counted = RecordedBytes(
+            sum(record.nbytes for record in records),
+            sum(record.query_key_bytes for record in records),
+            sum(record.device_bytes for record in records),
+        )
+        if self.ended and not any(record.pending for record in records):
+            self._counted = counted
+        return counted
 
     def take_tokens(self, part: str, segment: Segment, ids_bq: Any, sentences: int) -> None:
         """Record the tokens of a segment's queries; later layers of the same call add none."""
@@ -164,6 +190,15 @@ class ForwardRun:
                 "of a batch padded on the right, whose sentences go on after their padding: pad it "
                 "on the left, or watch sentence by sentence."
             )
+
+
+def begin_text(runs: list[ForwardRun], layers: int) -> ForwardRun:
+    """Append a text to those of a block; warn where they hold much together."""
+    if runs:
+        warn_if_many(runs, layers)
+        runs[-1].ended = True
+    runs.append(ForwardRun())
+    return runs[-1]
 
 
 class RunRecorder(Protocol):

@@ -17,8 +17,8 @@ from regard.watcher.forward_run import (
     ForwardRun,
     LayerKey,
     MemoryEstimate,
+    begin_text,
     warn_if_large,
-    warn_if_many,
 )
 from regard.watcher.generation import FollowedGeneration
 from regard.watcher.media_inputs import MediaInputs
@@ -143,9 +143,7 @@ class ProgramRecorder:
             self.generation.cut(run, keys - queries)
         grown = {record.keys + queries for record in records} == {keys}
         if run.closed or not (grown and len(records) == call.query.shape[0]):
-            run = ForwardRun()
-            self.runs.append(run)
-            warn_if_many(self.memory, self.watched_layers, len(self.runs))
+            run = begin_text(self.runs, self.watched_layers)
         return run
 
     def _record(

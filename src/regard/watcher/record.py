@@ -248,6 +248,23 @@ class LayerRecord:
         return self
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all facts in memory, without query and key."""
+        arrays = [array for some in self.rows.values() for array in some]
+        arrays += [x for x in (self.received_hk, self.span_sums) if x is not None]
+        if self.map is not None:
+            arrays += [self.map.map_hrc, self.map.counts_hr]
+        if self.distances is not None:
+            arrays.append(self.distances.weight_hn)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def query_key_bytes(self) -> int:
+        """Bytes of query and key, where they are recorded."""
+        problems = [query_key.problem for query_key in self.query_keys]
+        return sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
+
+    @property
     def device_bytes(self) -> int:
         """Bytes of pending facts on a device."""
         return sum(pending.device_bytes for pending in self.pending)

@@ -18,8 +18,8 @@ from regard.watcher.forward_run import (
     ForwardRun,
     LayerKey,
     MemoryEstimate,
+    begin_text,
     warn_if_large,
-    warn_if_many,
 )
 from regard.watcher.forwards import Forwards
 from regard.watcher.generation import FollowedGeneration
@@ -265,8 +265,7 @@ class Recorder:
         begun = bool(self.runs) and layer_key in self.runs[-1].records
         if not self.runs or (begun and (begins or self._is_elsewhere(layer_key, segments, call))):
             self.flush()
-            self.runs.append(ForwardRun())
-            warn_if_many(self.memory, self.watched_layers, len(self.runs))
+            begin_text(self.runs, self.watched_layers)
         run = self.runs[-1]
         if not call.cross:
             run.rows[layer_key.part] = real_rows(segments, call.query.shape[0])

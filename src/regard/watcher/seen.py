@@ -15,7 +15,7 @@ from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
-from regard.watcher.forward_run import ForwardRun, LayerKey, RunRecorder
+from regard.watcher.forward_run import ForwardRun, LayerKey, RecordedBytes, RunRecorder
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media_source import LiveMedia, MediaSource
 from regard.watcher.record import LayerRecord
@@ -43,7 +43,7 @@ class LiveLayers(LiveMedia):
     ) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
         self.processor = processor
-        self._made: dict[tuple[int, LayerKey, int, int], LayerObservation] = {}
+        self._made: dict[tuple[int, LayerKey, int], tuple[int, LayerObservation]] = {}
 
     def at(self, number: int) -> LiveLayers:
         """One of several runs, from 0."""
@@ -80,23 +80,27 @@ class LiveLayers(LiveMedia):
         return max((len(records) for records in self._run.records.values()), default=0)
 
     def memory(self) -> str:
-        """The estimate of the largest text, for every text of the block."""
-        estimate, layers = self.recorder.memory, self.recorder.watched_layers
-        runs = max(1, len(self.recorder.runs))
+        """The bytes of all arrays of every text of the block."""
+        runs = self.recorder.runs
+        every = [run.bytes for run in runs] or [RecordedBytes(0, 0, 0)]
+        facts, query_key, device = map(sum, zip(*every, strict=True))
         return (
-            f"about {runs * estimate.total(layers) / 1e6:,.1f} MB for {layers} layers"
-            f"{f' of {runs} texts' if runs > 1 else ''}, "
-            f"{runs * layers * estimate.query_key / 1e6:,.1f} MB of it query and key"
+            f"{(facts + query_key) / 1e6:,.1f} MB for {self.recorder.watched_layers} layers"
+            f"{f' of {len(runs)} texts' if len(runs) > 1 else ''}, "
+            f"{query_key / 1e6:,.1f} MB of it query and key"
+            f"{f', and {device / 1e6:,.1f} MB on the device' if device else ''}"
         )
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of a layer so far, cached until more is recorded."""
         run = self._run
         record = run.records[layer_key][sentence].complete()
-        key = (id(run), layer_key, sentence, record.queries)
-        if key not in self._made:
-            self._made[key] = self._layer(run, record, layer_key, sentence)
-        return self._made[key]
+        key = (id(run), layer_key, sentence)
+        queries, made = self._made.get(key, (0, None))
+        if made is None or queries != record.queries:  # the one before it is not kept
+            made = self._layer(run, record, layer_key, sentence)
+            self._made[key] = record.queries, made
+        return made
 
     def _layer(
         self, run: ForwardRun, record: LayerRecord, layer_key: LayerKey, sentence: int
@@ -319,7 +323,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
 
     @property
     def memory(self) -> str:
-        """The memory of all texts of the block, estimated from the first call of the largest."""
+        """The memory of all texts of the block."""
         return self._source.memory()
 
     @property

@@ -56,17 +56,35 @@ class SteppedRecord(LayerRecord):
         """A plain record of the base and every step."""
         self.resolve()
         record = LayerRecord(self.most) if self.base is None else copied(self.base)
-        steps, step = [], self.last
-        while step is not None:
-            steps.append(step.facts)
-            step = step.before
-        for facts in reversed(steps):
+        for facts in reversed(self._steps):
             starts = facts.row_start, facts.column_start
             make = partial(_given, facts)
             record.expect(Pending(facts.seen.queries, facts.seen.keys, *starts, make))
             record.resolve()
         record.note_sinks(self.smallest_sum)
         return record
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the base and of every step, which other records may share."""
+        base = 0 if self.base is None else self.base.nbytes
+        return base + sum(x.nbytes for step in self._steps for x in step.seen.facts.values())
+
+    @property
+    def query_key_bytes(self) -> int:
+        """Bytes of query and key of the base and of every step."""
+        base = 0 if self.base is None else self.base.query_key_bytes
+        problems = [step.problem for step in self._steps if step.problem is not None]
+        return base + sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
+
+    @property
+    def _steps(self) -> list[SentenceFacts]:
+        """Facts of every step, the last first."""
+        steps, step = [], self.last
+        while step is not None:
+            steps.append(step.facts)
+            step = step.before
+        return steps
 
     def _add(self, new: SentenceFacts) -> None:
         self.last = DecodeStep(new, self.last)
