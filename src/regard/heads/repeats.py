@@ -109,15 +109,15 @@ def _pairs_of_text(
     visible_qk = visibility.visible(slice(0, 1), slice(0, queries), slice(0, keys))
     visible_qk = None if visible_qk is None else np.asarray(visible_qk).reshape(queries, keys)
     nothing = np.zeros((1, 0, queries, keys))
-    found = {}
+    counted = {}
     pairs = repeat_pairs(np.frombuffer(tokens, np.int64)[None], queries, visibility.offset)
     for name, (_, query_p, key_p) in pairs.items():
         _, uniform_b1, queries_b1 = pair_sums(nothing, pairs[name], visible_qk)
         cells_p = query_p * keys + key_p
         if visible_qk is not None:
             cells_p = cells_p[visible_qk[query_p, key_p]]
-        found[name] = cells_p, float(uniform_b1[0, 0]), float(queries_b1[0, 0])
-    return found
+        counted[name] = cells_p, float(uniform_b1[0, 0]), float(queries_b1[0, 0])
+    return counted
 
 
 def repeat_sums(
