@@ -72,12 +72,7 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   const names = rowNames.length <= 24 ? rowNames : [];
   return element(
     "div",
-    {
-      class: "matrix-picture",
-      "data-stage": name,
-      "data-rows": matrix.rows,
-      "data-columns": matrix.columns,
-    },
+    { class: "matrix-picture" },
     element(
       "ol",
       { class: "strip-names", "aria-hidden": "true" },
@@ -85,7 +80,12 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
     ),
     element(
       "div",
-      { class: "strip-frame" },
+      {
+        class: "strip-frame",
+        "data-stage": name,
+        "data-rows": matrix.rows,
+        "data-columns": matrix.columns,
+      },
       canvas,
       element("div", { class: "bands", "aria-hidden": "true" }),
     ),

@@ -124,7 +124,10 @@ export function nextCard(view, open) {
   const { next } = view;
   const go = (event) =>
     open(
-      { stage: "next_word", part: view.path.layer.part === "encoder" ? "decoder" : null },
+      {
+        stage: "next_word",
+        part: view.path.layer.part === "encoder" ? "decoder" : view.path.layer.part,
+      },
       event.currentTarget,
     );
   const bars = next && next.tokens.length ? candidatesAt(next, view.nextRow || 0).slice(0, 3) : [];

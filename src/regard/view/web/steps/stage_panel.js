@@ -134,9 +134,26 @@ function made(view, name, open) {
           on: { click: (event) => open({ stage: one }, event.currentTarget) },
         },
         element("span", { class: "stage-name" }, titleOfStage(path.layer, one)),
-        one !== "tokens" && thumbnail({ ...view, thumbs: null }, one, path.matrix(one)),
+        one !== "tokens" && operandPicture(view, one),
       ),
     ),
+  );
+}
+
+// With the row or the column that the chosen cell takes from it.
+/** @param {StepsView} view */
+function operandPicture(view, name) {
+  const matrix = view.path.matrix(name);
+  return element(
+    "span",
+    {
+      class: "strip-frame",
+      "data-stage": name,
+      "data-rows": matrix.rows,
+      "data-columns": matrix.columns,
+    },
+    thumbnail({ ...view, thumbs: null }, name, matrix),
+    element("span", { class: "bands", "aria-hidden": "true" }),
   );
 }
 

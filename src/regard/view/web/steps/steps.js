@@ -188,13 +188,13 @@ function opener(view) {
     const { state, inputs } = view;
     view.card = card ? card.getBoundingClientRect() : null;
     if (!view.stage) view.overviewTop = window.scrollY;
-    const changes = Object.fromEntries(
-      Object.entries(choice).filter(([, one]) => one !== undefined),
-    );
-    if (changes.part === null) delete changes.part;
     const named = { part: inputs.part, layer: inputs.layer, head: inputs.head };
-    // A cell of another head or layer is another number; in another stage it is another cell.
-    state.set({ ...named, cell: null, ...changes }, true);
+    const isOther = Object.keys(named).some(
+      (name) => (choice[name] ?? named[name]) !== named[name],
+    );
+    const { stage = null, cell = null, ...head } = choice;
+    // What the address does not name is the first choice, and stays so within the same head.
+    state.set({ ...(isOther ? { ...named, ...head } : {}), stage, cell }, true);
   };
 }
 
@@ -211,17 +211,26 @@ function draw(view) {
   root.classList.toggle("at-stage", Boolean(stage));
   root.classList.toggle("at-overview", Boolean(path) && !stage);
   const look = lookOf(flow);
-  const focused = focusedCell(flow);
+  const focused = focusedPart(root);
   drawCrumbs(view, open);
+  if (isOther) placeControls(view);
   if (path) drawOverview(view, open);
   else replace(view.map);
   replace(flow, path ? stage && openedStage(view, stage, open) : allStages(view, names));
-  const field = focused && flow.querySelector(focused);
+  const field = focused && root.querySelector(focused);
   if (field instanceof HTMLElement) field.focus({ preventScroll: true });
   replace(claims, claimsOf(inputs.example));
   if (stage !== "next_word" || view.next) tellCell(view, open);
   if (isOther) arrive(view);
   else passFrom(flow, look);
+}
+
+// What the row says and the switches stand above the overview, and above an opened stage.
+/** @param {StepsView} view */
+function placeControls({ origin, map, statement, switches, stage }) {
+  const above = stage ? map.parentElement : origin;
+  if (above.nextElementSibling !== statement.parentElement)
+    above.after(statement.parentElement, switches);
 }
 
 // Into a stage, out of its card; or back to the overview.
@@ -247,11 +256,17 @@ function allStages(view, names) {
   return [pathOf(names, view.flow), names.map((name) => stageSection(view, name))];
 }
 
-// Where the reader is in a table that is about to be drawn anew, as a selector.
-function focusedCell(flow) {
+// Where the reader is in what is about to be drawn anew, as a selector.
+function focusedPart(root) {
   const active = document.activeElement;
-  const cell = flow.contains(active) && active.closest("td[data-row]");
-  if (!(cell instanceof HTMLElement)) return null;
+  if (!root.contains(active)) return null;
+  const cell = active.closest("td[data-row]");
+  if (!(cell instanceof HTMLElement)) {
+    const card = active.getAttribute("data-card");
+    const label = active.getAttribute("aria-label");
+    if (card) return `[data-card="${card}"]`;
+    return label && active.matches("button") ? `[aria-label="${CSS.escape(label)}"]` : null;
+  }
   const { row, column } = cell.dataset;
   const { stage } = cell.closest("table").dataset;
   const selector = `[data-stage="${stage}"] td[data-row="${row}"][data-column="${column}"]`;

@@ -186,7 +186,7 @@ export function markCells(view) {
       );
     }
   }
-  for (const picture of elementsIn(view.flow, ".matrix-picture")) markBands(view, picture);
+  for (const picture of elementsIn(view.flow, ".strip-frame")) markBands(view, picture);
 }
 
 // The row or column of an operand, and the chosen cell's own row, across a picture of a matrix.

@@ -71,19 +71,30 @@ export function drawSwitches(view) {
     : "These numbers have no positions";
   const set = (name) => (on) => state.set({ [name]: on ? null : "no" });
   const setCausal = (on) => state.set({ causal: on === inputs.causal ? null : on ? "yes" : "no" });
-  replace(
-    switches,
+  const slider = switches.querySelector('[type="range"]');
+  const isSliding = slider && slider === document.activeElement;
+  const focused = focusedBox(switches);
+  const boxes = [
     box(`divide by √${before.width}`, state.get("divide") !== "no", set("divide")),
     box("position", state.get("position") !== "no", set("position"), inputs.position, placed),
     box("causal mask", causal && square, setCausal, square),
-    temperature(view),
+  ];
+  const reset =
     switchesOf(state).some(Boolean) &&
-      element(
-        "button",
-        { type: "button", class: "link", on: { click: () => state.set(AS_GIVEN) } },
-        "as it was",
-      ),
-  );
+    element(
+      "button",
+      { type: "button", class: "link", on: { click: () => state.set(AS_GIVEN) } },
+      "as it was",
+    );
+  if (!isSliding) replace(switches, element("span"), temperature(view), element("span"));
+  // Whoever drags the slider goes on dragging it.
+  replace(switches.firstElementChild, boxes);
+  replace(switches.lastElementChild, reset);
+  if (focused >= 0) switches.querySelectorAll("input")[focused].focus();
+}
+
+function focusedBox(switches) {
+  return [...switches.querySelectorAll('[type="checkbox"]')].indexOf(document.activeElement);
 }
 
 function box(text, checked, change, can = true, title = null) {
