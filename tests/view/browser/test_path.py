@@ -202,6 +202,7 @@ def test_the_next_words_probabilities(page, until, reading, run):
     assert lines[0].endswith(f"= {logits[best[1]]:.3f}")
     assert f"{model.config.vocabulary:,} tokens" in lines[1]
     page.locator(".terms-of-sum summary").click()
+    page.locator(".terms tbody tr").first.wait_for()  # made a moment after it is opened
     products = [float(x) for x in page.locator(".terms tbody td:last-child").all_inner_texts()]
     npt.assert_allclose(products, vectors[best[1]] * final, atol=5.1e-4)
     page.locator(".so-far button").nth(1).click()

@@ -245,6 +245,7 @@ def test_every_sum_opens_into_all_of_its_terms(page):
     page.locator(".terms-of-sum summary").click()
     steps = read(SENTENCE).steps(3, 6)
     rows = page.locator(".terms tbody tr")
+    rows.first.wait_for()  # the table is made a moment after it is opened
     assert rows.count() == steps.query.shape[-1]
     shown = [float(x.replace("−", "-")) for x in page.locator(
         ".terms tbody td:last-child").all_inner_texts()]  # fmt: skip
