@@ -1,16 +1,21 @@
 """Retrieval heads and agreement with links, in heads built by hand and against plain loops."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
+import transformers as hf
 from tests.helpers.model_families import FAMILIES
-from tests.helpers.planted_model import planted_model, planted_tokenizer
+from tests.helpers.planted_model import SPECIAL, planted_model, planted_tokenizer
 
 import regard
 from regard.errors import ArgumentError, FileError
 from regard.text.link_file import LabelledLink, LinkedSentence, read_links
+from regard.watcher.needle import NeedleTask, NeedleText
+from regard.watcher.watching import NEEDLE, QUESTION
 
 FAMILY = {family.name: family for family in FAMILIES}
 HAYSTACK = "a river sang to old hills . while green boats slept in rain ."
@@ -96,6 +101,43 @@ def test_a_window_that_does_not_reach_the_needle_has_no_chance():
     watching = regard.watch(model, tokenizer=planted_tokenizer())
     report = watching.needle(HAYSTACK, **(TASK | {"depths": (0.0,)}))
     assert {(head.weight, head.weight_baseline) for head in report.heads} == {(0.0, 0.0)}
+
+
+def trained_tokenizer(kind):
+    """Pieces that carry the blank before them, as in GPT-2, or begin every text with one."""
+    plain = tokenizers.Tokenizer(tokenizers.models.BPE())
+    if kind == "bytes":
+        plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        plain.decoder = tokenizers.decoders.ByteLevel()
+    else:
+        plain.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+        plain.decoder = tokenizers.decoders.Metaspace()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=400, special_tokens=["<s>"],
+                                             show_progress=False)  # fmt: skip
+    plain.train_from_iterator([f"{NEEDLE} {QUESTION} a b c {HAYSTACK}"] * 9, trainer)
+    plain.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 0)]
+    )
+    return hf.PreTrainedTokenizerFast(tokenizer_object=plain, **SPECIAL)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "blanks"])
+@pytest.mark.parametrize("depth", [0.0, 0.5, 1.0])
+def test_a_text_is_put_together_as_if_it_were_written(kind, depth):
+    tokenizer = trained_tokenizer(kind)
+    watching = SimpleNamespace(model=None, tokenizer=tokenizer)
+    task = NeedleTask(HAYSTACK, NEEDLE, QUESTION, "seven nine four", (depth,))
+    text = NeedleText.of(watching, task, depth)
+    words = HAYSTACK.split()
+    at = {0.0: 0, 0.5: 7, 1.0: 14}[depth]
+    written = " ".join([*words[:at], NEEDLE, *words[at:], QUESTION, "seven nine four"])
+    assert tokenizer.decode(text.ids[1:]).strip() == written
+    start = tokenizer.encode(f" {written}" if kind == "bytes" else written)
+    assert text.ids.tolist() == start
+    assert tokenizer.decode(text.ids[slice(*text.needle)]).strip() == NEEDLE
+    rows = np.arange(*text.rows)
+    assert text.ids[rows + 1].tolist() == text.answer.tolist()
+    assert tokenizer.decode(text.answer).strip() == "seven nine four"
 
 
 def test_what_has_no_needle():

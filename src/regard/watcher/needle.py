@@ -215,8 +215,8 @@ class _Encoder:
 
     @property
     def _needs_blank(self) -> bool:
-        """Whether a word has another token after a blank, which only byte-level ones show."""
-        return self._plain(" a") != self._plain("a")
+        """Whether a word that begins a text has another token than after a blank, as in GPT-2."""
+        return self._plain("a a")[-1:] != self._plain("a")[-1:]
 
     def _plain(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from regard.watcher.needle import NeedleReport
     from regard.watcher.seen import Seen
 
-NEEDLE = "The number of the lighthouse is seven nine four."
+NEEDLE = "The number of the lighthouse is seven nine four to this day."
 QUESTION = "What is the number of the lighthouse? The number of the lighthouse is"
 ANSWER = "seven nine four"
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
