@@ -122,6 +122,19 @@ def test_choices_are_named_explained_and_add_up(reading):
     assert len({choice.name for choice in choices}) == 5
 
 
+def test_an_average_of_chosen_heads(reading):
+    mixed = reading.average(heads=[(0, 1), (2, 3)])
+    tables = [reading.weights(layer=0, head=1), reading.weights(layer=2, head=3)]
+    np.testing.assert_allclose(mixed.weights_qk, np.mean(tables, axis=0), atol=1e-7)
+    assert mixed.name == "average of heads 0.1, 2.3"
+    with pytest.raises(ArgumentError) as caught:
+        reading.average(layer=1, heads=[(0, 1)])
+    assert str(caught.value) == (
+        "heads needs (layer, head) of one head at least and no layer besides, as in "
+        "heads=[(3, 6), (4, 4)], but heads is [(0, 1)] and layer is 1."
+    )
+
+
 def test_rollout_is_the_product_of_the_layers(reading):
     means = reading.weights(by="tokens").mean(axis=1)
     half = [0.5 * mean + 0.5 * np.eye(len(mean)) for mean in means]

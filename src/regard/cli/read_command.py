@@ -48,7 +48,7 @@ def read_sentence(
         Path | None,
         typer.Option(help="File to save: .svg .pdf .html .json .csv; .png needs matplotlib."),
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="Picture to save: lines, heatmap or card.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Picture: lines, heatmap or card.")] = None,
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
     redirect: RedirectOption = None,
     knock_out: KnockOutOption = None,

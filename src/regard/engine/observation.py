@@ -130,7 +130,10 @@ class Observation(NotebookDisplay):
         return result
 
     def picture(self, head: Head = None, **options: Any) -> "Picture":
-        """One head, the first unless given, to look at and to save: every weight or the map."""
+        """One head, the first unless given, to look at and to save: every weight or the map.
+
+        ``between=((0, 8), (8, 20))`` shows the weights that one span of tokens gives to another.
+        """
         from regard.view.figure.build import picture_of_observation
 
         return picture_of_observation(self, head, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,26 @@ def average(reading: Reading, part: str, layer: int | None) -> Mixed:
         "head that does something else.",
         *reading.texts(part),
         weights_qk.mean(axis=tuple(range(weights_qk.ndim - 2))),
+    )
+
+
+def average_of_heads(
+    reading: Reading, part: str, layer: int | None, heads: Sequence[tuple[int, int]]
+) -> Mixed:
+    """The plain mean over chosen heads."""
+    if layer is not None or not heads or any(np.shape(pair) != (2,) for pair in heads):
+        raise ArgumentError(
+            "heads needs (layer, head) of one head at least and no layer besides, as in "
+            f"heads=[(3, 6), (4, 4)], but heads is {heads!r} and layer is {layer!r}."
+        )
+    tables = [reading.weights(part, layer=at, head=head, by="tokens") for at, head in heads]
+    names = ", ".join(f"{at}.{head}" for at, head in heads)
+    return Mixed(
+        f"average of heads {names}",
+        f"The mean over the heads {names} of the {part}. It shows what they agree on, and hides "
+        "where they differ.",
+        *reading.texts(part),
+        np.mean(tables, axis=0),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -258,10 +259,21 @@ class Reading(Changeable, NotebookDisplay):
 
         return because(self, word, other, layer, head, part, against)
 
-    def average(self, part: str = "encoder", layer: int | None = None) -> Mixed:
-        """The mean over the heads of a layer, or of all layers: one choice among others."""
-        from regard.transformer.combine import average
+    def average(
+        self,
+        part: str = "encoder",
+        layer: int | None = None,
+        *,
+        heads: Sequence[tuple[int, int]] | None = None,
+    ) -> Mixed:
+        """The mean over the heads of a layer, of all layers, or over ``heads``, (layer, head) each.
 
+        One choice among others.
+        """
+        from regard.transformer.combine import average, average_of_heads
+
+        if heads is not None:
+            return average_of_heads(self, part, layer, heads)
         return average(self, part, layer)
 
     def rollout(self, part: str = "encoder") -> Mixed:
@@ -291,8 +303,8 @@ class Reading(Changeable, NotebookDisplay):
     def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
         """One head to look at and to save; the highlight's where none is named.
 
-        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines', 'heatmap' or 'card'; ``by``;
-        ``weighted``.
+        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines', 'heatmap' or 'card';
+        ``by``; ``weighted``.
         """
         from regard.view.figure.build import picture_of_reading
 

@@ -193,6 +193,11 @@ def test_the_whole_course_from_a_file(offline_page, until):
         if number < len(PAGES):
             scene.get_by_role("button", name="Next").click()
             until(page, lambda number=number: in_view(page, number + 1))
+    page.emulate_media(media="print")
+    assert not page.locator(".contents").is_visible()
+    assert all(scene_of(page, number).locator(".verdict").is_visible() for number in SCENES)
+    assert page.locator(".turns:visible, .training-buttons:visible").count() == 0
+    page.emulate_media(media="screen")
     page.locator(".train").click()
     until(page, "document.querySelector('.train').disabled")
     assert page.locator(".letters .wrong").count() == 0

@@ -116,6 +116,21 @@ def test_few_weights_are_drawn_one_by_one_and_many_as_means_of_blocks(seen):
     assert regard.observe(x, x, x).picture().caption == "Every weight."
 
 
+def test_the_weights_between_two_sentences_of_a_pair(seen):
+    picture = seen.picture(head=1, between=((0, 3), (40, 45)))
+    np.testing.assert_array_equal(picture.weights, seen.tile(slice(0, 3), slice(40, 45), 1))
+    assert picture.names == (("0", "1", "2"), ("40", "41", "42", "43", "44"))
+    assert picture.title == "Head 1, queries 0 to 2, keys 40 to 44"
+    for between, message in {
+        ((0, 3), (4, 91)): "between needs 0 <= start < stop <= 90, but a span is (4, 91).",
+        (0, 3): "between needs two spans, (start, stop) of the queries and of the keys, but it is "
+        "(0, 3).",
+    }.items():
+        with pytest.raises(ArgumentError) as caught:
+            seen.picture(head=1, between=between)
+        assert str(caught.value) == message
+
+
 def test_a_large_matrix_is_an_image_inside_the_drawing():
     picture = picture_of(np.eye(60), (tuple(map(str, range(60))),) * 2, kind="heatmap")
     assert len(elements(picture.svg(), "image")) == 2  # the matrix and the bar

@@ -98,8 +98,15 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
 
 
 def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any]) -> Picture:
-    """Every weight where there are few, else the map: means over blocks."""
+    """Every weight where there are few, else the map: means over blocks.
+
+    ``between`` are two spans of tokens, (start, stop) each: every weight from the first to the
+    second, such as from a question to its passage.
+    """
     index = head if head is not None else (0,) * len(seen.leading) or None
+    between = options.pop("between", None)
+    if between is not None:
+        return _picture_between(seen, index, between, options)
     few = max(seen.queries, seen.keys) <= MOST_CELLS and _has_weights(seen)
     array: Any = seen.tile(slice(None), slice(None), index) if few else _map(seen, index)
     weights = np.asarray(array, np.float64).reshape(array.shape[-2:])
@@ -122,6 +129,52 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
         page=_page(seen, {}),
         **options,
     )  # fmt: skip
+
+
+def _picture_between(
+    seen: Observation, index: Any, between: Any, options: dict[str, Any]
+) -> Picture:
+    """Every weight that the tokens of one span give to those of another."""
+    spans = _spans(between, (seen.queries, seen.keys))
+    rows, columns = (slice(*span) for span in spans)
+    weights = np.asarray(seen.tile(rows, columns, index), np.float64)
+    words = options.pop("words", None)
+    texts = [words or _tokens(seen, name) for name in ("query_text", "key_text")]
+    names = [
+        tuple(text[slice(*span)]) if text else tuple(map(str, range(*span)))
+        for text, span in zip(texts, spans, strict=True)
+    ]
+    written = [f"{start} to {stop - 1}" for start, stop in spans]
+    name = getattr(seen, "name", "")
+    number = f"head {_index_text(index)}" if seen.leading else ""
+    title = ", ".join(x for x in (name, number, f"queries {written[0]}, keys {written[1]}") if x)
+    return Picture(
+        weights.reshape(weights.shape[-2:]),
+        (names[0], names[1]),
+        options.pop("kind", "heatmap"),
+        options.pop("title", title[:1].upper() + title[1:]),
+        f"Every weight from tokens {written[0]} to tokens {written[1]}; the rest of each row is "
+        "on other keys.",
+        provenance(_excerpt(texts[0]), count(seen.queries, "query", "queries"),
+                   count(seen.keys, "key")),
+        page=_page(seen, {}),
+        **options,
+    )  # fmt: skip
+
+
+def _spans(between: Any, sizes: tuple[int, int]) -> list[tuple[int, int]]:
+    if np.shape(between) != (2, 2):
+        raise ArgumentError(
+            "between needs two spans, (start, stop) of the queries and of the keys, but it is "
+            f"{between!r}."
+        )
+    spans = [(int(start), int(stop)) for start, stop in between]
+    for (start, stop), size in zip(spans, sizes, strict=True):
+        if not 0 <= start < stop <= size:
+            raise ArgumentError(
+                f"between needs 0 <= start < stop <= {size}, but a span is ({start}, {stop})."
+            )
+    return spans
 
 
 def _has_weights(seen: Observation) -> bool:
