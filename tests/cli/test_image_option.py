@@ -4,29 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import tokenizers
 import transformers as hf
 from PIL import Image
-from tests.helpers.media_models import VISION, llava
+from tests.helpers.media_models import VISION, image_tokenizer, llava, llava_processor
 from tests.helpers.shared_modules import sharp
 
 import regard
 from regard.cli import main
-
-WORDS = ["<pad>", "<s>", "</s>", "what", "is", "this", "a", "cat", "?"]
-SPECIAL = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
-CROP = {"size": {"shortest_edge": 8}, "crop_size": {"height": 8, "width": 8}}
-
-
-def tokenizer():
-    words = {f"w{number}": number for number in range(60)}
-    words = {word: i for i, word in enumerate([*WORDS, *list(words)[len(WORDS) : 50], "<image>"])}
-    words |= {f"w{number}": number for number in range(51, 60)}
-    plain = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "a"))
-    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    return hf.PreTrainedTokenizerFast(
-        tokenizer_object=plain, extra_special_tokens={"image_token": "<image>"}, **SPECIAL
-    )
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +22,11 @@ def folders(tmp_path_factory):
         vit.save_pretrained(folder / name)
     hf.ViTImageProcessorPil(size={"height": 8, "width": 8}).save_pretrained(folder / "vit")
     llava().save_pretrained(folder / "llava")
-    processor = hf.LlavaProcessor(
-        hf.CLIPImageProcessorPil(**CROP), tokenizer(), patch_size=2,
-        vision_feature_select_strategy="default", num_additional_image_tokens=1,
-    )  # fmt: skip
-    processor.save_pretrained(folder / "llava")
+    llava_processor().save_pretrained(folder / "llava")
     text = hf.BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
                          intermediate_size=24)  # fmt: skip
     hf.BertModel(text).save_pretrained(folder / "bert")
-    tokenizer().save_pretrained(folder / "bert")
+    image_tokenizer().save_pretrained(folder / "bert")
     colours = np.zeros((60, 90, 3), np.uint8)
     colours[20:40, 30:60] = (250, 200, 20)
     Image.fromarray(colours).save(folder / "cat.jpg")
@@ -96,6 +76,14 @@ def test_a_model_of_text_and_images(folders, capsys, tmp_path):
     image = seen.image(query=(19, 23))
     assert image.area == pytest.approx((1 / 6, 0, 5 / 6, 1))  # a square of three by two
     assert image.picture.width == 90
+    page, twice = tmp_path / "cat.html", ("--image", folders / "cat.jpg")
+    status, out, _ = run(
+        capsys, folders / "llava", *asked, *twice, "--find", "this", "--json", "--save", page
+    )
+    assert status == 0
+    embedded = page.read_text()
+    assert embedded.count("data:image/jpeg;base64,") == 2
+    assert '"views": ["read"]' in embedded or '"views":["read"]' in embedded
     status, out, _ = run(capsys, folders / "llava", *asked, "--find", "this", "--json")
     numbers = json.loads(out)
     assert numbers["title"].startswith("Weights on image 0 of 'this' when read (decoder, mean")

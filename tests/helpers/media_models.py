@@ -1,8 +1,11 @@
 """Tiny models of images with random parameters, and what eager says of each of their layers."""
 
+import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+import tokenizers
 import torch
 import transformers as hf
 from tests.helpers.shared_modules import sharp
@@ -17,6 +20,17 @@ QWEN_VISION = {"depth": 2, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "
                "patch_size": 2, "spatial_merge_size": 2, "temporal_patch_size": 2}  # fmt: skip
 ROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 0]}}
 IMAGE, BEGIN, END = 50, 52, 53
+
+WORDS = ["<pad>", "<s>", "</s>", "what", "is", "this", "a", "cat", "?"]
+SPECIAL = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
+CROP = {"size": {"shortest_edge": 8}, "crop_size": {"height": 8, "width": 8}}
+
+
+def recipes(heading: str) -> list[str]:
+    """The examples under a heading of docs/watch.md."""
+    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")
+    section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
 
 
 def pixels(*shape: int) -> torch.Tensor:
@@ -74,3 +88,23 @@ def packed(*grids: tuple[int, int]) -> dict[str, torch.Tensor]:
 def on_grid(weights_k: np.ndarray, positions: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """The weights of keys at some positions, as rows and columns."""
     return np.asarray(weights_k)[positions].reshape(size)
+
+
+def image_tokenizer() -> hf.PreTrainedTokenizerFast:
+    """Words of a text, and a token for an image."""
+    words = {f"w{number}": number for number in range(60)}
+    words = {word: i for i, word in enumerate([*WORDS, *list(words)[len(WORDS) : 50], "<image>"])}
+    words |= {f"w{number}": number for number in range(51, 60)}
+    plain = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "a"))
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    return hf.PreTrainedTokenizerFast(
+        tokenizer_object=plain, extra_special_tokens={"image_token": "<image>"}, **SPECIAL
+    )
+
+
+def llava_processor() -> hf.LlavaProcessor:
+    """A processor that resizes the shorter side to 8 pixels and crops the longer one."""
+    return hf.LlavaProcessor(
+        hf.CLIPImageProcessorPil(**CROP), image_tokenizer(), patch_size=2,
+        vision_feature_select_strategy="default", num_additional_image_tokens=1,
+    )  # fmt: skip

@@ -9,10 +9,12 @@ from tests.helpers.media_models import (
     VISION,
     clip,
     llava,
+    llava_processor,
     on_grid,
     packed,
     pixels,
     qwen,
+    recipes,
     swin,
 )
 from tests.helpers.model_families import eager
@@ -217,6 +219,26 @@ def test_llava_where_each_token_looks(strategy, tmp_path):
         assert vision.title.startswith("Weights on image 1 of the class token (encoder layer 0")
 
 
+def test_a_batch_of_texts_with_an_image_each(tmp_path):
+    model = llava()
+    ids = torch.tensor([[1, 5, *[IMAGE] * 16, 6, 7], [1, *[IMAGE] * 16, 8, 9, 7]])
+    inputs = {"input_ids": ids, "pixel_values": pixels(2, 3, 8, 8)}
+    output = eager(model, lambda: model(**inputs, output_attentions=True))
+    live = watched(model, inputs)
+    live.save(tmp_path / "batch.regard")
+    for seen in (live, regard.load(tmp_path / "batch.regard")):
+        for number, start in enumerate((2, 1)):
+            row_k = output.attentions[1][number, 0, -1].double().numpy()
+            image = seen.sentence(number).image(layer=1, head=0)
+            expected = on_grid(row_k, np.arange(start, start + 16), (4, 4))
+            np.testing.assert_allclose(image.weights, expected, rtol=0, atol=SHARP)
+        with pytest.raises(ArgumentError) as refused:
+            seen.image()
+        assert str(refused.value) == (
+            "there are 2 sentences: choose one first, as in seen.sentence(0).image()."
+        )
+
+
 @pytest.mark.parametrize("windows", [False, True], ids=["qwen2_vl", "qwen2_5_vl"])
 def test_qwen_and_its_dynamic_grids(windows, monkeypatch):
     """Images of different sizes: merged patches in the text, single ones in the vision."""
@@ -340,3 +362,21 @@ def test_wrong_arguments(options, message):
     with pytest.raises(ArgumentError) as refused:
         seen.image(**options)
     assert str(refused.value) == message
+
+
+def test_the_recipes(tmp_path, monkeypatch, capsys):
+    """The examples of docs/watch.md, with tiny models."""
+    monkeypatch.chdir(tmp_path)
+    vision, text = recipes("Images")
+    picture = np.zeros((8, 8, 3), np.uint8)
+    model = sharp(hf.ViTModel(hf.ViTConfig(**VISION)))
+    processor = hf.ViTImageProcessorPil(size={"height": 8, "width": 8})
+    names = {"regard": regard, "model": model, "processor": processor, "picture": picture}
+    with torch.no_grad():
+        exec(compile(vision, "watch.md", "exec"), names)  # noqa: S102 (our own page)
+        assert names["image"].title.startswith("Weights on image 0 of patch 2, 3")
+        assert (tmp_path / "cat.png").stat().st_size > 1000
+        names |= {"model": llava(), "processor": llava_processor()}
+        exec(compile(text, "watch.md", "exec"), names)  # noqa: S102
+    assert "when written (decoder, mean of 2 layers, head 0)" in capsys.readouterr().out
+    assert "data:image/png;base64," in (tmp_path / "run.html").read_text()

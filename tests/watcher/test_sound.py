@@ -7,6 +7,7 @@ import pytest
 import tokenizers
 import torch
 import transformers as hf
+from tests.helpers.media_models import recipes
 
 import regard
 from regard.cli import main
@@ -279,3 +280,21 @@ def test_a_folder_of_a_model_of_sound(command, tmp_path, capsys):
         f"{folder} cannot be loaded as a model: a model of type 'whisper' takes sound, not text. "
         "Watch it in Python, as docs/watch.md shows: regard.watch(model, processor=processor)."
     )
+
+
+class Listening(Processor):
+    """A processor whose features are those of the tones."""
+
+    def __call__(self, sound, **options):
+        assert options["sampling_rate"] == 16000
+        mask = torch.ones(1, sound.shape[-1], dtype=torch.long)
+        return {"input_features": sound, "attention_mask": mask}
+
+
+def test_the_recipe(whisper, capsys):
+    """The example of docs/watch.md, with the model that learned to listen."""
+    names = {"regard": regard, "model": whisper, "processor": Listening(), "sound": sounds(1, 3)[0]}
+    (recipe,) = recipes("Sound")
+    with torch.no_grad():
+        exec(compile(recipe, "watch.md", "exec"), names)  # noqa: S102 (our own page)
+    assert "Heads of cross-attention in order: 0." in capsys.readouterr().out

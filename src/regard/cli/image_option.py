@@ -108,6 +108,8 @@ def run_on_images(
     seen = seen.with_picture(*request.pictures)
     if not loaded.writes:
         return seen, "", None
+    if seen.sentences > 1:  # every image is a sentence of the encoder; the text is one
+        seen = seen.sentence(0)
     written = loaded.tokenizer.decode(output[0][prompt:], skip_special_tokens=True)
     return seen, str(written), prompt
 

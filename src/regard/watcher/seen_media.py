@@ -188,6 +188,12 @@ class SeenMedia:
         """The cells of an image in a layer: which of its keys is which patch."""
         sentence = self._sentence or 0
         grids: tuple[ImageGrid, ...] = self._source.image_grids(layer_key, sentence, size)
+        texts = "text" in grids[0].others and self._source.has(layer_key, 1)
+        if self._sentence is None and texts:
+            raise ArgumentError(
+                f"there are {self._source.sentences} sentences: choose one first, as in "
+                "seen.sentence(0).image()."
+            )
         if self._sentence is not None and len(grids) > 1 and grids[0].cells.shape[0] == 1:
             own = tuple(x for x in grids if x.first == self._sentence)
             grids = own or grids

@@ -65,8 +65,8 @@ def _frames(call: MediaCall) -> int | None:
 def real_positions(run: ForwardRun, positions: int, sentence: int) -> int:
     """Positions of the encoder that hear sound and no padding, where a mask of frames says so."""
     frames = {_frames(call) for call in run.media}
-    masks = (call.arguments.get("attention_mask") for call in run.media)
-    mask = next((x for x in masks if getattr(x, "ndim", 0) == 2 and x.shape[1] in frames), None)
+    masks = [call.arguments["attention_mask"] for call in run.media if call.has("attention_mask")]
+    mask = next((x for x in masks if x.ndim == 2 and x.shape[1] in frames), None)
     if mask is None or sentence >= len(mask):
         return positions
     real = int(mask[sentence].sum())
