@@ -79,3 +79,30 @@ def test_a_word_is_followed_through_the_layers(page, open_read):
     page.get_by_role("button", name="Lines").click()
     page.locator(".lines:visible .answers li").first.wait_for()
     assert "show=" not in page.url
+
+
+PLANE = """async (vectors) => {
+  const { principalPlane } = await import("/read/projection.js");
+  return principalPlane(vectors.map((vector) => Float64Array.from(vector)));
+}"""
+
+
+def test_queries_and_keys_in_the_plane_in_which_they_differ_most(page, open_read):
+    open_read(page)
+    page.get_by_role("button", name="Queries and keys").click()
+    page.locator(".space .dot.key").first.wait_for()
+    reading = read(SENTENCE)
+    link = reading.highlight().link
+    steps = reading.steps(link.layer, link.head)
+    vectors = np.vstack([np.squeeze(steps.query), np.squeeze(steps.key)]).astype(np.float64)
+    centred = vectors - vectors.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    share = (sizes[:2] ** 2).sum() / (sizes**2).sum()
+    assert f"It holds {percent(share)} of their variance" in page.text_content(".space p")
+    made = page.evaluate(PLANE, vectors.tolist())
+    npt.assert_allclose(made["share"], share, rtol=1e-9)
+    points = np.abs(np.array(made["points"]))  # an axis may point either way
+    npt.assert_allclose(points, np.abs(left[:, :2] * sizes[:2]), atol=1e-5 * sizes[0])
+    assert page.locator(".space .dot").count() == len(vectors)
+    page.locator(".space .dot.query", has_text="food").click()
+    page.locator(".statement", has_text="food looks at").wait_for()

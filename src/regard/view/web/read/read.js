@@ -1,8 +1,8 @@
 // The Read view: a sentence, its translation, and what every head looked at.
 //
 // Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
-// map, flow), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and k
-// (chosen positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer,
+// map, flow, space), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and
+// k (chosen positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer,
 // role), changes (experiments, changes.js), effects and against (effect_grid.js), beside (what is
 // compared, beside.js), why (whether the sum behind a weight is unfolded), because
 // (because_tree.js), file (a watched run in place of a sentence).
@@ -32,6 +32,7 @@ import { drawWhy } from "./why_weight.js";
 import { drawEffects } from "./effect_grid.js";
 import { readChanges } from "./changes.js";
 import { flowPicture, hasFlow } from "./flow_picture.js";
+import { hasSpace, spacePicture } from "./space_picture.js";
 import { tokenSteps, writtenUntil } from "./token_steps.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
@@ -132,6 +133,7 @@ function arrangeRead(view, root) {
     lines: linesPicture(handlers),
     map: heatPicture(handlers),
     flow: flowPicture(handlers, view),
+    space: spacePicture(handlers, view),
   };
   view.beside = besidePicture(handlers);
   view.images = imageOverlay(handlers);
@@ -314,9 +316,11 @@ function redraw(view) {
 }
 
 /** @param {ReadView} view */
-function pictureOf({ state, pictures, part }) {
+function pictureOf(view) {
+  const { state, pictures, part } = view;
   const name = state.get("as", "lines");
-  return (name !== "flow" || hasFlow(part) ? pictures[name] : null) || pictures.lines;
+  const isServed = (name !== "flow" || hasFlow(part)) && (name !== "space" || hasSpace(view));
+  return (isServed && pictures[name]) || pictures.lines;
 }
 
 /** @param {ReadView} view */

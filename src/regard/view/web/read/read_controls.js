@@ -3,6 +3,7 @@
 
 import { choice, element, labelled, percent, replace } from "../lib/dom.js";
 import { hasFlow } from "./flow_picture.js";
+import { hasSpace } from "./space_picture.js";
 import { marksOf, writePositions } from "./weights.js";
 import { nameOf } from "./sentences.js";
 import { isHighlight, pinnedOf } from "./read_choice.js";
@@ -95,6 +96,11 @@ function switchesFor(view, hidden) {
           "flow",
           "Through the layers",
           "Every layer at once: where a word comes from",
+        ],
+        hasSpace(view) && [
+          "space",
+          "Queries and keys",
+          "Both in the plane in which they differ most",
         ],
       ].filter(Boolean),
       state.get("as", "lines"),
