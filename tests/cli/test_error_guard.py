@@ -40,7 +40,9 @@ sys.meta_path.insert(0, Interrupt())
 
 
 def run(command, env=PLAIN, **options):
-    return subprocess.run(command, capture_output=True, env=env, check=False, timeout=60, **options)
+    return subprocess.run(
+        command, capture_output=True, env=env, check=False, timeout=600, **options
+    )
 
 
 def failing(failure, **environment):
@@ -171,12 +173,14 @@ def test_text_that_is_not_utf8_is_refused():
     assert done.stderr == b"error: sentence needs to be text in UTF-8, but it is 'caf\\udce9'.\n"
 
 
-def test_an_error_that_an_interrupt_made_is_an_interrupt(capsys):
+@pytest.mark.parametrize("cause", ["the interrupt", "another error"])
+def test_an_error_that_an_interrupt_made_is_an_interrupt(capsys, cause):
     def command():
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as interrupt:
-            raise ImportError("a library was being loaded") from interrupt
+            known = interrupt if cause == "the interrupt" else KeyError("half of a module")
+            raise ImportError("a library was being loaded") from known
 
     with pytest.raises(SystemExit) as end:
         guarded(command)()

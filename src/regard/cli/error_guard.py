@@ -83,9 +83,13 @@ def _status_and_sentence(error: Exception) -> tuple[int, str]:
 
 def _is_of_interrupt(error: BaseException | None) -> bool:
     """Whether Ctrl-C came first, and what it interrupted made another error of it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+    chain = [error]
+    for one in chain:  # grows; an error's cause need not be what was being handled
+        if isinstance(one, KeyboardInterrupt):
+            return True
+        if one is not None:
+            chain += [x for x in (one.__cause__, one.__context__) if x not in chain]
+    return False
 
 
 def _is_exit(error: Exception) -> bool:

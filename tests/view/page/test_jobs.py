@@ -61,7 +61,7 @@ def test_work_that_has_not_begun_never_does():
     pool, gate, done = WorkerPool(workers=1), Event(), []
 
     async def both() -> None:
-        first = asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(10)))
+        first = asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(300)))
         client = Client()
         second = asyncio.ensure_future(pool.run(client, lambda stop: done.append(1)))
         await asyncio.sleep(0.01)
@@ -98,7 +98,7 @@ def test_the_queue_is_bounded():
     pool, gate = WorkerPool(workers=1, most_queued=2), Event()
 
     async def crowd() -> None:
-        waiting = [asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(10)))
+        waiting = [asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(300)))
                    for _ in range(2)]  # fmt: skip
         await asyncio.sleep(0)
         with pytest.raises(RefusedError) as refused:
@@ -117,7 +117,7 @@ def test_ending_stops_what_is_running():
 
     def endless(stop: Stop) -> None:
         begun.set()
-        until = monotonic() + 10
+        until = monotonic() + 300
         while monotonic() < until:
             stop.check()
             sleep(0.001)
