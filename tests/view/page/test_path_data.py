@@ -20,6 +20,7 @@ from regard.view.page.path_data import (
     data_of_next_words,
     token_name,
 )
+from regard.view.page.routes.steps_routes import ExactRuns
 
 SENTENCE = "A dog ate the food because it was hungry"
 MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16, feed_forward_width=32)
@@ -136,6 +137,25 @@ def test_int8_parameters_travel_as_they_are_stored():
     assert [x["kind"] for x in header["parameters"].values()] == ["int8", "float32"]
     npt.assert_array_equal(sent["w"], plain.astype(np.float64))
     npt.assert_array_equal(sent["b"], plain[:1].astype(np.float64))
+
+
+def test_runs_are_kept_for_the_next_layer_and_given_up():
+    runs = ExactRuns()
+    readings = [read(text, model=MODEL) for text in ("A dog ate", "the food", "it was", "hungry")]
+    first = runs.of(readings[0], quick=True)
+    assert runs.of(readings[0], quick=True) is first
+    assert runs.of(readings[0], quick=False) is not first
+    content = runs.next_words(readings[0])
+    assert runs.next_words(readings[0]) is content
+    assert content == data_of_next_words(ResidualRun.of(readings[0])).to_bytes()
+    for other in readings[1:]:
+        runs.of(other, quick=True)
+    assert runs.of(readings[0], quick=True) is not first
+    long = [read("dog " * 120 + word, model=MODEL) for word in ("ate", "was")]
+    kept = [runs.of(x, quick=True) for x in long]
+    assert runs.of(long[1], quick=True) is kept[1]
+    # Two texts of 120 tokens and more, and their translations, are too much together.
+    assert runs.of(long[0], quick=True) is not kept[0]
 
 
 def test_a_layer_that_is_none(run):

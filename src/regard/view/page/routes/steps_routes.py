@@ -17,6 +17,7 @@ from regard.view.page.readings import without_position
 from regard.view.page.steps_data import data_of_example, data_of_reading, example_summaries
 
 MOST_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
+MOST_TOKENS_OF_RUNS = 300  # of all of them together; a token takes about half a megabyte
 Key = tuple[str, bool, bool]
 
 
@@ -43,12 +44,16 @@ class ExactRuns:
                     self._next[key] = content
         return content
 
+    def _is_full(self) -> bool:
+        tokens = [len(x.reading.tokens) + len(x.given) for x in self._runs.values()]
+        return len(tokens) > MOST_RUNS or sum(tokens) > MOST_TOKENS_OF_RUNS
+
     def _run(self, reading: Reading, quick: bool) -> tuple[Key, ResidualRun]:
         key = (reading.sentence, quick, reading.positions)
         with self._lock:
             run = self._runs.setdefault(key, ResidualRun.of(reading))
             self._runs.move_to_end(key)
-            while len(self._runs) > MOST_RUNS:
+            while len(self._runs) > 1 and self._is_full():
                 oldest, _ = self._runs.popitem(last=False)
                 self._next.pop(oldest, None)
         return key, run

@@ -171,10 +171,26 @@ export function layerOf(buffer) {
   const restored = new Map();
   const parameter = (name) => {
     if (!header.parameters[name]) return null;
-    if (!restored.has(name)) restored.set(name, restoredMatrix(buffer, first, header, name));
+    if (!restored.has(name)) {
+      restored.set(name, restoredMatrix(buffer, first, header, name));
+      restoreOnly(restored);
+    }
     return restored.get(name);
   };
   return { ...header, matrices: Object.fromEntries(matrices), parameter };
+}
+
+const RESTORED_LAYERS = 4;
+const restoredLayers = new Set();
+
+// A layer's parameters are 10 MB in float64: the layers looked at last keep theirs.
+function restoreOnly(restored) {
+  restoredLayers.delete(restored);
+  restoredLayers.add(restored);
+  if (restoredLayers.size <= RESTORED_LAYERS) return;
+  const [oldest] = restoredLayers;
+  oldest.clear();
+  restoredLayers.delete(oldest);
 }
 
 // int8 times the scale of its column is rounded to float32, as the model does.
