@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 IMAGES = ("pixel_values", "pixels", "images")
 SOUND = ("input_features", "input_values")
+HEAVY = ("past_key_values", "mm_encoder_outputs", "encoder_outputs")
 ENCODED = "mm_encoder_outputs"  # of generate, which runs the encoder of images before the model
 
 
@@ -71,7 +73,10 @@ class MediaInputs:
             return
         call = MediaCall(module, _named(module, arguments, keywords))
         if call.has(*IMAGES, *SOUND, ENCODED):
-            self._runs[-1].media.append(call)
+            # A cache, or what the encoder made, would stay in memory as long as the run.
+            light = {name: x for name, x in call.arguments.items() if name not in HEAVY}
+            encoded = {ENCODED: True} if call.has(ENCODED) else {}
+            self._runs[-1].media.append(MediaCall(module, light | encoded))
 
 
 def _models(model: Any) -> list[Any]:
@@ -85,11 +90,17 @@ def _named(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) ->
 
     Those of Qwen's vision, which takes patches as hidden states, get the names of the model's.
     """
-    try:
-        names = list(inspect.signature(module.forward).parameters)
-    except (TypeError, ValueError):
-        names = []
+    names = _parameter_names(type(module)) if arguments else ()
     named = {**dict(zip(names, arguments, strict=False)), **keywords}
     if "grid_thw" in named and "hidden_states" in named:
         return {"pixel_values": named["hidden_states"], "image_grid_thw": named["grid_thw"]}
     return named
+
+
+@functools.cache
+def _parameter_names(kind: Any) -> tuple[str, ...]:
+    """The parameters of a class's forward, without the module itself."""
+    try:
+        return tuple(inspect.signature(kind.forward).parameters)[1:]
+    except (TypeError, ValueError):
+        return ()
