@@ -9,12 +9,15 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from machine import RESULTS, best_of, describe, write
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM
 
 import regard
 
@@ -71,6 +74,62 @@ def measure(tokens: int, seconds: float) -> dict[str, float | int]:
         "watch_to_sdpa": round(times["watch"] / times["sdpa"], 3),
         "eager_to_watch": round(times["eager"] / times["watch"], 3),
     }
+
+
+def decoder(tokens: int) -> LlamaForCausalLM:
+    """The shape of SmolLM2-135M, parameters random."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
+        num_attention_heads=9, num_key_value_heads=3, max_position_embeddings=max(8192, tokens),
+        tie_word_embeddings=True,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval()
+
+
+MODELS = {"BERT, 6 layers": encoder, "SmolLM2-135M": decoder}
+
+
+def second_call(model: torch.nn.Module, ids: torch.Tensor) -> float:
+    """Seconds of a second forward in a block."""
+    with regard.watch(model):
+        model(ids)
+        start = time.perf_counter()
+        model(ids)
+        return time.perf_counter() - start
+
+
+def measure_model(name: str, dtype: torch.dtype, tokens: int, seconds: float) -> dict[str, Any]:
+    """Times of a forward plain and watched, of a second one in a block, and the bytes of a file."""
+    model, ids = MODELS[name](tokens).to(dtype), text(tokens)
+    with torch.no_grad():
+        times = best_of(
+            {"sdpa": lambda: model(ids), "watch": lambda: watched(model, ids)}, seconds, least=3
+        )
+        second = min(second_call(model, ids) for _ in range(3))
+        kept = _kept_bytes(model, ids)
+    return {
+        "model": name, "dtype": str(dtype).removeprefix("torch."), "tokens": tokens,
+        **{f"{kind}_ms": round(1e3 * best, 1) for kind, best in times.items()},
+        "watch_to_sdpa": round(times["watch"] / times["sdpa"], 3),
+        "second_to_sdpa": round(second / times["sdpa"], 3), **kept,
+    }  # fmt: skip
+
+
+def _kept_bytes(model: torch.nn.Module, ids: torch.Tensor) -> dict[str, float]:
+    """Megabytes of the first layer's file with query and key, and of its arrays in memory."""
+    with regard.watch(model, layers=[0], keep="all") as seen:
+        model(ids)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "layer.regard"
+        seen.save(path)
+        start = time.perf_counter()
+        regard.load(path)
+        opened = time.perf_counter() - start
+        size = path.stat().st_size
+    facts, query_key, _ = seen.recorder.runs[-1].bytes
+    return {"file_mb": round(size / 1e6, 2), "arrays_mb": round((facts + query_key) / 1e6, 2),
+            "opened_ms": round(1e3 * opened, 1)}  # fmt: skip
 
 
 def peak(kind: str, tokens: int) -> float:
@@ -135,6 +194,12 @@ def main() -> None:
     for tokens in lengths:
         rows.append(measure(tokens, seconds))
         print(rows[-1], flush=True)
+    models = []
+    for name in MODELS:
+        for dtype in (torch.float32, torch.bfloat16):
+            for tokens in (64,) if chosen.quick else (512, 2048):
+                models.append(measure_model(name, dtype, tokens, seconds))
+                print(models[-1], flush=True)
     last = lengths[-1]
     peaks = [{"tokens": last, **{kind: peak(kind, last) for kind in ("sdpa", "watch", "eager")}}]
     print(table(rows, peaks))
@@ -142,7 +207,7 @@ def main() -> None:
         return
     machine = describe()
     path = write("watch", {"torch": torch.__version__, "layers": LAYERS, "rows": rows,
-                           "memory": peaks})  # fmt: skip
+                           "memory": peaks, "models": models})  # fmt: skip
     (RESULTS / "watch.md").write_text(
         f"BERT's size, {LAYERS} layers of 12 heads, random parameters; {machine['cores']} cores of "
         f"{machine['processor']}, PyTorch {torch.__version__}, {machine['date']}; best of several."
