@@ -4,7 +4,7 @@ import globals from "globals";
 export default [
   js.configs.recommended,
   {
-    files: ["src/regard/view/web/**/*.js"],
+    files: ["src/regard/view/web/**/*.{js,mjs}"],
     languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: globals.browser },
     rules: {
       eqeqeq: "error",

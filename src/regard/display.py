@@ -29,6 +29,15 @@ class NotebookDisplay:
 
         return in_notebook(self)
 
+    def widget(self) -> Any:
+        """The same page as an anywidget: what is chosen in it comes back as ``selection``.
+
+        Needs anywidget: ``pip install '.[notebook]'``.
+        """
+        from regard.view.page.widget import widget
+
+        return widget(self)
+
 
 class StepsDisplay(NotebookDisplay):
     """Mix-in of Steps: its text, its pictures and its worksheets."""

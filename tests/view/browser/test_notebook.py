@@ -2,12 +2,15 @@
 
 import html as markup
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 import regard
 from regard.textbook.examples import run_example
+from regard.view.page.notebook import framed_content
+from regard.view.page.single_file import json_block
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 # What VS Code's notebooks allow a cell's output; a frame's own policy comes on top of it.
@@ -56,6 +59,21 @@ def test_two_readings_in_one_notebook_both_respond(offline_page, readings):
         frame.locator(
             f".statement:text-matches('^{first} looks at .* in layer {row.layer}')"
         ).wait_for()
+
+
+def test_frames_are_as_high_as_what_they_show(offline_page, readings, until):
+    cells = "".join(reading._repr_html_() for reading in readings)
+    page = offline_page(f"<!doctype html><meta charset=utf-8>{cells}", height=3000)
+    for at in range(len(readings)):
+        body = page.frame_locator("iframe").nth(at).locator("body")
+        body.locator(".statement").wait_for()
+
+        def fits(body=body, at=at) -> bool:
+            inner = body.evaluate("(body) => body.getBoundingClientRect().height")
+            outer = page.locator("iframe").nth(at).evaluate("(frame) => frame.offsetHeight")
+            return abs(inner - outer) <= 4
+
+        until(page, fits)
 
 
 def test_the_frame_is_shut(readings):
@@ -123,3 +141,46 @@ def test_hostile_words_stay_words(offline_page):
     page.locator("summary").first.click()
     assert page.locator("pre").first.inner_text().count("onerror") >= 1
     assert page.locator("b").count() == 0
+
+
+WIDGET = """
+<!doctype html><meta charset=utf-8><div id=cell></div><script type="module">
+const values = JSON.parse(document.getElementById("values").textContent);
+window.sent = [];
+const model = {
+  get: (name) => values[name],
+  set: (name, value) => { values[name] = value; },
+  save_changes: () => window.sent.push(structuredClone(values.selection)),
+};
+SCRIPT
+window.close = render({ model, el: document.getElementById("cell") });
+</script>
+"""
+
+
+def test_a_selection_in_the_widget_comes_back_and_it_is_as_high_as_its_page(
+    offline_page, readings, until
+):
+    values = {"page": framed_content(readings[1]), "title": "Reading", "height": 300}
+    script = (files("regard.view") / "web" / "widget.mjs").read_text(encoding="utf-8")
+    html = WIDGET.replace("SCRIPT", script.replace("export default", "window.made ="))
+    page = offline_page(
+        html.replace("<div id=cell>", json_block("values", values) + "<div id=cell>")
+    )
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("button", name="layer 1, head 2").first.click()
+    until(page, "sent.some((one) => one.layer === 1 && one.head === 2 && one.part === 'encoder')")
+    frame.locator("[data-side=query]", has_text="food").first.click()
+    until(page, "sent.at(-1).queries.includes(4)")
+    until(page, "document.querySelector('iframe').offsetHeight > 400")
+    inner = frame.locator("body").evaluate("(body) => body.getBoundingClientRect().height")
+    outer = page.evaluate("document.querySelector('iframe').offsetHeight")
+    assert abs(outer - inner) <= 4
+    # Whoever else sends a message is not heard.
+    page.evaluate(
+        """() => new Promise((heard) => {
+          addEventListener("message", heard, { once: true });
+          postMessage({ regard: "selection", selection: { layer: 7 } }, "*");
+        }).then(() => null)"""
+    )
+    assert page.evaluate("sent.every((one) => one.layer !== 7)")

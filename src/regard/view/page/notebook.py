@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from regard.view.page.blobs import Blobs
     from regard.view.page.map_source import MapSource
 
-HEIGHT = 680
+HEIGHT = 680  # of a frame until its page has said how high it is
+# Runs in notebooks that are trusted; a frame tells its own height alone (web/lib/host_frame.js).
+RESIZE = """<script>
+window.regardHeights ||= addEventListener("message", ({ source, data }) => {
+  if (!data || data.regard !== "height" || !Number.isInteger(data.height)) return;
+  for (const frame of document.querySelectorAll("iframe[data-regard]"))
+    if (frame.contentWindow === source) frame.style.height = `${Math.min(4000, data.height)}px`;
+}) || true;
+</script>"""
 LARGEST = 2_000_000  # characters of one cell's output
 MOST_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
 
@@ -30,10 +38,16 @@ def in_notebook(thing: Any) -> str:
 def framed(html: str, title: str, height: int = HEIGHT) -> str:
     """A document inside the notebook's: it runs its own scripts and reaches nothing else."""
     return (
-        f'<iframe title="{escape(title)}" sandbox="allow-scripts allow-modals allow-downloads" '
+        f'<iframe data-regard title="{escape(title)}" '
+        'sandbox="allow-scripts allow-modals allow-downloads" '
         f'style="width:100%;height:{height}px;border:0" loading="lazy" '
-        f'srcdoc="{escape(_compressed(html))}"></iframe>'
+        f'srcdoc="{escape(_compressed(html))}"></iframe>{RESIZE}'
     )
+
+
+def framed_content(thing: Any) -> str:
+    """The page of a thing as the content of a frame, which decompresses itself."""
+    return _compressed(_page(thing))
 
 
 def _shown(thing: Any, title: str) -> str:

@@ -4,6 +4,7 @@
 
 import { startPage } from "../app.js";
 import { inputsOf, layerOf } from "./api.js";
+import { followHeight } from "./host_frame.js";
 
 export function openEmbedded() {
   const embedded = JSON.parse(document.getElementById("embedded").textContent);
@@ -15,6 +16,7 @@ export function openEmbedded() {
       location.hash = embedded.address;
     }
   }
+  followHeight();
   return startPage(
     embeddedSource(embedded, (blob) => inflated(text.slice(blob[0], blob[0] + blob[1]))),
   );

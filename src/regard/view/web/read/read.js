@@ -36,6 +36,7 @@ import { hasSpace, spacePicture } from "./space_picture.js";
 import { tokenSteps, writtenUntil } from "./token_steps.js";
 import { weightsTable } from "./weights_table.js";
 import { describeExport } from "../lib/export.js";
+import { sendSelection } from "../lib/host_frame.js";
 import { readFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 
@@ -309,6 +310,7 @@ function redraw(view) {
   const by = state.get("by", "words");
   view.images.show({ images: view.reading.images, part, grid, chosen, by });
   view.beside.show(view);
+  if (!view.hovered && !view.peek) sendSelection({ ...view.choice, ...chosen });
   if (view.table.open && view.tabled !== grid) {
     replace(view.table.lastChild, weightsTable(grid));
     view.tabled = grid;

@@ -1,0 +1,28 @@
+// A page inside a notebook's frame tells the notebook what is chosen and how high it is. Nothing
+// is sent to anybody where the page is a window of its own.
+
+const LEAST_CHANGE = 4; // pixels: a frame that grows by less would only flicker
+let sent = "";
+let height = 0;
+
+const isFramed = () => window.parent !== window;
+
+// { part, show, layer, head, queries, keys } of the Read view: positions of words or tokens.
+/** @param {Record<string, unknown>} selection */
+export function sendSelection(selection) {
+  const text = JSON.stringify(selection);
+  if (!isFramed() || text === sent) return;
+  sent = text;
+  window.parent.postMessage({ regard: "selection", selection }, "*");
+}
+
+export function followHeight() {
+  if (!isFramed()) return;
+  const measure = () => {
+    const now = Math.ceil(document.body.getBoundingClientRect().height);
+    if (Math.abs(now - height) < LEAST_CHANGE) return;
+    height = now;
+    window.parent.postMessage({ regard: "height", height }, "*");
+  };
+  new ResizeObserver(measure).observe(document.body);
+}

@@ -1,0 +1,39 @@
+"""Widget of a result: the page as a trait, the selection back in Python, and its absence said."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import regard
+from regard.errors import ArgumentError, BackendError
+
+
+@pytest.fixture
+def steps():
+    return regard.self_attention(*[np.eye(2)] * 4, words=["a", "b"])
+
+
+def test_without_anywidget_the_way_out_is_said(steps, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(BackendError) as caught:
+        steps.widget()
+    assert str(caught.value) == (
+        "a widget needs anywidget, and it is not installed: pip install '.[notebook]'. Without it "
+        "the result shows the same page, and nothing comes back to Python."
+    )
+
+
+def test_the_real_package_carries_page_and_selection(steps, monkeypatch):
+    pytest.importorskip("anywidget", reason="needs anywidget: pip install '.[notebook]'")
+    shown = steps.widget()
+    assert "DecompressionStream" in shown.page
+    assert "export default" in shown._esm
+    assert shown.title == "Steps of regard"
+    heard = []
+    shown.observe(lambda change: heard.append(change.new), names="selection")
+    shown.set_state({"selection": {"part": "encoder", "layer": 1, "queries": [3]}})
+    assert heard == [shown.selection] == [{"part": "encoder", "layer": 1, "queries": [3]}]
+    monkeypatch.setattr("regard.view.page.widget.LARGEST", 10)
+    with pytest.raises(ArgumentError, match="a widget needs a page of at most 10 characters, but"):
+        steps.widget()
