@@ -37,7 +37,7 @@ export function stageSection(view, name) {
     { class: "stage", id: `stage-${name}` },
     element(
       "div",
-      { class: "beside" },
+      { class: "about-stage" },
       element("h2", null, name),
       element("p", { class: "formula" }, formula),
       element("p", { class: "small quiet" }, meaningOf(now, name)),
