@@ -112,7 +112,10 @@ SAVING_MISTAKES = {
     "kind alone": (("--kind", "lines"), "error: --kind lines needs --save FILE: it says how to"),
     "ending": (("--save", "it.bmp"), "error: a picture's name needs to end in .svg, .png, "),
     "no ending": (("--save", "it"), "error: a picture's name needs to end in .svg, .png, "),
-    "kind": (("--save", "it.svg", "--kind", "pie"), "error: kind needs to be 'lines', 'heatmap' or"),
+    "kind": (
+        ("--save", "it.svg", "--kind", "pie"),
+        "error: kind needs to be 'lines', 'heatmap' or",
+    ),
     "folder": (
         ("--save", "/nowhere/it.svg"),
         "error: /nowhere/it.svg cannot be written: its folder does not exist. Make the folder, ",

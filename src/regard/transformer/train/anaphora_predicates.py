@@ -249,7 +249,7 @@ def nouns_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
 def predicate_rows(table: str, test: frozenset[str]) -> tuple[Predicate, ...]:
     """The predicates of a table with one in each line; those of ``test`` are out of training."""
     rows = [[cell.strip() for cell in line.split(" = ")] for line in table.splitlines()]
-    return tuple(_predicate(*row, test) for row in rows)
+    return tuple(_predicate(english, french, nouns, test) for english, french, nouns in rows)
 
 
 def grouped_rows(table: str, test: frozenset[str]) -> Iterator[Predicate]:
