@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def _named(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) ->
 
     Those of Qwen's vision, which takes patches as hidden states, get the names of the model's.
     """
-    names = _parameter_names(type(module)) if arguments else ()
+    names = _parameter_names(type(module).forward) if arguments else ()
     named = {**dict(zip(names, arguments, strict=False)), **keywords}
     if "grid_thw" in named and "hidden_states" in named:
         return {"pixel_values": named["hidden_states"], "image_grid_thw": named["grid_thw"]}
@@ -98,9 +98,9 @@ def _named(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) ->
 
 
 @functools.cache
-def _parameter_names(kind: Any) -> tuple[str, ...]:
+def _parameter_names(forward: Callable[..., Any]) -> tuple[str, ...]:
     """The parameters of a class's forward, without the module itself."""
     try:
-        return tuple(inspect.signature(kind.forward).parameters)[1:]
+        return tuple(inspect.signature(forward).parameters)[1:]
     except (TypeError, ValueError):
         return ()
