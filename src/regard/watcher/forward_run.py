@@ -55,8 +55,11 @@ class MemoryEstimate:
         return layers * (self.facts + self.query_key)
 
 
-def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -> None:
-    """Warn once, at the first layer whose estimate exceeds ``LARGE`` in total."""
+def expected_memory(
+    before: MemoryEstimate, estimate: MemoryEstimate, layers: int
+) -> MemoryEstimate:
+    """The larger estimate; warns once, at the first layer with which it exceeds ``LARGE``."""
+    memory = before.larger(estimate)
     total = memory.total(layers)
     if before.total(layers) <= LARGE < total:
         warnings.warn(
@@ -66,6 +69,7 @@ def warn_if_large(before: MemoryEstimate, memory: MemoryEstimate, layers: int) -
             UserWarning,
             stacklevel=2,
         )
+    return memory
 
 
 def warn_if_many(runs: list[ForwardRun], layers: int) -> None:

@@ -18,7 +18,7 @@ from regard.watcher.forward_run import (
     LayerKey,
     MemoryEstimate,
     begin_text,
-    warn_if_large,
+    expected_memory,
 )
 from regard.watcher.generation import FollowedGeneration
 from regard.watcher.media_inputs import MediaInputs
@@ -156,9 +156,8 @@ class ProgramRecorder:
         segment = segment_of(call, event, records[0].first_row + records[0].queries)
         keep = self.options.keeps(layer_key.layer)
         if not records[0].queries:
-            before = self.memory
-            self.memory = before.larger(MemoryEstimate.of(call, segment, self.options, keep))
-            warn_if_large(before, self.memory, self.watched_layers)
+            estimate = MemoryEstimate.of(call, segment, self.options, keep)
+            self.memory = expected_memory(self.memory, estimate, self.watched_layers)
         tokens = self._tokens(run, layer_key, segment, call)
         sum_of_row = 1.0 if event.weights is None else smallest_sum(event.weights)
         for part in self.generation.steps(layer_key, segment, segment.row_start):

@@ -19,7 +19,7 @@ from regard.watcher.forward_run import (
     LayerKey,
     MemoryEstimate,
     begin_text,
-    warn_if_large,
+    expected_memory,
 )
 from regard.watcher.forwards import Forwards
 from regard.watcher.generation import FollowedGeneration
@@ -201,7 +201,9 @@ class Recorder:
     ) -> None:
         records = self.generation.records(run, layer_key, call.query.shape[0])
         if records[segment.sentences[0]].queries == 0:
-            self._estimate(call, segment, self.options.keeps(layer_key.layer))
+            keep = self.options.keeps(layer_key.layer)
+            estimate = MemoryEstimate.of(call, segment, self.options, keep)
+            self.memory = expected_memory(self.memory, estimate, self.watched_layers)
         self._record_tokens(run, layer_key, call, segment)
         row = records[segment.sentences[0]].queries if call.cross else segment.row_start
         for part in self.generation.steps(layer_key, segment, row):
@@ -298,12 +300,6 @@ class Recorder:
         ids = self.forwards.ids(call.module)
         shape = (call.query.shape[0], call.query.shape[2])
         return ids if ids is not None and ids.shape == shape else None
-
-    def _estimate(self, call: ModelCall, segment: Segment, keep: bool) -> None:
-        before = self.memory
-        self.memory = before.larger(MemoryEstimate.of(call, segment, self.options, keep))
-        if self.memory != before:
-            warn_if_large(before, self.memory, self.watched_layers)
 
     @property
     def watched_layers(self) -> int:
