@@ -154,6 +154,30 @@ def test_steps_start_from_the_models_own_numbers(client, reading, part):
     assert header["keys"] == list(reading.texts(part)[1].tokens)
 
 
+def test_a_file_saved_from_a_stage_opens_at_it(client):
+    at = {"part": "cross", "layer": 1, "head": 1, "view": "steps"}
+    fields = {"sentence": SENTENCE, **at, "state": {"stage": "hidden", "cell": "hidden.1.3"}}
+    html = client.post("/api/export/html", json=fields).text
+    address = "#steps?stage=hidden&cell=hidden.1.3&part=cross&layer=1&head=1"
+    assert f'"address": "{address}"' in html
+    assert '"layers": {"cross 1": [' in html
+    assert '"next": [' in html
+    of_read = client.post("/api/export/html", json=fields | {"view": "read"}).text
+    assert '"layers": {"cross' not in of_read
+
+
+@pytest.mark.parametrize(("path", "fields", "said"), [
+    ("path", {"sentence": SENTENCE, "part": "encoder", "layer": 7},
+     "layer needs a number from 0 to 1 (layers count from 0), but it is 7."),
+    ("path", {"sentence": SENTENCE, "part": "encoder", "layer": "one"},
+     "layer needs a whole number from 0, but it is 'one'."),
+    ("next", {}, "a sentence needs to be text: send it as 'sentence'."),
+])  # fmt: skip
+def test_every_mistake_about_the_path_is_a_sentence(client, path, fields, said):
+    answer = client.post(f"/api/{path}", json=fields)
+    assert (answer.status_code, answer.json()) == (400, {"error": said})
+
+
 def test_without_position_equal_words_are_equal_vectors():
     found = without_position(read("the dog ate the dog", model=MODEL))
     x_te = found.attention_call("encoder", 0).x_bqe[0]
