@@ -118,6 +118,39 @@ def test_weights_that_a_model_does_not_give_out_are_said():
     )
 
 
+def moonshine():
+    """It asks whether its mask is None, and passes on whether it is causal by the answer."""
+    return hf.MoonshineModel(hf.MoonshineConfig(
+        **_SMALL, hidden_size=16, intermediate_size=24, encoder_num_hidden_layers=1,
+        decoder_num_hidden_layers=2, encoder_num_attention_heads=4, decoder_num_attention_heads=4,
+        decoder_start_token_id=1))  # fmt: skip
+
+
+def test_a_model_that_asks_whether_its_mask_is_none():
+    torch.manual_seed(0)
+    model = moonshine().eval()
+    inputs = {"input_values": torch.randn(2, 2000), "decoder_input_ids": batch("not")["input_ids"]}
+    inputs["decoder_input_ids"] = inputs["decoder_input_ids"][:2, :5]
+    with torch.no_grad():
+        expected = model(**inputs)[0]
+        with regard.watch(model) as seen:
+            same(model(**inputs)[0], expected)
+    for layer in range(2):
+        assert not np.triu(seen.sentence(1)["decoder", layer].map, 1).any()
+        assert (seen.sentence(1)["cross", layer].map > 0).all()
+
+
+def test_a_short_text_of_a_model_with_a_window_goes_on_token_by_token():
+    """While the window reaches every key its mask is left to the kernel, and later it is not."""
+    model, ids = FAMILY["mistral"].made(), batch("not", 1, 3)["input_ids"]
+    options = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False}
+    with regard.watch(model) as seen:
+        tokens = model.generate(ids, **options)
+    own = eager(model, lambda: model(tokens[:, :-1], output_attentions=True)).attentions
+    for layer, weights in enumerate(own):
+        check_facts(seen[layer], weights[0].double().numpy())
+
+
 def test_a_causal_mask_that_a_module_does_not_ask_for():
     """A kernel gets no mask, and the module says that it looks both ways, as PaliGemma does."""
     model, inputs = copy.deepcopy(FAMILY["llama"].made()), batch("not")

@@ -48,8 +48,7 @@ class MaskSpec:
     @property
     def tensor(self) -> Any:
         """The model's own mask, for a model that computes with it; None where it has none."""
-        name = getattr(self.arguments.get("config"), "_attn_implementation", None)
-        return self.own(getattr(name, "before", None) or "sdpa")
+        return self.own(self.implementation)
 
     @classmethod
     def __torch_function__(
@@ -77,6 +76,9 @@ class MaskSpec:
 
     def __getitem__(self, index: Any) -> Any:
         return self.tensor[index]
+
+    def __invert__(self) -> Any:
+        return ~self.tensor
 
     def contiguous(self) -> MaskSpec:
         """The mask itself; ``generate`` calls this on a mask that it prepares."""
@@ -106,11 +108,36 @@ class MaskSpec:
         """(left, right) as in ``window``; None where the rule is of another kind."""
         return band_of(self.arguments["mask_function"])
 
-    def bidirectional(self) -> MaskSpec:
-        """The same mask without an order of tokens."""
-        from transformers.masking_utils import bidirectional_mask_function
+    @property
+    def implementation(self) -> str:
+        """The model's own attention."""
+        name = getattr(self.arguments.get("config"), "_attn_implementation", None)
+        return getattr(name, "before", None) or "sdpa"
 
-        return MaskSpec(self.arguments | {"mask_function": bidirectional_mask_function})
+    @property
+    def is_left_to_kernel(self) -> bool:
+        """Whether the model's own mask is None: nothing is padding, and a kernel hides the rest."""
+        band, keys = self.band, self.shape[3]
+        if band is None or self.real_bk is not None:
+            return False
+        reaches_all = band[0] is None or band[0] >= keys - 1
+        rule = {0: "allow_is_causal_skip", None: "allow_is_bidirectional_skip"}.get(band[1])
+        if not reaches_all or rule is None or not self.arguments.get(rule, band[1] == 0):
+            return False
+        return self.own(self.implementation) is None
+
+    def as_kernel_computes(self, causal: bool) -> MaskSpec:
+        """The description of what a kernel hides that is given no mask.
+
+        The one query of a decode step sees every key, and none is after it.
+        """
+        from transformers import masking_utils
+
+        ordered = self.band is not None and self.band[1] == 0
+        rule = masking_utils.bidirectional_mask_function
+        if causal if self.shape[2] > 1 else ordered:
+            rule = masking_utils.causal_mask_function
+        return MaskSpec(self.arguments | {"mask_function": rule}, {self.implementation: None})
 
     def rule(self, sentence: int) -> Callable[[NDArray[np.intp], NDArray[np.intp]], Any]:
         """The mask function of one sentence for positions of queries and keys, as regard's mask."""

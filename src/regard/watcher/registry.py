@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from regard.watcher.forwards import in_backward
 from regard.watcher.intervention_call import attend_changed
-from regard.watcher.masks import describe_mask
+from regard.watcher.masks import MaskSpec, describe_mask
 from regard.watcher.model_call import ModelCall
-from regard.watcher.numbering import LayerCall
+from regard.watcher.numbering import LayerCall, is_cross
 from regard.watcher.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -57,6 +57,17 @@ class ReplacedName(str):
         return str, (self.before,)
 
 
+LATEST = 8  # masks of a thread that are remembered: a model has a few kinds in a forward
+
+
+class ThreadMasks(threading.local):
+    """Descriptions of the latest masks that were left to a kernel, for each thread."""
+
+    def __init__(self) -> None:
+        self.of_thread: list[MaskSpec] = []
+
+
+_left_to_kernel = ThreadMasks()
 _lock = threading.RLock()
 _recorders: list[Recorder] = []
 _configs: dict[int, PatchedConfig] = {}
@@ -95,6 +106,7 @@ def remove(recorder: Recorder) -> None:
         if not _recorders:
             AttentionInterface._global_mapping.pop(NAME, None)
             AttentionMaskInterface._global_mapping.pop(NAME, None)
+            _left_to_kernel.of_thread = []
 
 
 def configs_of(model: Any) -> Iterator[Any]:
@@ -117,7 +129,7 @@ def attend(
 ) -> tuple[torch.Tensor, Any]:  # fmt: skip
     """The attention function that is registered with transformers: output (b, q, h, d)."""
     before = _before(module)
-    call = ModelCall(module, query, key, value, attention_mask, options, before)
+    call = _described(ModelCall(module, query, key, value, attention_mask, options, before))
     if in_backward():
         return call.own()
     if any(recorder.intervention is not None for recorder in _recorders):
@@ -157,7 +169,25 @@ def mask_of(**arguments: Any) -> Any:
     mask = describe_mask(**arguments)
     if any(recorder.checkpoints for recorder in _recorders):
         return mask.tensor
+    if mask.is_left_to_kernel:  # models ask whether a mask is None
+        _left_to_kernel.of_thread = [*_left_to_kernel.of_thread[1 - LATEST :], mask]
+        return None
     return mask
+
+
+def _described(call: ModelCall) -> ModelCall:
+    """The call with the description of a mask that was left to its kernel, if that is known."""
+    if call.mask is not None:
+        return call
+    sentences, queries, keys = call.query.shape[0], call.query.shape[2], call.key.shape[2]
+    masks = [x for x in _left_to_kernel.of_thread if x.shape[:3] == (sentences, 1, queries)]
+    of_size = [mask for mask in masks if mask.shape[3] == keys]
+    # A decoder that attends to more keys than it made a mask for is refused, by its sizes.
+    cached = call.causal and queries < keys and not is_cross(call.module, "")
+    for mask in (of_size or (masks if cached else []))[-1:]:
+        causal = call.causal and call.implementation != "eager"
+        return replace(call, mask=mask.as_kernel_computes(causal))
+    return call
 
 
 def _as_cross(call: ModelCall, recorder: Recorder, layer_call: LayerCall) -> ModelCall:

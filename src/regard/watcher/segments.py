@@ -99,8 +99,7 @@ def segments_of(call: ModelCall) -> list[Segment]:
     """Segments of a call: sentences of the same unpadded slice and band are one."""
     mask = call.mask
     if isinstance(mask, MaskSpec):
-        seen = mask.bidirectional() if _ignores_order(call, mask) else mask
-        return list(_segments_of_spec(call, seen))
+        return list(_segments_of_spec(call, mask))
     arguments: dict[str, Any] = {}
     queries, keys = call.query.shape[2], call.key.shape[2]
     everything = tuple(range(call.query.shape[0]))
@@ -113,16 +112,6 @@ def segments_of(call: ModelCall) -> list[Segment]:
     start = 0 if call.cross or call.merged or mask is None else keys - queries
     arguments |= _extra(call, mask, everything, rows, columns)
     return [Segment(everything, rows, columns, start, 0, arguments)]
-
-
-def _ignores_order(call: ModelCall, mask: MaskSpec) -> bool:
-    """Whether a causal mask is left to a kernel that the module tells to look both ways.
-
-    PaliGemma does so where no token is said to be of the prompt.
-    """
-    if call.causal or call.implementation != "sdpa" or mask.band != (None, 0):
-        return False
-    return mask.needs_no_matrix and mask.own(call.implementation) is None
 
 
 def _segments_of_spec(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
