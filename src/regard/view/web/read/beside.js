@@ -48,9 +48,10 @@ export function besidePicture(handlers) {
       }
       const options = gridOptions(view);
       const key = JSON.stringify([spec, view.choice, options, view.base && view.base.sentence]);
+      // The request that is under way draws when it comes; leaving inside the try would end it.
+      if (pending === key) return;
       try {
         if (!drawn || drawn.key !== key) {
-          if (pending === key) return;
           pending = key;
           const made = await tableBeside(view, spec, options);
           if (pending !== key) return;

@@ -71,6 +71,10 @@ function buttonsFor(view, link, live) {
     );
   };
   const where = { part: name, layer, head };
+  const off = writeChanges([{ change: "ablate", ...where }]);
+  const isOff = writeChanges(readChanges(state.get("changes")))
+    .split("~")
+    .includes(off);
   const covers =
     live && part.key.language === "English" && !/^\(.*\)$/.test(part.key.words[link.key]);
   return [
@@ -79,7 +83,7 @@ function buttonsFor(view, link, live) {
       link.rival !== undefined &&
       question({ change: "redirect", word: link.query, to: link.rival, ...where }),
     covers && question({ change: "knock_out", word: link.key }),
-    live && question({ change: "ablate", ...where }),
+    live && !isOff && question({ change: "ablate", ...where }),
     live && view.base && view.base.alignment && effectsButton(view, link),
   ];
 }
