@@ -1,4 +1,6 @@
-"""Write docs/screenshots/: each view of the explorer, light and dark, as a real browser shows it.
+"""Write docs/screenshots/: each view of the explorer in three sizes, light and dark.
+
+As a real browser shows them; read-light.png is 1400 wide, read-light-390.png a phone.
 
     python tools/screenshots.py [FOLDER]
 
@@ -18,9 +20,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
-SIZE = {"width": 1280, "height": 860}
+SIZES = {1400: 900, 1024: 800, 390: 844}  # of the window: a desk, a tablet, a phone
+WIDEST = max(SIZES)
 COLOURS = 200  # enough for one scale, one accent and soft edges
-LARGEST = 100_000  # bytes a picture
+LARGEST, MOST = 130_000, 3_000_000  # bytes of a picture, and of all
 SENTENCE = "A dog ate the food because it was hungry"
 LONGER = (
     "When the old man came home in the evening, he put the bread and the cheese on the table, lit "
@@ -37,7 +40,7 @@ VIEWS = {
 
 
 def main() -> None:
-    """Open each view in both lights and write what is seen."""
+    """Open each view in both lights and three sizes, and write what is seen."""
     from playwright.sync_api import sync_playwright
 
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
@@ -46,14 +49,29 @@ def main() -> None:
     with explorer() as address, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for light in ("light", "dark"):
-            page = browser.new_context(viewport=SIZE, color_scheme=light).new_page()
-            for name, (view, state, ready, top) in VIEWS.items():
-                page.goto(f"{address}#{view}?{urlencode(state)}")
-                page.locator(ready).first.wait_for()
-                page.wait_for_timeout(2500)  # the translation comes after the first picture
-                page.locator(top).first.scroll_into_view_if_needed()
-                write(page, folder / f"{name}-{light}.png")
+            for width, height in SIZES.items():
+                window = {"width": width, "height": height}
+                page = browser.new_context(viewport=window, color_scheme=light).new_page()
+                for name in VIEWS:
+                    show(page, address, name)
+                    size = "" if width == WIDEST else f"-{width}"
+                    write(page, folder / f"{name}-{light}{size}.png")
+                page.close()
         browser.close()
+    total = sum(path.stat().st_size for path in folder.glob("*.png"))
+    print(f"{total / 1e6:.2f} MB in all")
+    if total > MOST:
+        raise SystemExit(f"all pictures need at most {MOST:,} bytes, but they have {total:,}.")
+
+
+def show(page: Any, address: str, name: str) -> None:
+    """Open a view and wait until it stands still."""
+    view, state, ready, top = VIEWS[name]
+    page.goto(f"{address}#{view}?{urlencode(state)}")
+    page.locator(ready).first.wait_for()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(2500)  # the translation comes after the first picture
+    page.locator(top).first.scroll_into_view_if_needed()
 
 
 @contextmanager
