@@ -35,7 +35,7 @@ VIEWS = {
     "read": ("read", {"sentence": SENTENCE}, ".statement:not(:empty)", "#top"),
     "steps": ("steps", {"sentence": SENTENCE}, ".path-map canvas", "#top"),
     "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
-    "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "#top"),
+    "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "[data-scene='8']"),
 }
 
 
@@ -45,6 +45,7 @@ def main() -> None:
 
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
+    total = 0
     path = shutil.which("chromium") or shutil.which("google-chrome")
     with explorer() as address, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -55,10 +56,9 @@ def main() -> None:
                 for name in VIEWS:
                     show(page, address, name)
                     size = "" if width == WIDEST else f"-{width}"
-                    write(page, folder / f"{name}-{light}{size}.png")
+                    total += write(page, folder / f"{name}-{light}{size}.png")
                 page.close()
         browser.close()
-    total = sum(path.stat().st_size for path in folder.glob("*.png"))
     print(f"{total / 1e6:.2f} MB in all")
     if total > MOST:
         raise SystemExit(f"all pictures need at most {MOST:,} bytes, but they have {total:,}.")
@@ -71,7 +71,7 @@ def show(page: Any, address: str, name: str) -> None:
     page.locator(ready).first.wait_for()
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(2500)  # the translation comes after the first picture
-    page.locator(top).first.scroll_into_view_if_needed()
+    page.locator(top).first.evaluate("(node) => node.scrollIntoView()")
 
 
 @contextmanager
@@ -87,8 +87,8 @@ def explorer() -> Iterator[str]:
         run.send_signal(signal.SIGINT)
 
 
-def write(page: Any, path: Path) -> None:
-    """A screenshot in few colours, which a repository can afford."""
+def write(page: Any, path: Path) -> int:
+    """A screenshot in few colours, which a repository can afford; its size in bytes."""
     from PIL import Image
 
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
@@ -97,6 +97,7 @@ def write(page: Any, path: Path) -> None:
     if size > LARGEST:
         raise SystemExit(f"{path} needs at most {LARGEST:,} bytes, but it has {size:,}.")
     print(f"{path} {size / 1000:.0f} kB")
+    return size
 
 
 if __name__ == "__main__":
