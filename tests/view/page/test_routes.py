@@ -1,5 +1,6 @@
 """What the page is sent is what the library computes."""
 
+import base64
 import json
 import struct
 from collections.abc import Iterator
@@ -50,6 +51,20 @@ def unpacked(content: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     values = np.frombuffer(content, "<f8", offset=4 + long)
     places = header["matrices"].items()
     return header, {x: values[at : at + r * c].reshape(r, c) for x, (r, c, at) in places}
+
+
+@pytest.mark.parametrize("at", [None, {"layer": 1, "head": 0}, {"layer": 99, "head": True}, "x"])
+def test_the_first_table_comes_with_the_english_side(client, reading, at):
+    sent = client.post("/api/read", json={"sentence": SENTENCE, "quick": True, "at": at}).json()
+    chosen = at if at == {"layer": 1, "head": 0} else sent["highlight"]
+    first = sent["first"]
+    assert (first["part"], first["layer"], first["head"]) == (
+        "encoder", chosen["layer"], chosen["head"]
+    )  # fmt: skip
+    stored = np.frombuffer(base64.b64decode(first["weights"]), "<f4")
+    true = reading.weights(layer=first["layer"], head=first["head"], by="tokens")
+    npt.assert_array_equal(stored.reshape(first["rows"], first["columns"]), true.astype("<f4"))
+    assert "first" not in client.post("/api/read", json={"sentence": SENTENCE}).json()
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])

@@ -23,7 +23,11 @@ interface Source {
   bytesAt?(blob: Range): Promise<Uint8Array>;
   reading(
     sentence: string,
-    options?: { quick?: boolean; signal?: AbortSignal },
+    options?: {
+      quick?: boolean;
+      signal?: AbortSignal;
+      at?: { layer: number; head: number };
+    },
   ): Promise<PageReading>;
   weights(reading: PageReading, choice: HeadChoice): Promise<Table>;
   thumbnails(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,9 @@ def routes(context: Context) -> list[Route]:
         if run := run_of(fields):
             return JSONResponse(run.reading | {"file": fields["file"]})
         quick = fields.get("quick") is True
-        return JSONResponse(as_page(reading_of(fields, stop), quick=quick))
+        reading = reading_of(fields, stop)
+        page = as_page(reading, quick=quick)
+        return JSONResponse(page | {"first": first_table(reading, page, fields)} if quick else page)
 
     def weights(fields: Fields, stop: Stop) -> Response:
         if run := run_of(fields):
@@ -89,6 +92,26 @@ def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
         "notes": list(reading.notes),
         "caution": CAUTION,
     }  # fmt: skip
+
+
+def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """The table that the page draws first, the highlight's unless it asks for another head.
+
+    It comes with the reading: a second request would take as long as the drawing.
+    """
+    config = reading.model.config
+    at = page["highlight"]
+    requested = fields.get("at")
+    if isinstance(requested, dict) and all(
+        type(requested.get(x)) is int and 0 <= requested[x] < most
+        for x, most in (("layer", config.layers), ("head", config.heads))
+    ):
+        at = requested
+    weights_qk = reading.weights("encoder", layer=at["layer"], head=at["head"], by="tokens")
+    content = np.ascontiguousarray(weights_qk, "<f4").tobytes()
+    return {"part": "encoder", "layer": at["layer"], "head": at["head"],
+            "rows": weights_qk.shape[0], "columns": weights_qk.shape[1],
+            "weights": base64.b64encode(content).decode()}  # fmt: skip
 
 
 def table(reading: Reading, fields: Fields) -> Array:

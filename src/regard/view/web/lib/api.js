@@ -65,8 +65,16 @@ export async function servedSource() {
     page,
     live: true,
     post: postJson,
-    reading: async (sentence, { quick = false, signal } = {}) =>
-      (await postJson("/api/read", { sentence, quick }, { signal })).json(),
+    reading: async (sentence, { quick = false, signal, at } = {}) => {
+      const answer = await postJson("/api/read", { sentence, quick, at }, { signal });
+      const { first, ...reading } = await answer.json();
+      if (first) {
+        const { part, layer, head, ...stored } = first;
+        const key = ["weights", nameOfReading(reading), part, "head", layer, head].join("\n");
+        once(key, async () => ({ ...stored, weights: floatsOf(stored.weights) }));
+      }
+      return reading;
+    },
     run: async (file) => (await postJson("/api/read", { file })).json(),
     weights: (reading, { part, show, layer, head }) =>
       once(["weights", nameOfReading(reading), part, show, layer, head].join("\n"), async () =>
@@ -140,6 +148,11 @@ async function postJson(path, fields, { signal } = {}) {
 export async function numbersOf(response) {
   const shape = response.headers.get("X-Regard-Shape").split(",").map(Number);
   return { shape, values: new Float32Array(await response.arrayBuffer()) };
+}
+
+function floatsOf(text) {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
 }
 
 async function tableOf(response) {

@@ -180,8 +180,11 @@ async function readSentence(view) {
       await present(view, turn, view.base);
       return;
     }
-    if (view.source.live)
-      await present(view, turn, await view.source.reading(sentence, { quick: true, signal }));
+    if (view.source.live) {
+      const [layer, head] = [view.state.number("layer", -1), view.state.number("head", -1)];
+      const options = { quick: true, signal, at: { layer, head } };
+      await present(view, turn, await view.source.reading(sentence, options));
+    }
     view.base = await view.source.reading(sentence, { signal });
     await runChanges(view, turn);
   } catch (error) {
