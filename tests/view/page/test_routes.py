@@ -3,39 +3,19 @@
 import base64
 import json
 import struct
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.testing as npt
 import pytest
-from starlette.testclient import TestClient
 
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.steps import attend, self_attention
-from regard.transformer.model import Transformer
 from regard.transformer.reader import read
-from regard.view.page.jobs import Context
-from regard.view.page.readings import Readings, glance, without_position
+from regard.view.page.readings import glance, without_position
 from regard.view.page.routes.read_routes import small
-from regard.view.page.server import app
 from regard.view.page.steps_data import data_of_steps
 
 SENTENCE = "A dog ate the food because it was hungry"
-MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    context = Context(readings=Readings(MODEL))
-    with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as found:
-        found.headers["host"] = "127.0.0.1:80"
-        found.headers["authorization"] = f"Bearer {context.token}"
-        yield found
-
-
-@pytest.fixture(scope="module")
-def reading():
-    return read(SENTENCE, model=MODEL)
 
 
 def array(answer) -> np.ndarray:
@@ -113,7 +93,7 @@ def test_the_quick_reading_has_the_same_english_side(client, reading):
         array(client.post("/api/weights", json=ask)),
     )
     npt.assert_array_equal(
-        glance(MODEL, SENTENCE).weights(by="tokens"), reading.weights(by="tokens")
+        glance(reading.model, SENTENCE).weights(by="tokens"), reading.weights(by="tokens")
     )
 
 
@@ -193,14 +173,14 @@ def test_every_mistake_about_the_path_is_a_sentence(client, path, fields, said):
     assert (answer.status_code, answer.json()) == (400, {"error": said})
 
 
-def test_without_position_equal_words_are_equal_vectors():
-    found = without_position(read("the dog ate the dog", model=MODEL))
+def test_without_position_equal_words_are_equal_vectors(small_model):
+    found = without_position(read("the dog ate the dog", model=small_model))
     x_te = found.attention_call("encoder", 0).x_bqe[0]
     npt.assert_array_equal(x_te[0], x_te[3])
     assert not found.positions
     exact_te = found.vectors("encoder", 0).x_qe
     npt.assert_array_equal(exact_te[0], exact_te[3])
-    placed = read("the dog ate the dog", model=MODEL).attention_call("encoder", 0).x_bqe[0]
+    placed = read("the dog ate the dog", model=small_model).attention_call("encoder", 0).x_bqe[0]
     assert np.abs(placed[0] - placed[3]).max() > 0.1
 
 

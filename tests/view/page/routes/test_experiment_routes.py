@@ -1,20 +1,10 @@
 """What the page is sent of experiments is what the library computes."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.testing as npt
 import pytest
-from starlette.testclient import TestClient
-
-from regard.transformer.model import Transformer
-from regard.transformer.reader import read
-from regard.view.page.jobs import Context
-from regard.view.page.readings import Readings
-from regard.view.page.server import app
 
 SENTENCE = "A dog ate the food because it was hungry"
-MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
 REDIRECT = {"change": "redirect", "word": 6, "to": 4, "part": "encoder", "layer": 1, "head": 0}
 CHANGES = {
     "redirect": ([REDIRECT], lambda x: x.redirect(6, 4, 1, 0)),
@@ -28,20 +18,6 @@ CHANGES = {
         lambda x: x.redirect(6, 4, 1, 0).knock_out(1),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    context = Context(readings=Readings(MODEL))
-    with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as client:
-        client.headers["host"] = "127.0.0.1:80"
-        client.headers["authorization"] = f"Bearer {context.token}"
-        yield client
-
-
-@pytest.fixture(scope="module")
-def reading():
-    return read(SENTENCE, model=MODEL)
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -5,12 +5,10 @@ import json
 import numpy as np
 import numpy.testing as npt
 import pytest
-from starlette.testclient import TestClient
 
 import regard
 from regard.view.page.jobs import Context
 from regard.view.page.routes.read_routes import small
-from regard.view.page.server import app
 
 RANDOM = np.random.default_rng(11)
 X = RANDOM.normal(size=(2, 60, 8)).astype(np.float32)
@@ -22,15 +20,13 @@ def seen():
 
 
 @pytest.fixture(scope="module")
-def client(seen, tmp_path_factory):
+def client(seen, tmp_path_factory, connect):
     place = tmp_path_factory.mktemp("files")
     seen.save(place / "fine.regard", query_and_key=True)
     regard.observe(X, X, X, map=6, received=False, entropy=False, top=0).save(place / "map.regard")
     context = Context(files=(place / "fine.regard", place / "map.regard"))
-    with TestClient(app(context, 80), base_url="http://127.0.0.1:80") as found:
-        found.headers["host"] = "127.0.0.1:80"
-        found.headers["authorization"] = f"Bearer {context.token}"
-        yield found
+    with connect(context) as made:
+        yield made
 
 
 def ask(client, what, **fields):
