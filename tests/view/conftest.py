@@ -16,6 +16,16 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update",
          "--disable-sync")  # fmt: skip
+# Chromium starts three processes for each page: one to draw it, one in reserve and one for the list
+# below its address bar. It takes the last list of features alone, so Playwright's are repeated.
+FEATURES_OFF = (
+    "SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades",
+    "LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding",
+    "PreconnectToSearch", "TcpPortRandomizationWin", "ThirdPartyStoragePartitioning",
+)  # fmt: skip
 INSIDE = ("data:", "blob:", "about:")
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 PATIENCE = 180_000  # milliseconds: a slow or busy machine is not a wrong page
@@ -69,7 +79,8 @@ def browser_and_loop() -> Iterator[tuple[Any, Any]]:
         pytest.skip("needs Chromium on PATH: apt install chromium")
     with _no_loop(), playwright.sync_playwright() as driver:
         loop = asyncio._get_running_loop()
-        browser = driver.chromium.launch(executable_path=path, args=list(QUIET))
+        arguments = [*QUIET, f"--disable-features={','.join(FEATURES_OFF)}"]
+        browser = driver.chromium.launch(executable_path=path, args=arguments)
         # Other tests run in between; a loop left running in this thread would be in their way.
         asyncio._set_running_loop(None)
         yield browser, loop

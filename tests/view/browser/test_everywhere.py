@@ -4,6 +4,8 @@ from urllib.parse import quote_plus
 
 import pytest
 
+from regard.view.page.routes.learn_routes import PAGES
+
 VIEWS = ("read", "steps", "map", "learn")
 HOSTILE = "</script><img src=x onerror=alert(1)><b id='bold'>"
 TEXTS = {
@@ -15,7 +17,7 @@ READY = {
     "read": ".statement:not(:empty)",
     "steps": ".view.steps table, .view.steps canvas",
     "map": ".statement:not(:empty)",
-    "learn": ".lesson-page h1",
+    "learn": f'[data-scene="{len(PAGES)}"] .choices button',  # the last to be filled
 }
 
 # Over when two frames have been drawn: whatever waited for the next one is there then.
