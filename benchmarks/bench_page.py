@@ -10,6 +10,7 @@ reasonable time. Writes results/page.json.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import tempfile
@@ -67,6 +68,7 @@ def main() -> None:
         print(f"{name:32} {value:10.3f}  {_beside(name, met)}")
     if not quick:
         write("page", {"chromium": version, "statistic": "best of several; _median beside it",
+                       "load_average": round(os.getloadavg()[0], 2),
                        "figures": figures, "limits": LIMITS, "met": met,
                        "bertviz, as published": BERTVIZ})  # fmt: skip
 
