@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli import with_command
+from regard.checker.sandbox import load
+from regard.cli import main, with_command
 from regard.cli.commands import COMMANDS, Command
 from regard.errors import ArgumentError
 
@@ -198,6 +199,86 @@ def test_a_misspelt_command_is_not_read_as_a_sentence():
 )
 def test_what_is_no_command_is_read(arguments, command):
     assert with_command(arguments)[0] == command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["watch"],
+            "watch needs the argument 'model', but it did not come: try regard watch "
+            'path/to/model "A dog ate the food because it was hungry"',
+        ),
+        (
+            ["check"],
+            "check needs the argument 'target', but it did not come: try regard check "
+            "my_file.py:my_attention",
+        ),
+        (
+            ["survey", "corpus.txt"],
+            "survey needs the option '--out', but it did not come: try regard survey corpus.txt "
+            "--out survey",
+        ),
+    ],
+)
+def test_what_did_not_come_is_named_with_an_example(arguments, message):
+    run = regard(*arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.splitlines()[1:] == [
+        f"Try 'regard {arguments[0]} --help'.", "", f"error: {message}"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.py", None, "there is no file {path}."),
+        ("empty.py", "x = 1\n", "{path} needs a function to check, but it defines none."),
+        ("wrong.py", "x = (\n", "{path} line 1 is not Python: '(' was never closed."),
+        (
+            "two.py",
+            "raise SystemExit\ndef attend(): ...\nclass Head: ...\ndef _own(): ...\n",
+            "{path} needs a function after a colon: {path}:attend or {path}:Head.",
+        ),
+        ("notes", None, "'{path}' needs a file and a function, such as mine.py:attention."),
+    ],
+)
+def test_check_of_a_file_without_a_function(tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ArgumentError) as caught:
+        load(str(path))
+    assert str(caught.value) == message.format(path=path)
+
+
+def test_open_of_what_is_no_saved_file(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("hello")
+    (tmp_path / "config.json").write_text("{}")
+    needed = "error: open needs a sentence or a .regard file, but"
+    makes = "A watched model makes one: regard watch"
+    assert refused("open", "--no-browser", str(notes)) == (
+        f'{needed} {notes} is a file of another kind. {makes} FOLDER "text" --save run.regard'
+    )
+    assert refused("open", "--no-browser", str(tmp_path)) == (
+        f'{needed} {tmp_path} is a model\'s folder. {makes} {tmp_path} "text" --save run.regard'
+    )
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_ctrl_c_in_a_survey_says_how_to_go_on(monkeypatch, capsys, tmp_path, terminal):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("regard.corpus.survey.survey", interrupted)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    with pytest.raises(SystemExit) as caught:
+        main(["survey", str(tmp_path), "--out", str(tmp_path / "out")])
+    advice = "Stopped. What was read is saved: run the same command again to go on.\n"
+    written = capsys.readouterr().err
+    assert caught.value.code == 130
+    assert written.endswith(advice) if terminal else written == ""
 
 
 def test_a_command_that_this_version_lacks():

@@ -5,6 +5,7 @@ or a signal that leaves the parent no time. Nothing is left on disk: both channe
 temporary files.
 """
 
+import ast
 import contextlib
 import importlib
 import importlib.util
@@ -82,7 +83,7 @@ def load(target: str) -> Callable[..., Any]:
     """The function that 'file.py:function' or 'module:function' names; its code is run."""
     origin, _, name = target.rpartition(":")
     if not origin or not name:
-        raise ArgumentError(f"{target!r} needs a file and a function, such as mine.py:attention.")
+        raise ArgumentError(_without_function(target))
     value: Any = _module(origin)
     for part in name.split("."):
         if not hasattr(value, part):
@@ -95,6 +96,25 @@ def load(target: str) -> Callable[..., Any]:
         raise ArgumentError(f"{target} needs to be a function or a module, but is {value!r:.60}.")
     function: Callable[..., Any] = value
     return function
+
+
+def _without_function(target: str) -> str:
+    """Message for a target that names no function: the functions of its file, which is not run."""
+    path = Path(target)
+    if not target.endswith(".py"):
+        return f"{target!r} needs a file and a function, such as mine.py:attention."
+    if not path.is_file():
+        return f"there is no file {target}."
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError) as error:
+        reason = getattr(error, "msg", error)
+        return f"{target} line {getattr(error, 'lineno', 0)} is not Python: {reason}."
+    kinds = ast.FunctionDef | ast.ClassDef
+    names = [f"{target}:{x.name}" for x in body if isinstance(x, kinds) and x.name[0] != "_"]
+    if not names:
+        return f"{target} needs a function to check, but it defines none."
+    return f"{target} needs a function after a colon: {' or '.join(names[:5])}."
 
 
 def _module(origin: str) -> Any:

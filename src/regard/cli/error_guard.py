@@ -31,7 +31,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if _is_exit(error) or os.environ.get("REGARD_DEBUG"):
                 raise
-            if _is_of_interrupt(error):
+            if is_of_interrupt(error):
                 leave(INTERRUPTED)
             leave(*_status_and_sentence(error))
         return result
@@ -81,7 +81,7 @@ def _status_and_sentence(error: Exception) -> tuple[int, str]:
     )
 
 
-def _is_of_interrupt(error: BaseException | None) -> bool:
+def is_of_interrupt(error: BaseException | None) -> bool:
     """Whether Ctrl-C came first, and what it interrupted made another error of it."""
     chain = [error]
     for one in chain:  # grows; an error's cause need not be what was being handled
@@ -112,10 +112,25 @@ def _system_error(error: OSError) -> str:
 
 def _usage(error: Any) -> str:
     """Message of a wrong option, with the usage line in front."""
-    lines = [f"error: {error.format_message()}"]
-    if error.ctx is not None:
-        lines = [error.ctx.get_usage(), f"Try '{error.ctx.command_path} --help'.", "", *lines]
-    return "\n".join(lines)
+    context = error.ctx
+    if context is None:
+        return f"error: {error.format_message()}"
+    message = _missing(error) or error.format_message()
+    help_line = f"Try '{context.command_path} --help'."
+    return "\n".join([context.get_usage(), help_line, "", f"error: {message}"])
+
+
+def _missing(error: Any) -> str:
+    """Message for an argument that did not come, with an example; empty for other errors."""
+    from regard.cli.commands import COMMANDS
+
+    command = COMMANDS.get(error.ctx.info_name)
+    parameter = getattr(error, "param", None)
+    if type(error).__name__ != "MissingParameter" or command is None or parameter is None:
+        return ""
+    name = max(parameter.opts, key=len)  # of an option the long form, of an argument its name
+    kind = parameter.param_type_name
+    return f"{command.name} needs the {kind} {name!r}, but it did not come: try {command.example}"
 
 
 def _one_line(error: Exception) -> str:

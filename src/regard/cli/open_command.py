@@ -60,6 +60,8 @@ def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
     """
     paths = [one for one in arguments if one.endswith(".regard")]
     if not paths:
+        if len(arguments) == 1:
+            _refuse_other_file(arguments[0])
         return " ".join(arguments), ()
     if len(paths) < len(arguments):
         raise ArgumentError(
@@ -69,6 +71,22 @@ def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
         if not Path(path).is_file():
             raise FileError(f"{path} needs to be a file that regard saved, but there is none.")
     return "", tuple(Path(path) for path in paths)
+
+
+def _refuse_other_file(argument: str) -> None:
+    """Refuse a file or a model's folder where a sentence or a .regard file is meant."""
+    path = Path(argument)
+    try:
+        is_file, is_model = path.is_file(), (path / "config.json").is_file()
+    except (OSError, ValueError):  # too long a name, or a NUL: a sentence
+        return
+    if is_file or is_model:
+        kind = "a model's folder" if is_model else "a file of another kind"
+        example = f'regard watch {argument if is_model else "FOLDER"} "text" --save run.regard'
+        raise FileError(
+            f"open needs a sentence or a .regard file, but {argument} is {kind}. A watched model "
+            f"makes one: {example}"
+        )
 
 
 def first_view(sentence: str, files: tuple[Path, ...]) -> tuple[str, dict[str, str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,13 +58,27 @@ def survey(
 
     if not out.is_file():  # the survey itself says that
         check_output_folder("--out", out)
-    with _Bar() as bar:
+    with _advice_when_interrupted(), _Bar() as bar:
         result = run(
             corpus, out=out, model=model, field=field, engine=engine.value, workers=workers,
             address=address, window=window, limit=limit, sample=sample, seed=seed, batch=batch,
             gpus=gpus, restart=restart, progress=bar,
         )  # fmt: skip
     show_text(str(result))
+
+
+@contextmanager
+def _advice_when_interrupted() -> Iterator[None]:
+    """After Ctrl-C in a terminal, how to go on; a log file stays without it."""
+    from regard.cli.error_guard import is_of_interrupt
+    from regard.cli.output import notice
+
+    try:
+        yield
+    except BaseException as error:
+        if is_of_interrupt(error) and sys.stderr.isatty():
+            notice("Stopped. What was read is saved: run the same command again to go on.")
+        raise
 
 
 class _Bar:
