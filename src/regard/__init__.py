@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from regard.transformer.checkpoint import load_model
     from regard.transformer.model import Transformer
     from regard.transformer.reader import read
+    from regard.watcher.files.watched_file import load
     from regard.watcher.seen import Seen
     from regard.watcher.watch import watch
-    from regard.watcher.watched_file import load
 
 __version__ = "0.1.0"
 
@@ -52,7 +52,7 @@ MODULES = {
     "observe": "regard.engine.observe",
     "observe_from_logsumexp": "regard.engine.observe",
     "merge": "regard.engine.merge",
-    "load": "regard.watcher.watched_file",
+    "load": "regard.watcher.files.watched_file",
     "Observation": "regard.engine.observation",
     "read": "regard.transformer.reader",
     "load_model": "regard.transformer.checkpoint",

@@ -141,7 +141,7 @@ def test_torch_tensors_are_weighted_alike():
 
 
 def test_a_saved_file_says_how_it_is_weighted(tmp_path):
-    from regard.watcher.watched_file import load
+    from regard.watcher.files.watched_file import load
 
     query, key, value, w_output = arrays()
     seen = observe(query, key, value, weighted="norm", w_output=w_output)

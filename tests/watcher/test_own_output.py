@@ -18,7 +18,7 @@ from tests.helpers.model_families import (
 
 import regard
 from regard.errors import BackendError
-from regard.watcher import model_call
+from regard.watcher.capture import model_call
 
 FAMILY = {family.name: family for family in FAMILIES}
 _SMALL = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}

@@ -15,9 +15,9 @@ from PIL import Image
 
 import regard
 from regard.errors import ArgumentError, BackendError, FileError
-from regard.watcher import picture_bytes
-from regard.watcher.image_attention import ImageAttention
-from regard.watcher.picture_bytes import FULL, PictureBytes, processed_area
+from regard.watcher.media import picture_bytes
+from regard.watcher.media.image_attention import ImageAttention
+from regard.watcher.media.picture_bytes import FULL, PictureBytes, processed_area
 
 VISION = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
           "intermediate_size": 24, "image_size": 8, "patch_size": 2}  # fmt: skip

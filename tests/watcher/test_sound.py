@@ -13,7 +13,7 @@ import regard
 from regard.cli import main
 from regard.errors import ArgumentError, NotAskedError
 from regard.text.words import TokenizedText
-from regard.watcher.word_times import segments
+from regard.watcher.media.word_times import segments
 
 SYMBOLS, SLOTS, SLOT = 6, 6, 4  # kinds of tones, tones of a sound, positions of each
 BANDS, POSITIONS = 8, SLOTS * SLOT
@@ -247,7 +247,7 @@ def test_samples_and_the_strides_of_convolutions():
 
 
 def test_a_text_without_words():
-    from regard.watcher.word_times import _text_span
+    from regard.watcher.media.word_times import _text_span
 
     text = TokenizedText(("<|a|>",), ("<|a|>",), ("<|a|>",), (0,))
     with pytest.raises(ArgumentError) as refused:

@@ -16,7 +16,8 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher import forward_run, model_call, observe_call, recorder, watch
+from regard.watcher import watch
+from regard.watcher.capture import forward_run, model_call, observe_call, recorder
 
 FAMILY = {family.name: family for family in FAMILIES}
 NUMBERS = "needs 'all' or numbers of layers, counted from 0"

@@ -15,7 +15,7 @@ from triton.runtime.interpreter import GridExecutor
 import regard
 from regard.engine import tensors
 from regard.errors import ArgumentError, BackendError
-from regard.watcher import deferred, model_call, observe_call, segments, stacked
+from regard.watcher.capture import deferred, model_call, observe_call, segments, stacked
 
 FAMILY = {family.name: family for family in FAMILIES}
 

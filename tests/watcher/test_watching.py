@@ -15,7 +15,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher.model_changes import AblationByRow, WatchedHeads
+from regard.watcher.changes.model_changes import AblationByRow, WatchedHeads
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))

@@ -113,7 +113,7 @@ def _sheet(path: str, json: bool) -> int:
 
 def _saved_file(path: str, json: bool) -> int:
     """Compare every array of a file with its checksum; a damaged file is a FileError."""
-    from regard.watcher.watched_file import load
+    from regard.watcher.files.watched_file import load
 
     load(path, verify=True)
     if json:

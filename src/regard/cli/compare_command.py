@@ -43,8 +43,8 @@ def compare(
 
 
 def _seen(path: Path, sentence: int) -> Seen:
+    from regard.watcher.files.watched_file import load
     from regard.watcher.seen import Seen
-    from regard.watcher.watched_file import load
 
     seen = load(path)
     if not isinstance(seen, Seen):

@@ -10,11 +10,11 @@ from regard.cli.argument_checks import check_output_file
 from regard.cli.output import notice, show_json
 from regard.errors import ArgumentError
 from regard.heads.links import single_word
-from regard.watcher.picture_bytes import PictureBytes
+from regard.watcher.media.picture_bytes import PictureBytes
 
 if TYPE_CHECKING:
-    from regard.watcher.image_attention import ImageAttention
-    from regard.watcher.model_folder import Loaded
+    from regard.watcher.files.model_folder import Loaded
+    from regard.watcher.media.image_attention import ImageAttention
     from regard.watcher.seen import Seen
 
 SAVED = (".png", ".svg", ".json", ".html", ".regard")
@@ -53,7 +53,7 @@ class ImageRequest:
 
     def watch(self, folder: Path, requested: dict[str, Any], as_json: bool) -> None:
         """Load the model, run it on the images, and show where it looked."""
-        from regard.watcher.media_folder import load_image_folder
+        from regard.watcher.media.media_folder import load_image_folder
 
         seen, written, start = run_on_images(load_image_folder(folder), self, requested)
         image = self.attention(seen, start)
@@ -86,7 +86,7 @@ def run_on_images(
     """What was seen, the text that was written, and the position of its first token."""
     import torch
 
-    from regard.watcher.media_folder import image_inputs
+    from regard.watcher.media.media_folder import image_inputs
     from regard.watcher.watch import watch
 
     if request.generate and not loaded.writes:

@@ -30,7 +30,7 @@ from regard.errors import ArgumentError, FileError
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from regard.watcher.model_folder import Loaded
+    from regard.watcher.files.model_folder import Loaded
     from regard.watcher.seen import Seen
 
 _MODEL = typer.Argument(help="Folder of the model and its tokenizer, or a .gguf file.")
@@ -69,7 +69,7 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
     The model runs on this machine and its output is unchanged. Layers and heads count from 0.
     """
     from regard.cli.image_option import ImageRequest
-    from regard.watcher.model_folder import load_folder
+    from regard.watcher.files.model_folder import load_folder
 
     # What can be wrong without the model is said before it is loaded.
     requested = _requested(layers, keep, top, map)
@@ -122,7 +122,7 @@ def _save(seen: Seen, save: Path | None, csv: Path | None) -> None:
 
 
 def _check_numbers(sort: str, generate: int, heads: int) -> None:
-    from regard.watcher.head_report import HeadReport
+    from regard.watcher.measures.head_report import HeadReport
 
     HeadReport(()).sorted(sort or "entropy")
     check_bounds("--generate", generate, 0)

@@ -14,7 +14,7 @@ from regard.cli.output import show_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.watcher.model_folder import Loaded
+    from regard.watcher.files.model_folder import Loaded
     from regard.watcher.seen import Seen
     from regard.watcher.watching import Watching
 

@@ -19,7 +19,7 @@ from regard.errors import ArgumentError, BackendError, FileError
 from regard.transformer.config import END
 from regard.transformer.model import Transformer
 from regard.typing import Array
-from regard.watcher.model_folder import is_gguf, load_folder
+from regard.watcher.files.model_folder import is_gguf, load_folder
 from regard.watcher.seen import Seen
 from regard.watcher.watch import need_extra, watch
 

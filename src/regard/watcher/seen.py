@@ -15,17 +15,17 @@ from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
-from regard.watcher.forward_run import ForwardRun, LayerKey, RecordedBytes, RunRecorder
+from regard.watcher.capture.forward_run import ForwardRun, LayerKey, RecordedBytes, RunRecorder
+from regard.watcher.capture.record import LayerRecord
+from regard.watcher.changes.seen_experiments import SeenExperiments
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media_source import LiveMedia, MediaSource
-from regard.watcher.record import LayerRecord
-from regard.watcher.seen_experiments import SeenExperiments
-from regard.watcher.seen_media import FramedPicture, SeenMedia
+from regard.watcher.measures.word_links import find
+from regard.watcher.media.media_source import LiveMedia, MediaSource
+from regard.watcher.media.seen_media import FramedPicture, SeenMedia
 from regard.watcher.seen_tables import SeenTables
-from regard.watcher.word_links import find
 
 if TYPE_CHECKING:
-    from regard.watcher.head_report import HeadReport
+    from regard.watcher.measures.head_report import HeadReport
 
 
 ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
@@ -298,10 +298,10 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         ``weighted='norm'``: of p_ij |v_j W_O| as a share of its row, which is not the attention,
         from a second run.
         """
-        from regard.watcher.head_report import report
+        from regard.watcher.measures.head_report import report
 
         if check_weighted(weighted):
-            from regard.watcher.text_sources import norm_report
+            from regard.watcher.changes.text_sources import norm_report
 
             return norm_report(self._rerun())
         return report([(x, self._source.layer(x, self._chosen)) for x in self.names])
@@ -313,7 +313,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
 
             save_page(self, Path(path))
             return
-        from regard.watcher.watched_file import save
+        from regard.watcher.files.watched_file import save
 
         save(self, Path(path), query_and_key)
 

@@ -15,11 +15,11 @@ from regard.typing import Array
 from regard.watcher.layer import LayerObservation
 
 if TYPE_CHECKING:
-    from regard.watcher.forward_run import LayerKey
-    from regard.watcher.head_clusters import HeadClusters
-    from regard.watcher.run_comparison import RunComparison
+    from regard.watcher.capture.forward_run import LayerKey
+    from regard.watcher.measures.head_clusters import HeadClusters
+    from regard.watcher.measures.run_comparison import RunComparison
+    from regard.watcher.measures.sinks import SinkReport
     from regard.watcher.seen import Seen
-    from regard.watcher.sinks import SinkReport
 
 AXES = {
     "entropy": ("layer", "head", "query"),
@@ -41,7 +41,7 @@ class SeenTables:
         Tokens are aligned, and a head's distance is the Jensen-Shannon divergence of its rows in
         bits; beside it the same for two different heads of its layer.
         """
-        from regard.watcher.run_comparison import compare_runs
+        from regard.watcher.measures.run_comparison import compare_runs
 
         return compare_runs(cast("Seen", self), other)
 
@@ -51,7 +51,7 @@ class SeenTables:
         Shares on the first token, on special tokens, on punctuation, on near tokens (closer than
         ``near``, a power of two) and on distant ones, each beside the share of even attention.
         """
-        from regard.watcher.sinks import find_sinks
+        from regard.watcher.measures.sinks import find_sinks
 
         seen = cast("Seen", self)
         return find_sinks([(key, seen[key]) for key in seen.names], near)
@@ -64,7 +64,7 @@ class SeenTables:
         within : the mean distance up to which clusters are joined, from 0 (the same rows) to 1.
         part : the part of the model, where it has several.
         """
-        from regard.watcher.head_clusters import cluster_heads
+        from regard.watcher.measures.head_clusters import cluster_heads
 
         seen = cast("Seen", self)
         chosen = _part_of(seen, part, "clusters")

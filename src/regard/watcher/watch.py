@@ -18,8 +18,8 @@ from regard.errors import ArgumentError, BackendError
 from regard.watcher.watching import Watching
 
 if TYPE_CHECKING:
-    from regard.watcher.forward_run import LayerKey, RunRecorder
-    from regard.watcher.recorder import Recorder
+    from regard.watcher.capture.forward_run import LayerKey, RunRecorder
+    from regard.watcher.capture.recorder import Recorder
     from regard.watcher.seen import Seen
 
 
@@ -176,9 +176,9 @@ def _uncompiled() -> contextlib.AbstractContextManager[Any]:
 @contextlib.contextmanager
 def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterator[Recorder]:
     """A recorder of a model that attends through the attention interface of transformers."""
-    from regard.watcher.generation import followed
-    from regard.watcher.recorder import Recorder
-    from regard.watcher.registry import install, remove
+    from regard.watcher.capture.generation import followed
+    from regard.watcher.capture.recorder import Recorder
+    from regard.watcher.capture.registry import install, remove
 
     check_transformers()
     recorder = Recorder(_outermost(model), options, notice, model)
@@ -197,9 +197,9 @@ def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterato
 @contextlib.contextmanager
 def _watch_program(model: Any, options: Options, notice: Notice | None) -> Iterator[RunRecorder]:
     """A recorder of the operators that a program runs."""
-    from regard.watcher.attention_events import attention_events
-    from regard.watcher.generation import followed
-    from regard.watcher.program import ProgramRecorder
+    from regard.watcher.capture.attention_events import attention_events
+    from regard.watcher.capture.generation import followed
+    from regard.watcher.capture.program import ProgramRecorder
 
     recorder = ProgramRecorder(model, options, notice)
     events = attention_events(recorder.take, recorder.tokens.embedded)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, BackendError
 from regard.experiments.selection import Numbers
-from regard.watcher.model_changes import (
+from regard.watcher.changes.model_changes import (
     HeadAblation,
     HiddenWords,
     ModelChange,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from regard.text.link_file import LinkedSentence
-    from regard.watcher.link_agreement import LinkAgreement
-    from regard.watcher.needle import NeedleReport
+    from regard.watcher.measures.link_agreement import LinkAgreement
+    from regard.watcher.measures.needle import NeedleReport
     from regard.watcher.seen import Seen
 
 NEEDLE = "The number of the lighthouse is seven nine four to this day."
@@ -73,7 +73,7 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
         heads = WatchedHeads.of(self._parts(part), layer, head)
         if check_ablation(to) == "zero":
             return self.changed(HeadAblation(heads))
-        from regard.watcher.head_outputs import MeanAblation, mean_outputs_of
+        from regard.watcher.changes.head_outputs import MeanAblation, mean_outputs_of
 
         return self.changed(MeanAblation(heads, *mean_outputs_of(self, over)))
 
@@ -91,7 +91,7 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
         layer, head : numbers from 0, or lists of them.
         part : 'encoder' or 'decoder', where a model has several.
         """
-        from regard.watcher.head_outputs import patch_from
+        from regard.watcher.changes.head_outputs import patch_from
 
         return self.changed(patch_from(other, WatchedHeads.of(self._parts(part), layer, head)))
 
@@ -144,7 +144,7 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
             as it stands in the needle.
         depths : where the needle stands, from 0 (first) to 1 (last).
         """
-        from regard.watcher.needle import NeedleTask, find_retrieval_heads
+        from regard.watcher.measures.needle import NeedleTask, find_retrieval_heads
 
         task = NeedleTask(haystack, needle, question, answer, tuple(depths))
         return find_retrieval_heads(self, task)
@@ -157,7 +157,7 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
         source : a file in CoNLL-U, or with '# text = ...' and two words a line; or its sentences.
         """
         from regard.text.link_file import read_links
-        from regard.watcher.link_agreement import measure_agreement
+        from regard.watcher.measures.link_agreement import measure_agreement
 
         sentences = read_links(source) if isinstance(source, str | Path) else source
         return measure_agreement(self, sentences)
@@ -207,9 +207,9 @@ def check_ablation(to: str) -> str:
 @contextmanager
 def intervened(seen: Seen, watching: Watching) -> Iterator[None]:
     """Let the changes act in the block, and record what went in and came out of the model."""
-    from regard.watcher.intervention_call import ModelIntervention
-    from regard.watcher.recorder import Recorder
-    from regard.watcher.rerun import RunCapture
+    from regard.watcher.capture.recorder import Recorder
+    from regard.watcher.changes.intervention_call import ModelIntervention
+    from regard.watcher.changes.rerun import RunCapture
 
     recorder = seen.recorder
     if not isinstance(recorder, Recorder):

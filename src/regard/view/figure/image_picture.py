@@ -18,7 +18,7 @@ from regard.view.figure.layout import ACCENT, INK, LINE, QUIET
 from regard.view.figure.svg import FONT, clean
 
 if TYPE_CHECKING:
-    from regard.watcher.image_attention import ImageAttention
+    from regard.watcher.media.image_attention import ImageAttention
 
 WIDTH = 480.0  # of the picture, in CSS pixels
 SMALLEST = 256  # pixels of a PNG's longer side
@@ -125,7 +125,7 @@ def _texts(lines: list[str], height: float) -> str:
 def image_png(seen: ImageAttention) -> bytes:
     """The same as PNG, in the picture's own pixels."""
     from regard.view.figure.svg import png
-    from regard.watcher.picture_bytes import need_pillow
+    from regard.watcher.media.picture_bytes import need_pillow
 
     need_pillow("an image as .png (.svg needs nothing)")
     return png(_with_text(_blended(seen), caption_lines(seen)))

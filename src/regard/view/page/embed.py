@@ -19,7 +19,7 @@ from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_p
 from regard.view.page.image_data import name_patches, page_images, parts_by_images
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
-from regard.watcher.forward_run import LayerKey
+from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
@@ -316,7 +316,7 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
 
 def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
     """The label of each head's measures, short and in full; None where nothing was measured."""
-    from regard.watcher.head_report import report
+    from regard.watcher.measures.head_report import report
 
     if any(layer.measures is None for _, layer in layers):
         return {"roles": None, "described_roles": None}

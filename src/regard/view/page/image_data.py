@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from regard.errors import ArgumentError, NotAskedError
-from regard.watcher.image_grids import ImageGrid
+from regard.watcher.media.image_grids import ImageGrid
+from regard.watcher.media.seen_media import FramedPicture
 from regard.watcher.seen import Seen
-from regard.watcher.seen_media import FramedPicture
 
 CELL = 24  # pixels of a patch where there is no picture
 

@@ -16,10 +16,10 @@ from regard.engine.observation import Observation
 from regard.engine.tiles.problem import Problem
 from regard.errors import ArgumentError
 from regard.typing import Array
+from regard.watcher.files.watched_file import FORMAT as SEEN
+from regard.watcher.files.watched_file import VERSION as SEEN_VERSION
+from regard.watcher.files.watched_file import StoredLayers
 from regard.watcher.seen import Seen
-from regard.watcher.watched_file import FORMAT as SEEN
-from regard.watcher.watched_file import VERSION as SEEN_VERSION
-from regard.watcher.watched_file import StoredLayers
 
 HeadIndex = tuple[int, ...] | None
 

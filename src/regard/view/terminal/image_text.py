@@ -12,7 +12,7 @@ from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printabl
 
 if TYPE_CHECKING:
     from regard.typing import Array
-    from regard.watcher.image_attention import ImageAttention
+    from regard.watcher.media.image_attention import ImageAttention
 
 SHADES = " .:-=+*#%@"
 MOST_ROWS, MOST_COLUMNS = 32, 64

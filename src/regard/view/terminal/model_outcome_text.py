@@ -8,10 +8,10 @@ from regard.display import percent
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
-    from regard.watcher.model_because import ModelScore
-    from regard.watcher.model_effects import ModelEffects
-    from regard.watcher.model_outcome import ModelOutcome
-    from regard.watcher.text_sources import TextSources
+    from regard.watcher.changes.model_because import ModelScore
+    from regard.watcher.changes.model_effects import ModelEffects
+    from regard.watcher.changes.model_outcome import ModelOutcome
+    from regard.watcher.changes.text_sources import TextSources
 
 LABEL = 8
 CAUTION = (

@@ -9,11 +9,11 @@ from regard.errors import count
 from regard.view.terminal.style import PIPE, TerminalStyle, printable, shorten
 
 if TYPE_CHECKING:
-    from regard.watcher.head_clusters import HeadCluster, HeadClusters, HeadNumbers
-    from regard.watcher.link_agreement import LabelAgreement, LinkAgreement
-    from regard.watcher.needle import NeedleReport, RetrievalHead
-    from regard.watcher.run_comparison import HeadDifference, RunComparison
-    from regard.watcher.sinks import AttentionShare, SinkReport, SinkToken
+    from regard.watcher.measures.head_clusters import HeadCluster, HeadClusters, HeadNumbers
+    from regard.watcher.measures.link_agreement import LabelAgreement, LinkAgreement
+    from regard.watcher.measures.needle import NeedleReport, RetrievalHead
+    from regard.watcher.measures.run_comparison import HeadDifference, RunComparison
+    from regard.watcher.measures.sinks import AttentionShare, SinkReport, SinkToken
 
 MOST = 12
 TOKEN = 16
@@ -85,7 +85,7 @@ def _evenly(baseline: float | None) -> str:
 
 def clusters_page(clusters: HeadClusters, style: TerminalStyle = PIPE, most: int = MOST) -> str:
     """The clusters of several heads, and how many heads are like no other."""
-    from regard.watcher.head_clusters import DEFINITION
+    from regard.watcher.measures.head_clusters import DEFINITION
 
     several = [one for one in clusters.clusters if len(one.heads) > 1]
     alone = len(clusters.clusters) - len(several)

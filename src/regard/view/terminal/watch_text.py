@@ -13,8 +13,8 @@ from regard.heads.names import MEASURES
 from regard.view.terminal.style import PIPE, TerminalStyle, printable
 
 if TYPE_CHECKING:
-    from regard.watcher.head_report import HeadReport, HeadRow
     from regard.watcher.layer import LayerObservation
+    from regard.watcher.measures.head_report import HeadReport, HeadRow
     from regard.watcher.seen import Seen
 
 MOST_LAYERS, MOST_HEADS, MOST_WORDS = 40, 24, 40

@@ -1,0 +1,1 @@
+"""Recording: every attention of a running program, taken down as observations."""

@@ -1,0 +1,148 @@
+"""Deferred work: numeric checks, facts in device memory, and decode steps to observe together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from regard.engine.tensors import in_host_memory
+from regard.watcher.capture.model_call import ModelCall
+from regard.watcher.capture.record import LayerRecord, Pending
+from regard.watcher.capture.segments import Segment
+
+if TYPE_CHECKING:
+    import torch
+
+
+class DeferredCheck(Protocol):
+    """A numeric check of device tensors; ``ok`` is a tensor of one bool."""
+
+    passed: bool
+
+    @property
+    def ok(self) -> torch.Tensor:
+        """True where the check passes."""
+
+    def raise_error(self) -> None:
+        """Raise the error of a check that fails."""
+
+
+@dataclass
+class DeferredChecks:
+    """Checks that were not read yet; one that fails stays, and raises again."""
+
+    pending: list[DeferredCheck] = field(default_factory=list)
+
+    def add(self, check: DeferredCheck) -> None:
+        """Queue a check; one in host memory is read at once."""
+        self.pending.append(check)
+        if in_host_memory(check.ok):
+            self.raise_first_error()
+
+    def raise_first_error(self) -> None:
+        """Synchronise with the device once, and raise the error of the first check that fails."""
+        self.pending = [check for check in self.pending if not check.passed]
+        for check, passed in zip(self.pending, _results(self.pending), strict=True):
+            if not passed:
+                check.raise_error()
+            check.passed = True
+        self.pending = []
+
+
+def _results(checks: list[DeferredCheck]) -> list[bool]:
+    import torch
+
+    if not checks:
+        return []
+    device = checks[0].ok.device
+    results: list[bool] = torch.stack([check.ok.to(device) for check in checks]).tolist()
+    return results
+
+
+QUEUE_BYTES = 2**30  # a device needs its memory for the model
+
+
+@dataclass
+class DeviceQueue:
+    """Records with facts in device memory, the oldest first; at most ``QUEUE_BYTES`` of them."""
+
+    records: list[LayerRecord] = field(default_factory=list)
+    device_bytes: int = 0
+
+    def add(self, record: LayerRecord, pending: Pending) -> None:
+        """Queue a record for its pending facts, or resolve it where they are in host memory."""
+        if not pending.device_bytes:
+            record.resolve()
+            return
+        self.records.append(record)
+        self.device_bytes += pending.device_bytes
+        if self.device_bytes > QUEUE_BYTES:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Resolve the oldest until half is free, since every resolving synchronises."""
+        self.records = [record for record in dict.fromkeys(self.records) if record.pending]
+        self.device_bytes = sum(record.device_bytes for record in self.records)
+        most = QUEUE_BYTES // 2 if self.device_bytes > QUEUE_BYTES else QUEUE_BYTES
+        while self.device_bytes > most:
+            record = self.records.pop(0)
+            self.device_bytes -= record.device_bytes
+            record.resolve()
+
+
+def queue_facts(
+    queue: DeviceQueue, checks: DeferredChecks, record: LayerRecord, pending: Pending
+) -> None:
+    """Queue the pending facts of a record, and the checks of their numbers."""
+    queue.add(record, pending)
+    for check in pending.checks:
+        checks.add(check)
+
+
+STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together
+
+PLAIN = (None, (None, 0), (None, None))
+
+
+@dataclass
+class PendingSteps:
+    """Decode steps of one layer that are still to be observed, as one call."""
+
+    queries: list[Any] = field(default_factory=list)
+    first: list[Segment] = field(default_factory=list)
+    last: list[Segment] = field(default_factory=list)
+    call: ModelCall | None = None
+
+    def fits(self, call: ModelCall, segments: list[Segment]) -> bool:
+        """Whether a call can be deferred together with the steps before it."""
+        if call.bias is not None or call.query.shape[2] != 1:
+            return False
+        before, now = ([x.sentences for x in some] for some in (self.first, segments))
+        same = not before or now == before
+        return bool(segments) and same and all(_is_plain(segment, call) for segment in segments)
+
+    def add(self, call: ModelCall, segments: list[Segment]) -> None:
+        """Append the query of one step; the keys of the last step contain those before."""
+        self.queries.append(call.query.detach())
+        self.first = self.first or segments
+        self.last, self.call = segments, call
+
+    def joined(self) -> tuple[ModelCall, list[Segment]]:
+        """One call with the queries of all steps, and its segments."""
+        import torch
+
+        assert self.call is not None  # called only where there are steps
+        call = replace(self.call, query=torch.cat(self.queries, dim=2), mask=None)
+        rows = slice(0, len(self.queries))
+        pairs = zip(self.first, self.last, strict=True)
+        return call, [
+            replace(first, rows=rows, columns=last.columns, row_start=first.row_start)
+            for first, last in pairs
+        ]
+
+
+def _is_plain(segment: Segment, call: ModelCall) -> bool:
+    """Whether a segment has no mask, no window and no unfilled keys of a static cache."""
+    arguments = segment.arguments
+    all_keys = segment.columns.stop == call.key.shape[2] and segment.column_start == 0
+    return all_keys and "mask" not in arguments and arguments.get("window") in PLAIN

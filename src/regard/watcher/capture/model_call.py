@@ -1,0 +1,265 @@
+"""One call of a model's attention: its arguments, the model's own output, and their comparison."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from regard.engine.tensors import in_host_memory, index_like
+from regard.errors import BackendError
+from regard.watcher.capture.attention_event import AttentionEvent
+from regard.watcher.capture.attention_events import attention_events
+from regard.watcher.capture.masks import MaskSpec
+
+if TYPE_CHECKING:
+    import torch
+
+
+UNKNOWN = ("s_aux", "sinks")  # arguments that change the weights in ways observe does not know
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """Arguments of a call: query (b, h, q, d), key and value (b, h_kv, k, d), mask and options.
+
+    ``implementation`` is the model's own attention. ``rows`` are the unpadded queries of each
+    sentence in cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the
+    natural one of the kernel that attended, where it returned one.
+    """
+
+    module: Any = field(repr=False)
+    query: torch.Tensor = field(repr=False)
+    key: torch.Tensor = field(repr=False)
+    value: torch.Tensor = field(repr=False)
+    mask: Any = field(repr=False)
+    options: dict[str, Any] = field(repr=False)
+    implementation: str = "sdpa"
+    cross: bool = False
+    rows: list[slice] | None = None
+    logsumexp: torch.Tensor | None = field(default=None, repr=False)
+    own_logsumexp: torch.Tensor | None = field(default=None, repr=False)
+
+    @property
+    def has_logsumexp(self) -> bool:
+        """Whether the model's own kernel returned a log-sum-exp: every row is compared by it."""
+        return self.logsumexp is not None or self.own_logsumexp is not None
+
+    @property
+    def scale(self) -> float | None:
+        """The factor of the scores; None for 1 / sqrt(d)."""
+        return self.options.get("scaling")
+
+    @property
+    def softcap(self) -> float | None:
+        """The bound of a tanh on scores; torch's own attention has none, and ignores it."""
+        return None if self.implementation == "sdpa" else self.options.get("softcap")
+
+    @property
+    def bias(self) -> torch.Tensor | None:
+        """The position bias that is added to the scores, (1, h, q, k)."""
+        return self.options.get("position_bias")
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model asks for a causal mask where it gives none."""
+        is_causal = self.options.get("is_causal")
+        return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
+
+    @property
+    def merged(self) -> bool:
+        """Whether the keys of another text follow those of its own, as in T5Gemma 2."""
+        return "merged" in type(self.module).__name__.lower()
+
+    @property
+    def must_be_own(self) -> bool:
+        """Whether the output has to come from the model's own attention: gradients and dropout."""
+        import torch
+
+        tensors = (self.query, self.key, self.value)
+        learning = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+        return learning or bool(self.options.get("dropout"))
+
+    @property
+    def prefers_own(self) -> bool:
+        """Whether the model's own attention computes the output, the same to the bit.
+
+        It does unless it needs a mask or weights of n x n above OWN_BYTES, where regard's own
+        attention saves their memory.
+        """
+        return self.must_be_own or self._own_bytes() <= OWN_BYTES
+
+    def _own_bytes(self) -> int:
+        """Bytes that the model's own attention takes for what is n x n and not there yet."""
+        sentences, heads, queries, _ = self.query.shape
+        cells = int(sentences * queries * self.key.shape[2])
+        if self.implementation == "eager":
+            return 4 * int(heads) * cells
+        plain = not isinstance(self.mask, MaskSpec) or self.mask.needs_no_matrix
+        return 0 if plain else cells
+
+    def check(self) -> None:
+        """Raise where an option changes the weights in a way that observe has no argument for."""
+        for name in UNKNOWN:
+            if self.options.get(name) is not None:
+                raise BackendError(
+                    f"{type(self.module).__name__} passes {name!r} to its attention, which regard "
+                    "does not know: its weights would be wrong, so watch shows none."
+                )
+
+    def own(self) -> tuple[torch.Tensor, Any]:
+        """The model's own attention: output (b, q, h, d), and its weights or None."""
+        mask = self.mask
+        if isinstance(mask, MaskSpec):
+            mask = mask.own(self.implementation)
+        attend = own_function(self.module, self.implementation)
+        output, weights = attend(
+            self.module, self.query, self.key, self.value, mask, **self.options
+        )
+        return output, weights
+
+    def own_with_logsumexp(self) -> tuple[torch.Tensor, Any, ModelCall]:
+        """The model's own output and weights, and this call with its kernel's log-sum-exp.
+
+        On a device facts follow from it, which saves a pass over the keys. On the CPU it is
+        compared with the engine's, which is float64.
+        """
+        events: list[AttentionEvent] = []
+        with attention_events(events.append):
+            output, weights = self.own()
+        # A model that attends twice in one call of its interface has one for each.
+        logsumexp = events[0].logsumexp if len(events) == 1 else None
+        if logsumexp is None or logsumexp.shape != self.query.shape[:3]:
+            return output, weights, self
+        if in_host_memory(logsumexp):
+            return output, weights, replace(self, own_logsumexp=logsumexp)
+        return output, weights, replace(self, logsumexp=logsumexp)
+
+    def some_rows(self, rows: list[int]) -> ModelCall:
+        """The same call for a few queries, with the rows of its mask."""
+        import torch
+
+        at = index_like(rows, self.query)
+        query, mask = self.query[:, :, at], self.mask
+        options = self.options | {"dropout": 0.0}
+        if self.bias is not None:
+            options["position_bias"] = self.bias[:, :, at]
+        if isinstance(mask, MaskSpec):
+            mask = mask.own_rows(self.implementation, rows)
+        elif mask is not None:
+            mask = mask[:, :, at] if mask.shape[2] > 1 else mask
+        elif self.causal and self.query.shape[2] > 1:
+            at_k = torch.arange(self.key.shape[2], device=query.device)
+            visible = at_k <= at[:, None]
+            lowest = torch.finfo(query.dtype).min
+            mask = torch.where(visible, 0.0, lowest)[None, None].to(query.dtype)
+        return replace(self, query=query, mask=mask, options=options)
+
+
+def own_function(module: Any, implementation: str) -> Callable[..., Any]:
+    """The model's own attention function; the eager one is in the module of the model."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    if implementation != "eager":
+        function: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS[implementation]
+        return function
+    namespace = sys.modules[type(module).__module__]
+    eager = getattr(namespace, "eager_attention_forward", None)
+    if eager is None:
+        raise BackendError(
+            f"{type(module).__name__} has no eager attention of its own to compare with: load the "
+            "model with attn_implementation='sdpa'."
+        )
+    return cast("Callable[..., Any]", eager)
+
+
+OWN_BYTES = 2**28
+
+
+FEW = 64  # up to so many queries all are compared, beyond them four rows
+
+
+# Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
+# in float64 take their softmax in float32.
+ALLOWED = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+
+
+def rounding(call: ModelCall) -> float:
+    """The rounding of the narrowest dtype of a call, and of autocast where it is on."""
+    import torch
+
+    dtypes, device = [call.query.dtype, call.key.dtype, call.value.dtype], call.query.device.type
+    if torch.is_autocast_enabled(device):
+        dtypes.append(torch.get_autocast_dtype(device))
+    return max(ALLOWED.get(str(dtype).removeprefix("torch."), 0.0) for dtype in dtypes)
+
+
+def compared_rows(queries: int) -> list[int]:
+    """The queries to compare: all of a short call, else the ends and two between.
+
+    >>> compared_rows(3), compared_rows(1000)
+    ([0, 1, 2], [0, 333, 666, 999])
+    """
+    if queries <= FEW:
+        return list(range(queries))
+    return [0, queries // 3, 2 * queries // 3, queries - 1]
+
+
+def _sees_nothing(call: ModelCall, at: torch.Tensor) -> torch.Tensor:
+    """Rows (b, q, h, 1) whose keys a mask of numbers hides, all of them.
+
+    A model attends to all of them alike then, and nothing reads it: a padded query.
+    """
+    import torch
+
+    mask_bhqk = call.mask
+    if not isinstance(mask_bhqk, torch.Tensor):
+        return torch.zeros((), dtype=torch.bool, device=at.device)
+    if mask_bhqk.dtype != torch.bool:
+        mask_bhqk = mask_bhqk > torch.finfo(mask_bhqk.dtype).min / 2
+    hidden_bhq = ~mask_bhqk.any(dim=-1)
+    hidden_bhq = hidden_bhq[:, :, at] if hidden_bhq.shape[2] > 1 else hidden_bhq
+    return hidden_bhq.transpose(1, 2)[..., None]
+
+
+def prove(
+    call: ModelCall,
+    output: torch.Tensor,
+    real: list[slice],
+    name: str,
+    own: torch.Tensor | None = None,
+) -> None:
+    """Compare output (b, q, h, d) with the model's own attention, on the real queries.
+
+    ``own`` is the model's own output, where it was computed already. Raises BackendError with the
+    size of the difference where they do not agree.
+    """
+    import torch
+
+    rows = compared_rows(call.query.shape[2])
+    with torch.no_grad():
+        computed = own is not None and not call.options.get("dropout")
+        if own is not None and computed:
+            own = own.detach()[:, index_like(rows, own)]
+        else:
+            own = call.some_rows(rows).own()[0]
+    inside = [[some.start <= row < some.stop for row in rows] for some in real]
+    at, among = (index_like(x, output) for x in (rows, inside))
+    difference = (output[:, at].float() - own.float()).abs()
+    difference = difference.masked_fill(_sees_nothing(call, at), 0)
+    # Where the model's own is no number the proof has nothing to compare; the facts will say so.
+    difference = torch.where(own.isnan(), 0, difference).nan_to_num(nan=torch.inf)
+    difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)
+    largest = call.value.detach().abs().max().float()
+    most, size = torch.stack([difference_bq.max(), largest]).tolist()  # the host waits once
+    allowed = rounding(call) * (size or 1.0)
+    # A kernel may skip a nan, which the same attention with a mask does not.
+    if most == torch.inf and computed:
+        prove(call, output, real, name)
+    elif not most <= allowed:
+        raise BackendError(
+            f"{name}: regard's attention is {most:.3g} away from the model's own "
+            f"({allowed:.1g} would be rounding), so watch shows nothing. The model does something "
+            "regard does not know: leave this layer out with layers=..."
+        )

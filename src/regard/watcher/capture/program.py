@@ -1,0 +1,283 @@
+"""The recorder of any program's attention, from the operators that it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.tensors import in_host_memory
+from regard.watcher.capture.attention_event import AttentionEvent
+from regard.watcher.capture.deferred import DeferredChecks, DeviceQueue, queue_facts
+from regard.watcher.capture.forward_run import (
+    ForwardRun,
+    LayerKey,
+    MemoryEstimate,
+    begin_text,
+    expected_memory,
+)
+from regard.watcher.capture.generation import FollowedGeneration
+from regard.watcher.capture.model_call import ModelCall
+from regard.watcher.capture.module_paths import ModulePaths
+from regard.watcher.capture.numbering import is_cross
+from regard.watcher.capture.observe_call import take_facts
+from regard.watcher.capture.record import LayerRecord
+from regard.watcher.capture.segments import Segment, added_mask
+from regard.watcher.capture.token_tables import TokenTables
+from regard.watcher.media.media_inputs import MediaInputs
+from regard.watcher.watch import Options
+
+if TYPE_CHECKING:
+    import torch
+
+HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads", "nheads")
+PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
+         "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
+CROSS = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
+
+OUTSIDE = "program"
+
+
+class CallSite(NamedTuple):
+    """A module's path, and the number of its attention within one forward, from 0."""
+
+    path: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.path}#{self.number + 1}" if self.number else self.path
+
+
+class ProgramRecorder:
+    """Records of the attentions on one thread, text by text; see ``watch``.
+
+    Layers are counted within a part, in the order in which they are first called. A forward of the
+    outermost module is a text, unless its keys are those of a cache that was seen growing.
+    """
+
+    drops_padding = False
+
+    def __init__(
+        self, module: Any, options: Options, notice: Callable[[LayerKey], None] | None
+    ) -> None:
+        self.options, self.notice = options, notice
+        self.modules = ModulePaths(module)
+        self.tokens = TokenTables(self.modules)
+        self.runs: list[ForwardRun] = []
+        self.media = MediaInputs(module, self.runs)
+        self.memory = MemoryEstimate()
+        self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
+        self._layers: dict[CallSite, LayerKey] = {}
+        self._numbers: Counter[str] = Counter()
+        self._forward = -1
+        self._decided = False
+        self.generation = FollowedGeneration(self, module)
+
+    @property
+    def layer_keys(self) -> list[LayerKey]:
+        """Every attention that was called, watched or not."""
+        return list(self._layers.values())
+
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module; a module's second call is 'path#2'."""
+        return {str(site): layer for site, layer in self._layers.items()}
+
+    @property
+    def watched_layers(self) -> int:
+        """The number of recorded layers, as far as they are known."""
+        return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
+
+    def flush(self, run: ForwardRun | None = None) -> None:
+        """Nothing to do: every call is observed at once."""
+
+    def synchronize(self) -> None:
+        """Raise the error of the first deferred check that fails."""
+        self.checks.raise_first_error()
+
+    def take(self, event: AttentionEvent) -> None:
+        """Record one attention of the program."""
+        if not self.modules.inside:
+            return
+        call = as_call(event, self.modules.module)
+        if 0 in (*call.query.shape[:3], call.key.shape[2]):
+            return
+        layer_key = self._locate(call, event)
+        if not self.options.watches(layer_key.layer):
+            return
+        run = self._run(layer_key, call)
+        self._record(run, layer_key, call, event)
+        if self.notice is not None:
+            self.notice(layer_key)
+
+    def _locate(self, call: ModelCall, event: AttentionEvent) -> LayerKey:
+        if self._forward != self.modules.forwards:
+            self._forward, self._decided = self.modules.forwards, False
+            outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
+            self._numbers = Counter({OUTSIDE: outside})
+        path = self.modules.path or _name(self.modules)
+        site = CallSite(path, self._numbers[path])
+        self._numbers[path] += 1
+        if site not in self._layers:
+            part = part_of(path, call, event)
+            layer = sum(key.part == part for key in self._layers.values())
+            self._layers[site] = LayerKey(part, layer)
+        return self._layers[site]
+
+    def _run(self, layer_key: LayerKey, call: ModelCall) -> ForwardRun:
+        """The text of an attention, decided once a forward, where a layer comes again."""
+        if not self.runs:
+            self.runs.append(ForwardRun())
+        run = self.runs[-1]
+        records = run.records.get(layer_key)
+        if records is None or self._decided:
+            return run
+        self._decided = True
+        queries, keys = call.query.shape[2], call.key.shape[2]
+        drafted = self.generation.draft_start is not None and keys - queries < records[0].keys
+        if drafted and keys > queries:
+            self.generation.cut(run, keys - queries)
+        grown = {record.keys + queries for record in records} == {keys}
+        if run.closed or not (grown and len(records) == call.query.shape[0]):
+            run = begin_text(self.runs, self.watched_layers)
+        return run
+
+    def _record(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
+    ) -> None:
+        sentences = call.query.shape[0]
+        records = self.generation.records(run, layer_key, sentences)
+        if len(records) < sentences:  # more windows than before, for a larger image
+            records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
+        segment = segment_of(call, event, records[0].first_row + records[0].queries)
+        keep = self.options.keeps(layer_key.layer)
+        if not records[0].queries:
+            estimate = MemoryEstimate.of(call, segment, self.options, keep)
+            self.memory = expected_memory(self.memory, estimate, self.watched_layers)
+        tokens = self._tokens(run, layer_key, segment, call)
+        sum_of_row = 1.0 if event.weights is None else smallest_sum(event.weights)
+        for part in self.generation.steps(layer_key, segment, segment.row_start):
+            for record, pending in take_facts(call, part, records, self.options, keep, tokens):
+                queue_facts(self.device_queue, self.checks, record, pending)
+                record.note_sinks(sum_of_row)
+
+    def _tokens(
+        self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall
+    ) -> list[NDArray[np.int64] | None]:
+        sentences = call.query.shape[0]
+        if layer_key.part == "cross":
+            return [None] * sentences
+        ids = self.tokens.ids((sentences, call.query.shape[2]))
+        run.take_tokens(layer_key.part, segment, ids, sentences)
+        known = dict(enumerate(run.tokens[layer_key.part]))
+        # Keys that are no tokens of the text (registers, a second stream) have no names.
+        named = (known.get(sentence) for sentence in range(sentences))
+        return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
+
+
+def as_call(event: AttentionEvent, module: Any) -> ModelCall:
+    """An event as a call (b, h, q, d).
+
+    Weights become the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact
+    then follows from the weights as they are, also where they sum to less than 1.
+    """
+    if event.weights is None:
+        assert event.query is not None
+        assert event.key is not None
+        options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
+        return ModelCall(module, event.query, event.key, event.key[..., :0], event.mask, options,
+                         "operator", logsumexp=_on_device(event.logsumexp))  # fmt: skip
+    weights = by_sentence(event.weights, module).float().cpu()
+    zeros = weights.new_zeros(())
+    sentences, heads, queries, keys = weights.shape
+    query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
+    logsumexp = weights.sum(dim=-1).clamp(max=0)  # nan where a weight is
+    logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
+    return ModelCall(module, query, key, key[..., :0], weights.log(), {"scaling": 1.0},
+                     logsumexp=logsumexp)  # fmt: skip
+
+
+def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
+    """A kernel's log-sum-exp where it saves a pass over the keys.
+
+    It is float32, which is off by 3e-5 of every weight where scores reach 500; on the CPU the
+    engine's own is float64, and costs nothing beside the other facts.
+    """
+    return None if logsumexp is None or in_host_memory(logsumexp) else logsumexp
+
+
+def by_sentence(weights: torch.Tensor, module: Any) -> torch.Tensor:
+    """Weights (..., q, k) as (b, h, q, k); sentences and heads may be one axis or several."""
+    leading, heads = tuple(weights.shape[:-2]), heads_of(module)
+    if len(leading) == 2:
+        return weights
+    if len(leading) < 2:
+        number = prod(leading)
+        of_each = heads if heads and number % heads == 0 else number
+        leading = (number // of_each, of_each)
+    elif heads and prod(leading[1:]) == heads:
+        leading = (leading[0], heads)
+    else:
+        leading = (prod(leading[:-1]), leading[-1])
+    return weights.reshape(*leading, *weights.shape[-2:])
+
+
+def heads_of(module: Any) -> int | None:
+    """The number of heads that a module names."""
+    numbers = (getattr(module, name, None) for name in HEADS)
+    return next((x for x in numbers if isinstance(x, int) and x > 0), None)
+
+
+def part_of(path: str, call: ModelCall, event: AttentionEvent) -> str:
+    """The part of a model that a path names; else 'decoder' where the first query sees one key."""
+    words = path.lower().split(".")
+    if is_cross(call.module, path) or CROSS.intersection(words):
+        return "cross"
+    for word in words:
+        part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
+        if part is not None:
+            return part
+    return "decoder" if event.causal or sees_one_key(call) else "encoder"
+
+
+def sees_one_key(call: ModelCall) -> bool:
+    """Whether the mask hides every key but the first from the first query."""
+    if call.mask is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
+        return False
+    later = call.mask[..., 0, 1:]
+    hidden = ~later if later.dtype == _bool() else later < -1e4
+    return bool(later.numel()) and bool(hidden.all())
+
+
+def _bool() -> Any:
+    import torch
+
+    return torch.bool
+
+
+def segment_of(call: ModelCall, event: AttentionEvent, row_start: int) -> Segment:
+    """All sentences of a call, with its mask as ``observe`` takes it."""
+    (sentences, _, queries, _), keys = call.query.shape, call.key.shape[2]
+    arguments: dict[str, Any] = {"offset": row_start}
+    if event.causal:  # as in torch, query 0 has the position of key 0
+        arguments = {"offset": 0, "causal": True}
+    elif call.mask is not None:
+        arguments["mask"] = added_mask(call.mask.detach())
+    everything = tuple(range(sentences))
+    return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
+
+
+def smallest_sum(weights: torch.Tensor) -> float:
+    """The smallest sum of a row that has any weight."""
+    sums = weights.float().sum(dim=-1)
+    sums = sums[sums > 0]
+    return float(sums.min()) if sums.numel() else 1.0
+
+
+def _name(modules: ModulePaths) -> str:
+    module = modules.module
+    return OUTSIDE if module is None else type(module).__name__

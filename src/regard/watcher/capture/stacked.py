@@ -1,0 +1,167 @@
+"""Second passes of several layers on a device, launched as one to spare the host's time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.interfaces import ArrayFacts
+from regard.engine.observation import Observation
+from regard.engine.observe import observe_from_logsumexp
+from regard.engine.profile import Profile
+from regard.watcher.capture.deferred import DeferredChecks, DeviceQueue, queue_facts
+from regard.watcher.capture.model_call import ModelCall
+from regard.watcher.capture.observe_call import release_query_and_key, sentence_facts
+from regard.watcher.capture.record import LayerRecord, Pending, SentenceFacts
+from regard.watcher.capture.segments import Segment
+from regard.watcher.capture.share_check import ShareCheck
+from regard.watcher.layer import picked
+from regard.watcher.watch import Options
+
+if TYPE_CHECKING:
+    import torch
+
+LAYER_BYTES = 2**26  # of query and key: with more the device is busy for longer than the host
+HELD_BYTES = 2**28  # of query and key of all layers that wait
+
+Tokens = NDArray[np.int64] | None
+
+
+@dataclass(eq=False)
+class StackedLayer:
+    """Query (h, q, d), key and log-sum-exp (h, q) of one layer and sentence, and its record."""
+
+    query: torch.Tensor | None
+    key: torch.Tensor | None
+    logsumexp: torch.Tensor | None
+    segment: Segment
+    record: LayerRecord
+    pending: Pending
+
+    @property
+    def tensors(self) -> tuple[Any, Any, Any]:
+        """Query, key and log-sum-exp, until they are released."""
+        return self.query, self.key, self.logsumexp
+
+
+@dataclass(eq=False)
+class LayerStack:
+    """Layers of the same shapes, mask and tokens; one observation (layers, h, ...) of them all."""
+
+    call: ModelCall
+    tokens_k: Tokens
+    layers: list[StackedLayer] = field(default_factory=list)
+    seen: Observation | None = None
+
+
+class StackedCalls:
+    """Layers of a device whose facts follow from their log-sum-exp, observed together.
+
+    They wait until the forward ends, until they hold HELD_BYTES, or until a fact is read.
+    """
+
+    def __init__(self, options: Options, queue: DeviceQueue, checks: DeferredChecks) -> None:
+        self.options, self.queue, self.checks = options, queue, checks
+        self._stacks: dict[tuple[Any, ...], LayerStack] = {}
+        self._bytes = 0
+
+    def serves(self, call: ModelCall, segment: Segment, record: LayerRecord) -> bool:
+        """Whether a call can wait: a first one, without a mask of values."""
+        first = record.queries == 0 and not self.options.spans
+        known = call.logsumexp is not None and "mask" not in segment.arguments
+        return first and known and _bytes(call.query) + _bytes(call.key) <= LAYER_BYTES
+
+    def add(
+        self,
+        call: ModelCall,
+        segment: Segment,
+        records: list[LayerRecord],
+        tokens: Sequence[Tokens],
+    ) -> None:
+        """Queue the sentences of a segment; their records expect them from now on."""
+        for part in segment.one_by_one(call.query):
+            (sentence,) = part.sentences
+            ids = tokens[sentence]
+            keys = slice(part.column_start, part.column_start + part.keys)
+            tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
+            self._append(call, part, records[sentence], tokens_k)
+        if self._bytes > HELD_BYTES:
+            self.launch()
+
+    def _append(
+        self, call: ModelCall, segment: Segment, record: LayerRecord, tokens_k: Tokens
+    ) -> None:
+        assert call.logsumexp is not None  # as serves() says
+        rows, columns = segment.indices
+        query, key = call.query.detach()[rows], call.key.detach()[columns]
+        tensors = query, key, call.logsumexp[rows]
+        name = _name_of(call, segment, tensors, tokens_k)
+        stack = self._stacks.setdefault(name, LayerStack(call, tokens_k))
+        make = partial(self._facts, stack, len(stack.layers))
+        starts = segment.row_start, segment.column_start
+        pending = Pending(segment.queries, segment.keys, *starts, make)
+        record.expect(pending)
+        stack.layers.append(StackedLayer(*tensors, segment, record, pending))
+        self._bytes += sum(map(_bytes, tensors))
+
+    def launch(self) -> None:
+        """Start the second pass of every layer that waits; the host does not wait for it."""
+        stacks, self._stacks, self._bytes = list(self._stacks.values()), {}, 0
+        for stack in stacks:
+            self._observe(stack)
+            for layer in stack.layers:
+                queue_facts(self.queue, self.checks, layer.record, layer.pending)
+
+    def _observe(self, stack: LayerStack) -> None:
+        import torch
+
+        call, layers = stack.call, stack.layers
+        each = zip(*(layer.tensors for layer in layers), strict=True)
+        query, key, logsumexp = (x[0][None] if len(x) == 1 else torch.stack(x) for x in each)
+        seen = observe_from_logsumexp(
+            query, key, logsumexp, top=self.options.top, map=self.options.map, scale=call.scale,
+            softcap=call.softcap, **layers[0].segment.arguments,
+        )  # fmt: skip
+        share = ShareCheck.of(type(call.module).__name__, seen, logsumexp)
+        stack.seen, device_bytes, checks = release_query_and_key(seen, stack.tokens_k, stacked=1)
+        for layer in layers:
+            layer.query = layer.key = layer.logsumexp = None
+            layer.pending.device_bytes = device_bytes // len(layers)
+        layers[0].pending.checks = (*checks, share)  # what is no number is said first
+
+    def _facts(self, stack: LayerStack, index: int) -> SentenceFacts:
+        if stack.seen is None:
+            self.launch()
+        assert stack.seen is not None  # it was queued, and so launched
+        own = layer_of(stack.seen, index)
+        return sentence_facts(own, stack.layers[index].segment, self.options, False, stack.tokens_k)
+
+
+def layer_of(seen: Observation, index: int) -> Observation:
+    """One layer of a stack, its facts copied from the device together with those of the others."""
+    if not seen.on_device or not hasattr(seen.parts[0], "picked"):
+        one: Observation = picked(seen, index)
+        return one
+    facts = ArrayFacts({name: array[index] for name, array in seen.facts.items()})
+    profile = seen.profile
+    own = Profile(profile.first[index], profile.back, profile.weight[index])
+    return replace(seen, facts=facts, _profile=own, parts=(seen.parts[0].picked(index),))
+
+
+def _name_of(
+    call: ModelCall, segment: Segment, tensors: tuple[Any, ...], tokens_k: Tokens
+) -> tuple[Any, ...]:
+    """What layers of one stack have in common."""
+    shapes = tuple((tuple(x.shape), x.dtype, x.device) for x in tensors)
+    arguments = tuple(sorted(segment.arguments.items()))
+    tokens = None if tokens_k is None else tokens_k.tobytes()
+    return shapes, arguments, call.scale, call.softcap, tokens
+
+
+def _bytes(tensor: Any) -> int:
+    return int(tensor.numel() * tensor.element_size())

@@ -1,0 +1,1 @@
+"""Experiments on a watched model: attention changed, the model run again."""

@@ -1,0 +1,181 @@
+"""A model and its tokenizer from a folder of this machine; nothing fetched, no code of it run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import FileError
+from regard.watcher.files.gguf_header import asks_for_beginning, with_beginning
+from regard.watcher.watch import need_extra
+
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
+              "source.spm", "tekken.json")  # fmt: skip
+CONFIGS = ("config.json", "tokenizer_config.json", "preprocessor_config.json",
+           "processor_config.json")  # fmt: skip
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+INDEX = ".safetensors.index.json"
+
+# Nothing is fetched, and no code of the folder runs: transformers would ask on the terminal.
+LOCAL = {"local_files_only": True, "trust_remote_code": False}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model and its tokenizer; ``writes`` if it generates, ``two_sided`` if it has an encoder."""
+
+    model: Any
+    tokenizer: Any
+    writes: bool
+    two_sided: bool
+    processor: Any = None
+
+
+def load_folder(path: str | Path) -> Loaded:
+    """Load from a folder with config.json, or from a .gguf file (or a folder that holds one)."""
+    need_extra("watching a model")
+    from transformers import AutoTokenizer
+
+    folder, options = _folder_and_file(Path(path))
+    if not options:
+        check_folder(folder)
+    with loading(folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
+        if options and asks_for_beginning(folder / options["gguf_file"]):
+            tokenizer = with_beginning(tokenizer)
+        model, writes, two_sided = _model(folder, options)
+    return Loaded(model.eval(), tokenizer, writes, two_sided)
+
+
+@contextlib.contextmanager
+def loading(folder: Path) -> Iterator[None]:
+    """A block in which transformers loads without a word, and what goes wrong is one sentence."""
+    from safetensors import SafetensorError
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # progress bars without a switch
+            yield
+    except SafetensorError as error:
+        raise FileError(
+            f"{folder} cannot be loaded as a model: a file of its weights is cut short or damaged "
+            f"({error}). Copy or fetch the folder again."
+        ) from None
+    except (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError,
+            AttributeError) as error:  # fmt: skip
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a path is a file of llama.cpp."""
+    return path.is_file() and path.suffix.lower() == ".gguf"
+
+
+def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
+    """The folder, and the options that name a .gguf file in it."""
+    if is_gguf(path):
+        return _gguf(path)
+    if not path.is_dir():
+        raise FileError(
+            f"a model needs to be a folder on this machine, but {path} "
+            f"{'is a file' if path.exists() else 'is not there'}. Fetch one "
+            "first, for instance with model.save_pretrained; regard fetches nothing."
+        )
+    if (path / "config.json").is_file():
+        return path, {}
+    files = sorted(path.glob("*.gguf"))
+    if len(files) == 1:
+        return _gguf(files[0])
+    raise FileError(
+        f"{path} needs a config.json (or one .gguf file) to be a model, but it has "
+        f"{'several .gguf files: name one' if files else 'neither'}."
+    )
+
+
+def _gguf(file: Path) -> tuple[Path, dict[str, Any]]:
+    missing = [x for x in ("gguf", "accelerate") if importlib.util.find_spec(x) is None]
+    if missing:
+        raise FileError(
+            f"{file.name} needs {' and '.join(missing)} to be read, not installed here: "
+            f"pip install {' '.join(missing)}."
+        )
+    return file.parent, {"gguf_file": file.name}
+
+
+def check_folder(folder: Path, tokenizer: bool = True) -> None:
+    """Refuse code and pickled weights, which run code when read, before anything is loaded."""
+    configs = {name: _json(folder / name) for name in CONFIGS if (folder / name).is_file()}
+    if any(config.get("auto_map") for config in configs.values()):
+        raise FileError(
+            f"{folder} cannot be loaded as a model: it needs Python code of its own, which regard "
+            "does not run."
+        )
+    if tokenizer and not any((folder / name).is_file() for name in TOKENIZERS):
+        raise FileError(
+            f"{folder} needs a tokenizer beside the model, but it has none of "
+            f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."
+        )
+    weights = _weight_files(folder, configs["config.json"])
+    pickled = [name for name in weights if not name.endswith(".safetensors")]
+    if pickled or not weights:
+        given = f"{pickled[0]}, a pickle that can run code when it is read" if pickled else "none"
+        raise FileError(
+            f"{folder} needs its weights as safetensors, but it has {given}. Save the model anew "
+            "with model.save_pretrained, which writes safetensors."
+        )
+
+
+def _weight_files(folder: Path, config: dict[str, Any]) -> list[str]:
+    """The files that the weights are read from; pickles only where there are no safetensors."""
+    explicit = config.get("transformers_weights")
+    name = str(explicit) if explicit is not None else "model.safetensors"
+    if not name.endswith(INDEX) and (explicit is not None or (folder / name).is_file()):
+        return [name]
+    index = folder / (name if name.endswith(INDEX) else f"model{INDEX}")
+    if index.is_file():
+        shards = _json(index).get("weight_map")
+        return sorted(map(str, shards.values())) if isinstance(shards, dict) else []
+    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in PICKLES)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(
+            f"{path} needs to be a JSON file of a model, but it cannot be read: {error}."
+        ) from None
+    if not isinstance(content, dict):
+        raise FileError(f"{path} needs to be a JSON object, but it is {type(content).__name__}.")
+    return content
+
+
+def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder, **LOCAL, **options)
+    if any(hasattr(config, name) for name in ("num_mel_bins", "feat_extract_norm")):
+        raise FileError(
+            f"a model of type {config.model_type!r} takes sound, not text. Watch it in Python, as "
+            "docs/watch.md shows: regard.watch(model, processor=processor)."
+        )
+    # A .gguf file names no class; what llama.cpp runs are models that write.
+    names = " ".join(config.architectures or ()) or ("CausalLM" if options else "")
+    writes = any(x in names for x in ("CausalLM", "LMHead", "ForConditionalGeneration", "MTModel"))
+    kind = transformers.AutoModel
+    if config.is_encoder_decoder:
+        kind = transformers.AutoModelForSeq2SeqLM
+    elif writes:
+        kind = transformers.AutoModelForCausalLM
+    safe = {} if options else {"use_safetensors": True}
+    model = kind.from_pretrained(folder, **LOCAL, **safe, **options)
+    return model, writes or config.is_encoder_decoder, bool(config.is_encoder_decoder)

@@ -1,0 +1,1 @@
+"""Measures of the heads of a watched model: reports, sinks, clusters, links, needles."""

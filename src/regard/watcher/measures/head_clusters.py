@@ -1,0 +1,155 @@
+"""Clusters of heads by the distance between their rows of weights, the sink left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.display import TextDisplay
+from regard.errors import ArgumentError, NotAskedError
+from regard.heads.divergence import hellinger_squared
+from regard.typing import Array
+from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.layer import LayerObservation
+
+COMPARED = 128  # first tokens whose rows are compared
+WITHIN = 0.1
+DEFINITION = (
+    "Distance: squared Hellinger distance of two heads' rows, the mean over rows, the first token "
+    "left out and each row scaled to 1: 0 the same, 1 no token in common."
+)
+
+
+class HeadNumbers(NamedTuple):
+    """Part, layer and head, from 0."""
+
+    part: str
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class HeadCluster:
+    """Heads with like rows; ``spread`` is the mean distance of two of them, 0 of one head.
+
+    ``even`` is their mean distance from even attention over the visible keys; ``middle`` the head
+    that is nearest to all others.
+    """
+
+    heads: tuple[HeadNumbers, ...]
+    middle: HeadNumbers
+    spread: float
+    even: float
+
+
+@dataclass(frozen=True, repr=False)
+class HeadClusters(TextDisplay):
+    """Clusters, the largest first; ``usual`` is the mean distance of any two heads.
+
+    ``distance_hh`` has the distances in the order of ``heads``.
+    """
+
+    clusters: tuple[HeadCluster, ...]
+    heads: tuple[HeadNumbers, ...]
+    distance_hh: NDArray[np.float64] = field(repr=False)
+    usual: float
+    within: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The clusters as JSON values."""
+        return {
+            "definition": DEFINITION,
+            "within": self.within,
+            "usual": self.usual,
+            "clusters": [
+                {"heads": [x._asdict() for x in one.heads], "middle": one.middle._asdict(),
+                 "spread": one.spread, "even": one.even}
+                for one in self.clusters
+            ],
+            "counting": "layers and heads count from 0",
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        from regard.view.terminal.research_text import clusters_page
+
+        return clusters_page(self)
+
+
+def cluster_heads(
+    layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = WITHIN
+) -> HeadClusters:
+    """Average linkage: the two nearest clusters are joined while their mean distance allows it."""
+    if not isinstance(within, float | int) or not 0 <= within <= 1:
+        raise ArgumentError(f"within needs a distance from 0 to 1, but it is {within!r}.")
+    sizes = {(layer.queries, layer.keys) for _, layer in layers}
+    if len(sizes) > 1:
+        raise ArgumentError(
+            "clusters need layers that see the same tokens: choose one part, as in "
+            f"seen.clusters(part={layers[0][0].part!r})."
+        )
+    heads = tuple(
+        HeadNumbers(*key, head) for key, layer in layers for head in range(layer.leading[-1])
+    )
+    weights_hqk = np.concatenate([_rows(layer) for _, layer in layers])
+    visible_qk = (weights_hqk > 0).any(axis=0).astype(np.float64)
+    even_1qk = (visible_qk / np.maximum(visible_qk.sum(axis=1, keepdims=True), 1))[None]
+    every_hh = hellinger_squared(np.concatenate([weights_hqk, even_1qk]))
+    distance_hh, even_h = every_hh[:-1, :-1], every_hh[-1, :-1]
+    members = linked(distance_hh, within)
+    clusters = [_cluster(heads, distance_hh, even_h, some) for some in members]
+    clusters.sort(key=lambda one: (-len(one.heads), one.heads))
+    pairs = distance_hh[np.triu_indices(len(heads), 1)]
+    usual = float(pairs.mean()) if pairs.size else 0.0
+    return HeadClusters(tuple(clusters), heads, distance_hh, usual, float(within))
+
+
+def linked(distance_hh: Array, within: float) -> list[list[int]]:
+    """Groups of average linkage, in the order of their first members.
+
+    >>> linked(np.array([[0.0, 0.1, 0.9], [0.1, 0.0, 0.7], [0.9, 0.7, 0.0]]), 0.2)
+    [[0, 1], [2]]
+    """
+    members = {i: [i] for i in range(len(distance_hh))}
+    mean_hh = distance_hh.astype(np.float64)
+    np.fill_diagonal(mean_hh, np.inf)
+    while len(members) > 1:
+        a, b = sorted(divmod(int(mean_hh.argmin()), len(mean_hh)))
+        if not mean_hh[a, b] <= within:
+            break
+        sizes = len(members[a]), len(members[b])
+        joined_h = (mean_hh[a] * sizes[0] + mean_hh[b] * sizes[1]) / sum(sizes)
+        members[a] = sorted(members[a] + members.pop(b))
+        mean_hh[a], mean_hh[:, a] = joined_h, joined_h
+        mean_hh[b], mean_hh[:, b], mean_hh[a, a] = np.inf, np.inf, np.inf
+    return sorted(members.values())
+
+
+def _rows(layer: LayerObservation) -> Array:
+    """weights_hqk among the first tokens without the first key, each row scaled to 1."""
+    if not layer.parts and not layer.every_weight:
+        raise NotAskedError(
+            f"clusters need the weights of {layer.name}, and its map's blocks hold more than one "
+            f"token: watch with map={max(layer.queries, layer.keys)} (every weight), or with "
+            "keep='all'."
+        )
+    few = slice(0, min(COMPARED, layer.queries)), slice(0, min(COMPARED, layer.keys))
+    weights_hqk = np.array(layer.tile(*few), np.float64)
+    weights_hqk[..., 0] = 0
+    sums_hq1 = weights_hqk.sum(axis=-1, keepdims=True)
+    return np.asarray(weights_hqk / np.where(sums_hq1 > 0, sums_hq1, 1))
+
+
+def _cluster(
+    heads: tuple[HeadNumbers, ...], distance_hh: Array, even_h: Array, some: list[int]
+) -> HeadCluster:
+    inside_hh = distance_hh[np.ix_(some, some)]
+    pairs = len(some) * (len(some) - 1)
+    middle = some[int(inside_hh.sum(axis=1).argmin())]
+    spread = float(inside_hh.sum() / pairs) if pairs else 0.0
+    return HeadCluster(
+        tuple(heads[i] for i in some), heads[middle], spread, float(even_h[some].mean())
+    )

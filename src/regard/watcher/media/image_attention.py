@@ -1,0 +1,260 @@
+"""Attention to an image: the weights of one row, or of a mean of rows, on the grid of its patches.
+
+``seen.image(...)`` makes it; the weights are those of the observation, moved to their cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.atomic_write import write_bytes
+from regard.display import TextDisplay
+from regard.errors import ArgumentError, NotAskedError
+from regard.text.words import TokenizedText
+from regard.typing import Array
+from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.changes.model_changes import tokens_of
+from regard.watcher.layer import LayerObservation
+from regard.watcher.media.image_grids import ImageGrid
+from regard.watcher.media.picture_bytes import Area, PictureBytes
+
+if TYPE_CHECKING:
+    from regard.watcher.seen import LayerSource
+
+ENDINGS = (".png", ".svg", ".json")
+WHEN = ("read", "written")
+Query = int | tuple[int, int]
+Norms = Callable[[LayerKey, int], Array]  # |v_j W_O| (h, k) of a layer and a sentence
+
+
+@dataclass(frozen=True, repr=False)
+class ImageAttention(TextDisplay):
+    """Weights (rows, columns) on the patches of an image; ``print`` it, ``save`` it, or show it.
+
+    They sum to what the row gives to the image; ``others`` is what it gives to all other tokens.
+    """
+
+    weights: Array
+    others: dict[str, float]
+    title: str
+    picture: PictureBytes | None = field(default=None, repr=False)
+    area: Area = (0.0, 0.0, 1.0, 1.0)
+    what: str = "weights"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """The weight on all patches of the image together."""
+        return float(self.weights.sum())
+
+    def strongest(self, number: int = 8) -> list[tuple[int, int, float]]:
+        """Rows, columns (from 0) and weights of the patches with the largest weights."""
+        order = np.argsort(-self.weights, axis=None, kind="stable")[:number]
+        rows, columns = np.unravel_index(order, self.weights.shape)
+        return [
+            (int(row), int(column), float(self.weights[row, column]))
+            for row, column in zip(rows, columns, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Weights as a list of rows, and all that is said about them, ready for JSON."""
+        return {
+            "title": self.title,
+            "what": self.what,
+            "weights": self.weights.tolist(),
+            "total": self.total,
+            "others": dict(self.others),
+            "area": list(self.area),
+            "notes": list(self.notes),
+        }
+
+    def svg(self) -> str:
+        """The picture with its weights above it, as SVG."""
+        from regard.view.figure.image_picture import image_svg
+
+        return image_svg(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture with its weights above it (.png, .svg), or the numbers (.json)."""
+        from regard.view.figure.image_picture import image_content
+
+        write_bytes(Path(path), image_content(self, check_image_ending(Path(path).suffix)))
+        return Path(path)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __str__(self) -> str:
+        from regard.view.terminal.image_text import image_text
+
+        return image_text(self)
+
+
+def check_image_ending(ending: str) -> str:
+    """One of the endings that an image can be saved under."""
+    if ending.lower() not in ENDINGS:
+        raise ArgumentError(
+            f"an image's name needs to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, but it "
+            f"ends in {ending!r}."
+        )
+    return ending.lower()
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """The rows that look: a word, a query or a span of them, or a patch; else the usual ones.
+
+    Usual are the class token, the mean of all patches where there is none, and in a text the last
+    token, from which the next one is predicted.
+    """
+
+    word: str | int | None = None
+    query: Query | None = None
+    patch: tuple[int, int] | None = None
+    when: str = "read"
+
+    def __post_init__(self) -> None:
+        if sum(x is not None for x in (self.word, self.query, self.patch)) > 1:
+            raise ArgumentError(
+                "an image needs one of word, query and patch, but several are given."
+            )
+        if self.when not in WHEN:
+            raise ArgumentError(f"when needs to be 'read' or 'written', but it is {self.when!r}.")
+
+    def rows(self, layer: LayerObservation, grid: ImageGrid) -> tuple[str, list[WindowRows]]:
+        """What looks, in words, and its rows in each window of the layer."""
+        if self.patch is not None:
+            if not _is_square(layer):
+                raise ArgumentError(
+                    "patch needs a layer whose queries are patches, but it is text."
+                )
+            window, row = grid.query_of(self.patch)
+            return f"patch {self.patch[0]}, {self.patch[1]}", [(window, np.array([row]))]
+        if self.word is not None:
+            return self._rows_of_word(layer)
+        if self.query is not None:
+            first, stop = self.query if isinstance(self.query, tuple) else _one(self.query, layer)
+            if not 0 <= first < stop <= layer.queries:
+                raise ArgumentError(
+                    f"query needs a number or (start, stop) inside {layer.queries} queries, but it "
+                    f"is {self.query!r}."
+                )
+            name = f"query {first}" if stop == first + 1 else f"queries {first} to {stop - 1}"
+            return name, [(0, np.arange(first, stop))]
+        return _usual_rows(layer, grid)
+
+    def _rows_of_word(self, layer: LayerObservation) -> tuple[str, list[WindowRows]]:
+        text: TokenizedText | None = layer.query_text
+        if text is None or self.word is None:
+            raise NotAskedError("word needs words: give watch the model's tokenizer.")
+        name, positions = tokens_of(text, self.word)
+        if self.when == "written":
+            positions = positions - 1
+            if positions[0] < 0:
+                raise ArgumentError(f"{name!r} is the first word: it was read, not written.")
+        return f"{name!r} when {self.when}", [(0, positions)]
+
+
+WindowRows = tuple[int, NDArray[Any]]
+
+
+def _one(query: int, layer: LayerObservation) -> tuple[int, int]:
+    at = query + layer.queries if query < 0 else query
+    return at, at + 1
+
+
+def _is_square(layer: LayerObservation) -> bool:
+    return layer.queries == layer.keys
+
+
+def _usual_rows(layer: LayerObservation, grid: ImageGrid) -> tuple[str, list[WindowRows]]:
+    if "text" in grid.others or not _is_square(layer):
+        return "the last token", [(0, np.array([layer.queries - 1]))]
+    if "class token" in grid.others:
+        code = -1 - grid.others.index("class token")
+        return "the class token", [(0, np.flatnonzero(grid.cells[0] == code)[:1])]
+    windows = [(at, np.flatnonzero(cells >= 0)) for at, cells in enumerate(grid.cells)]
+    return "the mean of all patches", [(at, rows) for at, rows in windows if len(rows)]
+
+
+@dataclass(frozen=True)
+class GridSums:
+    """Means over rows of the weights on each cell, for every head, and on other tokens by name."""
+
+    grid: ImageGrid
+    looks: str
+    weights_hx: Array
+    others_hn: Array
+
+    @classmethod
+    def of(
+        cls,
+        source: LayerSource,
+        layer_key: LayerKey,
+        grid: ImageGrid,
+        choice: RowChoice,
+        norms: Norms | None,
+    ) -> GridSums:
+        """Weights of the chosen rows of one layer, added up cell by cell."""
+        looks, windows = choice.rows(source.layer(layer_key, grid.first), grid)
+        sums_hx: Array | None = None
+        for window, rows in windows:
+            layer = source.layer(layer_key, grid.first + window)
+            weights_hqk = _rows(layer, rows)
+            if norms is not None:
+                weights_hqk = weights_hqk * norms(layer_key, grid.first + window)[:, None]
+                weights_hqk = weights_hqk / weights_hqk.sum(axis=-1, keepdims=True)
+            sums_hx = _added(sums_hx, weights_hqk.sum(axis=1), grid, window)
+        assert sums_hx is not None  # there is at least one row
+        mean_hx = sums_hx / sum(len(rows) for _, rows in windows)
+        cells = grid.rows * grid.columns
+        return cls(grid, looks, mean_hx[:, :cells], mean_hx[:, cells:])
+
+    def attention(self, head: int | None) -> tuple[Array, Array]:
+        """Weights (rows, columns) and those on others, of one head or the mean of all."""
+        heads = len(self.weights_hx)
+        if head is not None and not 0 <= head < heads:
+            raise ArgumentError(f"head needs a number from 0 to {heads - 1}, but it is {head!r}.")
+        chosen = slice(None) if head is None else slice(head, head + 1)
+        weights = self.weights_hx[chosen].mean(axis=0).reshape(self.grid.size)
+        return weights, self.others_hn[chosen].mean(axis=0)
+
+
+def _rows(layer: LayerObservation, rows: NDArray[Any]) -> Array:
+    """Weights (h, q, k) of some rows, in float64."""
+    low, high = int(rows[0]), int(rows[-1]) + 1
+    weights_hqk = np.asarray(layer.tile(slice(low, high), slice(None)), np.float64)
+    return weights_hqk[:, rows - low]
+
+
+def _added(sums_hx: Array | None, weights_hk: Array, grid: ImageGrid, window: int) -> Array:
+    """Sums over cells, then over the names of other tokens."""
+    cells = grid.rows * grid.columns
+    if sums_hx is None:
+        sums_hx = np.zeros((len(weights_hk), cells + len(grid.others)))
+    own = grid.cells[window]
+    np.add.at(sums_hx.T, np.where(own >= 0, own, cells - 1 - own), weights_hk.T)
+    return sums_hx
+
+
+def mean_of_layers(
+    sums: Sequence[tuple[LayerKey, GridSums]], head: int | None
+) -> tuple[Array, dict[str, float]]:
+    """Weights on the grid and on other tokens, averaged over layers of the same grid."""
+    sizes = {each.grid.size for _, each in sums}
+    if len(sizes) > 1:
+        listed = ", ".join(f"{rows} x {columns}" for rows, columns in sorted(sizes))
+        raise ArgumentError(f"the layers have grids of {listed} patches: say which layer.")
+    pairs = [each.attention(head) for _, each in sums]
+    grid = sums[0][1].grid
+    counted = {-1 - int(code) for code in np.unique(grid.cells) if code < 0}
+    others_n = np.mean([others for _, others in pairs], axis=0)
+    return np.mean([weights for weights, _ in pairs], axis=0), {
+        name: float(others_n[at]) for at, name in enumerate(grid.others) if at in counted
+    }

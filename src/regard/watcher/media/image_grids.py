@@ -1,0 +1,306 @@
+"""Patches of images as cells of a grid: which key of a watched layer is which patch.
+
+Sizes come from the model: patch size and merging from its config, the size of the image from the
+pixels it was given, tokens before the patches from its parameters. Nothing is guessed: where a
+model does not say, the error asks for ``grid=(rows, columns)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import isqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import ArgumentError, NotAskedError, count
+from regard.watcher.capture.forward_run import ForwardRun, LayerKey
+from regard.watcher.media.media_inputs import IMAGES, MediaCall
+
+if TYPE_CHECKING:
+    from regard.watcher.seen import LiveLayers
+
+Cells = NDArray[np.int32]
+Size = tuple[int, int]
+
+# Parameters that stand for tokens before the patches, in the order in which they stand there.
+PREFIX = {"cls_token": "class token", "class_embedding": "class token",
+          "class_token": "class token", "distillation_token": "distillation token",
+          "dist_token": "distillation token",
+          "register_tokens": "registers", "reg_token": "registers"}  # fmt: skip
+PATCH_TOKENS = ("llava", "vipllava", "paligemma")
+GRID_THW = "image_grid_thw"
+HINT = "say it: grid=(rows, columns)"
+
+
+@dataclass(frozen=True)
+class ImageGrid:
+    """The cells of one image in one layer.
+
+    ``cells`` (windows, keys) is the cell of each key, counted along the rows from 0; negative
+    numbers are tokens that are no patch of this image, -1 the first of ``others``, and so on.
+    ``first`` is the sentence of the layer that the first window belongs to: a model with windows
+    (Swin) has a sentence for each, any other has one.
+    """
+
+    rows: int
+    columns: int
+    cells: Cells
+    others: tuple[str, ...] = ()
+    first: int = 0
+    image: int = 0
+
+    @classmethod
+    def of(cls, size: Size, cells: Any, others: Sequence[str] = (), **where: int) -> ImageGrid:
+        """A grid of cells, one row of them where there is one window."""
+        return cls(*size, np.atleast_2d(np.asarray(cells, np.int32)), tuple(others), **where)
+
+    @property
+    def size(self) -> Size:
+        """Rows and columns."""
+        return self.rows, self.columns
+
+    def query_of(self, patch: tuple[int, int]) -> tuple[int, int]:
+        """The window, and the position in it, of the patch in a row and a column from 0."""
+        row, column = patch
+        if not (0 <= row < self.rows and 0 <= column < self.columns):
+            raise ArgumentError(
+                f"patch needs (row, column) from 0 inside {self.rows} x {self.columns}, but it is "
+                f"{patch!r}."
+            )
+        window, key = np.argwhere(self.cells == row * self.columns + column)[0]
+        return int(window), int(key)
+
+
+class TokenGrid(NamedTuple):
+    """The tokens of one image in a text: rows, columns, and tokens before the patches."""
+
+    rows: int
+    columns: int
+    prefix: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens."""
+        return self.prefix + self.rows * self.columns
+
+
+def image_grids(
+    source: LiveLayers, layer_key: LayerKey, sentence: int, size: Size | None = None
+) -> tuple[ImageGrid, ...]:
+    """The grids of all images that a layer attends to, in a sentence where it reads text."""
+    run = source._run
+    calls = [call for call in run.media if call.shape(IMAGES)]
+    records = run.records[layer_key]
+    if layer_key.part.split()[0] == "cross":
+        return _of_encoder(source, layer_key, size)
+    ids = _token_ids(run, layer_key.part, sentence)
+    config = _text_config(source.recorder.media.model)
+    if ids is not None and config is not None and (calls or size):
+        tokens = ImageTokens(config, calls, layer_key)
+        return _of_text(run, tokens, sentence, size)
+    if size is not None:
+        keys = [record.keys for record in records]
+        return tuple(last_keys(size, keys[at], at) for at in range(len(keys)))
+    if not calls or ids is not None:
+        raise NotAskedError(
+            f"{layer_key} saw no image: call the model with pixel_values inside the block, or for "
+            f"a program of your own {HINT}."
+        )
+    return vision_grids(source, layer_key, calls)
+
+
+def vision_grids(
+    source: LiveLayers, layer_key: LayerKey, calls: Sequence[MediaCall]
+) -> tuple[ImageGrid, ...]:
+    """The grids of a layer whose keys are patches."""
+    from regard.watcher.media.window_grids import qwen_grids, swin_grids
+
+    records = source._run.records[layer_key]
+    path = next(path for path, key in source.paths.items() if key == layer_key)
+    root = source.recorder.media.model
+    module = root.get_submodule(path.partition("#")[0])
+    call = next((x for x in calls if x.contains(module)), None)
+    if call is None or (_composite(call.config) and not _visual(path)):
+        raise NotAskedError(f"{layer_key} saw no image: it is a layer of the text.")
+    keys = [record.keys for record in records]
+    if call.has(GRID_THW):
+        return qwen_grids(call, keys[0])
+    windows = swin_grids(call, root, path, keys)
+    return windows or _patch_grids(layer_key, call, keys)
+
+
+def _patch_grids(
+    layer_key: LayerKey, call: MediaCall, keys: Sequence[int]
+) -> tuple[ImageGrid, ...]:
+    """Patches along the rows of an image, after the tokens that the model's parameters name."""
+    size = patch_counts(call)
+    prefix = _prefix_tokens(call.module)
+    before = sum(number for _, number in prefix)
+    if size is None or any(x != before + size[0] * size[1] for x in keys):
+        patches = "" if size is None else f" of {size[0]} x {size[1]} patches"
+        raise ArgumentError(
+            f"the grid of {layer_key} is not known: it has {count(keys[0], 'key')}, and "
+            f"{type(call.module).__name__} names {count(before, 'token')} before an image"
+            f"{patches}: {HINT}."
+        )
+    names = [name for name, _ in prefix]
+    head = np.repeat(-1 - np.arange(len(prefix)), [number for _, number in prefix])
+    cells = np.concatenate([head, np.arange(size[0] * size[1])])
+    return tuple(ImageGrid.of(size, cells, names, first=at, image=at) for at in range(len(keys)))
+
+
+def patch_counts(call: MediaCall) -> Size | None:
+    """Rows and columns of patches: the size of the pixels divided by that of a patch."""
+    shape = call.shape(IMAGES)
+    config = vision_config(call.config)
+    patch = getattr(config, "patch_size", None)
+    patch = (patch, patch) if isinstance(patch, int) else patch
+    if shape is None or len(shape) < 4 or patch is None or len(patch) != 2:
+        return None
+    return shape[-2] // patch[0], shape[-1] // patch[1]
+
+
+def _prefix_tokens(module: Any) -> list[tuple[str, int]]:
+    """Names and numbers of the tokens before the patches, from parameters (..., tokens, width)."""
+    tokens = []
+    for path, parameter in module.named_parameters():
+        name = path.rsplit(".", 1)[-1]
+        if name in PREFIX:
+            tokens.append((PREFIX[name], parameter.shape[-2] if parameter.ndim > 1 else 1))
+    return tokens
+
+
+def last_keys(size: Size, keys: int, sentence: int) -> ImageGrid:
+    """A grid that the caller gives: the last keys are its cells."""
+    before = keys - size[0] * size[1]
+    if before < 0:
+        raise ArgumentError(
+            f"grid needs at most as many cells as the {keys} keys of the layer, but "
+            f"{size[0]} x {size[1]} are {size[0] * size[1]}."
+        )
+    cells = np.maximum(np.arange(keys) - before, -1)
+    return ImageGrid.of(size, cells, ("other tokens",), first=sentence, image=sentence)
+
+
+def _of_encoder(
+    source: LiveLayers, layer_key: LayerKey, size: Size | None
+) -> tuple[ImageGrid, ...]:
+    """Cross-attention looks at what the encoder made of the same patches."""
+    keys = source._run.records[layer_key][0].keys
+    for other in source.layer_keys:
+        if other.part == "encoder" and source._run.records[other][0].keys == keys:
+            return image_grids(source, other, 0, size)
+    raise ArgumentError(
+        f"the grid of {layer_key} is not known: no layer of an encoder has its {keys} keys."
+    )
+
+
+class ImageTokens(NamedTuple):
+    """Image tokens of a text: the model's config, and the calls of its encoder of images."""
+
+    config: Any
+    calls: Sequence[MediaCall]
+    layer_key: LayerKey
+
+    def grids(self, size: Size | None, total: int) -> list[TokenGrid]:
+        """The tokens of every image, of ``total`` tokens together."""
+        config = self.config
+        if size is not None:
+            return [TokenGrid(*size)] * max(1, total // (size[0] * size[1]))
+        thw = next((call for call in self.calls if call.has(GRID_THW)), None)
+        if thw is not None:
+            merge = vision_config(config).spatial_merge_size
+            return [TokenGrid(high // merge, wide // merge) for high, wide in grids_thw(thw)]
+        shape, patches = self.calls[0].shape(IMAGES) or (), patch_counts(self.calls[0])
+        if config.model_type in PATCH_TOKENS and patches is not None and len(shape) == 4:
+            full = getattr(config, "vision_feature_select_strategy", "") == "full"
+            return [TokenGrid(*patches, int(full))] * shape[0]
+        side = isqrt(getattr(config, "mm_tokens_per_image", 0))
+        if config.model_type == "gemma3" and side * side == config.mm_tokens_per_image:
+            return [TokenGrid(side, side)] * max(1, total // (side * side))
+        raise ArgumentError(
+            f"the grid of {self.layer_key} is not known: how a model of type "
+            f"{config.model_type!r} puts an image into {total} tokens its config does not say: "
+            f"{HINT}."
+        )
+
+
+def _of_text(
+    run: ForwardRun, images: ImageTokens, sentence: int, size: Size | None
+) -> tuple[ImageGrid, ...]:
+    """The images of one text: as many of its image tokens as each has, in the order of images."""
+    token, layer_key = _image_token(images.config), images.layer_key
+    at_s = [np.flatnonzero(ids == token) for ids in run.tokens[layer_key.part] if ids is not None]
+    total = sum(map(len, at_s))
+    tokens = images.grids(size, total)
+    if sum(x.tokens for x in tokens) != total:
+        raise ArgumentError(
+            f"the grid of {layer_key} is not known: there are {total} image tokens, and "
+            f"{count(len(tokens), 'image')} of {sum(x.tokens for x in tokens)}: {HINT}."
+        )
+    ends = list(accumulate(x.tokens for x in tokens))
+    start, keys = sum(map(len, at_s[:sentence])), run.records[layer_key][sentence].keys
+    grids = []
+    for number, (grid, end) in enumerate(zip(tokens, ends, strict=True)):
+        own = at_s[sentence][max(0, end - grid.tokens - start) : max(0, end - start)]
+        if len(own) == grid.tokens:
+            grids.append(_text_grid(grid, own, at_s[sentence], keys, sentence))
+            grids[-1] = replace(grids[-1], image=number)
+    if not grids:
+        raise NotAskedError(f"sentence {sentence} has no image.")
+    return tuple(grids)
+
+
+def _text_grid(
+    grid: TokenGrid, own: NDArray[Any], images: NDArray[Any], keys: int, sentence: int
+) -> ImageGrid:
+    cells = np.full(keys, -1)
+    cells[images] = -2
+    cells[own[: grid.prefix]] = -3
+    cells[own[grid.prefix :]] = np.arange(grid.rows * grid.columns)
+    others = ("text", "other images", "class token")
+    return ImageGrid.of(grid[:2], cells, others, first=sentence)
+
+
+def grids_thw(call: MediaCall) -> list[Size]:
+    """Rows and columns of patches of each image, from ``image_grid_thw``."""
+    sizes = []
+    for frames, high, wide in call.arguments[GRID_THW].tolist():
+        if frames != 1:
+            raise ArgumentError(f"an image needs one frame, but it has {frames}: it is a video.")
+        sizes.append((int(high), int(wide)))
+    return sizes
+
+
+def _token_ids(run: ForwardRun, part: str, sentence: int) -> Any:
+    ids_b = run.tokens.get(part)
+    return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
+
+
+def _image_token(config: Any) -> int | None:
+    token = getattr(config, "image_token_id", getattr(config, "image_token_index", None))
+    return token if isinstance(token, int) else None
+
+
+def _text_config(root: Any) -> Any:
+    """The config that names the token of images, of the model or of a model inside it."""
+    modules = [] if root is None else root.modules()
+    configs = (getattr(module, "config", None) for module in modules)
+    return next((config for config in configs if _image_token(config) is not None), None)
+
+
+def vision_config(config: Any) -> Any:
+    """The config of the encoder of images."""
+    return getattr(config, "vision_config", config)
+
+
+def _composite(config: Any) -> bool:
+    return hasattr(config, "vision_config")
+
+
+def _visual(path: str) -> bool:
+    return any(name.startswith(("vision", "visual", "image")) for name in path.split("."))

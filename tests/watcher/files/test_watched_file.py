@@ -1,0 +1,157 @@
+"""Files of watched models: their sizes, what is read and when, and older versions."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.model_families import FAMILIES
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import regard
+from regard.engine import file_array
+from regard.engine.files import part_arguments, part_arrays, write_file
+from regard.errors import FileError
+from regard.watcher.files import watched_file
+from regard.watcher.files.stored_layer import StoredFacts
+
+FAMILY = {family.name: family for family in FAMILIES}
+
+
+def decoder(dtype):
+    torch.manual_seed(0)
+    config = LlamaConfig(vocab_size=128, hidden_size=64, intermediate_size=64, num_hidden_layers=2,
+                         num_attention_heads=4, num_key_value_heads=2, head_dim=64)  # fmt: skip
+    return LlamaForCausalLM(config).to(dtype).eval()
+
+
+def seen_by(model, tokens, **options):
+    ids = torch.randint(0, 100, (1, tokens), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad(), regard.watch(model, keep="all", **options) as seen:
+        model(ids)
+    return seen
+
+
+def save_as_version_1(seen, path):
+    """The file as the first version wrote it: arrays as they are, tokens in the header."""
+    arrays, sides = {}, {}
+    header = {"format": "regard seen", "version": 1, "sentences": 1, "layers": [], "sides": sides,
+              "parts": {}, "spans": []}  # fmt: skip
+    for key in seen.names:
+        layer, prefix = seen[key], f"{key.part}.{key.layer}.0."
+        arrays |= {prefix + x: a for x, a in watched_file._layer_arrays(layer).items()}
+        problem = layer.parts[0].on_host()
+        header["parts"][prefix] = part_arguments(problem, path)
+        arrays |= {prefix + x: a for x, a in part_arrays(0, problem).items()}
+        text = layer.query_text
+        sides["0"] = {"tokens": list(text.tokens), "words": list(text.words),
+                      "word_of_token": list(text.word_of_token)}  # fmt: skip
+        header["layers"].append({**key._asdict(), "sentence": 0, "keys": layer.keys,
+                                 "cost": vars(layer.cost), "notes": [], "rows": "0",
+                                 "columns": "0"})  # fmt: skip
+    write_file(path, header, arrays)
+
+
+def assert_same(one, two):
+    assert one.tokens == two.tokens
+    assert one.names == two.names
+    for key in one.names:
+        assert set(one[key].facts) == set(two[key].facts)
+        for name, fact in one[key].facts.items():
+            actual = two[key].facts[name]
+            assert actual.dtype == fact.dtype
+            assert two[key].facts.shape_of(name) == fact.shape
+            np.testing.assert_array_equal(actual, fact)
+        for part in ("first", "back", "weight"):
+            np.testing.assert_array_equal(
+                getattr(two[key].profile, part), getattr(one[key].profile, part)
+            )
+        for part in fields(one[key].measures):
+            sums = (getattr(x[key].measures, part.name).sum_h for x in (one, two))
+            np.testing.assert_array_equal(*sums)
+        np.testing.assert_array_equal(two[key].tile(3, slice(0, 9)), one[key].tile(3, slice(0, 9)))
+        np.testing.assert_array_equal(two[key].column_edges, one[key].column_edges)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tokens", "blocks", "share"),
+    [
+        (torch.bfloat16, 300, 512, 0.25),  # every weight: the map follows from query and key
+        (torch.bfloat16, 500, 64, 0.5),
+        (torch.float32, 300, 512, 0.3),
+    ],
+    ids=str,
+)
+def test_half_the_bytes_and_the_same_numbers(dtype, tokens, blocks, share, tmp_path):
+    seen = seen_by(decoder(dtype), tokens, map=blocks)
+    save_as_version_1(seen, tmp_path / "old.regard")
+    seen.save(tmp_path / "new.regard")
+    sizes = [(tmp_path / name).stat().st_size for name in ("new.regard", "old.regard")]
+    assert sizes[0] <= share * sizes[1]
+    for name in ("new.regard", "old.regard"):
+        assert_same(seen, regard.load(tmp_path / name))
+
+
+def test_a_map_too_large_to_compute_is_stored_without_its_zeros(tmp_path, monkeypatch):
+    seen = seen_by(decoder(torch.bfloat16), 200, map=64)
+    monkeypatch.setattr("regard.watcher.files.stored_layer.DERIVED", 0)
+    seen.save(tmp_path / "x.regard")
+    again = regard.load(tmp_path / "x.regard")
+    how = again._source.header["packing"]
+    assert {how[f"decoder.{layer}.0.map"]["kind"] for layer in range(2)} == {"cut"}
+    assert_same(seen, again)
+
+
+def test_a_map_that_grew_is_stored(tmp_path):
+    model = decoder(torch.float32)
+    options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
+    with torch.no_grad(), regard.watch(model, keep="all", map=8) as seen:
+        model.generate(torch.arange(20)[None], **options)
+    seen.save(tmp_path / "x.regard")
+    again = regard.load(tmp_path / "x.regard")
+    assert "map" not in again._source.header["layers"][0]
+    assert_same(seen, again)
+
+
+def test_nothing_is_read_before_it_is_asked_for(tmp_path, monkeypatch):
+    seen, read = seen_by(decoder(torch.bfloat16), 300, map=64), []
+    seen.save(tmp_path / "x.regard")
+    original = file_array.FileReader.read
+
+    def counted(self, start, size):
+        read.append(size)
+        return original(self, start, size)
+
+    monkeypatch.setattr(file_array.FileReader, "read", counted)
+    again = regard.load(tmp_path / "x.regard")
+    assert again.names == seen.names
+    assert read == []
+    layer = again[1]
+    before = sum(read)  # measures, edges and the tokens
+    assert before < 2**15
+    assert isinstance(layer.facts, StoredFacts)
+    read.clear()
+    np.testing.assert_array_equal(layer.entropy, seen[1].entropy)
+    assert set(read) == {layer.entropy.nbytes}  # once for its checksum, once for its numbers
+
+
+def test_damage_is_said_when_it_is_met(tmp_path):
+    path = tmp_path / "x.regard"
+    seen_by(decoder(torch.float32), 40).save(path)
+    entry = regard.load(path)._source.arrays._files["decoder.1.0.entropy"]
+    content = bytearray(path.read_bytes())
+    content[entry.start] ^= 1
+    path.write_bytes(content)
+    damaged = regard.load(path)
+    assert damaged[0].entropy.shape == (4, 40)
+    message = (
+        f"{path} is damaged: the numbers of decoder.1.0.entropy are not those that were saved. "
+        "Make the file again with seen.save(...)."
+    )
+    with pytest.raises(FileError) as error:
+        damaged[1].entropy.sum()
+    assert str(error.value) == message
+    with pytest.raises(FileError) as error:
+        regard.load(path, verify=True)
+    assert str(error.value) == message
+    assert regard.load(path, verify=False)[1].entropy.shape == (4, 40)
