@@ -6,19 +6,17 @@ digit start from these vectors instead, which agree on every machine to a dozen 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.transformer.intervention import Intervention
-from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
+from regard.transformer.model import AttentionCall, Encoded, Transformer
 from regard.typing import Array
-
-# The same operations err 2^29 times less in float64; eight times that leaves room for chance.
-_ERROR = 8 * 2.0**-29
 
 
 @dataclass(frozen=True)
@@ -33,26 +31,29 @@ class Vectors:
     error: float
 
     @classmethod
-    def of(cls, exact: AttentionCall, run: AttentionCall) -> Vectors:
-        """The vectors of an attention in float64; its run in float32 gives the error bound."""
-        pairs = [(exact.x_bqe, run.x_bqe), (exact.memory_bke, run.memory_bke)]
-        error = max(_float32_error(x, rounded) for x, rounded in pairs)
-        return cls(exact.x_bqe[0], exact.memory_bke[0], _ERROR * error)
+    def of(cls, call: AttentionCall, layers: int) -> Vectors:
+        """The vectors of an attention that was computed in float64, in a model of so many layers.
+
+        A sum errs by the unit roundoff times the root of its terms, and errors of layers add up as
+        roots do. What runs really err by, about a tenth of that, differs from one BLAS to the
+        next, and the digits that are shown must not.
+        """
+        x_qe, memory_ke = call.x_bqe[0], call.memory_bke[0]
+        largest = max(float(np.abs(x).max()) for x in (x_qe, memory_ke))
+        return cls(x_qe, memory_ke, 2.0**-53 * math.sqrt(layers * x_qe.shape[-1]) * largest)
 
 
 @dataclass(frozen=True)
 class ExactRun:
     """One sentence through a model in float64, encoders and decoders lazily.
 
-    ``encoded`` and ``decoded`` are the run in float32. Of the second run the vectors alone stay.
-    An ``intervention`` acts in the second run as it did in the first.
+    Of this second run the vectors alone stay. An ``intervention`` acts in it as it did in the
+    first.
     """
 
     model: Transformer
     source: Sequence[int]
     given: Sequence[int]
-    encoded: Encoded = field(repr=False)
-    decoded: Decoded = field(repr=False)
     positions: bool = True
     intervention: Intervention | None = None
 
@@ -81,7 +82,7 @@ class ExactRun:
                 intervention=self.intervention,
             )
         memory = Encoded(exact.memory_bke, exact.lengths_b, ())
-        return memory, tuple(map(Vectors.of, exact.calls, self.encoded.calls))
+        return memory, self._vectors(exact.calls)
 
     @cached_property
     def _decoder(self) -> tuple[tuple[Vectors, ...], tuple[Vectors, ...]]:
@@ -92,12 +93,7 @@ class ExactRun:
                 positions=self.positions,
                 intervention=self.intervention,
             )
-        return (
-            tuple(map(Vectors.of, exact.calls, self.decoded.calls)),
-            tuple(map(Vectors.of, exact.cross_calls, self.decoded.cross_calls)),
-        )
+        return self._vectors(exact.calls), self._vectors(exact.cross_calls)
 
-
-def _float32_error(exact: Array, rounded: Array) -> float:
-    """The largest error of the float32 run, at least its rounding of the largest number."""
-    return float(max(np.abs(exact - rounded).max(), np.abs(exact).max() * np.finfo(np.float32).eps))
+    def _vectors(self, calls: Iterable[AttentionCall]) -> tuple[Vectors, ...]:
+        return tuple(Vectors.of(call, self.model.config.layers) for call in calls)

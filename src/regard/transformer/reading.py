@@ -353,11 +353,8 @@ class Reading(Changeable, NotebookDisplay):
 
     @cached_property
     def _exact(self) -> ExactRun:
-        given = (START, *self.translated.tokens)
-        return ExactRun(
-            self.model, self.translated.source, given, self.encoded, self.decoded,
-            self.positions, self.intervention,
-        )  # fmt: skip
+        source, given = self.translated.source, (START, *self.translated.tokens)
+        return ExactRun(self.model, source, given, self.positions, self.intervention)
 
     def _calls(self, part: str) -> tuple[AttentionCall, ...]:
         if part == "encoder":
