@@ -144,12 +144,12 @@ def other_figures() -> str:
 
 PAGE = {
     "file_512_megabytes": "a saved file of 12 x 12 heads at 512 tokens (MB; bertviz: 1,720)",
-    "first_picture_512_seconds": "its first picture (s; bertviz at 256 tokens: 76)",
-    "hover_512_milliseconds": "a hover, median (ms; bertviz at 256 tokens: 3,153)",
+    "first_picture_512_seconds": "its first picture, best of several (s; bertviz at 256 tokens: 76)",
+    "hover_512_milliseconds": "a hover, best of several (ms; bertviz at 256 tokens: 3,153)",
     "page_kilobytes": "the page, as sent (kB)",
-    "sentence_milliseconds": "a typed sentence of 10 words to its picture (ms)",
-    "map_first_view_seconds": "a map of 131,072 tokens, first view (s)",
-    "zoom_milliseconds": "a zoom step there, median (ms)",
+    "sentence_milliseconds": "a typed sentence of 10 words to its picture, best of several (ms)",
+    "map_first_view_seconds": "a map of 131,072 tokens, first view, best of several (s)",
+    "zoom_milliseconds": "a zoom step there, best of several (ms)",
 }
 
 

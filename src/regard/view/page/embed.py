@@ -19,6 +19,7 @@ from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_p
 from regard.view.page.image_data import name_patches, page_images, parts_by_images
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
+from regard.view.page.thumbnails import THUMBNAIL, small
 from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
@@ -205,8 +206,6 @@ def _form(tables: Mapping[str, Tables]) -> Form:
 
 
 def _embed_part(part: Tables, form: Form, blobs: Blobs) -> tuple[dict[str, Any], list[float]]:
-    from regard.view.page.routes.read_routes import THUMBNAIL, small
-
     spans, left_out = {}, []
     for name, weights_qk in part.named():
         content, missing = pack_table(weights_qk, form)

@@ -9,7 +9,7 @@ import numpy as np
 from regard.typing import Array
 from regard.view.page.embed import labels_of
 from regard.view.page.map_source import Layer, MapSource
-from regard.view.page.routes.read_routes import THUMBNAIL, small
+from regard.view.page.thumbnails import THUMBNAIL, small
 from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.layer import LayerObservation
 

@@ -15,7 +15,7 @@ from regard.transformer.combine import rolled_out
 from regard.typing import Array
 from regard.view.page.embed import MOST_TOKENS, has_rollout, is_readable, layers_of, watched_reading
 from regard.view.page.map_source import bounded_integer
-from regard.view.page.routes.read_routes import THUMBNAIL, small
+from regard.view.page.thumbnails import THUMBNAIL, small
 from regard.watcher.files.watched_file import FORMAT, VERSION, StoredLayers
 from regard.watcher.seen import Seen
 

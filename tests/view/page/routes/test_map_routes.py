@@ -8,7 +8,7 @@ import pytest
 
 import regard
 from regard.view.page.jobs import Context
-from regard.view.page.routes.read_routes import small
+from regard.view.page.thumbnails import small
 
 RANDOM = np.random.default_rng(11)
 X = RANDOM.normal(size=(2, 60, 8)).astype(np.float32)

@@ -19,6 +19,7 @@ from regard.transformer.roles import PARTS, Role
 from regard.typing import Array
 from regard.view.page.jobs import Context, Fields, Stop, numbers
 from regard.view.page.map_source import bounded_integer
+from regard.view.page.thumbnails import THUMBNAIL, small
 
 if TYPE_CHECKING:
     from regard.view.page.runs import Run
@@ -28,7 +29,6 @@ TITLES = {
     "decoder": ("decoder", "French looks at the French before it"),
     "cross": ("cross", "French looks at English"),
 }
-THUMBNAIL = 24  # cells on a side of a head's small picture
 
 
 def routes(context: Context) -> list[Route]:
@@ -129,20 +129,6 @@ def table(reading: Reading, fields: Fields) -> Array:
     if not isinstance(head, int):
         raise ArgumentError(f"head needs a whole number from 0, but it is {head!r}.")
     return reading.weights(part, layer=layer, head=head, by="tokens")
-
-
-def small(weights_lhqk: Array, most: int) -> Array:
-    """Each head's picture in at most ``most`` x ``most`` cells; a cell is its largest weight.
-
-    >>> small(np.eye(4)[None, None], 2)[0, 0].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    for axis in (-2, -1):
-        size = weights_lhqk.shape[axis]
-        if size > most:
-            edges = np.linspace(0, size, most + 1).astype(int)[:-1]
-            weights_lhqk = np.maximum.reduceat(weights_lhqk, edges, axis=axis)
-    return weights_lhqk
 
 
 def _part(reading: Reading, part: str) -> dict[str, Any]:
