@@ -8,7 +8,7 @@ import pytest
 import regard
 
 SENTENCE = "A dog ate the food because it was hungry"
-ATTEND = "export function attend("
+ATTEND = "function attend("
 # Changes below some elements, from now on.
 WATCH = """selectors => {
   globalThis.mutated = [];
@@ -27,15 +27,15 @@ def count_attention(page: Any) -> None:
         response = route.fetch()
         text = response.text()
         assert ATTEND in text
-        body = text.replace(ATTEND, "function attendUncounted(", 1)
-        body += (
-            "\nexport function attend(...values) {\n"
+        counted = (
+            "function attend(...values) {\n"
             "  globalThis.attendCalls = (globalThis.attendCalls || 0) + 1;\n"
             "  return attendUncounted(...values);\n}\n"
         )
+        body = text.replace(ATTEND, f"{counted}function attendUncounted(", 1)
         route.fulfill(response=response, body=body)
 
-    page.route("**/steps/attend.js", served)
+    page.route("**/app.js", served)
 
 
 def attended(page: Any) -> int:

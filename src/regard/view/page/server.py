@@ -21,10 +21,9 @@ from regard.view.page.access import Access
 from regard.view.page.connections import BoundedProtocol
 from regard.view.page.guard import Guard
 from regard.view.page.jobs import Context
-from regard.view.page.single_file import page_style, web_files
+from regard.view.page.single_file import bundle, modules_in_order, page_style, web_files
 
 HOST = "127.0.0.1"
-MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="style.css">
 <script type="module" src="app.js"></script>"""
@@ -35,14 +34,17 @@ def static_files() -> dict[str, tuple[bytes, str]]:
 
     A request can only pick from this table, so no path of a request reaches the file system.
     """
-    page = web_files()["page.html"].format_map({"head": HEAD, "foot": ""})
-    table = {"": (page.encode(), "text/html")}
-    for path, text in web_files().items():
-        media_type = MEDIA_TYPES.get("." + path.rpartition(".")[2])
-        if media_type and not path.startswith("survey/") and media_type != "text/css":
-            table[path] = (text.encode(), media_type)
-    table["style.css"] = (page_style().encode(), "text/css")
-    return table
+    files = web_files()
+    modules = {name: files[name] for name in modules_in_order(files, "app.js")}
+    texts = {
+        "": (files["page.html"].format_map({"head": HEAD, "foot": ""}), "text/html"),
+        **{name: (text, "text/javascript") for name, text in modules.items()},
+        # The page takes one script: a hundred modules are a hundred requests.
+        "app.js": (bundle(files, "app.js"), "text/javascript"),
+        "style.css": (page_style(), "text/css"),
+        "icon.svg": (files["icon.svg"], "image/svg+xml"),
+    }
+    return {name: (text.encode(), media_type) for name, (text, media_type) in texts.items()}
 
 
 def app(context: Context, port: int) -> Guard:
