@@ -157,6 +157,8 @@ interface ReadView {
   peeking?: ReturnType<typeof setTimeout>;
   pending?: AbortController; // of the sentence that is being read
   sentence?: string;
+  typedOver?: string; // the sentence that stood in the field when it was focused
+  earlier?: string; // the sentence that was read before this one
   request?: string; // what the grid was made from
   requestedKey?: string; // what is being fetched
   of?: PageReading;
@@ -173,6 +175,7 @@ interface ReadView {
   steps?: { root: HTMLElement; show(view: ReadView): void }; // through the tokens
   asked?: string; // what the questions were made from
   why?: HTMLElement;
+  arriving?: HTMLElement | null; // what a click unfolds, scrolled to when it is filled
   explained?: string | boolean | null; // what the sum was made from
   shown?: HTMLElement;
   beside?: any; // the second picture

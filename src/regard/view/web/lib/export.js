@@ -7,6 +7,13 @@
 import { element, problem, replace } from "./dom.js";
 import { figureSvg, scaleOf } from "./figure_svg.js";
 
+const USES = {
+  "a figure": ["SVG", "PNG", "PDF"],
+  "its numbers": ["JSON", "CSV"],
+  "this page": ["HTML"],
+  "to share": ["card.svg", "card.png"],
+};
+
 let describeShown = null;
 
 export function describeExport(describe) {
@@ -29,20 +36,17 @@ export function exportMenu(slot, state, source) {
     const figure = describeShown && describeShown();
     replace(status, figure ? "" : "There is nothing to save here yet.");
     const formats = figure ? formatsOf(figure, source) : [];
-    replace(
-      entries,
-      formats.map(([name, { title, make }]) =>
-        saveButton(name, title, async () => {
-          try {
-            replace(status, "…");
-            await make();
-            replace(status, `Saved as ${fileName(figure, name.toLowerCase())}.`);
-          } catch (error) {
-            replace(status, problem(error));
-          }
-        }),
-      ),
-    );
+    const button = ([name, { title, make }]) =>
+      saveButton(name, title, async () => {
+        try {
+          replace(status, "…");
+          await make();
+          replace(status, `Saved as ${fileName(figure, name.toLowerCase())}.`);
+        } catch (error) {
+          replace(status, problem(error));
+        }
+      });
+    replace(entries, groupsOf(formats, button));
   });
   menu.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
@@ -51,6 +55,22 @@ export function exportMenu(slot, state, source) {
     }
   });
   replace(slot, menu);
+}
+
+// The formats in rows, each with what it is for.
+function groupsOf(formats, button) {
+  return Object.entries(USES).map(([use, names]) => {
+    const offered = formats.filter(([name]) => names.includes(name));
+    return (
+      offered.length > 0 &&
+      element(
+        "div",
+        { role: "group", "aria-label": use },
+        element("span", { class: "quiet", "aria-hidden": "true" }, use),
+        offered.map(button),
+      )
+    );
+  });
 }
 
 function saveButton(name, title, click) {

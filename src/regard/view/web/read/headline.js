@@ -32,9 +32,9 @@ const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, besi
 
 // -> { root, announce(text, trouble), show(reading), shade(english, french), close() }
 // handlers: hover(positions of English words or null) lights them elsewhere; pick(position) chooses
-// a word of the sentence; empty(whether nothing is typed); stale() when what is shown is no longer
-// of what is typed; again() when it is once more. show gives false where other words are typed by
-// now.
+// a word of the sentence; empty(whether nothing is typed); typing() when the field is focused;
+// stale() when what is shown is no longer of what is typed; again() when it is once more. show
+// gives false where other words are typed by now.
 export function headline(state, source, first, handlers) {
   const trouble = element("div", { class: "trouble" });
   const english = sentenceLine();
@@ -195,6 +195,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
     const position = lines.english.wordAt(field.selectionStart);
     if (position !== null && field.selectionStart === field.selectionEnd) handlers.pick(position);
   });
+  field.addEventListener("focus", () => handlers.typing());
   window.addEventListener("resize", fit);
   return () => {
     clearTimeout(waiting);

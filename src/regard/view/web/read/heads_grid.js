@@ -150,7 +150,7 @@ function partBox(part, by, handlers) {
     { class: "part", id: `heads-${part.name}`, role: "tabpanel", "aria-label": part.title },
     caption,
     grid,
-    !isGrouped && rolesOf(part, buttons),
+    !isGrouped && rolesOf(part, buttons, choose),
   );
   const box = { part, buttons, root, grid, canvas, pictures: null };
   box.resized = new ResizeObserver(() => drawThumbnails(box));
@@ -209,8 +209,9 @@ function markHead({ part, buttons, root }, choice) {
   });
 }
 
-// The roles that occur, each lighting up its heads.
-function rolesOf(part, buttons) {
+// The roles that occur, each lighting up its heads; a click chooses the strongest of them, another
+// the next.
+function rolesOf(part, buttons, choose) {
   if (!part.roles) return null;
   const count = new Map();
   for (const role of part.roles.flat()) if (role) count.set(role, (count.get(role) || 0) + 1);
@@ -222,18 +223,26 @@ function rolesOf(part, buttons) {
     .sort((a, b) => b[1] - a[1])
     .map(([role, times]) => {
       const [on, off] = [() => light(role), () => light(null)];
-      return element(
-        "li",
-        { tabindex: "0", on: { pointerenter: on, pointerleave: off, focus: on, blur: off } },
-        `${role} `,
-        element("span", null, times),
-      );
+      const click = () => chooseNext(part, role, buttons, choose);
+      const attributes = { type: "button", title: "Show one of these heads; again for the next" };
+      const listeners = { click, pointerenter: on, pointerleave: off, focus: on, blur: off };
+      const label = [`${role} `, element("span", null, times)];
+      return element("li", null, element("button", { ...attributes, on: listeners }, ...label));
     });
   return element(
     "ul",
     { class: "roles", "aria-label": "Roles, with how many heads have them" },
     items,
   );
+}
+
+function chooseNext(part, role, buttons, choose) {
+  const all = headGroups(part).flatMap((group) => group.heads);
+  const such = all.filter(({ layer, head }) => part.roles[layer][head] === role);
+  const isShown = ({ layer, head }) =>
+    buttons[layer * part.heads + head].hasAttribute("aria-current");
+  const { layer, head } = such[(such.findIndex(isShown) + 1) % such.length];
+  choose(part.name, layer, head);
 }
 
 // Arrow keys among buttons: to the next one, or to the nearest in the row above or below.

@@ -1,6 +1,6 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
-import { asWord, element, percent, replace, withQuotedWords } from "../lib/dom.js";
+import { asWord, element, goTo, percent, replace, withQuotedWords } from "../lib/dom.js";
 import { pinnedOf } from "./read_choice.js";
 import { questionOf, readChanges, writeChanges } from "./changes.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
@@ -9,6 +9,8 @@ import { largest } from "./weights.js";
 const DETERMINERS = new Set(
   "a an the this that these those my your his her its our their some one two".split(" "),
 );
+
+const EARLIER_WORDS = 4; // of an earlier sentence, on a button
 
 // The link that questions are about: the chosen word, the key that it looks at most (or the chosen
 // one), and a rival; null where several words, an average or pieces of words are shown.
@@ -45,7 +47,7 @@ export function drawQuestions(view) {
   const { base } = view;
   const known = base && base.alignment ? base.sentence : "";
   const shown = [state.get("why"), state.get("effects"), state.get("changes")];
-  const fields = [...shown, reading && reading.sentence, known];
+  const fields = [...shown, reading && reading.sentence, known, view.earlier, state.get("beside")];
   const request = JSON.stringify([link, choice, part && part.name, live, ...fields]);
   if (view.asked === request) return;
   view.asked = request;
@@ -84,8 +86,58 @@ function buttonsFor(view, link, live) {
       question({ change: "redirect", word: link.query, to: link.rival, ...where }),
     covers && question({ change: "knock_out", word: link.key }),
     live && !isOff && question({ change: "ablate", ...where }),
-    live && view.base && view.base.alignment && effectsButton(view, link),
+    live && isTranslated(view) && effectsButton(view, link),
+    live && view.earlier && earlierButton(view),
   ];
+}
+
+// Whether the translation that is known is of the sentence that is shown.
+/** @param {ReadView} view */
+function isTranslated({ base, reading }) {
+  return base && base.alignment && base.sentence === reading.sentence;
+}
+
+// The sentence to compare with: of one that is typed the one that it was made from, not what stood
+// there between two keys.
+/** @param {ReadView} view */
+export function rememberEarlier(view, sentence) {
+  const isTyping = document.activeElement && document.activeElement.id === "sentence";
+  const earlier = isTyping ? view.typedOver : view.sentence;
+  view.earlier = earlier === sentence ? undefined : earlier;
+}
+
+// The sentence that stood here before: what changed with the words?
+/** @param {ReadView} view */
+function earlierButton(view) {
+  const { state, earlier, reading } = view;
+  const beside = `sentence.${earlier}`;
+  const isOpen = state.get("beside") === beside;
+  const label = [withQuotedWords(`Beside ${asWord(endOf(earlier, reading.sentence))}`)];
+  return element(
+    "button",
+    {
+      type: "button",
+      class: "button",
+      title: earlier,
+      "aria-expanded": String(isOpen),
+      on: {
+        click() {
+          view.arriving = isOpen ? null : view.beside.root;
+          state.set({ beside: isOpen ? null : beside }, true);
+        },
+      },
+    },
+    ...label,
+    element("small", null, " compare"),
+  );
+}
+
+// Of a sentence the words from the first that differs, or its first words.
+export function endOf(sentence, other) {
+  const [words, others] = [sentence.split(" "), other.split(" ")];
+  const at = words.findIndex((word, n) => word !== others[n]);
+  const shown = words.slice(Math.max(0, at), Math.max(0, at) + EARLIER_WORDS);
+  return `${at > 0 ? "… " : ""}${shown.join(" ")}${at + EARLIER_WORDS < words.length ? " …" : ""}`;
 }
 
 // Every head switched off in turn: which of them decide the word that this one became?
@@ -103,7 +155,12 @@ function effectsButton(view, link) {
       type: "button",
       class: "button",
       "aria-expanded": String(isOpen),
-      on: { click: () => state.set(fields, true) },
+      on: {
+        click() {
+          state.set(fields, true);
+          if (!isOpen) goTo(view.effects, "nearest");
+        },
+      },
     },
     withQuotedWords(`Which heads decide ${asWord(word)}?`),
     element("small", null, " effects"),
@@ -111,7 +168,8 @@ function effectsButton(view, link) {
 }
 
 /** @param {ReadView} view */
-function whyButton({ state }, link) {
+function whyButton(view, link) {
+  const { state } = view;
   const isOpen = state.get("why") === "yes";
   return element(
     "button",
@@ -119,7 +177,12 @@ function whyButton({ state }, link) {
       type: "button",
       class: "button primary",
       "aria-expanded": String(isOpen),
-      on: { click: () => state.set({ why: isOpen ? null : "yes" }) },
+      on: {
+        click() {
+          view.arriving = isOpen ? null : view.why;
+          state.set({ why: isOpen ? null : "yes" });
+        },
+      },
     },
     `Why ${percent(link.weight)}?`,
   );

@@ -26,7 +26,7 @@ import { heatPicture } from "./heatmap.js";
 import { headsGrid } from "./heads_grid.js";
 import { imageOverlay } from "./image_overlay.js";
 import { besidePicture } from "./beside.js";
-import { drawQuestions } from "./questions.js";
+import { drawQuestions, rememberEarlier } from "./questions.js";
 import { drawOutcome } from "./outcome.js";
 import { drawWhy } from "./why_weight.js";
 import { drawEffects } from "./effect_grid.js";
@@ -102,6 +102,7 @@ function arrangeRead(view, root) {
   view.top = headline(view.state, view.source, FIRST_SENTENCE, {
     hover: (positions) => lightEnglish(view, positions),
     pick: (position) => pickEnglish(view, position),
+    typing: () => Object.assign(view, { typedOver: view.sentence }),
     stale: () => root.classList.add("stale"),
     empty: (isEmpty) => root.classList.toggle("empty", isEmpty),
     again: () => view.reading && present(view, view.turn, view.reading),
@@ -171,6 +172,7 @@ async function readSentence(view) {
   const { signal } = view.pending;
   const sentence = view.state.get("sentence", FIRST_SENTENCE);
   if (view.sentence !== undefined) view.root.classList.add("stale");
+  rememberEarlier(view, sentence);
   view.sentence = sentence;
   view.top.announce(sentence, null);
   const file = view.source.live && view.state.get("file") ? view.state.number("file") : null;

@@ -3,6 +3,7 @@
 import {
   asWord,
   element,
+  goTo,
   percent,
   problem,
   replace,
@@ -31,7 +32,10 @@ export async function drawWhy(view) {
   const { part, layer, head } = choice;
   try {
     const inputs = await source.steps({ sentence: reading.sentence, part, layer, head });
-    if (view.explained === request) replace(why, explanationOf(view, link, inputs));
+    if (view.explained !== request) return;
+    replace(why, explanationOf(view, link, inputs));
+    if (view.arriving === why) goTo(why, "nearest");
+    view.arriving = null;
   } catch (error) {
     if (view.explained === request) replace(why, problem(error));
   }

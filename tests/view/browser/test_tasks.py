@@ -1,0 +1,76 @@
+"""What a new user clicks first: each click shows what it promises, inside the window."""
+
+import pytest
+
+PHONE = {"width": 390, "height": 844}
+IN_SIGHT = """selector => {
+  const { top, bottom } = document.querySelector(selector).getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+}"""
+
+
+@pytest.mark.parametrize("size", [{}, PHONE], ids=["wide", "phone"])
+def test_why_comes_into_sight(new_page, open_read, until, size):
+    page = new_page(**size)
+    open_read(page)
+    page.click(".questions .primary")
+    page.wait_for_selector(".why-weight table")
+    until(page, IN_SIGHT, ".why-weight h2")
+
+
+@pytest.mark.parametrize("size", [{}, PHONE], ids=["wide", "phone"])
+def test_the_earlier_sentence_stands_beside_the_typed_one(new_page, open_read, until, size):
+    page = new_page(**size)
+    open_read(page)
+    page.click("#sentence")
+    for key in ("Control+End", "Control+Shift+ArrowLeft"):
+        page.keyboard.press(key)
+    page.keyboard.type("delicious", delay=150)  # each letter is a sentence of its own
+    page.locator(".statement", has_text="food").wait_for()
+    earlier = page.locator(".questions button", has_text="compare")
+    assert earlier.text_content() == "Beside … hungry compare"
+    earlier.click()
+    page.locator(".difference", has_text="lies elsewhere").wait_for()
+    until(page, IN_SIGHT, ".difference")
+    assert page.text_content(".beside .title").startswith(
+        "Beside it: “A dog ate the food because it was hungry”"
+    )
+
+
+def test_questions_about_french_wait_for_its_translation(page, open_read, until):
+    open_read(page)
+    page.locator(".offers button", has_text="it was delicious").click()
+    page.locator(".statement", has_text="food").wait_for()
+    asked = page.locator(".questions button", has_text="Which heads decide")
+    until(page, lambda: asked.count() == 1 and page.locator(".french button").count() > 0)
+    words = page.locator(".french button").all_text_contents()
+    assert asked.text_content() in [f"Which heads decide {word}? effects" for word in words]
+
+
+def test_a_role_shows_its_heads_one_after_the_other(page, open_read, until):
+    open_read(page)
+    role = page.locator(".part.current .roles button", has_text="looks at the word after")
+    many = int(role.locator("span").text_content())
+    shown = []
+    for _ in range(many + 1):
+        before = page.text_content(".main .title")
+        role.click()
+        until(page, lambda old=before: page.text_content(".main .title") != old)
+        shown.append(page.text_content(".main .title"))
+    assert all("looks at the word after" in title for title in shown)
+    assert len(set(shown)) == many
+    assert shown[-1] == shown[0]
+
+
+def test_formats_to_save_say_what_they_are_for(page, open_read):
+    open_read(page)
+    page.click(".export-menu summary")
+    page.locator(".export-list button").first.wait_for()
+    rows = page.locator(".export-list [role=group]").all()
+    assert {row.get_attribute("aria-label"): row.locator("button").all_text_contents()
+            for row in rows} == {
+        "a figure": ["SVG", "PNG", "PDF"],
+        "its numbers": ["JSON", "CSV"],
+        "this page": ["HTML"],
+        "to share": ["card.svg", "card.png"],
+    }  # fmt: skip

@@ -1,0 +1,253 @@
+"""Write the table of docs/tasks.md: five tasks of a new user in a browser, clicks and seconds.
+
+    python tools/tasks.py [--shots FOLDER]
+
+Needs Chromium on PATH, Playwright, torch and transformers (pip install '.[test]'). Seconds count
+from the moment the page is there; a person needs time to read as well.
+"""
+
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "tasks.md"
+REGARD = [sys.executable, "-m", "regard"]
+SIZES = {"wide": {"width": 1400, "height": 900}, "phone": {"width": 390, "height": 844}}
+TEXT = "a dog ate the food because it was hungry"
+PATIENCE = 60_000  # milliseconds; a busy machine only makes the figures larger
+QUESTIONS = ".questions button"
+
+
+@dataclass
+class User:
+    """A browser page with the clicks and keys that a task took."""
+
+    page: Any
+    clicks: int = 0
+    keys: int = 0
+    taken: float = 0.0  # seconds
+
+    def click(self, locator: Any) -> None:
+        """One click on what the page shows."""
+        locator.click()
+        self.clicks += 1
+
+    def press(self, *keys: str) -> None:
+        """Keys together, as Control+End, or letters one after the other."""
+        for key in keys:
+            is_name = "+" in key
+            (self.page.keyboard.press if is_name else self.page.keyboard.type)(key)
+            self.keys += 1 if is_name else len(key)
+
+    def button(self, text: str, within: str = "button") -> Any:
+        """A button by its words."""
+        return self.page.locator(within, has_text=text).first
+
+    def see(self, selector: str, text: str | None = None) -> None:
+        """Wait for something, and that the window shows it without scrolling."""
+        shown = self.page.locator(selector, has_text=text).first
+        shown.wait_for()
+        self.page.wait_for_function(IN_SIGHT, arg=shown.element_handle())
+
+
+IN_SIGHT = """node => {
+  const { top, bottom } = node.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+}"""
+
+
+def why(user: User) -> None:
+    """See the sum behind the weight of 'it' on 'dog'."""
+    user.see(".statement", "dog")
+    user.click(user.button("Why", QUESTIONS))
+    user.see(".why-weight table")
+
+
+def ending(user: User) -> None:
+    """Type another last word, and put both sentences side by side."""
+    user.click(user.page.locator("#sentence"))
+    user.press("Control+End", "Control+Shift+ArrowLeft", "delicious")
+    user.see(".statement", "food")
+    user.click(user.button("Beside", QUESTIONS))
+    user.see(".beside canvas")
+    user.see(".difference", "lies elsewhere")
+
+
+def previous(user: User) -> None:
+    """Show a head that looks at the word before."""
+    user.click(user.button("looks at the word before", ".roles button"))
+    user.see(".title", "looks at the word before")
+    user.see(".picture canvas")
+
+
+def own_model(user: User) -> None:
+    """Read a watched model's text, and choose another of its heads."""
+    user.see(".introduction h1", "run.regard")
+    user.click(user.page.locator(".part .layer button").nth(5))
+    user.see(".title", "layer 1, head 1")
+
+
+def figure(user: User) -> None:
+    """Save what is shown as PDF and as SVG."""
+    user.click(user.page.locator(".export-menu summary"))
+    for name, start in (("PDF", b"%PDF"), ("SVG", b"<svg")):
+        with user.page.expect_download() as download:
+            user.click(user.page.get_by_role("menuitem", name=name, exact=True))
+        content = Path(download.value.path()).read_bytes()
+        if not content.startswith(start):
+            raise SystemExit(f"{name} needs to begin with {start!r}, not {content[:20]!r}.")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: what is wanted, what is typed before, and what is done in the page."""
+
+    name: str
+    wanted: str
+    doing: str
+    act: Callable[[User], None]
+    of_file: bool = False
+
+
+TASKS = (
+    Task("why", "See why *it* is on *dog*", "'Why …?'", why),
+    Task(
+        "ending", "Change the ending, see what changes",
+        "the sentence, *delicious* over *hungry*, 'Beside … hungry'", ending,
+    ),
+    Task(
+        "previous", "Find a head that looks at the previous word",
+        "'looks at the word before' below the heads", previous,
+    ),
+    Task(
+        "own", "Open my own model",
+        "`regard watch FOLDER \"text\" --save run.regard`, `regard open run.regard`, a head",
+        own_model, of_file=True,
+    ),
+    Task("figure", "Make a figure for a paper", "Save, PDF, SVG", figure),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Do every task in both sizes of window; write the table."""
+    from playwright.sync_api import sync_playwright
+
+    shots = Path(sys.argv[2]) if sys.argv[1:2] == ["--shots"] else None
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        saved, watched = watched_run(Path(folder))
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        rows = []
+        for of_file in (False, True):
+            with explorer(*([str(saved)] if of_file else [])) as address:
+                for task in (task for task in TASKS if task.of_file == of_file):
+                    users = {size: do(task, browser, address, size, shots) for size in SIZES}
+                    rows.append((task, users))
+        browser.close()
+    rows.sort(key=lambda row: TASKS.index(row[0]))
+    _, heading, rest = DOCUMENT.read_text(encoding="utf-8").partition("## ")  # written by hand
+    DOCUMENT.write_text(document(rows, watched) + heading + rest, encoding="utf-8")
+
+
+def do(task: Task, browser: Any, address: str, size: str, shots: Path | None) -> User:
+    """One task in a fresh window, from the moment that its first picture is there."""
+    page = browser.new_context(viewport=SIZES[size]).new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    page.locator(".statement:not(:empty)").wait_for()
+    if not task.of_file:
+        page.locator(".translation:not(.waiting) .french button").first.wait_for()
+    page.locator(".picture canvas").first.wait_for()
+    user, began = User(page), time.perf_counter()
+    task.act(user)
+    user.taken = time.perf_counter() - began
+    print(f"{task.name} {size}: {user.clicks} clicks, {user.keys} keys, {user.taken:.1f} s")
+    if shots:
+        shots.mkdir(parents=True, exist_ok=True)
+        page.wait_for_timeout(1000)  # smooth scrolling and lines come to rest
+        page.screenshot(path=shots / f"{task.name}-{size}.png")
+    page.context.close()
+    return user
+
+
+@contextmanager
+def explorer(*what: str) -> Iterator[str]:
+    """Address of `regard open`, started as a user starts it."""
+    command = [*REGARD, "open", "--no-browser", *what]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        line = run.stdout.readline() if run.stdout else ""
+        match = re.search(r"http://\S+", line)
+        if match is None:
+            raise SystemExit(f"regard open needs to print its address, but printed {line!r}.")
+        yield match[0]
+        run.send_signal(signal.SIGINT)
+
+
+def watched_run(folder: Path) -> tuple[Path, float]:
+    """A small Llama with random parameters, watched by the command; the file and the seconds."""
+    import tokenizers
+    import transformers
+
+    words = ["<s>", *dict.fromkeys(TEXT.split())]
+    plain = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: at for at, word in enumerate(words)}, "a")
+    )
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=plain, bos_token=words[0])
+    config = transformers.LlamaConfig(
+        vocab_size=len(words), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
+    )  # fmt: skip
+    transformers.LlamaForCausalLM(config).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    saved = folder / "run.regard"
+    began = time.perf_counter()
+    command = [*REGARD, "watch", str(folder / "model"), TEXT, "--save", str(saved)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return saved, time.perf_counter() - began
+
+
+def document(rows: list[tuple[Task, dict[str, User]]], watched: float) -> str:
+    """The page with the table."""
+    load = os.getloadavg()[0]
+    lines = [
+        "# Five tasks of a new user",
+        "",
+        "Done in Chromium by `python tools/tasks.py`, which writes this page. Seconds count from "
+        "the moment the page is there until what was wanted stands in the window, without time "
+        "for reading and thinking; clicks and keys are the same in a window of 1400 pixels and "
+        "on a phone's 390.",
+        "",
+        "| wanted | done | clicks | keys | seconds, 1400 px | seconds, 390 px |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for task, users in rows:
+        wide, phone = users["wide"], users["phone"]
+        if (wide.clicks, wide.keys) != (phone.clicks, phone.keys):
+            raise SystemExit(f"{task.name} took other clicks on a phone: say both.")
+        figures = f"{wide.clicks} | {wide.keys} | {wide.taken:.1f} | {phone.taken:.1f}"
+        lines.append(f"| {task.wanted} | {task.doing} | {figures} |")
+    lines += [
+        "",
+        f"`regard watch` of the small model (two layers of four heads) took {watched:.0f} s before "
+        f"that. Measured on {os.cpu_count()} cores ({platform.machine()}) with a load of "
+        f"{load:.0f}. The figures are a script's: no people have been timed.",
+        "",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
