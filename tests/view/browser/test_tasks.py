@@ -52,6 +52,25 @@ def test_questions_about_french_wait_for_its_translation(page, open_read, until)
     assert asked.text_content() in [f"Which heads decide {word}? effects" for word in words]
 
 
+ALIGNED = """async (sources) => {
+  const { wordToExplain } = await import("/read/effect_grid.js");
+  const words = ["parce", "qu'", "il", "avait"];
+  const part = { query: { language: "English", words: ["because", "it", "was"] } };
+  return wordToExplain({ base: { alignment: { words, sources } }, part }, { query: 1 });
+}"""
+
+
+@pytest.mark.parametrize(
+    ("weights", "word"),
+    [([0, 0.6, 0.4, 0], 2), ([0, 0.3, 0, 0.5], 3), ([0, 0.5, 0, 0], 1), ([0, 0, 0, 0], 3)],
+    ids=["pronoun", "most", "only", "none"],
+)
+def test_the_word_that_a_word_became(page, open_read, weights, word):
+    open_read(page)
+    sources = [[{"key": 1, "weight": weight}] if weight else [] for weight in weights]
+    assert page.evaluate(ALIGNED, sources) == word
+
+
 def test_a_role_shows_its_heads_one_after_the_other(page, open_read, until):
     open_read(page)
     names = Counter(role.name for role in read(SENTENCE).model.roles.of("encoder").values())

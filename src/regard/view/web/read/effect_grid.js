@@ -33,8 +33,13 @@ export function wordToExplain({ base, part }, link) {
     const at = link.query + (part.query.words[0] === "(start)" ? 0 : 1); // the word that it writes
     return at < words.length ? at : words.length - 1;
   }
-  const made = sources.findIndex((one) => one.some(({ key }) => key === link.query));
-  return made < 0 ? words.length - 1 : made;
+  const weightIn = (one) =>
+    Math.max(0, ...one.filter(({ key }) => key === link.query).map(({ weight }) => weight));
+  const made = [...words.keys()].filter((at) => weightIn(sources[at]) > 0);
+  // Of several a pronoun, whose other gender can be asked for; else the one that came from it most.
+  const pronoun = made.find((at) => rivalWord(words[at].toLowerCase()));
+  const most = made.sort((one, other) => weightIn(sources[other]) - weightIn(sources[one]))[0];
+  return pronoun ?? most ?? words.length - 1;
 }
 
 export function rivalWord(word) {
