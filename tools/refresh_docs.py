@@ -144,7 +144,7 @@ def other_figures() -> str:
 
 PAGE = {
     "file_512_megabytes": "a saved file of 12 x 12 heads at 512 tokens (MB; bertviz: 1,720)",
-    "first_picture_512_seconds": "its first picture, best of several (s; bertviz at 256 tokens: 76)",
+    "first_picture_512_seconds": "its first picture, best (s; bertviz at 256 tokens: 76)",
     "hover_512_milliseconds": "a hover, best of several (ms; bertviz at 256 tokens: 3,153)",
     "page_kilobytes": "the page, as sent (kB)",
     "sentence_milliseconds": "a typed sentence of 10 words to its picture, best of several (ms)",
