@@ -16,6 +16,7 @@ from regard.watcher.capture.attention_event import AttentionEvent, usable_logsum
 from regard.watcher.capture.flash_events import FLASH, flash_event, flex_event, nested_event
 from regard.watcher.capture.forwards import in_backward
 from regard.watcher.capture.handwritten import SOFTMAX, HandwrittenAttention
+from regard.watcher.capture.optional_logsumexp import OPTIONAL, run_with_logsumexp
 
 if TYPE_CHECKING:
     import torch
@@ -133,7 +134,10 @@ def _operator_mode() -> Any:
                     return function._op_dk(composite, *arguments, **keywords)
             if name == "aten::linear" and not _is_nested(arguments):
                 return linear(function, *arguments)
-            result = function(*arguments, **keywords)
+            if name in OPTIONAL:
+                result = run_with_logsumexp(function, arguments, keywords)
+            else:
+                result = function(*arguments, **keywords)
             if not in_backward():
                 self.look(function, arguments, keywords, result)
             return result
