@@ -20,7 +20,14 @@ import torch
 import regard.transformer
 from regard.transformer.config import END, Config, random_parameters
 from regard.transformer.train.augment import find_splits
-from regard.transformer.train.data import Ragged, encode_pairs, read_pairs, within, without_links
+from regard.transformer.train.data import (
+    Ragged,
+    encode_pairs,
+    read_pairs,
+    rows_within,
+    without_links,
+)
+from regard.transformer.train.dataset import Dataset
 from regard.transformer.train.loop import (
     RoundText,
     attention_kernel,
@@ -177,7 +184,8 @@ def corpus(folder: Path | None, number: int) -> tuple[Config, RoundText]:
         texts = [pair for file in files if "valid" not in file.name for pair in read_pairs(file)]
         chosen = np.random.default_rng(0).permutation(len(texts))[:number]
         pairs = encode_pairs(tokens, [texts[row] for row in chosen])
-    return config, RoundText(within(pairs, BASE.longest), find_splits(tokens), tables)
+    short = Dataset.of_all(pairs.take(rows_within(pairs, BASE.longest)))
+    return config, RoundText(short, find_splits(tokens), tables)
 
 
 def made_up(rng: np.random.Generator, number: int, vocabulary: int, mean: float) -> Ragged:

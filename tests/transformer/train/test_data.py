@@ -13,7 +13,7 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[tr
 from regard.errors import ArgumentError, FileError
 from regard.text.tokens import normalise
 from regard.transformer.config import END
-from regard.transformer.train.augment import Alterations, alter, find_splits, split_pieces
+from regard.transformer.train.augment import NONE, Alterations, alter, find_splits, split_pieces
 from regard.transformer.train.data import (
     AT_END,
     MarkedPair,
@@ -23,13 +23,14 @@ from regard.transformer.train.data import (
     read_marked,
     read_pairs,
     read_sentences,
-    within,
+    rows_within,
     without_links,
     write_marked,
     write_pairs,
 )
+from regard.transformer.train.dataset import Dataset, gather
 from regard.transformer.train.made_pairs import sensible
-from regard.transformer.train.recipe import Round
+from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
 from regard.transformer.train.run import group, scores
 from regard.transformer.train.subwords import PUNCTUATION, learn_tokens, load_tokens
 
@@ -151,7 +152,28 @@ def test_a_share_of_zero_splits_nothing(tokens, toy_pairs):
 
 def test_long_pairs_are_left_out():
     pairs = without_links(ragged([[5], [6] * 9, [7]]), ragged([[5], [6], [7] * 9]))
-    assert len(within(pairs, 8)) == 1
+    assert rows_within(pairs, 8).tolist() == [0]
+
+
+def test_a_part_of_a_copy_is_another_part_in_every_epoch(tmp_path, tokens, toy_pairs):
+    file = tmp_path / "pairs.tsv"
+    write_pairs(file, toy_pairs)
+    part = Round("only", (Corpus(file, copies=1.25),), steps=1)
+    dataset = gather(part, tokens, Hyperparameters(alterations=NONE))
+    epochs = [dataset.draw(np.random.default_rng(number)) for number in range(40)]
+    count = len(toy_pairs)
+    whole, rest = epochs[0].take(np.arange(count)), dataset.pairs.take(np.arange(count))
+    np.testing.assert_array_equal(whole.source.tokens, rest.source.tokens)
+    extra = [len(epoch) - count for epoch in epochs]
+    # A mean of 40 binomial draws of a quarter lies within five of its standard deviations.
+    assert abs(np.mean(extra) - count / 4) < 5 * (count * 3 / 16 / 40) ** 0.5
+    assert len(set(extra)) > 1
+
+
+def test_an_epoch_is_never_empty(tokens):
+    pairs = without_links(ragged([[5], [6]]), ragged([[5], [6]]))
+    dataset = Dataset.of_all(pairs, chance=1e-9)
+    assert len(dataset.draw(np.random.default_rng(0))) == 2
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,7 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
     part = Round(
         "only", (Corpus(marked, links="anaphora"),), steps=150, learning_rate=3e-3, warm_up=0.1
     )
-    text = replace(given[2], pairs=gather(part, tokens, hyperparameters))
+    text = replace(given[2], dataset=gather(part, tokens, hyperparameters))
     points = []
     hooks = RoundHooks(tmp_path / "taught", lambda _, point: points.append(point))
     train_round(given[0], given[1], text, (part, hyperparameters), hooks)

@@ -299,11 +299,9 @@ def concatenate(parts: Sequence[EncodedPairs]) -> EncodedPairs:
     return EncodedPairs(_concatenated(sources), _concatenated(targets), _concatenated(links))
 
 
-def within(pairs: EncodedPairs, longest: int) -> EncodedPairs:
-    """Only the pairs of which both sides have at most `longest` tokens."""
-    lengths = np.maximum(pairs.source.lengths, pairs.target.lengths)
-    rows = np.flatnonzero(lengths <= longest)
-    return pairs.take(rows)
+def rows_within(pairs: EncodedPairs, longest: int) -> np.ndarray:
+    """Numbers of the pairs of which both sides have at most `longest` tokens."""
+    return np.flatnonzero(np.maximum(pairs.source.lengths, pairs.target.lengths) <= longest)
 
 
 def _concatenated(parts: Sequence[Ragged]) -> Ragged:

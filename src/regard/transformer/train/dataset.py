@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -23,18 +23,36 @@ from regard.transformer.train.data import (
     no_links,
     read_links,
     read_pairs,
+    rows_within,
     tagged,
-    within,
     without_links,
 )
 from regard.transformer.train.recipe import Corpus, Hyperparameters, Round
 from regard.transformer.train.token_links import KINDS
 
 
+@dataclass(frozen=True)
+class Dataset:
+    """Pairs of a round, and the chance of each to be in an epoch."""
+
+    pairs: EncodedPairs
+    chance_n: np.ndarray
+
+    @classmethod
+    def of_all(cls, pairs: EncodedPairs, chance: float = 1.0) -> Dataset:
+        """Pairs with the same chance."""
+        return cls(pairs, np.full(len(pairs), chance, dtype=np.float32))
+
+    def draw(self, rng: np.random.Generator) -> EncodedPairs:
+        """The pairs of one epoch; all of them where chance would leave none."""
+        rows = np.flatnonzero(rng.random(len(self.pairs), dtype=np.float32) < self.chance_n)
+        return self.pairs if len(rows) in (0, len(self.pairs)) else self.pairs.take(rows)
+
+
 def gather(
     part: Round, tokens: sentencepiece.SentencePieceProcessor, hyperparameters: Hyperparameters
-) -> EncodedPairs:
-    """All pairs of one epoch of a round, none longer than `hyperparameters.longest` tokens."""
+) -> Dataset:
+    """The dataset of a round, without pairs longer than `hyperparameters.longest` tokens."""
     if not part.corpora:
         raise ArgumentError(f"round {part.name!r} needs text, but has none: name its files.")
     parts = [
@@ -42,14 +60,14 @@ def gather(
         for number, corpus in enumerate(part.corpora)
         for encoded in _copies(corpus, file_stamp(corpus.path), number, tokens, hyperparameters)
     ]
-    pairs = concatenate(parts)
-    short = within(pairs, hyperparameters.longest)
+    pairs = concatenate([x.pairs for x in parts])
+    short = rows_within(pairs, hyperparameters.longest)
     if not len(short):
         raise FileError(
             f"round {part.name!r} needs pairs of at most {hyperparameters.longest} tokens a side, "
             f"but none of its {len(pairs):,} pairs is that short: put one sentence on a line."
         )
-    return short
+    return Dataset(pairs.take(short), np.concatenate([x.chance_n for x in parts])[short])
 
 
 # Rounds that list a corpus alike, at the same number, share its encoded copies.
@@ -60,15 +78,14 @@ def _copies(
     number: int,
     tokens: sentencepiece.SentencePieceProcessor,
     hyperparameters: Hyperparameters,
-) -> list[EncodedPairs]:
+) -> list[Dataset]:
     pairs, links = read_corpus(corpus, {head.of for head in hyperparameters.taught})
     copies = []
     for copy in range(math.ceil(corpus.copies)):
         seed = (hyperparameters.seed * 100 + number) * 100 + copy
-        rows = _subsample(len(pairs), corpus.copies - copy, seed)
-        subset = [pairs[row] for row in rows]
-        altered = alter(subset, hyperparameters.alterations, seed)
-        copies += _encoded(altered, links.take(rows), corpus, tokens)
+        altered = alter(pairs, hyperparameters.alterations, seed)
+        chance = min(1.0, corpus.copies - copy)
+        copies += [Dataset.of_all(x, chance) for x in _encoded(altered, links, corpus, tokens)]
     return copies
 
 
@@ -98,13 +115,6 @@ def matching(pairs: list[Pair], corpus: Corpus) -> np.ndarray:
     source, target = re.compile(corpus.source), re.compile(corpus.target)
     matches = (bool(source.search(pair[0]) and target.search(pair[1])) for pair in pairs)
     return np.flatnonzero(np.fromiter(matches, dtype=bool, count=len(pairs)))
-
-
-def _subsample(count: int, share: float, seed: int) -> np.ndarray:
-    """A random share of so many pairs; all of them from 1 on."""
-    if share >= 1:
-        return np.arange(count)
-    return np.array(random.Random(seed).sample(range(count), max(1, round(count * share))))
 
 
 def _encoded(

@@ -19,6 +19,7 @@ from regard.errors import RegardError
 from regard.transformer.config import Config
 from regard.transformer.train.augment import Splits, split_pieces
 from regard.transformer.train.data import EncodedPairs, Ragged
+from regard.transformer.train.dataset import Dataset
 from regard.transformer.train.packed_model import (
     PackedMode,
     PackedTensors,
@@ -87,17 +88,18 @@ class RoundHooks:
 
 @dataclass(frozen=True)
 class RoundText:
-    """The pairs of a round, the splits of their pieces, and the words of sources and targets."""
+    """Dataset of a round, the splits of its pieces, and the words of sources and targets."""
 
-    pairs: EncodedPairs
+    dataset: Dataset
     splits: Splits
     tables: tuple[WordTable, WordTable]
 
     def prepared(self, rng: np.random.Generator, share: float) -> tuple[EncodedPairs, Ragged]:
-        """The pairs with a share of their pieces split anew, and their links as tokens."""
-        source = split_pieces(self.pairs.source, self.splits, share, rng)
-        target = split_pieces(self.pairs.target, self.splits, share, rng)
-        pairs = EncodedPairs(source, target, self.pairs.links)
+        """Pairs of an epoch with a share of their pieces split anew, and their links as tokens."""
+        drawn = self.dataset.draw(rng)
+        source = split_pieces(drawn.source, self.splits, share, rng)
+        target = split_pieces(drawn.target, self.splits, share, rng)
+        pairs = EncodedPairs(source, target, drawn.links)
         return pairs, token_links(pairs, self.tables)
 
 

@@ -59,7 +59,7 @@ class TaughtHead:
 class Corpus:
     """Pairs from one file: how many copies an epoch holds, and the tag before their sources.
 
-    Half a copy is a random half of the pairs.
+    Half a copy is a random half of the pairs, another one in every epoch.
     Both ways means that each pair is also learnt from target to source, tagged as reverse.
     Patterns for source and target, where given, select the pairs in which both match.
     Links is the kind of the links in the file's third column, where it has one to teach heads by.
