@@ -64,9 +64,12 @@ class StepsDisplay(NotebookDisplay):
 
 
 def percent(share: Any, decimals: int = 0) -> str:
-    """A share, 0 to 1, in percent.
+    """A share, 0 to 1, in percent; a share that is more than nothing never reads as 0 %.
 
-    >>> percent(0.876), percent(0.876, decimals=1)
-    ('88 %', '87.6 %')
+    >>> percent(0.876), percent(0.876, decimals=1), percent(0.0004, decimals=1)
+    ('88 %', '87.6 %', '< 0.1 %')
     """
-    return f"{100 * float(share):.{decimals}f} %"
+    number = f"{100 * float(share):.{decimals}f}"
+    return (
+        f"< {10.0**-decimals:.{decimals}f} %" if share > 0 and float(number) == 0 else f"{number} %"
+    )

@@ -255,9 +255,12 @@ def test_check_of_a_file_without_a_function(tmp_path, name, content, message):
 def test_open_of_what_is_no_saved_file(tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("hello")
-    (tmp_path / "config.json").write_text("{}")
     needed = "error: open needs a sentence or a .regard file, but"
     makes = "A watched model makes one: regard watch"
+    assert refused("open", "--no-browser", str(tmp_path)) == (
+        f'{needed} {tmp_path} is a folder. {makes} FOLDER "text" --save run.regard'
+    )
+    (tmp_path / "config.json").write_text("{}")
     assert refused("open", "--no-browser", str(notes)) == (
         f'{needed} {notes} is a file of another kind. {makes} FOLDER "text" --save run.regard'
     )

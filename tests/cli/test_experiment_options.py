@@ -103,6 +103,16 @@ MISTAKES = {
         "error: --redirect needs two words with a colon between them, as in it:food, but it is "
         "'it'.",
     ),
+    "no text": (
+        ("--because", " "), "error: --because needs words in quotes, but what came is empty."
+    ),
+    "no sentence": (
+        ("--compare", ""), "error: --compare needs words in quotes, but what came is empty."
+    ),
+    "the same sentence": (
+        ("--compare", f" {SENTENCE}"),
+        "error: compare needs another sentence, but it is the same one.",
+    ),
     "no such word": (
         ("--knock-out", "cat"),
         "error: 'cat' needs to be one of the words read, but they are: A dog ate the food because "

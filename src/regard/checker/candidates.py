@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.checker.cases import Probe
 from regard.checker.convention import AXES, LAYOUTS, CallingConvention
-from regard.checker.frameworks import library_order
+from regard.checker.frameworks import DTYPES, library_order
 from regard.checker.hints import is_called_causal, mask_hides, mentions_rotary
 from regard.checker.instances import instance_of, method_of
 from regard.checker.mask_forms import FORMS, shapes_for
@@ -177,8 +177,10 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
         function = method_of(function)
     function = padded_form(function)
     roles = read_roles(function, signature)
-    dtypes = ("float64", "float32", "float16", "bfloat16") if dtype == "auto" else (dtype,)
     libraries = tuple(library_order(function))
+    # NumPy has no bfloat16: a function of its arrays alone is not offered any.
+    tried = DTYPES if libraries != ("numpy",) else DTYPES[:-1]
+    dtypes = tried if dtype == "auto" else (dtype,)
     prepared = PreparedFunction(function, original, roles, (), libraries, dtypes, notes=notes)
     if is_module(function):
         prepared = _for_module(prepared, made)

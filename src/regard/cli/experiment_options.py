@@ -101,7 +101,11 @@ class ExperimentOptions:
         return self.changes or bool(self.because or self.effects)
 
     def check(self) -> None:
-        """Raise where two of them cannot be answered at once."""
+        """Raise where one is empty, or where two of them cannot be answered at once."""
+        for name in ("redirect", "compare", "because", "effects"):
+            text = getattr(self, name)
+            if text is not None and not text.strip():
+                raise ArgumentError(f"--{name} needs words in quotes, but what came is empty.")
         if self.because and self.effects:
             raise ArgumentError("--because and --effects need a call each: they print two pages.")
 

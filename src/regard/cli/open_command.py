@@ -74,14 +74,19 @@ def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
 
 
 def _refuse_other_file(argument: str) -> None:
-    """Refuse a file or a model's folder where a sentence or a .regard file is meant."""
+    """Refuse a file or a folder where a sentence or a .regard file is meant.
+
+    A word alone that is the name of a folder too, such as Music, is a sentence.
+    """
     path = Path(argument)
     try:
         is_file, is_model = path.is_file(), (path / "config.json").is_file()
+        is_folder = path.is_dir() and len(path.parts) > 1
     except (OSError, ValueError):  # too long a name, or a NUL: a sentence
         return
-    if is_file or is_model:
-        kind = "a model's folder" if is_model else "a file of another kind"
+    if is_file or is_model or is_folder:
+        kind = "a file of another kind" if is_file else "a folder"
+        kind = "a model's folder" if is_model else kind
         example = f'regard watch {argument if is_model else "FOLDER"} "text" --save run.regard'
         raise FileError(
             f"open needs a sentence or a .regard file, but {argument} is {kind}. A watched model "

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from regard.view.figure.figure import Picture
 
 CAUTION = (
-    "A real second run with this one thing changed. No change in the translation does not prove "
-    "that the part is unused: other heads can make up for it."
+    "A real second run in which nothing else was changed. No change in the translation does not "
+    "prove that the part is unused: other heads can make up for it."
 )
 
 

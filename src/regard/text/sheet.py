@@ -119,8 +119,9 @@ class SheetFile:
         missing = [name for name in NEEDED if name not in fields]
         if missing:
             last = len(self.text.splitlines())
+            extent = f"looked to line {last}" if last else "the file is empty"
             raise FileError(
-                f"{self.path}: field {missing[0]} is missing (looked to line {last}); "
+                f"{self.path}: field {missing[0]} is missing ({extent}); "
                 f"needed are {', '.join(NEEDED)}."
             )
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from regard.errors import ArgumentError
+from regard.transformer.translation import readable
+
 if TYPE_CHECKING:
     from regard.experiments.experiment import Experiment
     from regard.transformer.reading import Reading
@@ -133,7 +136,10 @@ class Changeable:
 
     def compare(self, other: str) -> Experiment:
         """Read another sentence in place of this one."""
-        return self._experiment().with_sentence(other, "the sentence is another one")
+        experiment = self._experiment()
+        if readable(other) == readable(experiment.plain.sentence):
+            raise ArgumentError("compare needs another sentence, but it is the same one.")
+        return experiment.with_sentence(other, "the sentence is another one")
 
     def _experiment(self) -> Experiment:
         """The experiment to add to: one in which nothing is changed where this is a reading."""

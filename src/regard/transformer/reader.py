@@ -133,9 +133,10 @@ def _notes(model: Transformer, translated: Translation, source: TokenizedText) -
         )
     unknown = unknown_characters(source.pieces, translated.sentence)
     if unknown:
+        listed = " ".join(unknown[:20]) + (" ..." if len(unknown) > 20 else "")
         notes.append(
-            f"Training never met {unknown[:20]!r}: it is spelled out in bytes, which the model "
-            "can hardly read."
+            f"Training never met {listed}: such characters are spelled out in bytes, which the "
+            "model can hardly read."
         )
     foreign = foreign_words(source.words) if model.about.get("source") == ENGLISH else ()
     if foreign:

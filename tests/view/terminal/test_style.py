@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from regard.view.terminal.style import (
-    PIPE,
     TerminalStyle,
+    cells,
     has_colour,
     pad,
     printable,
@@ -68,5 +68,10 @@ def test_padding_counts_columns():
     assert pad("犬", 4, right=True) == "  犬"
 
 
-def test_wide_letters_wrap_earlier():
-    assert all(len(line) <= 40 for line in PIPE.wrap("犬 " * 60))
+@pytest.mark.parametrize("width", [40, 41, 80])
+@pytest.mark.parametrize("text", ["犬 " * 60, "犬" * 120, "a犬" * 90, "犬 looks at dog: 84 % " * 9])
+def test_wide_letters_take_two_columns_of_a_line(text, width):
+    lines = TerminalStyle(width).wrap(text)
+    assert all(cells(line) <= width for line in lines)
+    assert cells(lines[0]) >= width - 10
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")

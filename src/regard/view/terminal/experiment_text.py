@@ -94,36 +94,33 @@ def _marked(
 
 def _parting_lines(parting: Parting, same: bool, style: TerminalStyle) -> list[str]:
     """The candidates for the word where the translations part, or that moved most."""
-    prefix = marked_words(parting.prefix[-6:], [])
-    dots = "... " if len(parting.prefix) > 6 else ""
-    at = f'After "{dots}{printable(prefix)}"' if parting.prefix else "At the first word"
+    at = f"After {_last_words(parting.prefix)}" if parting.prefix else "At the first word"
     reason = "the word whose probability changed most:" if same else "they part. The next word:"
     opening = "The translation did not change. " if same else ""
     label = max(cells(shorten(x.word)) for x in parting.candidates)
     rows = [
-        f"  {pad(shorten(x.word), label)}  {_odds(x.before):>7}  {_odds(x.after):>7}"
+        f"  {pad(shorten(x.word), label)}  {percent(x.before, 1):>7}  {percent(x.after, 1):>7}"
         for x in parting.candidates
     ]
     heading = f"  {' ' * label}  {'before':>7}  {'after':>7}"
     return [*style.wrap(f"{opening}{at} {reason}"), heading, *rows]
 
 
-def _odds(probability: float) -> str:
-    """A probability in percent, with what keeps 0.04 % from looking like never."""
-    if 0 < probability < 0.0005:
-        return "< 0.1 %"
-    return percent(probability, decimals=1)
+def _last_words(words: Sequence[str]) -> str:
+    """The last six words of a beginning in quotes, with dots for those before them."""
+    dots = "... " if len(words) > 6 else ""
+    return f'"{dots}{printable(marked_words(words[-6:], []))}"'
 
 
 def effects_page(effects: Effects, style: TerminalStyle = PIPE) -> str:
     """Grids of effects by part, the largest with the formula beside them, and how well it did."""
     choice = effects.choice
     words, against = printable(choice.of), printable(choice.against)
-    prefix = printable(marked_words(choice.prefix_words[-6:], []))
+    at = f"after {_last_words(choice.prefix_words)}" if choice.prefix_words else "at the first word"
     lines = [
         *style.wrap(printable(effects.reading.sentence)),
         *style.wrap(
-            f'"{words}" against "{against}" after "{prefix}": logit difference '
+            f'"{words}" against "{against}" {at}: logit difference '
             f"{effects.logit_difference:+.2f}. Effect of each head, in logits; + favours {words}."
         ),
     ]

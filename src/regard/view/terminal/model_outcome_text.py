@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 LABEL = 8
 CAUTION = (
-    "A real second run with this one thing changed. No change does not prove that the part is "
-    "unused: other heads can make up for it."
+    "A real second run in which nothing else was changed. No change does not prove that the part "
+    "is unused: other heads can make up for it."
 )
 MOST = 12
 EFFECTS_CAUTION = (

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 DEFAULT_WIDTH, WIDEST, NARROWEST = 80, 120, 40
 LONGEST_WORD = 12
 ELLIPSIS = "…"
+FILLER = "\ufdd0"  # no character of any text: Unicode keeps it for use inside programs
 SHADES = (None, 236, 238, 24, 25, 31, 37, 43, 79, 121)  # xterm's 256 colours, dark to light
 BLACK, WHITE = 16, 255
 
@@ -26,13 +27,16 @@ class TerminalStyle:
     colour: bool = False
 
     def wrap(self, text: str, indent: str = "") -> list[str]:
-        """Lines no wider than the terminal; half as many characters where some are twice as wide.
+        """Lines no wider than the terminal, its columns counted.
 
         >>> TerminalStyle(width=24).wrap("it looks at dog: 84 % in layer 3", "  ")
         ['it looks at dog: 84 % in', '  layer 3']
         """
-        width = self.width if cells(text) <= len(text) else self.width // 2
-        return textwrap.wrap(text, max(20, width), subsequent_indent=indent) or [""]
+        # A character that is two columns wide counts as two; a line may be broken between them.
+        spread = "".join(x + FILLER * (cells(x) - 1) for x in text)
+        width = max(20, self.width if spread == text else self.width - 1)
+        lines = textwrap.wrap(spread, width, subsequent_indent=indent)
+        return [line.replace(FILLER, "") for line in lines] or [""]
 
     def bold(self, text: str) -> str:
         """Bold text, where there is colour."""
