@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.testing as npt
 import pytest
+from tests.helpers.pronoun_head import HEAD, LAYER
 
 from regard.transformer.reader import read
 
@@ -67,13 +68,13 @@ def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, until, open_
     open_read(page)
     choice = {"part": "encoder", "show": "head", "layer": 3, "head": 6}
     grid = page.evaluate(GRID, [SENTENCE, choice, {"by": "words", "hide": True}])
-    true = read(SENTENCE).weights(layer=3, head=6)[:-1, :-1]
+    true = read(SENTENCE).weights(layer=LAYER, head=HEAD)[:-1, :-1]
     true = true / true.sum(axis=1, keepdims=True)
     npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=1e-6)
     page.get_by_label("Hide (end)").check()
     until(page, "document.querySelectorAll('.asks li').length === 9")
     assert "(end)" not in page.locator(".side").all_text_contents()[0]
-    gone = 100 * read(SENTENCE).weights(layer=3, head=6)[:-1, -1].mean()
+    gone = 100 * read(SENTENCE).weights(layer=LAYER, head=HEAD)[:-1, -1].mean()
     assert page.locator(".notes p").first.text_content() == (
         "Without (end) the weights of each row are divided by their sum, so that they add up to "
         f"100 % again; it had {gone:.0f} % of a row on average."
@@ -83,7 +84,7 @@ def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, until, open_
 def test_averages_and_rollout_say_what_they_are(page, until, open_read):
     open_read(page)
     for show, title, said in (
-        ("layer average", "encoder: the average of layer 3", "An average shows"),
+        ("layer average", f"encoder: the average of layer {LAYER}", "An average shows"),
         ("all averaged", "encoder: the average of all layers", "An average shows"),
         ("rolled out", "encoder: all layers followed down to the words", "Rolled out"),
     ):
@@ -101,7 +102,7 @@ def test_the_table_behind_the_picture(page, open_read):
     found = [row.split() for row in rows.evaluate_all(
         "rows => rows.map((row) => [...row.querySelectorAll('td')].map((x) => x.textContent)"
         ".join(' '))")]  # fmt: skip
-    true = 100 * read(SENTENCE).weights(layer=3, head=6)
+    true = 100 * read(SENTENCE).weights(layer=LAYER, head=HEAD)
     npt.assert_allclose(np.array(found, float), true, atol=0.05 + 1e-4)  # shown to one decimal
 
 
@@ -131,7 +132,7 @@ def test_lines_are_where_the_weights_are(page, until, open_read):
         .reduce((sum, one) => sum + one / 255, 0);
       return [...document.querySelectorAll(".answers li")].map((_, place) => drawn(place));
     }""")  # fmt: skip
-    weights_k = read(SENTENCE).weights(layer=3, head=6)[6]
+    weights_k = read(SENTENCE).weights(layer=LAYER, head=HEAD)[6]
     assert int(np.argmax(ends)) == int(weights_k.argmax())
     assert ends[1] > 10
     assert ends[-1] < 1

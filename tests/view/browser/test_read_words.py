@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.helpers.pronoun_head import HEAD, HEAD_NAME, LAYER
+
 from regard.transformer.reader import read
 
 SENTENCE = "A dog ate the food because it was hungry"
@@ -13,7 +15,7 @@ def told(page: Any) -> str:
 
 def test_a_hover_isolates_and_a_click_pins(page, until, open_read, word):
     open_read(page)
-    weights_k = read(SENTENCE).weights(layer=3, head=6)[8]
+    weights_k = read(SENTENCE).weights(layer=LAYER, head=HEAD)[8]
     word(page, "query", 8).hover()
     best = int(weights_k.argmax())
     said = f"hungry looks at {read(SENTENCE).words[best]} {100 * weights_k[best]:.0f} %"
@@ -28,12 +30,12 @@ def test_a_hover_isolates_and_a_click_pins(page, until, open_read, word):
     word(page, "query", 8).click()  # and off again
     page.mouse.move(5, 5)
     until(page, "location.hash.includes('q=-')")
-    assert told(page).startswith("The strongest link of layer 3, head 6")
+    assert told(page).startswith(f"The strongest link of {HEAD_NAME}")
 
 
 def test_several_words_add_up(page, until, open_read, word):
     open_read(page)
-    weights_qk = read(SENTENCE).weights(layer=3, head=6)
+    weights_qk = read(SENTENCE).weights(layer=LAYER, head=HEAD)
     word(page, "query", 6).click()
     word(page, "query", 8).click(modifiers=["Shift"])
     until(page, "location.hash.includes('q=6-8')")
@@ -43,7 +45,7 @@ def test_several_words_add_up(page, until, open_read, word):
     share = weights_qk[6:9, 1].sum() / 3
     until(page, "document.querySelector('.statement').textContent.includes('give')")
     assert told(page) == (
-        f"it, was and hungry give {100 * share:.0f} % of their attention to dog in layer 3, head 6."
+        f"it, was and hungry give {100 * share:.0f} % of their attention to dog in {HEAD_NAME}."
     )
 
 
@@ -85,9 +87,8 @@ def test_heads_by_keyboard_and_going_back(page, until, open_read):
         page, "document.querySelector('.title').textContent.startsWith('encoder: layer 1, head 1')"
     )
     page.go_back()
-    until(
-        page, "document.querySelector('.title').textContent.startsWith('encoder: layer 3, head 6')"
-    )
+    starts = "title => document.querySelector('.title').textContent.startsWith(title)"
+    until(page, starts, f"encoder: {HEAD_NAME}")
 
 
 def test_french_words_lead_to_the_english(page, open_read):
@@ -116,9 +117,9 @@ def test_the_heatmap_by_keyboard(page, until, open_read):
     page.focus(".heat")
     for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
-    weights_qk = read(SENTENCE).weights(layer=3, head=6)
+    weights_qk = read(SENTENCE).weights(layer=LAYER, head=HEAD)
     share = f"{100 * weights_qk[1, 1]:.0f} %" if weights_qk[1, 1] >= 0.005 else "< 1 %"
-    said = f"dog gives {share} of its attention to dog in layer 3, head 6."
+    said = f"dog gives {share} of its attention to dog in {HEAD_NAME}."
     until(page, "said => document.querySelector('.statement').textContent === said", said)
     assert page.get_attribute(".heat", "aria-label") == said
 
