@@ -14,6 +14,8 @@ from triton.runtime.interpreter import GridExecutor
 
 import regard
 from regard.engine import tensors
+from regard.engine.gpu import triton_path
+from regard.engine.gpu.dispatch import StartedObservation
 from regard.errors import ArgumentError, BackendError
 from regard.watcher.capture import deferred, model_call, observe_call, segments, stacked
 
@@ -201,13 +203,13 @@ def test_what_is_no_number_speaks_on_leaving_the_block(broken, kernels):
 def test_the_layers_of_a_forward_are_launched_together(kernels, monkeypatch):
     """One second pass for all layers of the same shape, at the end of the forward."""
     model, queries = FAMILY["llama"].made(), []
-    observe = stacked.observe_from_logsumexp
+    start = StartedObservation.of
 
-    def counted(query, *arguments, **options):
+    def counted(query, *arguments):
         queries.append(tuple(query.shape))
-        return observe(query, *arguments, **options)
+        return start(query, *arguments)
 
-    monkeypatch.setattr(stacked, "observe_from_logsumexp", counted)
+    monkeypatch.setattr(StartedObservation, "of", counted)
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         model(IDS)
         assert [shape[0] for shape in queries] == [2]
@@ -218,6 +220,32 @@ def test_the_layers_of_a_forward_are_launched_together(kernels, monkeypatch):
     with torch.no_grad(), regard.watch(model, **FEW):
         model(IDS)
     assert [shape[0] for shape in queries] == [1, 1]
+
+
+def test_best_keys_and_distances_wait_until_a_fact_is_read(request, monkeypatch):
+    """They come from copies: the model's cache may be overwritten meanwhile."""
+    model, passes = FAMILY["llama"].made(), []
+    with torch.no_grad(), regard.watch(model, top=2, map=4) as host:
+        model(IDS)
+    request.getfixturevalue("kernels")
+
+    def counted(name, own):
+        def run(*arguments, **named):
+            passes.append(name)
+            return own(*arguments, **named)
+
+        return run
+
+    for name in ("best_keys", "sum_distances"):
+        monkeypatch.setattr(triton_path, name, counted(name, getattr(triton_path, name)))
+    with torch.no_grad(), regard.watch(model, top=2, map=4) as seen:
+        cache = model(IDS, use_cache=True).past_key_values
+        for layer in cache.layers:
+            layer.keys.zero_()
+    assert passes == []
+    assert_same(seen, host)
+    np.testing.assert_allclose(seen[0].top().weights, host[0].top().weights, rtol=0, atol=1e-5)
+    assert passes == ["best_keys", "sum_distances"]  # of both layers together
 
 
 @pytest.mark.parametrize("layer_bytes", [0, 2**26])

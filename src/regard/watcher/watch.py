@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import ArgumentError, BackendError
+from regard.watcher.module_walk import modules_of
 from regard.watcher.watching import Watching
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def _outermost(model: Any) -> Any:
     """The model of transformers itself, or the first one inside."""
     from transformers import PreTrainedModel
 
-    return next(module for module in model.modules() if isinstance(module, PreTrainedModel))
+    return next(module for module in modules_of(model) if isinstance(module, PreTrainedModel))
 
 
 def need_extra(
@@ -271,17 +272,24 @@ def _has_interface(model: Any) -> bool:
         return False
     from transformers import PreTrainedModel
 
-    modules = list(model.modules())  # once: a model of thirty layers has hundreds
+    modules = modules_of(model)  # once: a model of thirty layers has hundreds
     models = [module for module in modules if isinstance(module, PreTrainedModel)]
     classes: set[Any] = {type(module) for module in modules}
     if not models or any(_outside_interface(cls) for cls in classes):
         return False
     # A sink is a column of the softmax without a key, which only the weights themselves show.
-    if any(hasattr(module, "sinks") for module in modules):
+    if any(_has_sinks(module) for module in modules):
         return False
-    inside = set(models[0].modules()) if len(models) > 1 else {*models}
+    inside = set(modules_of(models[0])) if len(models) > 1 else {*models}
     # Two models side by side share names of layers.
     return all(module in inside and module._can_set_attn_implementation() for module in models)
+
+
+def _has_sinks(module: Any) -> bool:
+    """Whether a module has an attribute ``sinks``: a parameter or buffer, or one of its class."""
+    own = vars(module)
+    inside = "sinks" in own or any("sinks" in own[x] for x in ("_parameters", "_buffers"))
+    return inside or "sinks" in own["_modules"] or hasattr(type(module), "sinks")
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """attention and observe on a device: choice of the path, and the observation made of it."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from regard.engine.gpu.call import DeviceCall, device_call, reasons_against_kernels
 from regard.engine.gpu.device_checks import DeviceCheck
 from regard.engine.gpu.launch import FactTensors, map_edges
-from regard.engine.gpu.lazy import LazyFacts, LazyProblem, LazyProfile
+from regard.engine.gpu.lazy import LazyFacts, LazyProblem, LazyProfile, byte_size
 from regard.engine.gpu.torch_path import facts_in_chunks
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
@@ -43,6 +44,15 @@ def observe_from_logsumexp_on_device(
     query: Any, key: Any, logsumexp: Any, requested: Requested, options: AttentionOptions
 ) -> Observation:
     """The facts of some keys from a log-sum-exp, which may be of more keys than these."""
+    call, total_hq = _call_of_logsumexp(query, key, logsumexp, options)
+    facts, plan = compute_facts(call, requested, total_hq)
+    return build_observation(call, requested, facts, plan, total_hq)
+
+
+def _call_of_logsumexp(
+    query: Any, key: Any, logsumexp: Any, options: AttentionOptions
+) -> tuple[DeviceCall, Tensor]:
+    """The call, and the log-sum-exp with one axis of heads."""
     call = device_call(query, key, key[..., :0], options)
     shape = (*call.leading, call.visibility.queries)
     tensor = logsumexp if is_tensor(logsumexp) else torch.as_tensor(np.asarray(logsumexp))
@@ -51,20 +61,64 @@ def observe_from_logsumexp_on_device(
             f"logsumexp needs numbers or -inf of shape {shape}, but its shape is "
             f"{tuple(tensor.shape)}."
         )
-    total_hq = tensor.detach().to(call.device).reshape(call.heads, call.visibility.queries)
-    facts, plan = compute_facts(call, requested, total_hq)
-    return build_observation(call, requested, facts, plan, total_hq)
+    return call, tensor.detach().to(call.device).reshape(call.heads, call.visibility.queries)
+
+
+@dataclass(frozen=True)
+class StartedObservation:
+    """An observation from a log-sum-exp whose best keys and distances are put off.
+
+    Sums over queries are on their way, so that ``shares`` can say whether the log-sum-exp belongs
+    to these scores. ``finish`` starts the rest; until then query and key must stay as they are.
+    """
+
+    call: DeviceCall
+    requested: Requested
+    facts: FactTensors
+    plan: str
+    total_hq: Tensor
+
+    @classmethod
+    def of(
+        cls, query: Any, key: Any, logsumexp: Any, requested: Requested, options: AttentionOptions
+    ) -> "StartedObservation":
+        """Start the pass that sums over queries; the host does not wait for it."""
+        call, total_hq = _call_of_logsumexp(query, key, logsumexp, options)
+        facts, plan = compute_facts(call, requested, total_hq, put_off=True)
+        return cls(call, requested, facts, plan, total_hq)
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of query and key, and of the facts so far."""
+        return byte_size(self.call.query_hqd, self.call.key_gkd, *self.facts.tensors.values())
+
+    def shares(self) -> Tensor:
+        """The sum of a row's weights, in the mean over the queries of each head that see a key."""
+        assert self.facts.received_hk is not None  # it is always requested
+        sums_h = self.facts.received_hk.sum(dim=1)
+        if self.call.all_live:
+            return sums_h / self.call.visibility.queries
+        return sums_h / (self.total_hq > -torch.inf).sum(dim=1).clamp(min=1)
+
+    def finish(self) -> Observation:
+        """The observation, with every fact."""
+        if self.facts.remaining:
+            from regard.engine.gpu.triton_path import device_context
+
+            with device_context(self.call):
+                self.facts.run_remaining()
+        return build_observation(self.call, self.requested, self.facts, self.plan, self.total_hq)
 
 
 def compute_facts(
-    call: DeviceCall, requested: Requested, total_hq: Tensor | None
+    call: DeviceCall, requested: Requested, total_hq: Tensor | None, put_off: bool = False
 ) -> tuple[FactTensors, str]:
     """The facts by kernels where they serve, else in chunks; and which it was, for the cost."""
     reasons = reasons_against_kernels(call, requested)
     if not reasons:
         from regard.engine.gpu.triton_path import facts_by_kernels
 
-        return facts_by_kernels(call, requested, total_hq), "kernels"
+        return facts_by_kernels(call, requested, total_hq, put_off), "kernels"
     return facts_in_chunks(call, requested, total_hq), f"chunks in torch ({reasons[0]})"
 
 

@@ -169,7 +169,7 @@ class TopThresholds:
         self.top, self.list = top, 8 if top <= 8 else 16
         groups = 2 * hopper.programs if top else 0
         shape = (groups, common.heads, hopper.padded)
-        self.highest = torch.empty(shape, device=hopper.minus_hq.device)
+        self.highest: Tensor | None = torch.empty(shape, device=hopper.minus_hq.device)
         self.threshold_hq = common.empty(hopper.padded if top else 0)
 
 
@@ -243,6 +243,7 @@ def sum_columns_on_hopper(
     columns.run(facts.received_hk)
     columns.reduce(entropy_hq)
     facts.note_memory(columns.moment, columns.parts.sums, columns.thresholds.highest)
+    columns.thresholds.highest = None  # the thresholds may be read much later
     if requested.entropy:
         facts.entropy_hq = entropy_hq
     if columns.parts.map_hrc.numel():

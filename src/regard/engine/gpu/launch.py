@@ -1,7 +1,9 @@
 """Arguments and results that all kernel launches share."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -105,6 +107,17 @@ class FactTensors:
     map_is_mean: bool = False  # the map holds means instead of sums
     distance_hn: Tensor | None = None
     peak_bytes: int = 0  # of working memory
+    remaining: list[Callable[..., None]] = field(default_factory=list)  # passes, called with facts=
+
+    def run_remaining(self) -> None:
+        """Run the passes that were put off."""
+        while self.remaining:
+            self.remaining.pop(0)(facts=self)
+
+    @property
+    def tensors(self) -> dict[str, Any]:
+        """The facts that were computed so far, by name."""
+        return {x: t for x, t in vars(self).items() if isinstance(t, torch.Tensor)}
 
     def note_memory(self, *tensors: Tensor) -> None:
         """Record working memory that was allocated at one time."""

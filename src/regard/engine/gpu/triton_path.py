@@ -1,6 +1,9 @@
 """Facts by kernels: the forward pass, then one pass for each kind of fact that was requested."""
 
 import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 import triton
@@ -21,15 +24,27 @@ from regard.engine.tiles.rows import Requested
 
 
 def facts_by_kernels(
-    call: DeviceCall, requested: Requested, external_total_hq: Tensor | None
+    call: DeviceCall,
+    requested: Requested,
+    external_total_hq: Tensor | None,
+    put_off: bool = False,
 ) -> FactTensors:
     """Every requested fact, equal to ``textbook.attend`` on the numbers as they are.
 
-    ``external_total_hq`` is a log-sum-exp that may belong to more keys than the call's.
+    ``external_total_hq`` is a log-sum-exp that may belong to more keys than the call's. With
+    ``put_off`` best keys and distances are left to ``run_remaining``.
     """
-    on_gpu = call.device.type == "cuda"
-    with torch.cuda.device(call.device) if on_gpu else contextlib.nullcontext():
-        return _facts(CommonArguments(call), requested, external_total_hq)
+    with device_context(call):
+        facts = _facts(CommonArguments(call), requested, external_total_hq)
+        if not put_off:
+            facts.run_remaining()
+    return facts
+
+
+def device_context(call: DeviceCall) -> contextlib.AbstractContextManager[Any]:
+    """The call's device as torch's current one."""
+    context: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    return torch.cuda.device(call.device) if call.device.type == "cuda" else context
 
 
 def _facts(
@@ -48,7 +63,7 @@ def _facts(
     assert total_hq is not None
     if on_hopper:
         _add_by_hopper(common, requested, facts, total_hq)
-    _add_missing(common, requested, facts, total_hq)
+    _add_missing(common, requested, facts, total_hq, on_hopper)
     if not requested.entropy:
         facts.entropy_hq = None
     return facts
@@ -121,28 +136,38 @@ def _add_by_hopper(
     hopper = HopperCall(common, live=common.call.all_live)
     thresholds = sum_columns_on_hopper(hopper, requested, facts, total_hq)
     if requested.top:
-        best_keys_on_hopper(hopper, facts, thresholds)
+        facts.remaining.append(partial(best_keys_on_hopper, hopper, thresholds=thresholds))
     if requested.profile:
-        facts.distance_hn = sum_distances_on_hopper(hopper)
+        facts.remaining.append(partial(_add_distances, partial(sum_distances_on_hopper, hopper)))
+
+
+def _add_distances(sum_them: Callable[[], Tensor], facts: FactTensors) -> None:
+    facts.distance_hn = sum_them()
 
 
 def _add_missing(
-    common: CommonArguments, requested: Requested, facts: FactTensors, total_hq: Tensor
+    common: CommonArguments,
+    requested: Requested,
+    facts: FactTensors,
+    total_hq: Tensor,
+    on_hopper: bool,
 ) -> None:
-    """Requested facts that are still missing, by kernels for any GPU and any band."""
+    """Requested facts that Hopper's kernels do not give, by kernels for any GPU and any band."""
     lacks_columns = requested.column_facts and facts.received_hk is None
     lacks_columns |= bool(requested.map) and facts.map_hrc is None
-    lacks_best = bool(requested.top) and facts.weights_hqn is None
-    lacks_distances = requested.profile and facts.distance_hn is None
+    lacks_best = bool(requested.top) and not on_hopper
+    lacks_distances = requested.profile and not on_hopper
     if not (lacks_columns or lacks_best or lacks_distances):
         return
     finite_hq = _finite(total_hq)
     if lacks_columns:
         sum_columns(common, requested, facts, finite_hq)
     if lacks_best:
-        best_keys(common, facts, finite_hq, requested.top)
+        best = partial(best_keys, common, total_hq=finite_hq, top=requested.top)
+        facts.remaining.append(best)
     if lacks_distances:
-        facts.distance_hn = sum_distances(common, finite_hq)
+        distances = partial(sum_distances, common, finite_hq)
+        facts.remaining.append(partial(_add_distances, distances))
 
 
 def _finite(total_hq: Tensor) -> Tensor:

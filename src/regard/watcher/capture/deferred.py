@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from regard.engine.tensors import in_host_memory
@@ -60,14 +61,20 @@ def _results(checks: list[DeferredCheck]) -> list[bool]:
 
 
 QUEUE_BYTES = 2**30  # a device needs its memory for the model
+DEVICE_SHARE = 32  # of the device's memory, a thirty-second where that is more
 
 
 @dataclass
 class DeviceQueue:
-    """Records with facts in device memory, the oldest first; at most ``QUEUE_BYTES`` of them."""
+    """Records with facts in device memory, the oldest first; at most ``most_bytes`` of them."""
 
     records: list[LayerRecord] = field(default_factory=list)
     device_bytes: int = 0
+
+    @property
+    def most_bytes(self) -> int:
+        """QUEUE_BYTES, or a share of the device's memory."""
+        return max(QUEUE_BYTES, _device_memory() // DEVICE_SHARE)
 
     def add(self, record: LayerRecord, pending: Pending) -> None:
         """Queue a record for its pending facts, or resolve it where they are in host memory."""
@@ -76,27 +83,36 @@ class DeviceQueue:
             return
         self.records.append(record)
         self.device_bytes += pending.device_bytes
-        if self.device_bytes > QUEUE_BYTES:
+        if self.device_bytes > self.most_bytes:
             self._shrink()
 
     def _shrink(self) -> None:
         """Resolve the oldest until half is free, since every resolving synchronises."""
         self.records = [record for record in dict.fromkeys(self.records) if record.pending]
         self.device_bytes = sum(record.device_bytes for record in self.records)
-        most = QUEUE_BYTES // 2 if self.device_bytes > QUEUE_BYTES else QUEUE_BYTES
+        most = self.most_bytes // (2 if self.device_bytes > self.most_bytes else 1)
         while self.device_bytes > most:
             record = self.records.pop(0)
             self.device_bytes -= record.device_bytes
             record.resolve()
 
 
+@cache
+def _device_memory() -> int:
+    """Bytes of the current device's memory; 0 without CUDA."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return 0
+    return int(torch.cuda.get_device_properties().total_memory)
+
+
 def queue_facts(
     queue: DeviceQueue, checks: DeferredChecks, record: LayerRecord, pending: Pending
 ) -> None:
-    """Queue the pending facts of a record, and the checks of their numbers."""
+    """Queue the pending facts of a record, and the checks of their numbers, all on a device."""
     queue.add(record, pending)
-    for check in pending.checks:
-        checks.add(check)
+    checks.pending.extend(pending.checks)
 
 
 STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.watcher.module_walk import modules_of
+
 if TYPE_CHECKING:
     import torch
 
@@ -41,7 +43,7 @@ class Forwards:
         self.ended: Callable[[set[int]], None] = lambda inside: None
         self._stacks = encoder_and_decoder(model)
         self._owners = _owners(model, holder, list(self._stacks.values()))
-        self._inside = {id(x): {id(module) for module in x.modules()} for x in self._owners}
+        self._inside = {id(x): {id(module) for module in modules_of(x)} for x in self._owners}
         self._running: list[Forward] = []
         self._embedded: tuple[int, Ids] | None = None  # a table by id, and what it looked up last
 
@@ -162,5 +164,5 @@ def in_backward() -> bool:
 def _owners(model: Any, holder: Any, parts: list[Any]) -> list[Any]:
     from transformers import PreTrainedModel
 
-    inside = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+    inside = [module for module in modules_of(model) if isinstance(module, PreTrainedModel)]
     return list({id(module): module for module in [holder, model, *inside, *parts]}.values())

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from regard.watcher.module_walk import named_modules_of
+
 
 @dataclass
 class ModulePaths:
@@ -81,5 +83,5 @@ class ModulePaths:
 
     def _name_modules(self, root: Any) -> None:
         self._roots.append(root)  # while it lives, no other module gets its id
-        for name, module in root.named_modules():
+        for name, module in named_modules_of(root):
             self._names.setdefault(id(module), name)

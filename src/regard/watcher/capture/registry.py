@@ -19,6 +19,7 @@ from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.numbering import LayerCall, is_cross
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.changes.intervention_call import attend_changed
+from regard.watcher.module_walk import config_of, modules_of
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +115,7 @@ def configs_of(model: Any) -> Iterator[Any]:
     from transformers import PreTrainedConfig
 
     configs: dict[int, Any] = {}
-    queue = [getattr(module, "config", None) for module in model.modules()]
+    queue = [config_of(module) for module in modules_of(model)]
     while queue:
         config = queue.pop()
         if isinstance(config, PreTrainedConfig) and id(config) not in configs:

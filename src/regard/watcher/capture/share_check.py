@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
@@ -22,7 +23,6 @@ class ShareCheck:
 
     name: str
     shares: Any
-    ok: Any
     passed: bool = False
 
     @classmethod
@@ -30,13 +30,23 @@ class ShareCheck:
         """The check of an observation on a device, which is not read yet."""
         live = (logsumexp > float("-inf")).sum(dim=-1).clamp(min=1)
         shares = seen.facts.tensor("received").sum(dim=-1) / live
-        return cls(name, shares, ((shares - 1).abs() <= ALLOWED).all())
+        return cls(name, shares)
+
+    @cached_property
+    def ok(self) -> Any:
+        """Whether every head's sums are 1, a device tensor."""
+        return ((self.shares - 1).abs() <= ALLOWED).all()
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether a sum is no number."""
+        return bool(self.shares.isnan().any())
 
     def raise_error(self) -> None:
         """Raise the error of weights that do not sum to 1; one of no number is raised elsewhere."""
-        shares = self.shares.flatten().tolist()
-        if any(share != share for share in shares):
+        if self.has_nan:
             return
+        shares = self.shares.flatten().tolist()
         worst = max(shares, key=lambda share: abs(share - 1))
         raise BackendError(
             f"{self.name}: with the log-sum-exp of the model's own attention the weights regard "

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from regard.engine.interfaces import ArrayFacts
 from regard.engine.observation import Observation
-from regard.engine.observe import observe_from_logsumexp
 from regard.engine.profile import Profile
+from regard.engine.tiles.rows import Requested
+from regard.textbook.options import with_defaults
 from regard.watcher.capture.deferred import DeferredChecks, DeviceQueue, queue_facts
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.observe_call import release_query_and_key, sentence_facts
@@ -26,7 +27,10 @@ from regard.watcher.watch import Options
 if TYPE_CHECKING:
     import torch
 
-LAYER_BYTES = 2**26  # of query and key: with more the device is busy for longer than the host
+    from regard.engine.gpu.dispatch import StartedObservation
+
+LAYER_BYTES = 2**28  # of query and key: with more they are not copied
+BUSY_BYTES = 2**26  # with more the device is busy for longer than the host: no other layer waits
 HELD_BYTES = 2**28  # of query and key of all layers that wait
 
 Tokens = NDArray[np.int64] | None
@@ -51,12 +55,45 @@ class StackedLayer:
 
 @dataclass(eq=False)
 class LayerStack:
-    """Layers of the same shapes, mask and tokens; one observation (layers, h, ...) of them all."""
+    """Layers of the same shapes, mask and tokens; one observation (layers, h, ...) of them all.
+
+    It is ``started`` on copies of query and key, and finished when a fact is first read.
+    """
 
     call: ModelCall
     tokens_k: Tokens
     layers: list[StackedLayer] = field(default_factory=list)
+    started: StartedObservation | None = None
     seen: Observation | None = None
+
+    def finish(self) -> Observation:
+        """The observation with every fact, without query and key."""
+        if self.seen is None:
+            assert self.started is not None  # it was queued, and so launched
+            seen, self.started = self.started.finish(), None
+            self.seen, _, _ = release_query_and_key(seen, self.tokens_k, stacked=1)
+        return self.seen
+
+
+@dataclass(eq=False)
+class StackCheck:
+    """Deferred check of a stack: of numbers that are not finite, then of the sums of weights."""
+
+    stack: LayerStack
+    share: ShareCheck
+    passed: bool = False
+
+    @property
+    def ok(self) -> torch.Tensor:
+        """True where the weights of every row sum to 1."""
+        return self.share.ok
+
+    def raise_error(self) -> None:
+        """Raise what is wrong with query and key, or with the log-sum-exp."""
+        facts: Any = self.stack.finish().facts
+        if self.share.has_nan:
+            facts.check()
+        self.share.raise_error()
 
 
 class StackedCalls:
@@ -90,7 +127,7 @@ class StackedCalls:
             keys = slice(part.column_start, part.column_start + part.keys)
             tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
             self._append(call, part, records[sentence], tokens_k)
-        if self._bytes > HELD_BYTES:
+        if self._bytes > HELD_BYTES or _bytes(call.query) + _bytes(call.key) > BUSY_BYTES:
             self.launch()
 
     def _append(
@@ -120,25 +157,27 @@ class StackedCalls:
     def _observe(self, stack: LayerStack) -> None:
         import torch
 
+        from regard.engine.gpu.dispatch import StartedObservation
+
         call, layers = stack.call, stack.layers
         each = zip(*(layer.tensors for layer in layers), strict=True)
-        query, key, logsumexp = (x[0][None] if len(x) == 1 else torch.stack(x) for x in each)
-        seen = observe_from_logsumexp(
-            query, key, logsumexp, top=self.options.top, map=self.options.map, scale=call.scale,
-            softcap=call.softcap, **layers[0].segment.arguments,
-        )  # fmt: skip
-        share = ShareCheck.of(type(call.module).__name__, seen, logsumexp)
-        stack.seen, device_bytes, checks = release_query_and_key(seen, stack.tokens_k, stacked=1)
+        # Copied, one layer too: a cache may be overwritten before the rest is computed.
+        query, key, logsumexp = (torch.stack(x) for x in each)
+        requested = Requested(False, True, self.options.top, self.options.map, True, True)
+        options = with_defaults(
+            scale=call.scale, softcap=call.softcap, **layers[0].segment.arguments
+        )
+        stack.started = StartedObservation.of(query, key, logsumexp, requested, options)
+        share = ShareCheck(type(call.module).__name__, stack.started.shares())
         for layer in layers:
             layer.query = layer.key = layer.logsumexp = None
-            layer.pending.device_bytes = device_bytes // len(layers)
-        layers[0].pending.checks = (*checks, share)  # what is no number is said first
+            layer.pending.device_bytes = stack.started.device_bytes // len(layers)
+        layers[0].pending.checks = (StackCheck(stack, share),)
 
     def _facts(self, stack: LayerStack, index: int) -> SentenceFacts:
-        if stack.seen is None:
+        if stack.seen is None and stack.started is None:
             self.launch()
-        assert stack.seen is not None  # it was queued, and so launched
-        own = layer_of(stack.seen, index)
+        own = layer_of(stack.finish(), index)
         return sentence_facts(own, stack.layers[index].segment, self.options, False, stack.tokens_k)
 
 

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from regard.watcher.module_walk import config_of, modules_of
+
 if TYPE_CHECKING:
     from regard.watcher.capture.forward_run import ForwardRun
 
@@ -81,7 +83,9 @@ class MediaInputs:
 
 def _models(model: Any) -> list[Any]:
     """The module itself, and every model of transformers inside it."""
-    inside = [x for x in model.modules() if hasattr(x, "config") and hasattr(x, "base_model")]
+    inside = [
+        x for x in modules_of(model) if hasattr(type(x), "base_model") and config_of(x) is not None
+    ]
     return list({id(x): x for x in [model, *inside]}.values())
 
 
