@@ -13,7 +13,11 @@ from collections.abc import Sequence
 from regard.text.words import split_words
 from regard.transformer.contrast_frames import ContrastPair, ContrastSentence
 from regard.transformer.train.anaphora_clauses import finished, finished_french
-from regard.transformer.train.anaphora_impersonal import AROUND_EVENTS, AROUND_NOUNS
+from regard.transformer.train.anaphora_impersonal import (
+    AROUND_EVENTS,
+    AROUND_NOUNS,
+    impersonal_clause,
+)
 from regard.transformer.train.anaphora_mentions import mention
 from regard.transformer.train.anaphora_nouns import members
 from regard.transformer.train.anaphora_scenes import Scene, Split, noun_of, scene
@@ -28,6 +32,11 @@ CELLS = {
     "frame new, words new": Split(frames=False, words=False),
 }
 _STANDALONE = 0.14  # share of the draws that are sentences about no noun
+# Before a noun and a clause about no noun: 'behind the church it is forbidden to smoke'.
+_OPENINGS = (("behind", "derrière"), ("without", "sans"), ("thanks to", "grâce à"),
+             ("next to", "à côté de"), ("because of", "à cause de"), ("despite", "malgré"),
+             ("inside", "à l'intérieur de"), ("opposite", "en face de"),
+             ("not far from", "non loin de"))  # fmt: skip
 _IMPERSONAL = 0.3  # share of the scenes that also get a clause about no noun
 
 
@@ -113,8 +122,11 @@ def _contrast(drawn: Scene, both: Sequence[Variant]) -> ContrastPair | None:
 
 
 def _standalone(rng: random.Random, split: Split) -> MarkedPair | None:
-    if rng.random() < 0.5:
+    kind = rng.random()
+    if kind < 0.35:
         return _around_event(rng, split)
+    if kind < 0.65:
+        return _after_noun(rng, split)
     template = rng.choice([x for x in AROUND_NOUNS if x.in_training == split.frames])
     first = noun_of(rng, members(template.first), split.words)
     second = noun_of(rng, members(template.second), split.words, unlike=first)
@@ -140,6 +152,17 @@ def _around_event(rng: random.Random, split: Split) -> MarkedPair | None:
     for word in template.english:
         words += drawn.english if word == "{e}" else [word]
     return _impersonal(rng, words, template.french.format(e=drawn.french))
+
+
+def _after_noun(rng: random.Random, split: Split) -> MarkedPair | None:
+    opening, french = rng.choice(_OPENINGS)
+    noun = noun_of(rng, members("building land waters wood vehicle machine"), split.words)
+    if noun is None:
+        return None
+    item = mention(rng, noun, rng.random() < 0.2)
+    clause = impersonal_clause(rng, rng.choice(("past", "present")))
+    words = [*opening.split(), *item.english, *clause.english]
+    return _impersonal(rng, words, f"{french} {item.french} , {clause.french}")
 
 
 def _impersonal(rng: random.Random, words: list[str], text: str) -> MarkedPair:

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from regard.transformer.train.anaphora_clauses import Clause
+from regard.transformer.train.anaphora_judgements import judgement
 from regard.transformer.train.anaphora_nouns import out_of_training
 
 # english past = french past = english present = french present: after a connector.
@@ -48,6 +49,27 @@ it was the weekend = c'était le week-end = it is the weekend = c'est le week-en
 it was the rule = c'était la règle = it is the rule = c'est la règle
 it was my fault = c'était ma faute = it is my fault = c'est ma faute
 it was better that way = c'était mieux ainsi = it is better that way = c'est mieux ainsi
+it was windy = il y avait du vent = it is windy = il y a du vent
+it was sunny = il y avait du soleil = it is sunny = il y a du soleil
+it was warm there = il y faisait bon = it is warm there = il y fait bon
+it was cold inside = il faisait froid à l'intérieur = it is cold inside \
+    = il fait froid à l'intérieur
+it was thundering = il tonnait = it is thundering = il tonne
+it was stormy = le temps était orageux = it is stormy = le temps est orageux
+it was light = il faisait jour = it is light = il fait jour
+it was autumn = c'était l'automne = it is autumn = c'est l'automne
+it was Friday evening = c'était vendredi soir = it is Friday evening = c'est vendredi soir
+it was a quarter past six = il était six heures et quart = it is a quarter past six \
+    = il est six heures et quart
+it was half past seven = il était sept heures et demie = it is half past seven \
+    = il est sept heures et demie
+it was high time = il était grand temps = it is high time = il est grand temps
+it was no use = ce n'était pas la peine = it is no use = ce n'est pas la peine
+it was a shame = c'était dommage = it is a shame = c'est dommage
+it was a secret = c'était un secret = it is a secret = c'est un secret
+it was nobody's fault = ce n'était la faute de personne = it is nobody's fault \
+    = ce n'est la faute de personne
+it was fun = c'était amusant = it is fun = c'est amusant
 """
 
 # Whole sentences around a clause {e} with two nouns: english = french.
@@ -164,10 +186,14 @@ _ROWS = [[part.strip() for part in line.split(" = ")] for line in _CLAUSES.split
 
 
 def impersonal_clause(rng: random.Random, tense: str) -> Clause:
-    """'it was raining', 'it is Sunday'."""
-    row = rng.choice(_ROWS)
-    english, french = row[:2] if tense == "past" else row[2:]
-    words = english.split()
+    """'it was raining', 'it is Sunday', 'it is easy to go out'."""
+    words, french = judgement(rng, tense) if rng.random() < 0.5 else _fixed_clause(rng, tense)
     if words[:2] == ["it", "is"] and rng.random() < 0.4:
         words[:2] = ["it's"]
     return Clause(words, 0, french)
+
+
+def _fixed_clause(rng: random.Random, tense: str) -> tuple[list[str], str]:
+    row = rng.choice(_ROWS)
+    english, french = row[:2] if tense == "past" else row[2:]
+    return english.split(), french
