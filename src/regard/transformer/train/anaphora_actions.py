@@ -74,4 +74,175 @@ ticket passport / document reading = \
     renew: renouveler
 city town island country / place = \
     govern: gouverner
+beast bird small fish / animate toy = \
+    set free: libérer; capture: capturer; trap: piéger
+dog puppy / animate ride = \
+    walk: promener; muzzle: museler
+horse pony mare donkey mule / animate ride = \
+    saddle: seller; harness: atteler
+sheep ewe lamb llama ram / animal plant = \
+    shear: tondre; round up: rassembler
+beast bird people -bug / animate plant = \
+    treat: soigner; bandage: panser; sedate: endormir
+beast people / animate food fish = \
+    spoil: gâter; punish: punir; reward: récompenser; reassure: rassurer; tease: taquiner; \
+    tickle: chatouiller; provoke: provoquer; worry: inquiéter; cuddle: câliner
+animal / animate = \
+    kill: tuer; domesticate: domestiquer; breed: élever
+pig cow sheep hen turkey chicken / animal people = \
+    fatten: engraisser; slaughter: abattre
+people / animate text = \
+    promote: promouvoir; employ: employer; blame: blâmer; accuse: accuser; advise: conseiller; \
+    warn: prévenir; inform: informer; help: aider; flatter: flatter; seduce: séduire; \
+    elect: élire; judge: juger; bribe: soudoyer; persuade: persuader; convince: convaincre; \
+    interrogate: interroger; recruit: recruter; consult: consulter; contact: contacter; \
+    deceive: tromper; humiliate: humilier; threaten: menacer; encourage: encourager; \
+    honour: honorer; welcome: accueillir; escort: escorter; imprison: emprisonner; \
+    despise: mépriser; pity: plaindre; contradict: contredire
+meat beef pork chop sausage / food bird fish = \
+    roast: rôtir; marinate: mariner; carve: découper
+tomato cabbage courgette aubergine / food bird toy animal = \
+    stuff: farcir
+soup meat sauce rice potato omelette stew / food drink road = \
+    salt: saler; pepper: poivrer
+tea coffee yoghurt lemonade cocoa / food drink = \
+    sweeten: sucrer
+potato banana pumpkin / food bug = \
+    mash: écraser
+cheese carrot cabbage / food wood = \
+    grate: râper
+lemon grapefruit pomegranate orange / food toy cloth care = \
+    squeeze: presser
+meat onion garlic parsley / food = \
+    mince: hacher
+meat bread soup strawberry raspberry pizza / food drink fish = \
+    freeze: congeler; defrost: décongeler
+soup meal pizza stew lunch / food drink = \
+    reheat: réchauffer
+soup sauce stew coffee / food drink = \
+    stir: remuer
+food -salt -flour -oil -vinegar -mustard -sugar / drink fish care = \
+    savour: savourer; gobble up: engloutir
+biscuit cheese carrot bread almond / food = \
+    nibble: grignoter
+fruit vegetable vine -pineapple / plant food land = \
+    harvest: récolter
+drink syrup / food care = \
+    gulp down: avaler
+beer cider juice oil milk / drink food care container = \
+    bottle: embouteiller; filter: filtrer
+drink soup sauce / food container care = \
+    spill: renverser
+vaccine drug antibiotic / care drink = \
+    inject: injecter
+cigarette cigar tobacco / care food fish pipe = \
+    smoke: fumer
+ointment lipstick powder / care idea = \
+    apply: appliquer
+door gate chest suitcase drawer / part container site ride furniture = \
+    lock: verrouiller; force open: forcer
+envelope letter parcel jar / text document container part = \
+    seal up: sceller
+bottle jug / container part = \
+    cork: boucher; uncork: déboucher
+gift parcel packet / container decor thing = \
+    unwrap: déballer
+bottle jar box parcel / container part = \
+    relabel: réétiqueter
+truck van ship cart wagon wheelbarrow / ride container = \
+    unload: décharger
+saucepan pan pot bathtub floor / container part place = \
+    scrub: récurer
+vase glass plate mirror window bulb / container part decor machine toy = \
+    shatter: briser
+wardrobe bookcase bed table trampoline / wood toy machine = \
+    assemble: monter
+wardrobe bed tent trampoline / wood toy machine ride building instrument handy = \
+    dismantle: démonter
+table desk chair door floor plank / wood part stone = \
+    sand: poncer
+sofa armchair / wood = \
+    upholster: tapisser
+car truck tractor motorcycle mower generator / device = \
+    start up: démarrer
+plane bus ship ferry train / ride = \
+    hijack: détourner
+ship boat warship submarine raft canoe / ride = \
+    sink: couler; anchor: ancrer
+rocket satellite submarine / ride idea occasion work toy = \
+    launch: lancer
+house car wall door gate fence boat bicycle / part place ride wood object = \
+    repaint: repeindre
+car truck motorcycle boat / ride document people = \
+    register: immatriculer
+article report newspaper magazine book / reading = \
+    skim: parcourir; annotate: annoter; proofread: relire
+poem speech song list fable hymn / reading = \
+    memorise: mémoriser; recite: réciter
+letter contract photo newspaper poster cheque / text document picture cloth = \
+    tear up: déchirer
+letter report essay contract article / reading = \
+    type: taper; draft: rédiger; rewrite: réécrire
+contract passport letter page diploma certificate / reading = \
+    photocopy: photocopier; scan: numériser; staple: agrafer
+book novel tale fable / reading = \
+    illustrate: illustrer
+email message file paragraph sentence / reading machine = \
+    delete: supprimer
+letter note message telegram / reading = \
+    decipher: déchiffrer; dictate: dicter
+passport visa ticket letter / document text = \
+    stamp: tamponner
+cheque / document text = \
+    cash: encaisser
+invoice receipt report / document text = \
+    file: classer
+law rule treaty / reading = \
+    approve: approuver; repeal: abroger
+story tale joke legend / reading = \
+    tell: raconter
+song symphony opera hymn sonata melody / reading = \
+    compose: composer
+song melody hymn / reading = \
+    hum: fredonner
+film movie series cartoon / reading = \
+    dub: doubler
+film movie documentary / reading idea = \
+    direct: réaliser
+programme concert film match speech / work occasion reading = \
+    broadcast: diffuser
+concert performance opera speech / work occasion people = \
+    rehearse: répéter; applaud: applaudir
+race match battle election war trial tournament / occasion work toy = \
+    win: gagner
+election festival match conference / occasion work place = \
+    boycott: boycotter; reschedule: reprogrammer
+birthday wedding / occasion = \
+    celebrate: fêter
+painting statue castle church / picture part place decor wood = \
+    restore: restaurer
+photo drawing portrait / picture text = \
+    enlarge: agrandir; retouch: retoucher
+ring medal tomb bracelet / jewel part object = \
+    engrave: graver
+sock sweater glove curtain / cloth = \
+    darn: repriser
+shoe boot / clothing = \
+    lace up: lacer; resole: ressemeler
+scarf ribbon rope string / cloth handy beast = \
+    knot: nouer
+map blanket sheet tablecloth newspaper / cloth reading = \
+    unfold: déplier
+handkerchief tablecloth dress cushion / cloth = \
+    embroider: broder
+towel cloth swimsuit mop sponge / cloth handy = \
+    wring out: essorer
+skirt dress coat curtain / cloth reading occasion work = \
+    shorten: raccourcir; lengthen: rallonger
+shirt dress suit skirt / cloth text document = \
+    crease: froisser
+sweater coat slipper glove sock jacket / cloth jewel = \
+    slip on: enfiler
+carpet mat / cloth reading handy = \
+    unroll: dérouler
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regard.transformer.train.anaphora_actions import DONE_TO
+from regard.transformer.train.anaphora_actions_sites import DONE_TO_SITES
 from regard.transformer.train.anaphora_phrases_living import DONE_BY_LIVING
 from regard.transformer.train.anaphora_phrases_things import DONE_BY_THINGS
 from regard.transformer.train.anaphora_predicates import (
@@ -298,6 +299,7 @@ PHRASES: tuple[Predicate, ...] = (
 ACTIONS: tuple[Predicate, ...] = (
     *predicate_rows(_ACTIONS, TEST_ACTIONS),
     *grouped_rows(DONE_TO, TEST_ACTIONS),
+    *grouped_rows(DONE_TO_SITES, TEST_ACTIONS),
 )
 ABSTRACT_PARTS = frozenset(
     ("author", "flavour", "scent", "title", "rhythm", "ending", "plot", "chorus", "smell",

@@ -37,6 +37,8 @@ TEST_PHRASES = _words("""\
     need money, need new batteries, ring during the film, sink, study medicine, work at night,
     work in practice""")
 TEST_ACTIONS = _words("""\
-    bake, discuss, fix, mail, order, plug in, propose, scold, sharpen, switch on, taste, thank""")
+    bake, celebrate, contact, convince, debate, discuss, file, fix, flatter, haunt, mail,
+    order, plug in, propose, roast, scold, sharpen, sink, spread, stamp, switch on, taste,
+    thank, turn down""")
 TEST_PARTS = _words("""\
     author, population, shore""")

@@ -120,13 +120,23 @@ mistake mistook mistaken
 shake shook shaken
 split split split
 stick stuck stuck
+breed bred bred
+tear tore torn
+rewrite rewrote rewritten
+proofread proofread proofread
+broadcast broadcast broadcast
+wring wrung wrung
+reset reset reset
+blow blew blown
 """.splitlines()
 }
 _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit", "get", "forget",
                       "swim", "step", "wrap", "knit", "transfer", "prefer", "plug",
                       "unplug", "drip", "hum", "hug", "chop", "sip", "cancel", "begin", "set",
                       "beg", "trap", "slip", "grab", "wag", "spot", "dip",
-                      "plan", "rob", "trip", "shut"))  # fmt: skip
+                      "stir", "unwrap", "scrub", "scan", "relabel", "plan", "rob", "pop", "dub",
+                      "skim", "repot", "regret", "program", "knot", "trim", "slam", "trip",
+                      "shut"))  # fmt: skip
 
 
 def plural(noun: str) -> str:

@@ -9,8 +9,8 @@ Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
 
 # The h of these words is aspirated: le hibou, la hache, que huit.
 ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "hareng",
-             "hamburger", "haut", "hérisson", "héros",
-             "héron", "hibou", "hochet", "homard", "huit", "hurl", "hâl")  # fmt: skip
+             "hamburger", "haut", "hérisson", "héros", "hant",
+             "harnach", "heurt", "héron", "hibou", "hochet", "homard", "huit", "hurl", "hâl")  # fmt: skip
 _VOWEL = re.compile(rf"(?!(?:{'|'.join(ASPIRATED)}))[aeiouhàâéèêëîïôùûœAEIOUHÀÂÉÈÊÎÔŒ]")
 _ELIDED = re.compile(
     r"(?<![^\s'-])([Ll]|[DdNnSsJjMmTt]|[Qq]u|[Ll]orsqu|[Pp]uisqu|[Pp]arce qu|[Bb]ien qu|ce qu)"
@@ -139,6 +139,35 @@ permettre permis permet permettent permettait
 décevoir déçu déçoit déçoivent décevait
 enfuir enfui enfuit enfuient enfuyait
 poursuivre poursuivi poursuit poursuivent poursuivait
+piéger piégé piège piègent piégeait
+promener promené promène promènent promenait
+museler muselé muselle musellent muselait
+atteler attelé attelle attellent attelait
+endormir endormi endort endorment endormait
+élever élevé élève élèvent élevait
+promouvoir promu promeut promeuvent promouvait
+prévenir prévenu prévient préviennent prévenait
+séduire séduit séduit séduisent séduisait
+élire élu élit élisent élisait
+contredire contredit contredit contredisent contredisait
+congeler congelé congèle congèlent congelait
+décongeler décongelé décongèle décongèlent décongelait
+réétiqueter réétiqueté réétiquette réétiquettent réétiquetait
+repeindre repeint repeint repeignent repeignait
+parcourir parcouru parcourt parcourent parcourait
+réécrire réécrit réécrit réécrivent réécrivait
+répéter répété répète répètent répétait
+ressemeler ressemelé ressemelle ressemellent ressemelait
+assiéger assiégé assiège assiègent assiégeait
+conquérir conquis conquiert conquièrent conquérait
+reconstruire reconstruit reconstruit reconstruisent reconstruisait
+aérer aéré aère aèrent aérait
+gérer géré gère gèrent gérait
+carreler carrelé carrelle carrellent carrelait
+régler réglé règle règlent réglait
+crever crevé crève crèvent crevait
+révéler révélé révèle révèlent révélait
+débattre débattu débat débattent débattait
 """.splitlines()
 }
 
