@@ -5,8 +5,6 @@ import pytest
 from regard.transformer.train.anaphora_clauses import (
     Clause,
     Connector,
-    Deed,
-    action_clause,
     adjective_clause,
     finished,
     finished_french,
@@ -15,6 +13,7 @@ from regard.transformer.train.anaphora_clauses import (
 from regard.transformer.train.anaphora_frames import GENERAL
 from regard.transformer.train.anaphora_mentions import MODES, SPEAKER, SPEAKERS, Mention, name
 from regard.transformer.train.anaphora_nouns import NOUNS
+from regard.transformer.train.anaphora_object_clauses import Deed, action_clause
 from regard.transformer.train.anaphora_phrases import ACTIONS, PHRASES
 from regard.transformer.train.anaphora_predicates import ADJECTIVES
 from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES

@@ -26,7 +26,8 @@ drink / food water waters = \
     sip: siroter; dilute: diluer; cool: refroidir
 medicine pill syrup / care food drink = \
     prescribe: prescrire
-container / furniture part text = \
+container -bowl -cup -plate -glass -mug -tray -saucer -vase -pan -bathtub -ashtray -bucket \
+    / furniture part text = \
     open: ouvrir; close: fermer
 suitcase bag / container = \
     pack: préparer; unpack: défaire

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.transformer.train import english_grammar as english
 from regard.transformer.train import french_grammar as french
-from regard.transformer.train.anaphora_mentions import (
-    MODES,
-    NAMES,
-    SPEAKER,
-    SPEAKERS,
-    Mention,
-    Subject,
-    english_group,
-    name,
-)
-from regard.transformer.train.anaphora_nouns import Noun
+from regard.transformer.train.anaphora_mentions import Mention
 from regard.transformer.train.anaphora_phrases import PART_STATES, OwnedPart
-from regard.transformer.train.anaphora_predicates import Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,73 +186,6 @@ def perfect_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
     french_verb, _, french_rest = texts[1].partition(" ")
     group = french.compound(french_verb, item.features, _FRENCH_TENSES[tense])
     return Clause(words, 0, f"{item.french_pronoun} {group} {french_rest}".rstrip())
-
-
-# mode, whether a connector of cause or of result goes before
-_ACTION_MODES = {
-    "past": (("had", "because"), ("past", "so"), ("past not", "but"), ("wanted", "and"),
-             ("had to", "so"), ("past", "and"), ("wants", "now"), ("going", "now")),
-    "present": (("has", "because"), ("wants", "because"), ("going", "so"), ("cannot", "but")),
-}  # fmt: skip
-_ACTION_CONNECTORS = {
-    "because": (Connector("because", "parce que"), Connector("since", "puisque")),
-    "so": (Connector(", so", ", donc"), Connector(".", "."), Connector("so", "alors")),
-    "but": (Connector("but", "mais"), Connector(", but", ", mais")),
-    "and": (Connector("and", "et"), Connector(".", ".")),
-    "now": (NOW, Connector(", and", ", et"), Connector(".", ".")),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """Subject, mode and connector of a clause whose object is the pronoun."""
-
-    subject: Subject
-    mode: str
-    connector: Connector
-
-
-def deed(rng: random.Random, tense: str, speakers_only: bool, people: Sequence[Noun]) -> Deed:
-    """A random subject and mode for a verb with a pronoun as its object."""
-    mode, reason = rng.choice(_ACTION_MODES[tense])
-    subjects: list[Subject] = [SPEAKER, SPEAKERS]
-    if not speakers_only:
-        subjects += [name(rng.choice(tuple(NAMES))), name(rng.choice(tuple(NAMES)))]
-        subjects += [Mention(rng.choice(people)), Mention(rng.choice(people))]
-    return Deed(rng.choice(subjects), mode, rng.choice(_ACTION_CONNECTORS[reason]))
-
-
-def action_clause(item: Mention, action: Predicate, done: Deed) -> Clause:
-    """'Tom had repaired it': the French object stands before its verb, a participle agrees."""
-    verb, *particle = action.english.split()
-    subject, mode = done.subject, MODES[done.mode]
-    words = [*subject.english, *english_group(mode, verb, subject.plural or subject is SPEAKER)]
-    if subject is SPEAKER:
-        words = [_FIRST_PERSON.get(x, x) for x in words]
-    pronoun = len(words)
-    words += [item.pronouns[1], *particle]
-    group = _with_object(mode.french, action.french, subject.features, item)
-    return Clause(words, pronoun, f"{subject.french} {group}")
-
-
-_FIRST_PERSON = {"were": "was", "are": "am"}
-
-
-def _with_object(mode: str, verb: str, features: french.Features, item: Mention) -> str:
-    gender, person = item.features
-    agreed = french.agreed(french.participle(verb), gender, person[1])
-    negative = mode.startswith("ne ")
-    form = mode.removeprefix("ne ").split()[0]
-    if form in ("compound", "pluperfect"):
-        tense = "present" if form == "compound" else "imperfect"
-        auxiliary = french.conjugated("avoir", tense, features[1])
-        group = f"{item.french_object} {auxiliary}"
-        return f"ne {group} pas {agreed}" if negative else f"{group} {agreed}"
-    other, _, tense = form.partition(":")
-    if tense == "compound":
-        return f"{french.compound(other, features)} {item.french_object} {verb}"
-    finite = french.finite(other, tense, features[1], "pas" if negative else "")
-    return f"{finite} {item.french_object} {verb}"
 
 
 def part_clause(item: Mention, part: OwnedPart | None, tense: str, number: int) -> Clause:

@@ -148,16 +148,17 @@ class Mention:
 
 
 class Speaker:
-    """The subjects I and we."""
+    """A subject that is a pronoun: I, we, someone."""
 
-    def __init__(self, plural: bool, gender: str = "m") -> None:
-        self.plural = plural
-        self.english = ["we" if plural else "I"]
-        self.french = "nous" if plural else "je"
-        self.features: Features = (gender, "1p" if plural else "1s")
+    def __init__(self, english_word: str, french_text: str, features: Features) -> None:
+        self.plural = features[1].endswith("p")
+        self.english = [english_word]
+        self.french = french_text
+        self.features = features
 
 
-SPEAKER, SPEAKERS = Speaker(False), Speaker(True)
+SPEAKER = Speaker("I", "je", ("m", "1s"))
+SPEAKERS = Speaker("we", "nous", ("m", "1p"))
 Subject = Mention | Speaker
 
 

@@ -38,7 +38,7 @@ TEST_PHRASES = _words("""\
     work in practice""")
 TEST_ACTIONS = _words("""\
     bake, celebrate, contact, convince, debate, discuss, file, fix, flatter, haunt, mail,
-    order, plug in, propose, roast, scold, sharpen, sink, spread, stamp, switch on, taste,
+    order, plug in, propose, roast, scold, seal up, sharpen, sink, spread, stamp, switch on, taste,
     thank, turn down""")
 TEST_PARTS = _words("""\
     author, population, shore""")

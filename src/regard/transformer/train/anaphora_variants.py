@@ -18,9 +18,7 @@ from regard.transformer.train.anaphora_clauses import (
     UNTIL,
     Clause,
     Connector,
-    action_clause,
     adjective_clause,
-    deed,
     finished,
     finished_french,
     part_clause,
@@ -30,6 +28,12 @@ from regard.transformer.train.anaphora_clauses import (
 from regard.transformer.train.anaphora_impersonal import impersonal_clause
 from regard.transformer.train.anaphora_mentions import Mention, key
 from regard.transformer.train.anaphora_nouns import NOUNS, Noun
+from regard.transformer.train.anaphora_object_clauses import (
+    action_clause,
+    deed,
+    passive,
+    passive_pronoun_clause,
+)
 from regard.transformer.train.anaphora_phrases import (
     ABSTRACT_PARTS,
     ACTIONS,
@@ -45,9 +49,10 @@ from regard.transformer.train.anaphora_synonyms import WITHOUT_DEGREES
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)
-_TABLES = {"adjective": ADJECTIVES, "phrase": PHRASES, "action": ACTIONS}
-_KINDS = ("adjective", "phrase", "action", "part")
-_KIND_WEIGHTS = (38, 21, 18, 23)
+_TABLES = {"adjective": ADJECTIVES, "phrase": PHRASES, "action": ACTIONS, "passive": ACTIONS}
+_KINDS = ("adjective", "phrase", "action", "passive", "part")
+_KIND_WEIGHTS = (31, 18, 26, 9, 16)
+_ACTIONS_OF_RELATIONS = 0.22  # share of the relations that end in something done to a noun
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
 # Predicates before which no very, too or so goes.
@@ -62,6 +67,7 @@ _WITHOUT_DEGREES = WITHOUT_DEGREES.union(
 _FAILURES = frozenset(("not", "unable", "cannot"))
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
                        "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
+_NEGATIONS = frozenset(("not", "cannot", "never", "refused"))
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
                Connector("but", "mais"), Connector("since", "puisque"), Connector("and", "et"),
                Connector("although", "même si"))  # fmt: skip
@@ -102,6 +108,9 @@ def variants(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, .
     """Two sentences that differ in one clause, each for another noun; none where nothing fits."""
     first, second = _contrasted(rng, scene)
     if scene.event.own is not None:
+        kind = "action" if rng.random() < 0.8 else "passive"
+        if scene.event.option not in ("until", "more") and rng.random() < _ACTIONS_OF_RELATIONS:
+            return _of_kind(kind, rng, scene, split, (first, second))
         return _relational(rng, scene, split)
     for kind in rng.choices(_KINDS, _KIND_WEIGHTS, k=3):
         both = _of_kind(kind, rng, scene, split, (first, second))
@@ -115,18 +124,14 @@ def _of_kind(
 ) -> tuple[Variant, ...]:
     if kind == "part":
         return _with_parts(rng, scene, split, pair)
-    if kind == "action" and scene.event.english[0] == "be":
+    if kind in ("action", "passive") and scene.event.english[0] == "be":
         return ()  # the contrast judge asks 'the bread is on the table, and Tom wants to ... it'
     choices = [_only(_fitting(kind, key(x), split.words), x, scene) for x in pair]
     if not all(choices):
         return ()
     chosen = [rng.choice(x) for x in choices]
-    if kind == "action":
-        done = deed(rng, scene.tense, any(x.noun.person for x in pair), _people(split.words))
-        clauses = [action_clause(x, y, done) for x, y in zip(pair, chosen, strict=True)]
-        if any(x in scene.heads for x in done.subject.english):
-            return ()
-        return _both(scene, done.connector, pair, clauses, of_object=True)
+    if kind in ("action", "passive"):
+        return _with_actions(kind, rng, scene, split, list(zip(pair, chosen, strict=True)))
     connector = rng.choice(OF_PAST if scene.tense == "past" else ANY)
     if kind == "phrase":
         clauses = [
@@ -135,6 +140,35 @@ def _of_kind(
         ]
         return _both(scene, connector, pair, clauses)
     return _with_adjectives(rng, scene, connector, pair, chosen)
+
+
+def _with_actions(
+    kind: str,
+    rng: random.Random,
+    scene: Scene,
+    split: Split,
+    items: Sequence[tuple[Mention, Predicate]],
+) -> tuple[Variant, ...]:
+    pair = items[0][0], items[1][0]
+    without = _unfit_connectors(scene)
+    if kind == "passive":
+        mode, connector = passive(rng, scene.tense, without)
+        clauses = [passive_pronoun_clause(x, y, mode) for x, y in items]
+        return _both(scene, connector, pair, clauses)
+    persons = any(x.noun.person for x in pair)
+    done = deed(rng, scene.tense, persons, _people(split.words), without)
+    clauses = [action_clause(x, y, done) for x, y in items]
+    if any(x in scene.heads for x in done.subject.english):
+        return ()
+    return _both(scene, done.connector, pair, clauses, of_object=True)
+
+
+def _unfit_connectors(scene: Scene) -> frozenset[str]:
+    """Connectors of time that do not go with an event: nothing fails before something else."""
+    if any(x in _NEGATIONS or x.endswith("n't") for x in scene.english):
+        return frozenset(("before", "until", "when"))
+    lasting = scene.event.english[0] in _DURATIVE
+    return frozenset() if lasting else frozenset(("until",))
 
 
 def _contrasted(rng: random.Random, scene: Scene) -> tuple[Mention, Mention]:

@@ -16,7 +16,7 @@ _PLURALS = {
     "squid": "squid", "goldfish": "goldfish", "jellyfish": "jellyfish", "shrimp": "shrimp",
     "loaf": "loaves", "businessman": "businessmen", "salesman": "salesmen", "hero": "heroes",
     "housewife": "housewives", "thesis": "theses", "oasis": "oases", "volcano": "volcanoes",
-    "series": "series", "tuna": "tuna", "dwarf": "dwarfs", "domino": "dominoes",
+    "series": "series", "tuna": "tuna", "dwarf": "dwarfs", "domino": "dominoes", "mango": "mangoes",
 }  # fmt: skip
 
 # base: past, participle

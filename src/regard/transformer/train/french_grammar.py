@@ -10,7 +10,8 @@ Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
 # The h of these words is aspirated: le hibou, la hache, que huit.
 ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "hareng",
              "hamburger", "haut", "hérisson", "héros", "hant",
-             "harnach", "heurt", "héron", "hibou", "hochet", "homard", "huit", "hurl", "hâl")  # fmt: skip
+             "harnach", "heurt", "héron", "hibou", "hochet", "homard", "huit", "hurl",
+             "hâl")  # fmt: skip
 _VOWEL = re.compile(rf"(?!(?:{'|'.join(ASPIRATED)}))[aeiouhàâéèêëîïôùûœAEIOUHÀÂÉÈÊÎÔŒ]")
 _ELIDED = re.compile(
     r"(?<![^\s'-])([Ll]|[DdNnSsJjMmTt]|[Qq]u|[Ll]orsqu|[Pp]uisqu|[Pp]arce qu|[Bb]ien qu|ce qu)"
@@ -177,8 +178,16 @@ _AUXILIARY = {
     ("aller", "present"): {"1s": "vais", "3s": "va", "1p": "allons", "3p": "vont"},
     ("vouloir", "present"): {"1s": "veux", "3s": "veut", "1p": "voulons", "3p": "veulent"},
     ("pouvoir", "present"): {"1s": "peux", "3s": "peut", "1p": "pouvons", "3p": "peuvent"},
-    ("être", "subjunctive"): {"3s": "soit", "3p": "soient"},
-    ("avoir", "subjunctive"): {"3s": "ait", "3p": "aient"},
+    ("devoir", "present"): {"1s": "dois", "3s": "doit", "1p": "devons", "3p": "doivent"},
+    ("venir", "present"): {"1s": "viens", "3s": "vient", "1p": "venons", "3p": "viennent"},
+    ("être", "subjunctive"): {"1s": "sois", "3s": "soit", "1p": "soyons", "3p": "soient"},
+    ("avoir", "subjunctive"): {"1s": "aie", "3s": "ait", "1p": "ayons", "3p": "aient"},
+    ("pouvoir", "subjunctive"): {
+        "1s": "puisse",
+        "3s": "puisse",
+        "1p": "puissions",
+        "3p": "puissent",
+    },
 }
 _REFLEXIVE = {"1s": "me", "3s": "se", "1p": "nous", "3p": "se"}
 WITH_ETRE = frozenset(
@@ -317,7 +326,7 @@ def participle(infinitive: str) -> str:
 
 
 def conjugated(infinitive: str, tense: str, person: str) -> str:
-    """A finite form; tense is present, imperfect or subjunctive (être and avoir alone).
+    """A finite form; tense is present, imperfect or subjunctive (être, avoir, pouvoir).
 
     >>> conjugated("manger", "imperfect", "1p"), conjugated("finir", "present", "3p")
     ('mangions', 'finissent')
