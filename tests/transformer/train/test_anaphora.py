@@ -17,7 +17,8 @@ from regard.transformer.train.anaphora_nouns import NOUNS
 from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
 from regard.transformer.train.anaphora_predicates import ADJECTIVES
 from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
-from regard.transformer.train.anaphora_scenes import events, scene
+from regard.transformer.train.anaphora_relations_results import OPPOSITES, RESULT_FRENCH
+from regard.transformer.train.anaphora_scenes import FAILURES, events, scene
 from regard.transformer.train.anaphora_split import (
     TEST_ACTIONS,
     TEST_ADJECTIVES,
@@ -25,6 +26,7 @@ from regard.transformer.train.anaphora_split import (
     TEST_PARTS,
     TEST_PHRASES,
 )
+from regard.transformer.train.anaphora_variants import relational
 from regard.transformer.train.data import AT_END, MarkedPair
 from regard.transformer.train.french_grammar import starts_with_vowel
 
@@ -39,8 +41,9 @@ def pairs() -> list[MarkedPair]:
 def test_there_are_enough_words_and_frames():
     assert len(NOUNS) >= 900
     assert len(ADJECTIVES) >= 500
-    assert len(PHRASES) + len(ACTIONS) >= 300
-    assert len(GENERAL) + len(RELATIONS) >= 300
+    assert len(ACTIONS) >= 350
+    assert len(PHRASES) + len(ACTIONS) >= 600
+    assert len(GENERAL) + len(RELATIONS) >= 350
     assert len(PEOPLE) >= 60
     assert len(AROUND_EVENTS) + len(AROUND_NOUNS) >= 40
 
@@ -142,6 +145,30 @@ def test_cells_have_their_own_frames_and_words():
             assert (item.frame.split()[0] in TEST_VERBS) != split.frames, item
             assert forms[item.right].in_training == split.words, item
             assert forms[item.wrong].in_training == split.words, item
+
+
+def test_no_cell_rests_on_a_few_frames():
+    for group in cells(300, seed=8).values():
+        frames = Counter(pair.of_first.frame for pair in group)
+        assert len(frames) >= 20
+        assert max(frames.values()) <= 20
+
+
+def test_a_reason_is_turned_around_after_although():
+    """'too heavy' becomes 'although it was light', and only with predicates that are known."""
+    assert set(OPPOSITES) <= set(RELATIVE_ADJECTIVES)
+    assert all(word in OPPOSITES[other] for word, others in OPPOSITES.items() for other in others)
+    assert not set(OPPOSITES) & set(RESULT_FRENCH)
+
+
+def test_what_was_tried_is_followed_by_but():
+    rng, seen = random.Random(5), 0
+    while seen < 50:
+        drawn = scene(rng, TRAINING)
+        if drawn and drawn.event.option in FAILURES and {"tried", "wanted"} & set(drawn.english):
+            for variant in relational(rng, drawn, TRAINING):
+                assert {"but", "Unfortunately"} & set(split_words(variant.pair.source)), variant
+                seen += 1
 
 
 def test_training_uses_no_noun_or_verb_of_the_other_cells(pairs):

@@ -8,6 +8,7 @@ for no noun and the link goes to the end of the sentence.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 from regard.text.words import split_words
@@ -31,6 +32,7 @@ CELLS = {
     "frame new, words met": Split(frames=False, words=True),
     "frame new, words new": Split(frames=False, words=False),
 }
+_FEWEST_FRAMES = 15  # no frame gives more than this part of a cell's pairs
 _STANDALONE = 0.14  # share of the draws that are sentences about no noun
 # Before a noun and a clause about no noun: 'behind the church it is forbidden to smoke'.
 _OPENINGS = (("behind", "derrière"), ("without", "sans"), ("thanks to", "grâce à"),
@@ -96,10 +98,15 @@ def _group(rng: random.Random, split: Split) -> list[MarkedPair]:
 def _contrasts(number: int, seed: int, split: Split) -> list[ContrastPair]:
     rng = random.Random(seed)
     pairs: dict[str, ContrastPair] = {}
+    most, counts = max(1, number // _FEWEST_FRAMES), Counter[str]()
     while len(pairs) < number:
         drawn = scene(rng, split)
         both = variants(rng, drawn, split) if drawn else ()
-        if drawn and both and (pair := _contrast(drawn, both)):
+        pair = _contrast(drawn, both) if drawn and both else None
+        if pair is None or pair.of_first.sentence in pairs:
+            continue
+        if counts[pair.of_first.frame] < most:
+            counts[pair.of_first.frame] += 1
             pairs[pair.of_first.sentence] = pair
     return list(pairs.values())
 

@@ -236,7 +236,7 @@ map blanket sheet tablecloth newspaper / cloth reading = \
     unfold: déplier
 handkerchief tablecloth dress cushion / cloth = \
     embroider: broder
-towel cloth swimsuit mop sponge / cloth handy = \
+towel handkerchief swimsuit mop sponge / cloth handy = \
     wring out: essorer
 skirt dress coat curtain / cloth reading occasion work = \
     shorten: raccourcir; lengthen: rallonger

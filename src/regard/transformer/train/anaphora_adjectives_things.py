@@ -123,7 +123,7 @@ shoe boot / clothing = \
     laced: lacé; freshly polished: fraîchement ciré*
 carpet quilt pillow blanket towel / cloth animal food seat = \
     + fluffy: moelleux
-handy / object machine = \
+shovel rake spade hose pickaxe sickle axe wheelbarrow / handy object machine = \
     + useful for the garden: utile* pour le jardin
 nail screw key wire needle fork / handy part ride = \
     bent: tordu; twisted: tordu

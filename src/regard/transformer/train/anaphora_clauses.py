@@ -92,6 +92,21 @@ OF_PAST = ANY + _connectors(
 NOW = Connector(", and now", ", et maintenant")
 UNTIL = Connector("until", "jusqu'à ce que", subjunctive=True)
 ALTHOUGH = Connector("although", "bien que", subjunctive=True)
+CONCESSIVE = (ALTHOUGH, *_connectors("even though = même si"))
+BUT = _connectors("""\
+but = mais
+, but = , mais
+, but unfortunately = , mais malheureusement
+. Unfortunately , = . Malheureusement ,
+""")
+RESULTS = _connectors("""\
+, so = , donc
+, and now = , et maintenant
+, so now = , alors maintenant
+. Now = . Maintenant
+. As a result , = . Par conséquent ,
+, and in the end = , et finalement
+""")
 DEGREES = {
     "": "", "very": "très", "too": "trop", "so": "si", "really": "vraiment", "quite": "assez",
     "extremely": "extrêmement", "enough": "assez", "still": "encore", "already": "déjà",

@@ -20,6 +20,7 @@ GROUPS = {
     "ride": "vehicle boat aircraft", "device": "machine ride",
     "place": "road land room building waters", "site": "building room",
     "reading": "text picture work document idea", "people": "man woman",
+    "appliance": "fridge oven dishwasher photocopier generator freezer robot",
     "handy": "tool blade", "cloth": "clothing textile", "animate": "animal people",
     "object": "container seat furniture handy clothing instrument text machine toy jewel picture"
               " document decor care",

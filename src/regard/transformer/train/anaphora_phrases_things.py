@@ -5,7 +5,8 @@ DONE_BY_THINGS = """\
 food / drink care plant fish = \
     taste good: avoir bon goût; taste awful: avoir un goût affreux; melt in the mouth: fondre \
     dans la bouche; smell of garlic: sentir l'ail; make everyone hungry: donner faim à tout le \
-    monde; contain a lot of fat: contenir beaucoup de graisse; need pepper: manquer de poivre; \
+    monde; contain a lot of fat: contenir beaucoup de graisse; need pepper: manquer de poivre
+cake bread pie pizza meat beef pork muffin croissant potato / food fish = \
     need another ten minutes in the oven: devoir rester encore dix minutes au four
 dish soup meat / food drink = \
     simmer: mijoter; be simmering: mijoter; get cold: refroidir
@@ -85,9 +86,13 @@ oven heater fireplace / machine place part = \
 text / reading people = \
     deal with history: parler d'histoire; contain a secret message: contenir un message \
     secret; sell well: se vendre bien; be full of jokes: être plein* de blagues; describe the \
-    war: décrire la guerre; be published in Paris: être publié* à Paris; end badly: finir mal; \
-    have a hundred pages: avoir cent pages; explain everything: expliquer tout; cite many \
+    war: décrire la guerre; be published in Paris: être publié* à Paris; \
+    explain everything: expliquer tout; cite many \
     sources: citer de nombreuses sources
+novel book comic legend fable script story tale film / reading occasion people = \
+    end badly: finir mal
+book novel dictionary manual thesis report magazine notebook / text document = \
+    have a hundred pages: avoir cent pages
 film movie novel story series / reading occasion = \
     have a sad ending: finir mal; last three hours: durer trois heures; make everyone cry: \
     faire pleurer tout le monde; tell a love story: raconter une histoire d'amour; win a \

@@ -6,6 +6,7 @@ from regard.transformer.train.anaphora_deeds import DEEDS
 from regard.transformer.train.anaphora_frames import Event, event, table_rows
 from regard.transformer.train.anaphora_predicates import ADJECTIVES
 from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
+from regard.transformer.train.anaphora_relations_results import OF_RESULTS, RESULT_FRENCH
 from regard.transformer.train.anaphora_relations_things import OF_THINGS
 from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
 from regard.transformer.train.anaphora_synonyms import SYNONYM_FRENCH, with_synonyms
@@ -13,9 +14,9 @@ from regard.transformer.train.anaphora_synonyms import SYNONYM_FRENCH, with_syno
 # ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
 # predicates), yes (it happens), more (comparison: the predicates explain it)
 _RELATIONAL = """\
-{a} go through {b} = passer par {b} = furniture bed sofa piano vehicle machine \
+{a} go through {b} = passer par {b} = furniture bed sofa piano vehicle appliance \
     = door gate tunnel corridor alley = not = big, wide, large = narrow, small, low
-{a} enter {b} = entrer dans {b} = vehicle beast machine = garage barn tunnel hut = not \
+{a} enter {b} = entrer dans {b} = vehicle beast appliance = garage barn tunnel hut = not \
     = big, tall, wide = small, low, cramped
 {a} go into {b} = entrer dans {b} = text clothing toy instrument tool = container = not \
     = big, large, long = small, narrow
@@ -28,16 +29,16 @@ _RELATIONAL = """\
 {a} touch {b} = toucher {b} = beast people = branch shelf lamp = not = small, young = high
 {a} cover {b} = recouvrir {b} = blanket sheet tablecloth carpet towel \
     = bed table sofa desk piano car = unable = small, short, narrow = large, big, long, wide
-{a} carry {b} = porter {b} = beast -lion -tiger = wood container machine stone = not \
+{a} carry {b} = porter {b} = beast -lion -tiger = wood container appliance stone = not \
     = weak, small, tired, young = heavy, big
 {a} transport {b} = transporter {b} = van bicycle raft wheelbarrow boat helicopter \
-    = piano beam machine furniture = not = small, weak, fragile = heavy, big, long
+    = piano beam appliance furniture = not = small, weak, fragile = heavy, big, long
 {a} push {b} = pousser {b} = beast tractor boy girl = stone furniture vehicle = not \
     = weak, tired, small = heavy, big
 {a} move {b} = déplacer {b} = beast tractor robot = furniture stone container = not \
     = weak, small = heavy, large
 {a} support {b} = supporter {b} = shelf branch table raft bridge beam \
-    = container machine stone statue = unable = weak, flimsy, thin = heavy, massive
+    = container appliance stone statue = unable = weak, flimsy, thin = heavy, massive
 {a} jump over {b} = sauter par-dessus {b} = beast = wall fence hedge gate = not \
     = small, tired, fat, old = high, wide
 {a} cut {b} = couper {b} = blade = rope bread meat branch cheese beam = not = blunt, small, old \
@@ -61,7 +62,7 @@ _RELATIONAL = """\
     = large, deep, big
 S put {a} in {b} = mettre {a} dans {b} = text clothing toy instrument = container drawer \
     = cannot = big, large, wide, long = small, full, narrow
-S push {a} into {b} = pousser {a} dans {b} = wood container machine = room garage barn = cannot \
+S push {a} into {b} = pousser {a} dans {b} = wood container appliance = room garage barn = cannot \
     = heavy, big, wide = small, narrow, full
 S hear {a} because of {b} = entendre {a} à cause de {b} = radio flute violin bird television \
     = machine vehicle tractor drum = cannot = far away, weak = noisy, loud
@@ -111,7 +112,7 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
 {a} escape from {b} = échapper à {b} = rabbit mouse squirrel hen = wolf fox lion cat = past \
     = fast, clever, agile, small = slow, tired, clumsy
 {a} collapse under {b} = s'effondrer sous {b} = table shelf bridge branch bench \
-    = statue machine truck container piano = past = weak, rotten, worm-eaten = heavy, enormous
+    = statue appliance truck container piano = past = weak, rotten, worm-eaten = heavy, enormous
 {a} crush {b} = écraser {b} = truck stone elephant beam tractor = box flower hat toy basket \
     = past = heavy, enormous = fragile, small
 {a} block {b} = bloquer {b} = truck tree rock bus = road alley door path = yes \
@@ -226,11 +227,11 @@ S plant {a} near {b} = planter {a} près de {b} = rose tree hedge lilac = wall h
     = past = magnificent, small, fragrant = ugly, old, grey
 S point at {a} behind {b} = montrer {a} derrière {b} = beast bird boat church \
     = tree wall hedge building = yes = strange, beautiful, famous = low, narrow
-S move {a} into {b} = déplacer {a} dans {b} = furniture piano machine = room barn garage \
+S move {a} into {b} = déplacer {a} dans {b} = furniture piano appliance = room barn garage \
     = cannot = heavy, wide, big = small, narrow, full
 S warm {a} with {b} = réchauffer {a} avec {b} = puppy kitten lamb calf = blanket towel = yes \
     = wet, shivering, ill = thick, dry, soft, warm
-S load {a} onto {b} = charger {a} sur {b} = furniture machine stone beast = truck van boat raft \
+S load {a} onto {b} = charger {a} sur {b} = furniture appliance stone beast = truck van boat raft \
     = cannot = heavy, bulky, wide = small, overloaded, weak
 S transfer milk from {a} to {b} = transvaser du lait de {a} dans {b} \
     = bottle jug bucket saucepan barrel = bottle jug bucket bowl cup = until = empty = full
@@ -315,6 +316,7 @@ def _adjectives() -> dict[str, str]:
 
 def _named() -> dict[str, str]:
     known = {x.english: x.french for x in ADJECTIVES} | SYNONYM_FRENCH | _adjectives() | DEEDS
+    known |= RESULT_FRENCH
     named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
     return {english: known[english] for english in sorted(named)}
 
@@ -325,7 +327,7 @@ def relative_in_training(english: str) -> bool:
 
 
 def _relations() -> tuple[Event, ...]:
-    rows = table_rows(_RELATIONAL + OF_THINGS, 7)
+    rows = table_rows(_RELATIONAL + OF_THINGS + OF_RESULTS, 7)
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 

@@ -27,7 +27,7 @@ OF_THINGS = """\
     = delicate, young, old = dry, arid, small, dark
 {a} illuminate {b} = éclairer {b} = candle lamp torch bulb = cave cellar church street = not \
     = weak, dim, far away = dark, large, gloomy
-{a} absorb {b} = absorber {b} = sponge cloth towel carpet = water milk juice oil = past \
+{a} absorb {b} = absorber {b} = sponge handkerchief towel carpet = water milk juice oil = past \
     = dry, thick, soft = spilt, cold
 {a} hold up {b} = soutenir {b} = pillar beam column wall = roof balcony ceiling bridge = yes \
     = solid, strong, thick = heavy, enormous, cracked
@@ -37,7 +37,7 @@ OF_THINGS = """\
     = dry, warm, spacious, solid = wet, tired, frightened, shivering
 {a} mask {b} = cacher {b} = wall hedge tree building curtain = lake car statue path = yes \
     = high, thick, wide, leafy = small, low, narrow
-{a} wake {b} = réveiller {b} = alarm siren rooster telephone radio = puppy cat lion horse bear \
+{a} wake {b} = réveiller {b} = alarm siren telephone radio = puppy cat lion horse bear \
     = past = noisy, loud, deafening, faulty = asleep, fast asleep, drowsy
 {a} startle {b} = surprendre {b} = drum siren truck balloon helicopter = horse cat bird rabbit \
     = past = noisy, loud, deafening = nervous, asleep, timid
@@ -57,9 +57,9 @@ OF_THINGS = """\
     = clumsy, tired, blind, absent-minded = badly placed, invisible
 {a} rust in {b} = rouiller dans {b} = key knife bicycle shovel hammer = cellar garden shed garage \
     = past = old, made of iron, wet = damp, flooded
-{a} rot in {b} = pourrir dans {b} = fruit meat vegetable = cellar cupboard basket fridge = past \
-    = ripe, overripe, old = damp, warm, faulty, switched off
-{a} stay fresh in {b} = rester frais* dans {b} = milk cheese salad meat = fridge cellar freezer \
+{a} rot in {b} = pourrir dans {b} = fruit meat vegetable = cellar cupboard basket = past \
+    = ripe, overripe, old = damp, warm
+{a} stay fresh in {b} = rester frais* dans {b} = cheese salad meat = fridge cellar freezer \
     = yes = well wrapped, home-made, organic = cold, cool, airtight
 {a} hunt {b} = chasser {b} = cat fox eagle wolf lion = mouse rabbit pigeon duck hare = past \
     = hungry, starving, famished, ferocious = slow, wounded, plump, careless
@@ -87,11 +87,11 @@ OF_THINGS = """\
     = fast, powerful, well trained = slow, old, tired, weak
 S see {a} from {b} = voir {a} depuis {b} = sea castle island lighthouse \
     = house window balcony bedroom = cannot = small, far away, tiny = low, badly located
-S put {a} onto {b} = poser {a} sur {b} = piano statue box machine = shelf table wall desk = cannot \
-    = heavy, big, bulky = fragile, small, narrow, high
+S put {a} onto {b} = poser {a} sur {b} = piano statue box appliance = shelf table wall desk \
+    = cannot = heavy, big, bulky = fragile, small, narrow, high
 S park {a} in {b} = garer {a} dans {b} = truck bus van caravan car = garage street courtyard \
     = cannot = long, wide, big = narrow, small, full, crowded
-S carry {a} up {b} = monter {a} par {b} = piano wardrobe sofa box machine = staircase ladder \
+S carry {a} up {b} = monter {a} par {b} = piano wardrobe sofa box appliance = staircase ladder \
     = cannot = heavy, bulky, wide = steep, narrow, slippery
 S pack {a} in {b} = emballer {a} dans {b} = vase statue lamp painting mirror = box crate suitcase \
     = cannot = big, large, bulky = small, flimsy, full
@@ -104,9 +104,9 @@ S cool {a} in {b} = rafraîchir {a} dans {b} = wine beer lemonade melon \
     = yes = warm, lukewarm = cold, cool, full of water
 S dry {a} in {b} = sécher {a} dans {b} = shirt towel sheet dress sock = garden attic bathroom \
     = yes \
-    = wet, damp, soaked = sunny, windy, warm
+    = wet, damp, soaked = sunny, warm
 S boil {a} in {b} = faire bouillir {a} dans {b} = egg potato carrot = saucepan pot = yes \
-    = raw, hard, peeled = big, clean, full of water
+    = raw, peeled = big, clean, full of water
 S bake {a} in {b} = cuire {a} dans {b} = bread cake pizza pie = oven = yes = raw, home-made \
     = hot, switched on, clean
 S wrap {a} up in {b} = envelopper {a} dans {b} = glass plate vase cup = newspaper blanket towel \

@@ -76,6 +76,7 @@ _WEIGHTS = {
     "state": OF_STATES,
     "yes": _HAPPENING,
     "past": {"past": 75, "had": 12, "has": 13},
+    "result": {"past": 70, "had": 12, "has": 18},
     "more": {"state": 60, "present": 40},
 }
 _OPENERS = {
@@ -165,12 +166,16 @@ def _mode(rng: random.Random, event: Event, subject: Subject) -> Mode:
     elif weights is None:
         animate = key(subject) in _ANIMATE
         weights = OF_ANIMATES if animate else OF_THINGS
+    if event.option in FAILURES and (isinstance(subject, Speaker) or key(subject) in _ANIMATE):
+        weights = {**weights, **_ATTEMPTS}
     name_of_mode = rng.choices(tuple(weights), tuple(weights.values()))[0]
     if event.english[0] in _NO_PROGRESSIVE:
         name_of_mode = {"progressive": "past", "is": "present"}.get(name_of_mode, name_of_mode)
     return MODES[name_of_mode]
 
 
+FAILURES = frozenset(("not", "unable", "cannot"))
+_ATTEMPTS = {"tried": 20, "wanted": 20}  # 'tried to ..., but it was too big'
 _OF_SPEAKERS = ("cannot", "could", "can", "state", "state not")
 _ANIMATE = members("animate")
 _NO_PROGRESSIVE = frozenset(("see", "hear", "notice", "find", "forget", "lose", "discover", "trust",

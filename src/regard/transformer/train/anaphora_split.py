@@ -23,11 +23,11 @@ TEST_NOUNS = _words("""\
     wine""")
 TEST_ADJECTIVES = _words("""\
     alone, annoyed, attractive, badly attached, badly driven, blocked, calm, charming, cheaper,
-    crashed, deaf, delicate, deserted, difficult to play, disgusting, dishonest, enormous, free,
-    full, harmful, healthy, impolite, important, independent, logical, long, loud, made of wood,
-    married, mean, nervous, nice, optimistic, out of tune, packed, served with ice, shut, sour,
-    tall, too full, translated into ten languages, turned off, upset, useful for the garden,
-    weak in mathematics, wet, worried""")
+    clearly visible, crashed, deaf, delicate, deserted, difficult to play, disgusting,
+    dishonest, enormous, free, full, harmful, healthy, impolite, important, independent,
+    interrupted, logical, long, loud, made of wood, married, mean, nervous, nice, optimistic,
+    out of tune, packed, served with ice, shut, sour, tall, too full, translated into ten
+    languages, turned off, upset, useful for the garden, weak in mathematics, wet, worried""")
 TEST_PHRASES = _words("""\
     ask for help, be coughing, be on the phone, carry diseases, change jobs, come from the oven,
     contain mistakes, end badly, expire soon, explain everything, flower in spring, get cold, go

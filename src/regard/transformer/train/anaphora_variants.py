@@ -11,9 +11,12 @@ from typing import TypeVar
 from regard.transformer.train.anaphora_clauses import (
     ALTHOUGH,
     ANY,
+    BUT,
     CAUSAL,
+    CONCESSIVE,
     NOW,
     OF_PAST,
+    RESULTS,
     TEMPORAL,
     UNTIL,
     Clause,
@@ -44,7 +47,8 @@ from regard.transformer.train.anaphora_phrases import (
 )
 from regard.transformer.train.anaphora_predicates import ADJECTIVES, TEMPORARY, Predicate
 from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, relative_in_training
-from regard.transformer.train.anaphora_scenes import Scene, Split
+from regard.transformer.train.anaphora_relations_results import OPPOSITES
+from regard.transformer.train.anaphora_scenes import FAILURES, Scene, Split
 from regard.transformer.train.anaphora_synonyms import WITHOUT_DEGREES
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
@@ -64,7 +68,8 @@ _WITHOUT_DEGREES = WITHOUT_DEGREES.union(
      "armed", "penniless", "jobless", "retired", "spilt", "victorious", "overloaded", "home-made",
      "waxed", "frozen", "free", "defenceless")
 )  # fmt: skip
-_FAILURES = frozenset(("not", "unable", "cannot"))
+_ATTEMPTED = frozenset(("tried", "wanted"))
+_CONCESSIONS = 0.22  # share of the reasons that are turned around: 'although it was not heavy'
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
                        "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
 _NEGATIONS = frozenset(("not", "cannot", "never", "refused"))
@@ -111,7 +116,7 @@ def variants(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, .
         kind = "action" if rng.random() < 0.8 else "passive"
         if scene.event.option not in ("until", "more") and rng.random() < _ACTIONS_OF_RELATIONS:
             return _of_kind(kind, rng, scene, split, (first, second))
-        return _relational(rng, scene, split)
+        return relational(rng, scene, split)
     for kind in rng.choices(_KINDS, _KIND_WEIGHTS, k=3):
         both = _of_kind(kind, rng, scene, split, (first, second))
         if both:
@@ -246,39 +251,80 @@ def _with_parts(
     return () if words & set(scene.heads) else _both(scene, rng.choice(ANY), pair, clauses)
 
 
-def _relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, ...]:
+def relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, ...]:
+    """The variants of an event that names the predicates of its nouns: reasons or results."""
+    option = scene.event.option
+    chosen = _own_predicates(rng, scene, split)
+    if not chosen or chosen[0] == chosen[1]:
+        return ()
+    connector, options, tense = _reason(rng, scene)
+    degree = _relational_degree(rng, option, [(x, RELATIVE_ADJECTIVES[x]) for x in chosen])
+    if connector in CONCESSIVE:
+        chosen, options = _conceded(rng, chosen, options, split)
+        degree = ""
+        if not chosen:
+            return ()
+    options += "contracted" if rng.random() < 0.4 else ""
+    pair = scene.first, scene.second
+    clauses = [
+        _relational_clause(x, (y, RELATIVE_ADJECTIVES[y]), tense, degree, options)
+        for x, y in zip(pair, chosen, strict=True)
+    ]
+    return _both(scene, connector, pair, clauses)
+
+
+def _own_predicates(rng: random.Random, scene: Scene, split: Split) -> list[str]:
+    """A predicate of either noun that the event names; none where a side has none of the split."""
     own = scene.event.own or ((), ())
     pools = [[x for x in side if relative_in_training(x) == split.words] for side in own]
     if not all(pools):
-        return ()
-    if scene.event.option in _FAILURES and rng.random() < 0.7:  # mostly 'too big', rarely 'huge'
+        return []
+    if scene.event.option in FAILURES and rng.random() < 0.7:  # mostly 'too big', rarely 'huge'
         pools = [[x for x in side if x not in _WITHOUT_DEGREES] or side for side in pools]
-    chosen = [rng.choice(x) for x in pools]
-    if chosen[0] == chosen[1]:
-        return ()
-    texts = [(x, RELATIVE_ADJECTIVES[x]) for x in chosen]
-    degree = _relational_degree(rng, scene.event.option, texts)
-    options = "contracted" if rng.random() < 0.4 else ""
-    options += "subjunctive" if scene.event.option == "until" else ""
-    pair = scene.first, scene.second
-    clauses = [
-        _relational_clause(x, y, scene.tense, degree, options)
-        for x, y in zip(pair, texts, strict=True)
-    ]
-    connector = rng.choice(CAUSAL)
+    return [rng.choice(x) for x in pools]
+
+
+def _reason(rng: random.Random, scene: Scene) -> tuple[Connector, str, str]:
+    """Connector, options and tense of a relation's second clause."""
+    option, tense = scene.event.option, scene.tense
     if "because" in scene.event.english:
-        connector = Connector(".", ".")
-    elif scene.event.option == "until":
-        connector = UNTIL
-    return _both(scene, connector, pair, clauses)
+        return Connector(".", "."), "", tense
+    if option == "until" and rng.random() < 0.6:
+        return UNTIL, "subjunctive ", tense
+    if option in ("until", "result"):
+        connector = rng.choice(RESULTS)
+        return connector, "", "present" if "now" in connector.english else tense
+    if option in FAILURES and _ATTEMPTED & set(scene.english):
+        return rng.choice(BUT), "", tense
+    if rng.random() < _CONCESSIONS:
+        connector = rng.choice(CONCESSIVE)
+        return connector, "subjunctive " if connector.subjunctive else "", tense
+    return rng.choice(CAUSAL), "", tense
+
+
+def _conceded(
+    rng: random.Random, chosen: list[str], options: str, split: Split
+) -> tuple[list[str], str]:
+    """The reasons turned around: both opposites, or both negated."""
+    if any(x[0] in ">~" for x in chosen):
+        return [], options
+    known = [
+        [y for y in OPPOSITES.get(x, ()) if relative_in_training(y) == split.words] for x in chosen
+    ]
+    opposed = [rng.choice(x) for x in known] if all(known) else []
+    if opposed and opposed[0] != opposed[1] and rng.random() < 0.6:
+        return opposed, options
+    if any(x in WITHOUT_DEGREES for x in chosen):  # 'not gigantic' concedes nothing
+        return [], options
+    return chosen, options + "negative "
 
 
 def _relational_degree(rng: random.Random, option: str, texts: Sequence[tuple[str, str]]) -> str:
     if option == "can":
         return "enough"
-    if any(x in _WITHOUT_DEGREES for x, _ in texts):
+    if option in ("result", "until") or any(x in _WITHOUT_DEGREES for x, _ in texts):
         return ""
-    if option in _FAILURES:
+    if option in FAILURES:
         return "too" if rng.random() < 0.85 else "so"
     if any(" " in x or "!" in y for x, y in texts):
         return ""

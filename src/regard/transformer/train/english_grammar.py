@@ -135,7 +135,7 @@ _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit",
                       "unplug", "drip", "hum", "hug", "chop", "sip", "cancel", "begin", "set",
                       "beg", "trap", "slip", "grab", "wag", "spot", "dip",
                       "stir", "unwrap", "scrub", "scan", "relabel", "plan", "rob", "pop", "dub",
-                      "skim", "repot", "regret", "program", "knot", "trim", "slam", "trip",
+                      "skim", "repot", "regret", "program", "knot", "trim", "slam", "trip", "rot",
                       "shut"))  # fmt: skip
 
 
