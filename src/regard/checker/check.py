@@ -23,7 +23,7 @@ from regard.checker.check_report import (
     Finding,
     Report,
 )
-from regard.checker.compare import ODD, differ, tolerance
+from regard.checker.compare import ODD, differ, exact_trace, tolerance
 from regard.checker.explanation import CORRECT, LIKELY, NAMELESS, Verdict, explain, with_groups
 from regard.checker.follow_up import (
     INVERTED,
@@ -45,7 +45,6 @@ from regard.checker.properties import (
 )
 from regard.checker.trials import Candidate, Explanation, working_layouts
 from regard.errors import ArgumentError, count
-from regard.textbook.stages import SPECIFICATION, run
 
 DIFFER = "results that differ between two calls"
 CHANGED = "inputs changed in place"
@@ -157,7 +156,7 @@ def _repeats(function: Callable[..., Any], candidate: Candidate) -> Finding:
     """Determinism: three more calls with the same input, equal but for rounding."""
     name = "determinism"
     trial = candidate.successful[0]
-    exact = candidate.convention.expected(run(SPECIFICATION, trial.case))["output"]
+    exact = candidate.convention.expected(exact_trace(trial.case))["output"]
     allowed = tolerance(trial.case, candidate.convention.dtype, exact)
     for _ in range(3):
         again = call_function(function, candidate.convention, trial.case)

@@ -1,5 +1,6 @@
 """Calling conventions: the form in which a function takes a case and gives its results."""
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -143,50 +144,66 @@ class CallingConvention:
 
     def options(self, case: Case) -> dict[str, Any]:
         """The further arguments, by role."""
-        (_, h, _, d), required = case.query.shape, self.roles.required
-        options: dict[str, Any] = {
-            "causal": case.causal and not self.always,
-            "scale": case.scale if case.scale or "scale" not in required else d**-0.5,
-            "temperature": d**0.5,
-            "offset": case.offset,
-            "window": case.window,
-            "softcap": case.softcap,
-            "heads": h,
-            "width": d,
-            "model width": case.x.shape[-1] if case.x is not None else h * d,
-            "mask": None if case.mask is None or case.slopes is not None else self._mask(case),
-            "padding": self._padding(case),
-            "grouped": case.key.shape[1] != h,
-            "dropout": 0.0 if "dropout" in required else None,
-            "w_output": np.eye(h * case.value.shape[-1]),
-            "need weights": False if "need weights" in required else None,
-            "training": False,
-            "query bias": np.zeros(h * d),
-            "key bias": np.zeros(h * d),
-            "value bias": np.zeros(h * case.value.shape[-1]),
-            "output bias": np.zeros(h * case.value.shape[-1]),
-            "slopes": case.slopes if case.slopes is not None else np.zeros(h),
-        }
-        lengths = case.lengths
-        options["lengths"] = lengths if self.batched or lengths is None else int(lengths[0])
-        options["module"] = SimpleNamespace(
-            num_key_value_groups=h // case.key.shape[1], training=False, layer_idx=0, head_dim=d,
-            is_causal=False, config=SimpleNamespace(), scaling=d**-0.5, sliding_window=None,
-        )  # fmt: skip
-        options |= self._positions(case) | self._cache(case)
+        made = self._scalar_options(case) | self._array_options(case)
         always = ("heads", "width", "model width", "w_output", "module", "slopes", "cos", "sin",
-                  *required)  # fmt: skip
-        return {r: options[r] for r in self.roles.names if r in always or options[r] is not None}
+                  *self.roles.required)  # fmt: skip
+        options = {role: made[role]() for role in self.roles.names}
+        return {r: option for r, option in options.items() if r in always or option is not None}
 
-    def _positions(self, case: Case) -> dict[str, Any]:
-        cos, sin = rotation(case.key.shape[2], case.query.shape[-1], self.position)
-        return {"cos": cos, "sin": sin}
+    def _scalar_options(self, case: Case) -> dict[str, Callable[[], Any]]:
+        """What makes each further argument that is a number, a switch or an object."""
+        (_, h, _, d), required = case.query.shape, self.roles.required
+        return {
+            "causal": lambda: case.causal and not self.always,
+            "scale": lambda: case.scale if case.scale or "scale" not in required else d**-0.5,
+            "temperature": lambda: d**0.5,
+            "offset": lambda: case.offset,
+            "window": lambda: case.window,
+            "softcap": lambda: case.softcap,
+            "heads": lambda: h,
+            "width": lambda: d,
+            "model width": lambda: case.x.shape[-1] if case.x is not None else h * d,
+            "grouped": lambda: case.key.shape[1] != h,
+            "dropout": lambda: 0.0 if "dropout" in required else None,
+            "need weights": lambda: False if "need weights" in required else None,
+            "training": lambda: False,
+            "module": lambda: SimpleNamespace(
+                num_key_value_groups=h // case.key.shape[1], training=False, layer_idx=0,
+                head_dim=d, is_causal=False, config=SimpleNamespace(), scaling=d**-0.5,
+                sliding_window=None,
+            ),
+        }  # fmt: skip
 
-    def _cache(self, case: Case) -> dict[str, Any]:
-        if not case.cached:
-            return dict.fromkeys(("past key", "past value", "past pair"))
-        key, value = (self.pack(a[:, :, : case.cached]) for a in (case.key, case.value))
-        return {"past key": key, "past value": value, "past pair": (key, value)}
+    def _array_options(self, case: Case) -> dict[str, Callable[[], Any]]:
+        """What makes each further argument that is an array, or some of them."""
+        (_, h, _, d), lengths = case.query.shape, case.lengths
+        plain = case.mask is None or case.slopes is not None
+        return {
+            "mask": lambda: None if plain else self._mask(case),
+            "padding": lambda: self._padding(case),
+            "lengths": lambda: lengths if self.batched or lengths is None else int(lengths[0]),
+            "w_output": lambda: np.eye(h * case.value.shape[-1]),
+            "query bias": lambda: np.zeros(h * d),
+            "key bias": lambda: np.zeros(h * d),
+            "value bias": lambda: np.zeros(h * case.value.shape[-1]),
+            "output bias": lambda: np.zeros(h * case.value.shape[-1]),
+            "slopes": lambda: case.slopes if case.slopes is not None else np.zeros(h),
+            "cos": lambda: self._rotation(case)[0],
+            "sin": lambda: self._rotation(case)[1],
+            "past key": lambda: self._cache(case, case.key),
+            "past value": lambda: self._cache(case, case.value),
+            "past pair": lambda: (
+                (self._cache(case, case.key), self._cache(case, case.value))
+                if case.cached
+                else None
+            ),
+        }
+
+    def _rotation(self, case: Case) -> tuple[Array, Array]:
+        return rotation(case.key.shape[2], case.query.shape[-1], self.position)
+
+    def _cache(self, case: Case, array_bhtd: Array) -> Array | None:
+        return self.pack(array_bhtd[:, :, : case.cached]) if case.cached else None
 
     def pack(self, array_bhtd: Array) -> Array:
         """An array (b, h, t, d) in the function's layout; an odd shape loses its axes of size 1."""
@@ -205,28 +222,35 @@ class CallingConvention:
             return array_bhtd.swapaxes(0, 1)
         return array_bhtd if self.batched else array_bhtd[0]
 
-    def expected(self, result: Trace) -> dict[str, Array]:
-        """Every array that the function might return, by kind, in its shape."""
+    def expected(self, result: Trace, kinds: Collection[str] | None = None) -> dict[str, Array]:
+        """The arrays that the function might return, by kind, in its shape; all, or these."""
         output = self.pack(result.output)
         if self.projections is not None and result.output.ndim == 4:
             output = self.projections.finish(output)
         if result.weights.ndim != 4:
             return {"output": output}
-        kinds = {"output": output, "weights": self._drop_axes(result.weights)}
+        made = self._returned(result)
+        chosen = made if kinds is None else [kind for kind in made if kind in kinds]
+        return {"output": output, **{kind: made[kind]() for kind in chosen}}
+
+    def _returned(self, result: Trace) -> dict[str, Callable[[], Array]]:
+        """What makes each array beside the output, by kind, in the order of preference."""
+        made = {"weights": lambda: self._drop_axes(result.weights)}
         if self.layout == "bhtd":
-            kinds["output, tokens first"] = result.output.swapaxes(1, 2)
-            kinds["output, heads joined"] = join_heads(result.output)
+            made["output, tokens first"] = lambda: result.output.swapaxes(1, 2)
+            made["output, heads joined"] = lambda: join_heads(result.output)
         if self.headed:
-            mean = result.weights.mean(axis=1)
-            kinds["weights, mean over heads"] = mean if self.batched else mean[0]
-        kinds["log-sum-exp"] = self._drop_axes(result.logsumexp)
+            made["weights, mean over heads"] = lambda: self._of_batch(result.weights.mean(axis=1))
+        made["log-sum-exp"] = lambda: self._drop_axes(result.logsumexp)
         if self.layout == "bthd":
-            kinds["log-sum-exp by token"] = result.logsumexp.swapaxes(1, 2)
-        return kinds | {"received": self._drop_axes(result.received)}
+            made["log-sum-exp by token"] = lambda: result.logsumexp.swapaxes(1, 2)
+        return made | {"received": lambda: self._drop_axes(result.received)}
 
     def _drop_axes(self, array_bhx: Array) -> Array:
-        array = array_bhx if self.headed else array_bhx[:, 0]
-        return array if self.batched else array[0]
+        return self._of_batch(array_bhx if self.headed else array_bhx[:, 0])
+
+    def _of_batch(self, array_bx: Array) -> Array:
+        return array_bx if self.batched else array_bx[0]
 
     def _mask(self, case: Case) -> Array:
         mask = np.asarray(case.mask)

@@ -15,6 +15,7 @@ from regard.checker.compare import (
     agrees,
     differ,
     empty_elements,
+    exact_trace,
     largest_gap,
     rounded,
     tolerance,
@@ -23,7 +24,7 @@ from regard.checker.explanation import CORRECT, Verdict
 from regard.checker.mistakes import OF_FEATURES
 from regard.checker.mistakes.entry import run_stages
 from regard.checker.trials import Candidate, Explanation, run_trials
-from regard.textbook.stages import SPECIFICATION, run
+from regard.textbook.stages import SPECIFICATION
 from regard.typing import Array
 
 GIVES_NAN = "a row that may see nothing gives NaN"
@@ -115,7 +116,7 @@ def unchanged_input(candidate: Candidate) -> str:
 def first_departure(candidate: Candidate) -> Departure | None:
     """The first question whose result is not the right one, and its largest difference."""
     for trial in candidate.judged:
-        expected = candidate.convention.expected(run(SPECIFICATION, trial.case))
+        expected = candidate.convention.expected(exact_trace(trial.case))
         for kind, array in zip(candidate.kinds, trial.result.arrays, strict=False):
             exact = expected.get(kind)
             if exact is None:

@@ -9,9 +9,8 @@ import numpy as np
 from regard.checker.calls import call_function
 from regard.checker.candidates import Features
 from regard.checker.cases import FRAMES, Case, Probe, Sizes
-from regard.checker.compare import Reference, empty_elements, rounded
+from regard.checker.compare import empty_elements, exact_reference, exact_trace, rounded
 from regard.checker.convention import CallingConvention
-from regard.textbook.stages import SPECIFICATION, run
 from regard.typing import Array
 
 SMALL = (
@@ -55,14 +54,14 @@ class Harness:
 
     def expected(self, case: Case) -> dict[str, Array]:
         """The arrays of the specification, by kind."""
-        return self.convention.expected(run(SPECIFICATION, case))
+        return self.convention.expected(exact_trace(case))
 
     def call_seen(self, case: Case, probe: Probe) -> dict[str, Array] | None:
         """As ``call``; rows that may see nothing hold what is right, unless the probe asks."""
         arrays = self.call(case)
         if arrays is None or probe.is_about_empty_rows:
             return arrays
-        empty = empty_elements(Reference(run(SPECIFICATION, case)), self.convention)
+        empty = empty_elements(exact_reference(case), self.convention)
         exact = self.expected(case) if empty else {}
         return {
             kind: np.where(empty[kind], exact[kind], array)

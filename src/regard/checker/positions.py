@@ -1,5 +1,7 @@
 """Positions inside attention: rotary embeddings of both orders, biases by distance."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from regard.typing import Array
@@ -7,10 +9,13 @@ from regard.typing import Array
 BASE = 10000.0
 
 
+@lru_cache(maxsize=64)
 def _angles(tokens: int, width: int) -> Array:
     """The angle of every token and pair of features, (t, d / 2)."""
     frequency = BASE ** (-np.arange(0, width, 2) / width)
-    return np.outer(np.arange(tokens), frequency)
+    angles = np.outer(np.arange(tokens), frequency)
+    angles.flags.writeable = False  # one array serves many calls
+    return angles
 
 
 def rotation(tokens: int, width: int, position: str) -> tuple[Array, Array]:
