@@ -36,7 +36,7 @@ dog s|walk|anyone|could, subjunctive|avant que|anyone could walk it.|Avant que q
 le promener.
 horse p|saddle|Anna|past, subjunctive|jusqu'à ce que|Anna saddled them.|Jusqu'à ce qu'Anna les \
 ait sellés.
-castle s|haunt|I|is about||I am about to haunt it.|Je suis sur le point de le hanter.
+garlic s|mince|I|is about||I am about to mince it.|Je suis sur le point de le hacher.
 bedroom s|air|we|has to||we have to air it.|Nous devons l'aérer.
 car s|start up|I|has just||I have just started it up.|Je viens de la démarrer.
 soup s|stir|someone|never||someone never stirred it.|Quelqu'un ne l'a jamais remuée.

@@ -6,7 +6,7 @@ beast people / animate = \
     scold: gronder; calm down: calmer
 dog cat puppy kitten horse / animate object = \
     adopt: adopter; vaccinate: vacciner; groom: toiletter; call: appeler
-creature / bug people = \
+beast bird people hamster squirrel / animate = \
     rescue: secourir; comfort: réconforter; scare: effrayer; wound: blesser; hug: embrasser
 beast bird fish / animate = \
     shoot: abattre; hunt: chasser; tie up: attacher

@@ -38,8 +38,6 @@ factory shop school hospital bakery / place device = \
     close down: fermer
 hotel farm factory restaurant shop / place idea people = \
     manage: gérer
-castle house monastery / place people = \
-    haunt: hanter
 wall cliff mountain tower fence / part place plant = \
     scale: escalader
 door gate shutter / part site container furniture = \

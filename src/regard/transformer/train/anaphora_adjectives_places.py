@@ -49,7 +49,7 @@ path road field garden / place animal clothing = \
     + muddy: boueux; + stony: caillouteux
 land -desert -planet / place people = \
     + hilly: vallonné; + picturesque: pittoresque; + remote: reculé; + touristy: touristique; \
-    + densely populated: très peuplé*; + sparsely populated: peu peuplé*
+    densely populated: très peuplé*; sparsely populated: peu peuplé*
 desert land -sea / place food cloth people = \
     + arid: aride; + barren: stérile
 mountain valley summit village / place road part = \

@@ -25,7 +25,8 @@ GROUPS = {
     "object": "container seat furniture handy clothing instrument text machine toy jewel picture"
               " document decor care",
     "portable": "container handy clothing instrument text toy jewel picture fruit dish vegetable"
-                " document decor care -bathtub -tent -law -chapter -aquarium -tank",
+                " document decor care -bathtub -tent -law -chapter -aquarium -tank"
+                " -sentence -paragraph -translation",
     "thing": "object stone textile food", "topic": "work idea occasion", "creature": "animate -bug",
 }  # fmt: skip
 

@@ -41,7 +41,7 @@ _RESULTS = """\
     = in the way, ~ need moving \
     = flattened, in pieces, uninhabitable
 {a} tow {b} = remorquer {b} = tractor truck van = caravan trailer = result \
-    = overheated, ~ need petrol = back at the campsite
+    = overheated, ~ need petrol = hitched up
 S empty {a} into {b} = vider {a} dans {b} = bucket bag basket box bottle = barrel crate chest tank \
     = result = empty, light = full, heavy, full to the brim
 S empty {a} with {b} = vider {a} avec {b} = pool pond barrel bathtub = bucket pump jug = result \
@@ -156,7 +156,7 @@ _FRENCH = """\
     déplacé*, closed to traffic:fermé* à la circulation, higher than usual:plus haut* que
     d'habitude, under water:!sous l'eau, closed for good:définitivement fermé*,
     hated by everyone:détesté* de tous, ~ need petrol:avoir besoin
-    d'essence, back at the campsite:!de retour au camping, in two pieces:!en deux morceaux,
+    d'essence, hitched up:attelé, in two pieces:!en deux morceaux,
     as good as new:!comme neuf*, ~ work again:fonctionner de nouveau, sticky:collant,
     ~ grow quickly:pousser vite, in the shade:!à l'ombre, invisible from the street:invisible*
     depuis la rue, hard to close:difficile* à fermer, full of smoke:plein* de fumée,

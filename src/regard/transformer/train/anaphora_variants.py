@@ -293,7 +293,7 @@ def _reason(rng: random.Random, scene: Scene) -> tuple[Connector, str, str]:
         return UNTIL, "subjunctive ", tense
     if option in ("until", "result"):
         connector = rng.choice(RESULTS)
-        return connector, "", "present" if "now" in connector.english else tense
+        return connector, "", "present" if "now" in connector.english.lower() else tense
     if option in FAILURES and _ATTEMPTED & set(scene.english):
         return rng.choice(BUT), "", tense
     if rng.random() < _CONCESSIONS:

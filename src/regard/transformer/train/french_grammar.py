@@ -9,7 +9,7 @@ Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
 
 # The h of these words is aspirated: le hibou, la hache, que huit.
 ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "hareng",
-             "hamburger", "haut", "hérisson", "héros", "hant",
+             "hamburger", "haut", "hérisson", "héros",
              "harnach", "heurt", "héron", "hibou", "hochet", "homard", "huit", "hurl",
              "hâl")  # fmt: skip
 _VOWEL = re.compile(rf"(?!(?:{'|'.join(ASPIRATED)}))[aeiouhàâéèêëîïôùûœAEIOUHÀÂÉÈÊÎÔŒ]")
