@@ -105,9 +105,11 @@ def test_errors_list_the_choices(decoder, translator, ask, words):
 def test_nothing_seen_yet():
     with regard.watch(FAMILY["llama"].made()) as seen:
         assert str(seen) == "Seen: nothing yet. Call the model inside the block."
+    for ask in (lambda: seen.find("it", "dog"), lambda: seen[0], lambda: seen["decoder", 0],
+                lambda: seen.report(), lambda: seen.save("nothing.regard")):  # fmt: skip
         with pytest.raises(NotAskedError) as error:
-            seen.find("it", "dog")
-    assert str(error.value) == "nothing was seen yet: call the model inside the block."
+            ask()
+        assert str(error.value) == "nothing was seen yet: call the model inside the block."
 
 
 def columns_of(seen, word):

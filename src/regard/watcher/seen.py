@@ -85,7 +85,8 @@ class LiveLayers(LiveMedia):
         every = [run.bytes for run in runs] or [RecordedBytes(0, 0, 0)]
         facts, query_key, device = map(sum, zip(*every, strict=True))
         return (
-            f"{(facts + query_key) / 1e6:,.1f} MB for {self.recorder.watched_layers} layers"
+            f"{(facts + query_key) / 1e6:,.1f} MB for "
+            f"{count(self.recorder.watched_layers, 'layer')}"
             f"{f' of {len(runs)} texts' if len(runs) > 1 else ''}, "
             f"{query_key / 1e6:,.1f} MB of it query and key"
             f"{f', and {device / 1e6:,.1f} MB on the device' if device else ''}"
@@ -304,7 +305,8 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
             from regard.watcher.changes.text_sources import norm_report
 
             return norm_report(self._rerun())
-        return report([(x, self._source.layer(x, self._chosen)) for x in self.names])
+        sentence = self._chosen
+        return report([(x, self._source.layer(x, sentence)) for x in self.names])
 
     def save(self, path: str | Path, *, query_and_key: bool = True) -> None:
         """Write a .regard file that ``regard.load`` reads, or with .html a page to look at."""
@@ -315,6 +317,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
             return
         from regard.watcher.files.watched_file import save
 
+        self._check_seen()
         save(self, Path(path), query_and_key)
 
     def picture(self, layer: Key, head: int = 0, **options: Any) -> Any:
@@ -326,10 +329,13 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         """The memory of all texts of the block."""
         return self._source.memory()
 
-    @property
-    def _chosen(self) -> int:
+    def _check_seen(self) -> None:
         if not self.names:
             raise NotAskedError("nothing was seen yet: call the model inside the block.")
+
+    @property
+    def _chosen(self) -> int:
+        self._check_seen()
         if self._sentence is None and self.sentences > 1:
             raise ArgumentError(
                 f"there are {self.sentences} sentences: choose one first, as in "
@@ -338,6 +344,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         return self._sentence or 0
 
     def _parse_key(self, key: Key) -> tuple[LayerKey, int | None]:
+        self._check_seen()
         items: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
         if isinstance(items[0], str) and items[0] in self.paths:
             items = (*self.paths[items[0]], *items[1:])

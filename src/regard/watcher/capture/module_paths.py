@@ -23,6 +23,7 @@ class ModulePaths:
     forwards: int = 0
     thread: int = field(default_factory=threading.get_ident)
     _running: list[Any] = field(default_factory=list, repr=False)
+    _shapes: list[tuple[int, ...]] = field(default_factory=list, repr=False)
     _names: dict[int, str] = field(default_factory=dict, repr=False)
     _roots: list[Any] = field(default_factory=list, repr=False)
 
@@ -58,6 +59,16 @@ class ModulePaths:
             (self._names[id(x)] for x in reversed(self._running) if id(x) in self._names), ""
         )
 
+    def sentences(self, queries: int) -> int | None:
+        """Sentences that the innermost running module was given; None where that is not known.
+
+        Its input is (b, t, e), or (t, b, e), where its tokens are the queries.
+        """
+        shape = self._shapes[-1] if self._shapes else ()
+        if len(shape) != 3 or queries not in shape[:2]:
+            return None
+        return shape[0] if shape[1] == queries else shape[1]
+
     @property
     def inside(self) -> bool:
         """Whether the root is running; without a root always."""
@@ -71,6 +82,8 @@ class ModulePaths:
         if not self._running or not self.inside:
             self.forwards += id(module) in self._names
         self._running.append(module)
+        shapes = (tuple(getattr(x, "shape", ())) for x in arguments)
+        self._shapes.append(next(shapes, ()))
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:
         if threading.get_ident() != self.thread:
@@ -78,7 +91,7 @@ class ModulePaths:
         # An error may have left modules inside it on the list.
         for index in range(len(self._running) - 1, -1, -1):
             if self._running[index] is module:
-                del self._running[index:]
+                del self._running[index:], self._shapes[index:]
                 return
 
     def _name_modules(self, root: Any) -> None:

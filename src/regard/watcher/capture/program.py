@@ -103,7 +103,7 @@ class ProgramRecorder:
         """Record one attention of the program."""
         if not self.modules.inside:
             return
-        call = as_call(event, self.modules.module)
+        call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
             return
         layer_key = self._locate(call, event)
@@ -179,19 +179,21 @@ class ProgramRecorder:
         return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
 
 
-def as_call(event: AttentionEvent, module: Any) -> ModelCall:
+def as_call(event: AttentionEvent, modules: ModulePaths) -> ModelCall:
     """An event as a call (b, h, q, d).
 
     Weights become the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact
     then follows from the weights as they are, also where they sum to less than 1.
     """
+    module = modules.module
     if event.weights is None:
         assert event.query is not None
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
         return ModelCall(module, event.query, event.key, event.key[..., :0], event.mask, options,
                          "operator", logsumexp=_on_device(event.logsumexp))  # fmt: skip
-    weights = by_sentence(event.weights, module).float().cpu()
+    weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
+    weights = weights.float().cpu()
     zeros = weights.new_zeros(())
     sentences, heads, queries, keys = weights.shape
     query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
@@ -210,13 +212,18 @@ def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
     return None if logsumexp is None or in_host_memory(logsumexp) else logsumexp
 
 
-def by_sentence(weights: torch.Tensor, module: Any) -> torch.Tensor:
-    """Weights (..., q, k) as (b, h, q, k); sentences and heads may be one axis or several."""
+def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None) -> torch.Tensor:
+    """Weights (..., q, k) as (b, h, q, k); sentences and heads may be one axis or several.
+
+    ``sentences`` is their number where it is known.
+    """
     leading, heads = tuple(weights.shape[:-2]), heads_of(module)
     if len(leading) == 2:
-        return weights
+        return weights.transpose(0, 1) if leading[0] != sentences == leading[1] else weights
     if len(leading) < 2:
         number = prod(leading)
+        if sentences and not heads and number % sentences == 0:
+            heads = number // sentences
         of_each = heads if heads and number % heads == 0 else number
         leading = (number // of_each, of_each)
     elif heads and prod(leading[1:]) == heads:
