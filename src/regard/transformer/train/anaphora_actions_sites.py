@@ -118,7 +118,7 @@ language method / reading people beast instrument = \
     master: maîtriser
 problem question / reading people occasion = \
     debate: débattre
-ticket seat table hotel / document wood place ride = \
+ticket table hotel / document wood place ride = \
     reserve: réserver
 coat ring car sofa ticket bicycle / object ride food place beast = \
     purchase: acheter

@@ -143,7 +143,9 @@ def deed(
     ``without`` are the kinds of connectors that do not go with the event.
     """
     kind, mode = _drawn(rng, _PAST if tense == "past" else _PRESENT, without)
-    subjects: list[Subject] = [SPEAKER, SPEAKERS, SOMEONE]
+    subjects: list[Subject] = [SPEAKER, SPEAKERS]
+    if not OBJECT_MODES[mode].negative:
+        subjects.append(SOMEONE)
     if kind == "before":
         subjects += [ANYONE, ANYONE]
     elif mode in _OF_NOBODY and kind not in _SUBJUNCTIVE and kind not in ("then", "when"):

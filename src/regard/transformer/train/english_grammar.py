@@ -136,7 +136,7 @@ _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit",
                       "beg", "trap", "slip", "grab", "wag", "spot", "dip",
                       "stir", "unwrap", "scrub", "scan", "relabel", "plan", "rob", "pop", "dub",
                       "skim", "repot", "regret", "program", "knot", "trim", "slam", "trip", "rot",
-                      "shut"))  # fmt: skip
+                      "dig", "outrun", "shut"))  # fmt: skip
 
 
 def plural(noun: str) -> str:
