@@ -135,6 +135,55 @@ def test_a_cache_that_grows_is_one_text(written):
         check_facts(seen.sentence(1)[layer], weights_bhqk[1])
 
 
+@pytest.mark.parametrize("written", ["fused", "matmul"])
+def test_a_cache_filled_before_the_block(written):
+    model, ids_bt = LanguageModel(written), ids(1)
+    caches = [[] for _ in range(LAYERS)]
+    with torch.no_grad():
+        model(ids_bt[:, :-1], caches)
+        with regard.watch(model) as seen:
+            model(ids_bt[:, -1:], caches)
+    assert seen.parts == ("decoder",)
+    for layer, (weights_hqk,) in enumerate(weights_by_hand(ids_bt)):
+        last_hk = weights_hqk[:, -1]
+        np.testing.assert_allclose(seen[layer].row(0), last_hk, rtol=0, atol=1e-6)
+        # Distance 0 is the token itself, the last key, and not the first one.
+        np.testing.assert_allclose(seen[layer].profile.itself, last_hk[:, -1], rtol=0, atol=1e-6)
+
+
+class StaticCache(Attention):
+    """Keys in a buffer of fixed length, of which a mask hides what is not filled yet."""
+
+    def __init__(self, length=20):
+        super().__init__("mask")
+        self.length, self.used = length, 0
+
+    def mixed(self, q, k, v):
+        if not self.used:
+            self.keys, self.values = (x.new_zeros(*x.shape[:2], self.length, 4) for x in (k, v))
+        rows = slice(self.used, self.used + q.shape[2])
+        self.keys[:, :, rows], self.values[:, :, rows] = k, v
+        self.used = rows.stop
+        visible = self.mask[rows, : self.length]
+        return F.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=visible)
+
+
+def test_a_static_cache_is_one_text_without_what_is_not_filled():
+    model, ids_bt = LanguageModel("mask"), ids()
+    for block in model.blocks:
+        static = StaticCache()
+        static.load_state_dict(block["attn"].state_dict())
+        block["attn"] = static
+    x_bte = model.tokens(ids_bt) + model.positions(torch.arange(TOKENS))
+    layers = torch.nn.Sequential(*(block["attn"] for block in model.blocks))
+    with torch.no_grad(), regard.watch(layers) as seen:
+        for start, stop in ((0, 5), (5, 6), (6, TOKENS)):
+            layers(x_bte[:, start:stop])
+    assert len(seen._source.recorder.runs) == 1
+    for layer, weights_bhqk in enumerate(weights_by_hand(ids_bt)):
+        check_facts(seen.sentence(1)[layer], weights_bhqk[1])
+
+
 def test_every_forward_is_a_text():
     model = LanguageModel("fused")
     with torch.no_grad(), regard.watch(model) as seen:

@@ -23,7 +23,7 @@ class ModulePaths:
     forwards: int = 0
     thread: int = field(default_factory=threading.get_ident)
     _running: list[Any] = field(default_factory=list, repr=False)
-    _shapes: list[tuple[int, ...]] = field(default_factory=list, repr=False)
+    _shapes: list[list[tuple[int, ...]]] = field(default_factory=list, repr=False)
     _names: dict[int, str] = field(default_factory=dict, repr=False)
     _roots: list[Any] = field(default_factory=list, repr=False)
 
@@ -64,10 +64,19 @@ class ModulePaths:
 
         Its input is (b, t, e), or (t, b, e), where its tokens are the queries.
         """
-        shape = self._shapes[-1] if self._shapes else ()
+        shape = next(iter(self._inputs), ())
         if len(shape) != 3 or queries not in shape[:2]:
             return None
         return shape[0] if shape[1] == queries else shape[1]
+
+    def has_cache(self, queries: int, keys: int) -> bool:
+        """Whether keys came from earlier calls: the input is the queries' tokens, and no others."""
+        given = {size for shape in self._inputs if len(shape) == 3 for size in shape[:2]}
+        return self.sentences(queries) is not None and queries < keys and keys not in given
+
+    @property
+    def _inputs(self) -> list[tuple[int, ...]]:
+        return self._shapes[-1] if self._shapes else []
 
     @property
     def inside(self) -> bool:
@@ -82,8 +91,7 @@ class ModulePaths:
         if not self._running or not self.inside:
             self.forwards += id(module) in self._names
         self._running.append(module)
-        shapes = (tuple(getattr(x, "shape", ())) for x in arguments)
-        self._shapes.append(next(shapes, ()))
+        self._shapes.append([tuple(getattr(x, "shape", ())) for x in arguments])
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:
         if threading.get_ident() != self.thread:

@@ -124,9 +124,14 @@ class ProgramRecorder:
         self._numbers[path] += 1
         if site not in self._layers:
             part = part_of(path, call, event)
+            if part == "encoder" and self._continues(call):
+                part = "decoder"
             layer = sum(key.part == part for key in self._layers.values())
             self._layers[site] = LayerKey(part, layer)
         return self._layers[site]
+
+    def _continues(self, call: ModelCall) -> bool:
+        return self.modules.has_cache(call.query.shape[2], call.key.shape[2])
 
     def _run(self, layer_key: LayerKey, call: ModelCall) -> ForwardRun:
         """The text of an attention, decided once a forward, where a layer comes again."""
@@ -153,7 +158,11 @@ class ProgramRecorder:
         records = self.generation.records(run, layer_key, sentences)
         if len(records) < sentences:  # more windows than before, for a larger image
             records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
-        segment = segment_of(call, event, records[0].first_row + records[0].queries)
+        row_start = records[0].first_row + records[0].queries
+        if not records[0].queries and not event.causal and layer_key.part != "cross":
+            # A cache that was filled before the block: its queries are the last tokens.
+            row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
+        segment = segment_of(call, event, row_start)
         keep = self.options.keeps(layer_key.layer)
         if not records[0].queries:
             estimate = MemoryEstimate.of(call, segment, self.options, keep)
@@ -190,7 +199,8 @@ def as_call(event: AttentionEvent, modules: ModulePaths) -> ModelCall:
         assert event.query is not None
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
-        return ModelCall(module, event.query, event.key, event.key[..., :0], event.mask, options,
+        key, mask = used_keys(event.query.shape[2], event.key, event.mask)
+        return ModelCall(module, event.query, key, key[..., :0], mask, options,
                          "operator", logsumexp=_on_device(event.logsumexp))  # fmt: skip
     weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
     weights = weights.float().cpu()
@@ -201,6 +211,20 @@ def as_call(event: AttentionEvent, modules: ModulePaths) -> ModelCall:
     logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
     return ModelCall(module, query, key, key[..., :0], weights.log(), {"scaling": 1.0},
                      logsumexp=logsumexp)  # fmt: skip
+
+
+def used_keys(
+    queries: int, key: torch.Tensor, mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Keys and mask without the end of a static cache, which no query may look at yet."""
+    if mask is None or queries >= key.shape[2] or mask.shape[-1] != key.shape[2]:
+        return key, mask
+    seen = mask if mask.dtype == _bool() else mask > -1e4
+    used = int(seen.reshape(-1, key.shape[2]).any(dim=0).nonzero().max()) + 1 if seen.any() else 0
+    last_query = seen[..., -1, :used]
+    if used < queries or not last_query[..., -1].all():
+        return key, mask  # padding of other keys than one's own
+    return key[:, :, :used], mask[..., :used]
 
 
 def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
