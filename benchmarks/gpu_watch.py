@@ -16,15 +16,27 @@ def watched() -> dict[str, Any]:
     """Milliseconds of a forward pass under sdpa, watched, and eager with weights; and the facts.
 
     ``watched`` is a whole block of one forward; ``second`` a second forward in such a block, and
-    ``reading`` what it takes to read every fact of every layer afterwards.
+    ``reading`` what it takes to read every fact of every layer of it afterwards: best keys and
+    distances are computed then.
     """
     measured: dict[str, Any] = {"facts at 1024 off by": _facts(1024)}
+    measured["logits the same to the bit at"] = [n for n in (1024, 2048, 8192) if _same_logits(n)]
     for n in (2048, 8192, 32768):
         taken = _times(n)
         measured[f"ms at {n}"] = {name: round(ms, 2) for name, ms in taken.items()}
         for name in ("watched", "second"):
             measured[f"{name} / sdpa at {n}"] = round(taken[name] / taken["sdpa"], 3)
     return measured | {"waits of a second forward at 2048": _waits(2048)}
+
+
+@torch.no_grad()
+def _same_logits(n: int) -> bool:
+    """Whether the model's own attention gives the same logits inside a block, in every bit."""
+    model, words = _model("sdpa"), torch.randint(0, 1000, (1, n), device="cuda")
+    expected = model(words).logits
+    with regard.watch(model, top=8, map=512):
+        actual = [model(words).logits for _ in range(2)]
+    return all(torch.equal(x, expected) for x in actual)
 
 
 def _times(n: int) -> dict[str, float]:

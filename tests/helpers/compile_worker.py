@@ -13,7 +13,7 @@ from triton.runtime import driver as triton_driver
 from triton.runtime.jit import JITFunction
 
 from regard.engine.gpu import cuda_driver as cuda
-from regard.engine.gpu import hopper
+from regard.engine.gpu import hopper, hopper_columns
 from regard.engine.gpu import triton_path as with_kernels
 from regard.engine.gpu.call import device_call
 from regard.engine.gpu.triton_facts import repeats_on_device
@@ -50,6 +50,22 @@ class Compiled:
     ) -> None:
         compiled.append(name)
 
+    def prepare(
+        self, name: str, grid: tuple[int, int], threads: int, *arguments: object, shared: int = 0
+    ) -> "NoLaunch":
+        compiled.append(name)
+        return NoLaunch(arguments)
+
+
+class NoLaunch:
+    """A launch whose arguments are filled in, and no more."""
+
+    def __init__(self, arguments: tuple[object, ...]) -> None:
+        self.arguments = arguments
+
+    def __call__(self, stream: int) -> None:
+        """Nothing is launched."""
+
 
 compiled: list[str] = []
 run = JITFunction.run
@@ -83,6 +99,7 @@ if __name__ == "__main__":
     if cuda.nvrtc() is not None:
         hopper.module = Compiled
         hopper.tensor_map = lambda tensor, rows: cuda.TensorMap()
+        hopper_columns.current_stream = lambda index: 0
         launch((2, 8192, 128), half, 8, 512, on_hopper=True, causal=True)
         launch((1, 5000, 64), torch.float16, 16, 8, on_hopper=True)
         launch((1, 300, 128), half, 0, 0, on_hopper=True, causal=True)

@@ -28,7 +28,12 @@ def is_tensor(array: Any) -> "TypeGuard[Tensor]":
 
 def on_device(**arrays: Any) -> bool:
     """Whether these are tensors of a device other than the CPU: then all must be on the same."""
-    devices = {name: a.device if is_tensor(a) else "cpu" for name, a in arrays.items()}
+    devices: dict[str, Any] = {
+        name: a.device if is_tensor(a) else "cpu" for name, a in arrays.items()
+    }
+    first, *others = devices.values()
+    if first != "cpu" and first.type == "cuda" and all(device == first for device in others):
+        return True
     kinds = {str(device) for device in devices.values()}
     if all(kind == "cpu" for kind in kinds):
         return False

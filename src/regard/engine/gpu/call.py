@@ -3,8 +3,8 @@
 import math
 import os
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, ShapeError
-from regard.textbook.options import AttentionOptions
+from regard.textbook.options import AttentionOptions, with_defaults
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -138,30 +138,73 @@ def _pairs_up_to(visibility: Visibility, bound: int) -> int:
 
 def device_call(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> DeviceCall:
     """A validated call; errors read as those of the host."""
-    tensors = {"query": query.detach(), "key": key.detach(), "value": value.detach()}
-    _check_dtypes(tensors)
-    plain = options | {"lengths": tensor_to_array(options["lengths"])}
-    mask = options["mask"]
-    if mask is not None and not callable(mask):
-        plain["mask"] = None
-    visibility, scale, softcap = prepare_shapes(tensors, plain)
-    flat = {x: t.reshape(math.prod(t.shape[:-2]), *t.shape[-2:]) for x, t in tensors.items()}
+    tensors, mask = (query, key, value), options["mask"]
+    visibility, scale, softcap = _validated(tensors, options)
+    query_hqd, key_gkd, value_gkv = (
+        x.detach().reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in tensors
+    )
+    values = mask is not None and not callable(mask)
     return DeviceCall(
-        query_hqd=flat["query"],
-        key_gkd=flat["key"],
-        value_gkv=flat["value"],
+        query_hqd=query_hqd,
+        key_gkd=key_gkd,
+        value_gkv=value_gkv,
         leading=visibility.leading,
         visibility=visibility,
-        mask=None
-        if callable(mask) or mask is None
-        else broadcast_mask(mask, visibility, query.device),
+        mask=broadcast_mask(mask, visibility, query.device) if values else None,
         scale=scale,
         softcap=softcap,
         options=options,
     )
 
 
-def _check_dtypes(tensors: dict[str, Tensor]) -> None:
+class TensorKind(NamedTuple):
+    """As much of a tensor as can be validated without its numbers."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+
+NUMBERS = (int, float, np.number, np.bool_)
+Validated = tuple[Visibility, float, float | None]
+
+
+def _validated(tensors: tuple[Tensor, ...], options: AttentionOptions) -> Validated:
+    """Visibility, scale and softcap; where only shapes decide, those of an earlier call."""
+    kinds = tuple(TensorKind(x.shape, x.dtype) for x in tensors)
+    window = options["window"]
+    sides = (None, None) if window is None else window
+    plain = options["mask"] is None and options["lengths"] is None
+    if plain and isinstance(sides, tuple) and len(sides) == 2:
+        numbers = options["causal"], options["offset"], options["softcap"], options["scale"], *sides
+        if all(x is None or isinstance(x, NUMBERS) for x in numbers):
+            return _validated_before(*kinds, *numbers)
+    return _validate(kinds, options)
+
+
+@lru_cache(maxsize=512, typed=True)
+def _validated_before(
+    query: TensorKind, key: TensorKind, value: TensorKind, causal: Any, offset: Any, *numbers: Any
+) -> Validated:
+    softcap, scale, *window = numbers
+    given = {"causal": causal, "offset": offset, "softcap": softcap, "scale": scale}
+    return _validate((query, key, value), with_defaults(**given, window=tuple(window)))
+
+
+def _validate(kinds: tuple[TensorKind, ...], options: AttentionOptions) -> Validated:
+    named: dict[str, Any] = dict(zip(("query", "key", "value"), kinds, strict=True))
+    _check_dtypes(named)
+    plain = options | {"lengths": tensor_to_array(options["lengths"])}
+    if not callable(options["mask"]):
+        plain["mask"] = None  # its values are broadcast where they lie
+    return prepare_shapes(named, plain)
+
+
+def _check_dtypes(tensors: dict[str, Any]) -> None:
     for name, tensor in tensors.items():
         if tensor.dtype not in DTYPES or tensor.dtype != tensors["query"].dtype:
             raise ArgumentError(

@@ -1,7 +1,7 @@
 """CUDA C++ compiled by NVRTC, which torch installs, and launched through the driver, by ctypes."""
 
 import ctypes
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,27 @@ class LaunchConfig(ctypes.Structure):
 _DEPENDENT_LAUNCH = LaunchAttribute(6, 0, (ctypes.c_int * 16)(1))
 
 
+def current_stream(index: int) -> int:
+    """The handle of torch's current stream on a device."""
+    return int(torch._C._cuda_getCurrentRawStream(index))
+
+
+class PreparedLaunch:
+    """A kernel, its grid and its arguments, which are read anew by every call on a stream."""
+
+    def __init__(self, name: str, function: Any, sizes: Any, arguments: tuple[Any, ...]) -> None:
+        self.arguments = arguments
+        self._name, self._function = name, function
+        self._pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        self._config = LaunchConfig(sizes, None, ctypes.pointer(_DEPENDENT_LAUNCH), 1)
+        self._reference = ctypes.byref(self._config)
+
+    def __call__(self, stream: int) -> None:
+        self._config.stream = stream
+        error = driver().cuLaunchKernelEx(self._reference, self._function, self._pointers, None)
+        _check(error, f"starting {self._name}")
+
+
 class Module:
     """A .cu file, compiled and loaded on the current device; its kernels are launched by name."""
 
@@ -103,16 +124,18 @@ class Module:
         self, name: str, grid: tuple[int, int], threads: int, *arguments: Any, shared: int = 0
     ) -> None:
         """Launch a kernel on torch's current stream; arguments are ctypes values, shared bytes."""
+        self.prepare(name, grid, threads, *arguments, shared=shared)(
+            torch.cuda.current_stream().cuda_stream
+        )
+
+    def prepare(
+        self, name: str, grid: tuple[int, int], threads: int, *arguments: Any, shared: int = 0
+    ) -> "PreparedLaunch":
+        """A launch that can be repeated with other numbers in its arguments."""
         if name not in self._functions:
             self._functions[name] = self._load(name, shared)
-        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
-        stream = torch.cuda.current_stream().cuda_stream
         sizes = (ctypes.c_uint * 7)(grid[0], grid[1], 1, threads, 1, 1, shared)
-        config = LaunchConfig(sizes, stream, ctypes.pointer(_DEPENDENT_LAUNCH), 1)
-        error = driver().cuLaunchKernelEx(
-            ctypes.byref(config), self._functions[name], pointers, None
-        )
-        _check(error, f"starting {name}")
+        return PreparedLaunch(name, self._functions[name], sizes, arguments)
 
     def _load(self, name: str, shared: int) -> ctypes.c_void_p:
         function = ctypes.c_void_p()
@@ -139,11 +162,17 @@ class TensorMap(ctypes.Structure):
 
 def tensor_map(tensor_htd: Any, rows: int) -> TensorMap:
     """The map of tiles of ``rows`` tokens and 64 columns of a tensor (heads, tokens, width)."""
+    address, layout = tensor_htd.data_ptr(), (tensor_htd.shape, tensor_htd.stride())
+    return _encoded(address, *layout, tensor_htd.dtype, rows)
+
+
+@lru_cache(maxsize=1024)  # torch gives the memory of earlier tensors to later ones of their size
+def _encoded(address: int, shape: Any, strides: Any, dtype: torch.dtype, rows: int) -> TensorMap:
     result = TensorMap()
-    heads, tokens, width = tensor_htd.shape
-    by_head, by_token, _ = (2 * step for step in tensor_htd.stride())
+    heads, tokens, width = shape
+    by_head, by_token, _ = (2 * step for step in strides)
     error = driver().cuTensorMapEncodeTiled(
-        ctypes.byref(result), KINDS[tensor_htd.dtype], 3, ctypes.c_void_p(tensor_htd.data_ptr()),
+        ctypes.byref(result), KINDS[dtype], 3, ctypes.c_void_p(address),
         _longs(width, tokens, heads), _longs(by_token, by_head), _ints(64, rows, 1),
         _ints(1, 1, 1), 0, SWIZZLE_128, PROMOTE_256, 0,
     )  # fmt: skip

@@ -22,6 +22,11 @@ from regard.errors import ArgumentError
 from regard.textbook.options import AttentionOptions
 from regard.typing import Array
 
+DTYPES: dict[Any, np.dtype[Any]] = {
+    torch.float64: np.dtype(np.float64),
+    torch.float32: np.dtype(np.float32),
+}
+
 
 def attention_on_device(query: Any, key: Any, value: Any, options: AttentionOptions) -> Tensor:
     """The output of attention, a tensor beside its inputs."""
@@ -145,17 +150,17 @@ def build_observation(
         tensors["map"] = facts.map_hrc
         if not facts.map_is_mean:
             tensors["map"] = _mean_map(call, requested, facts.map_hrc, total_hq)
-    shaped = {x: t.reshape(*call.leading, *t.shape[1:]) for x, t in tensors.items()}
-    dtype = np.dtype(np.float64 if call.compute_dtype == torch.float64 else np.float32)
-    lazy = LazyFacts(
-        shaped, dtype, DeviceCheck(call, facts.total_hq, external_total_hq, facts.received_hk)
-    )
+    dtype = DTYPES[call.compute_dtype]
+    check = DeviceCheck(call, facts.total_hq, external_total_hq, facts.received_hk)
+    lazy = LazyFacts(tensors, dtype, check, call.leading)
     profile = None
     if facts.distance_hn is not None and facts.received_hk is not None:
         make = partial(_profile, call.visibility, call.leading, dtype, lazy)
         profile = LazyProfile(make, facts.received_hk[:, :1], facts.distance_hn)
     cost = _cost(call, requested, plan, facts.peak_bytes)
-    parts, tensor = (LazyProblem(call, total_hq),), shaped.get("output")
+    parts, tensor = (LazyProblem(call, total_hq),), None
+    if "output" in tensors:
+        tensor = lazy.tensor("output")
     return Observation(lazy, profile, parts, call.visibility.keys, cost, (), tensor)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import triton
 from numpy.typing import NDArray
 
 from regard.engine.gpu.call import DeviceCall
@@ -33,7 +32,7 @@ class CommonArguments:
         self.factor = call.scale / call.softcap if call.softcap else call.scale * LOG2_E
         self.cap = call.softcap * LOG2_E if call.softcap else 0.0
         self.width = int(call.query_hqd.shape[-1])
-        self.padded = max(16, triton.next_power_of_2(self.width))
+        self.padded = padded_width(self.width)
 
     @cached_property
     def query_hqd(self) -> Tensor:
@@ -83,6 +82,15 @@ class CommonArguments:
     def constants(self) -> Constants:
         """The compile-time constants of every kernel."""
         return Constants(self.width, self.padded, self.call.softcap is not None)
+
+
+def padded_width(width: int) -> int:
+    """The width of a kernel's rows: a power of two, at least 16.
+
+    >>> padded_width(0), padded_width(16), padded_width(80)
+    (16, 16, 128)
+    """
+    return max(16, 1 << (width - 1).bit_length())
 
 
 def _limit(bound: int | None, offset: int) -> int:

@@ -27,17 +27,23 @@ class LazyFacts(FactsLike):
     """Facts as device tensors; reading one copies it to the host and frees the tensor.
 
     ``check`` runs before the first copy: whether the numbers of a call are finite is known only
-    once the device has computed them.
+    once the device has computed them. Tensors have one axis of heads instead of ``leading``.
     """
 
-    def __init__(self, tensors: dict[str, Any], dtype: np.dtype[Any], check: DeviceCheck) -> None:
+    def __init__(
+        self,
+        tensors: dict[str, Any],
+        dtype: np.dtype[Any],
+        check: DeviceCheck,
+        leading: tuple[int, ...],
+    ) -> None:
         self._values: dict[str, Any] = dict(tensors)
-        self._dtype, self.check = dtype, check
+        self._dtype, self.check, self._leading = dtype, check, leading
 
     def __getitem__(self, name: str) -> Array:
         if is_tensor(self._values[name]):
             self.check()
-            self._values[name] = self._copied(name, self._values[name])
+            self._values[name] = self._copied(name, self.tensor(name))
         array: Array = self._values[name]
         return array
 
@@ -62,16 +68,18 @@ class LazyFacts(FactsLike):
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, known without a copy."""
-        return tuple(self._values[name].shape)
+        value = self._values[name]
+        return (*self._leading, *value.shape[1:]) if is_tensor(value) else tuple(value.shape)
 
     def tensor(self, name: str) -> Any:
         """The fact on the device, without a copy; an array once it was read."""
-        return self._values[name]
+        value = self._values[name]
+        return value.reshape(self.shape_of(name)) if is_tensor(value) else value
 
     def without(self, name: str) -> LazyFacts:
         """All facts but one, without a copy."""
         others = {other: value for other, value in self._values.items() if other != name}
-        return LazyFacts(others, self._dtype, self.check)
+        return LazyFacts(others, self._dtype, self.check, self._leading)
 
     def __contains__(self, name: object) -> bool:
         return name in self._values

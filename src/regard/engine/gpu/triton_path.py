@@ -13,11 +13,11 @@ from regard.engine.gpu.hopper import (
     HopperCall,
     best_keys_on_hopper,
     reasons_against_hopper,
-    sum_columns_on_hopper,
     sum_distances_on_hopper,
 )
+from regard.engine.gpu.hopper_columns import sum_columns_on_hopper
 from regard.engine.gpu.kernels.sums import rows_kernel
-from regard.engine.gpu.launch import FAR, CommonArguments, FactTensors
+from regard.engine.gpu.launch import FAR, CommonArguments, FactTensors, padded_width
 from regard.engine.gpu.triton_facts import best_keys, sum_columns, sum_distances
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.rows import Requested
@@ -44,7 +44,10 @@ def facts_by_kernels(
 def device_context(call: DeviceCall) -> contextlib.AbstractContextManager[Any]:
     """The call's device as torch's current one."""
     context: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-    return torch.cuda.device(call.device) if call.device.type == "cuda" else context
+    device = call.device
+    if device.type == "cuda" and torch.cuda.current_device() != (device.index or 0):
+        context = torch.cuda.device(device)
+    return context
 
 
 def _facts(
@@ -86,11 +89,11 @@ def forward_by_cudnn(common: CommonArguments) -> FactTensors:
     query, key, value = common.query_hqd, common.key_gkd, common.value_gkv
     if common.group > 1:
         key, value = (t.repeat_interleave(common.group, dim=0) for t in (key, value))
-    results = torch.ops.aten._scaled_dot_product_cudnn_attention(
-        query[None], key[None], value[None], None, True, 0.0, common.right == 0, False,
-        scale=common.call.scale,
+    results = torch._scaled_dot_product_cudnn_attention(
+        query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), None, True, 0.0,
+        common.right == 0, False, scale=common.call.scale,
     )  # fmt: skip
-    total_hq = results[1].reshape(common.heads, common.queries)
+    total_hq = results[1].view(common.heads, common.queries)
     return FactTensors(total_hq=total_hq, output_hqv=results[0][0])
 
 
@@ -105,7 +108,7 @@ def forward(
     block = 64 if common.padded <= 128 else 32
     rows_kernel[(triton.cdiv(common.queries, block), common.heads)](
         common.inputs, common.value_gkv, output_hqv, total_hq, entropy_hq, common.scalars,
-        common.constants, VALUE_WIDTH=width, V=max(16, triton.next_power_of_2(max(1, width))),
+        common.constants, VALUE_WIDTH=width, V=padded_width(width),
         OUTPUT=requested.output and width > 0, BQ=block, BK=block,
     )  # fmt: skip
     facts = FactTensors(total_hq=total_hq, output_hqv=output_hqv if requested.output else None)
@@ -134,9 +137,10 @@ def _add_by_hopper(
     if not (requested.column_facts or requested.top or requested.profile or lacks_entropy):
         return
     hopper = HopperCall(common, live=common.call.all_live)
-    thresholds = sum_columns_on_hopper(hopper, requested, facts, total_hq)
-    if requested.top:
-        facts.remaining.append(partial(best_keys_on_hopper, hopper, thresholds=thresholds))
+    threshold_hq = sum_columns_on_hopper(hopper, requested, facts, total_hq)
+    if threshold_hq is not None:
+        best = partial(best_keys_on_hopper, hopper, threshold_hq=threshold_hq, top=requested.top)
+        facts.remaining.append(best)
     if requested.profile:
         facts.remaining.append(partial(_add_distances, partial(sum_distances_on_hopper, hopper)))
 
