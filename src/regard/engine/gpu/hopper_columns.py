@@ -66,13 +66,13 @@ class MapLayout:
     @classmethod
     def of(cls, sizes: HopperSizes, most: int) -> "MapLayout":
         """The layout of a map of at most so many blocks a side."""
-        found = block_sizes(sizes.queries, sizes.keys, most)
-        rows, columns = found or (64, TILE)
-        shape = (cdiv(sizes.queries, rows), cdiv(sizes.keys, columns)) if found else (0, 0)
+        block = block_sizes(sizes.queries, sizes.keys, most)
+        rows, columns = block or (64, TILE)
+        shape = (cdiv(sizes.queries, rows), cdiv(sizes.keys, columns)) if block else (0, 0)
         small = rows if rows < 16 else 0
         if small:
             rows, columns = 64, TILE
-        cell, exist = min(TILE, columns), found is not None and not small
+        cell, exist = min(TILE, columns), block is not None and not small
         number = cdiv(sizes.padded, rows) * 4 if rows >= TILE else sizes.padded // 16
         width = cdiv(sizes.keys, BLOCK) * BLOCK // cell
         return cls(shape, rows, columns, small, exist, cell, number * width if exist else 0)
