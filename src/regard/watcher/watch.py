@@ -278,18 +278,25 @@ def _has_interface(model: Any) -> bool:
     if not models or any(_outside_interface(cls) for cls in classes):
         return False
     # A sink is a column of the softmax without a key, which only the weights themselves show.
-    if any(_has_sinks(module) for module in modules):
+    if any(map(_has_sinks, modules)) or any(hasattr(cls, "sinks") for cls in classes):
         return False
     inside = set(modules_of(models[0])) if len(models) > 1 else {*models}
     # Two models side by side share names of layers.
-    return all(module in inside and module._can_set_attn_implementation() for module in models)
+    return all(module in inside and _can_be_set(type(module)) for module in models)
 
 
 def _has_sinks(module: Any) -> bool:
-    """Whether a module has an attribute ``sinks``: a parameter or buffer, or one of its class."""
-    own = vars(module)
-    inside = "sinks" in own or any("sinks" in own[x] for x in ("_parameters", "_buffers"))
-    return inside or "sinks" in own["_modules"] or hasattr(type(module), "sinks")
+    """Whether a module has a parameter, buffer, module or other attribute ``sinks`` of its own."""
+    own: dict[str, Any] = module.__dict__
+    if "sinks" in own["_parameters"] or "sinks" in own["_buffers"]:
+        return True
+    return "sinks" in own or "sinks" in own["_modules"]
+
+
+@functools.cache
+def _can_be_set(cls: Any) -> bool:
+    """Whether the attention of a class can be chosen, for which transformers reads its source."""
+    return bool(cls._can_set_attn_implementation())
 
 
 @functools.cache

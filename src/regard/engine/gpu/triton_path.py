@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -84,16 +84,24 @@ def cudnn_serves(common: CommonArguments) -> bool:
     return widths and plain and (square or common.right == FAR) and common.queries > 1
 
 
+@cache
+def cudnn_attention() -> Callable[..., Any]:
+    """cuDNN's attention by the binding with the least overhead that this torch has."""
+    name = "_scaled_dot_product_cudnn_attention"
+    operator: Callable[..., Any] = getattr(torch, name, None) or getattr(torch.ops.aten, name)
+    return operator
+
+
 def forward_by_cudnn(common: CommonArguments) -> FactTensors:
     """Output and natural log-sum-exp in float32, from the fastest kernel that torch has."""
     query, key, value = common.query_hqd, common.key_gkd, common.value_gkv
     if common.group > 1:
         key, value = (t.repeat_interleave(common.group, dim=0) for t in (key, value))
-    results = torch._scaled_dot_product_cudnn_attention(
+    results = cudnn_attention()(
         query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), None, True, 0.0,
         common.right == 0, False, scale=common.call.scale,
     )  # fmt: skip
-    total_hq = results[1].view(common.heads, common.queries)
+    total_hq = results[1].reshape(common.heads, common.queries)
     return FactTensors(total_hq=total_hq, output_hqv=results[0][0])
 
 
