@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.helpers.attention_cases import CASES, Case
-from tests.helpers.attention_facts import MAP, TOP, DenseFacts, observed, score_size, specification
+from tests.helpers.attention_facts import MAP, TOP, DenseFacts, observed, score_size, specified
 
 from regard.engine.attention import attention
 from regard.engine.observe import observe, observe_from_logsumexp
@@ -39,7 +39,7 @@ def assert_facts(
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_attention_equals_the_specification(case, engine):
-    expected = specification(*case.arrays(), **case.arguments)
+    expected = specified(case)
     output = attention(*case.arrays(), **case.arguments)
     assert output.dtype == np.float64
     assert_facts({"output": output}, expected.facts(), case, tolerance(case, expected))
@@ -47,7 +47,7 @@ def test_attention_equals_the_specification(case, engine):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_observe_equals_the_specification(case, engine):
-    expected = specification(*case.arrays(), **case.arguments)
+    expected = specified(case)
     seen = observe(*case.arrays(), **{"top": TOP, "map": MAP} | engine.asked, **case.arguments)
     actual = observed(seen)
     assert_facts(actual, expected.facts(), case, tolerance(case, expected))
@@ -57,7 +57,7 @@ def test_observe_equals_the_specification(case, engine):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_best_keys_are_the_ones_with_those_weights(case, engine):
-    expected = specification(*case.arrays(), **case.arguments)
+    expected = specified(case)
     best = observe(*case.arrays(), **{"top": TOP} | engine.asked, **case.arguments).top()
     padded = np.pad(expected.weights, [(0, 0)] * (expected.weights.ndim - 1) + [(0, TOP + 1)])
     at_keys = np.take_along_axis(padded, best.keys, axis=-1)  # key -1 is the last zero
@@ -69,8 +69,8 @@ def test_the_best_keys_are_the_ones_with_those_weights(case, engine):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_observing_from_a_logsumexp_gives_every_fact_but_the_output(case, engine):
-    query, key, value = case.arrays()
-    expected = specification(query, key, value, **case.arguments)
+    query, key, _ = case.arrays()
+    expected = specified(case)
     asked = {"top": TOP, "map": MAP} | engine.asked | case.arguments
     seen = observe_from_logsumexp(query, key, expected.logsumexp(), **asked)
     actual = observed(seen)

@@ -1,7 +1,10 @@
 """torch tensors go in where arrays do: the same numbers, and the output a tensor of their kind."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
+from tests.helpers import quick_interpreter
 
 import regard
 from regard.engine.tensors import as_array, as_wide_array, dtype_name, engine_input, on_device
@@ -14,6 +17,8 @@ from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
+if find_spec("triton") is not None:
+    quick_interpreter.install()
 EVERYTHING = Requested(True, True, 3, 4, True, True)
 
 

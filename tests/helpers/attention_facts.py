@@ -1,9 +1,12 @@
 """Every fact of an observation, computed from all the weights by its definition."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from tests.helpers.attention_cases import Case
 
 from regard.engine.observation import Observation
 from regard.textbook.stages import softmax
@@ -29,6 +32,10 @@ class DenseFacts:
 
     def facts(self) -> dict[str, Array]:
         """Each by its definition in the design."""
+        return dict(self._facts)
+
+    @cached_property
+    def _facts(self) -> dict[str, Array]:
         received = self.weights.sum(axis=-2)
         audience = (self.scores > -np.inf).sum(axis=-2)
         return {
@@ -107,6 +114,29 @@ def specification(query: Any, key: Any, value: Any, **arguments: Any) -> DenseFa
     """The specification, in float64."""
     steps = attend(query, key, value, **arguments)
     return DenseFacts(steps.weights, last_scores(steps), steps.output, arguments.get("offset") or 0)
+
+
+_SPECIFIED: dict[tuple[str, str, str], DenseFacts] = {}
+
+
+def specified(case: Case, dtype: Any = np.float64) -> DenseFacts:
+    """The specification of a case whose arrays are in this dtype; computed once for all plans."""
+    return _once(specification, case, dtype)
+
+
+def plain_of(case: Case, dtype: Any) -> DenseFacts:
+    """The same in plain float32; computed once for all plans."""
+    return _once(plain, case, dtype)
+
+
+def _once(function: Callable[..., DenseFacts], case: Case, dtype: Any) -> DenseFacts:
+    key = (function.__name__, case.name, np.dtype(dtype).name)
+    if key not in _SPECIFIED:
+        facts = _SPECIFIED[key] = function(*case.arrays(dtype), **case.arguments)
+        for array in facts.facts().values():
+            if isinstance(array, np.ndarray):  # of two axes some are single numbers
+                array.flags.writeable = False
+    return _SPECIFIED[key]
 
 
 def plain(query: Array, key: Array, value: Array, **arguments: Any) -> DenseFacts:

@@ -9,7 +9,7 @@ from tests.helpers.attention_cases import CASES, Case
 from regard.distributed import positions
 
 RINGS = (1, 2, 3, 4)
-SLICE = 1024  # tokens a rank holds where its memory is measured
+SLICE = 512  # tokens a rank holds where its memory is measured
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
+from tests.helpers import quick_interpreter
 from tests.helpers.model_families import FAMILIES, batch
 from transformers import AttentionInterface
 from triton.runtime.interpreter import GridExecutor
@@ -19,6 +20,7 @@ from regard.engine.gpu.dispatch import StartedObservation
 from regard.errors import ArgumentError, BackendError
 from regard.watcher.capture import deferred, model_call, observe_call, segments, stacked
 
+quick_interpreter.install()
 FAMILY = {family.name: family for family in FAMILIES}
 
 

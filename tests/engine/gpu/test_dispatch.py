@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.helpers.attention_cases import CASES, Case
-from tests.helpers.attention_facts import MAP, TOP, DenseFacts, observed, score_size, specification
+from tests.helpers.attention_facts import (
+    MAP,
+    TOP,
+    DenseFacts,
+    observed,
+    score_size,
+    specification,
+    specified,
+)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
@@ -52,7 +60,7 @@ def assert_equal(seen, expected: DenseFacts, case: Case, dtype) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_chunks_equal_the_specification(case):
     call = call_of(case, np.float64)
-    expected = specification(*case.arrays(), **case.arguments)
+    expected = specified(case)
     seen = build_observation(call, EVERYTHING, facts_in_chunks(call, EVERYTHING), "chunks", None)
     assert_equal(seen, expected, case, np.float64)
 
@@ -65,7 +73,7 @@ def served(case: Case) -> bool:
 @pytest.mark.parametrize("case", [case for case in CASES if served(case)], ids=str)
 def test_kernels_equal_the_specification(case):
     call = call_of(case, np.float32)
-    expected = specification(*case.arrays(np.float32), **case.arguments)
+    expected = specified(case, np.float32)
     requested = EVERYTHING if case.name in WITH_BEST else replace(EVERYTHING, top=0)
     actual = facts_by_kernels(call, requested, None)
     seen = build_observation(call, requested, actual, "kernels", None)

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 from tests.helpers.attention_cases import CASES, Case
-from tests.helpers.attention_facts import MAP, TOP, observed, plain, score_size, specification
+from tests.helpers.attention_facts import (
+    MAP,
+    TOP,
+    observed,
+    plain_of,
+    score_size,
+    specification,
+    specified,
+)
 
 from regard.engine.attention import attention
 from regard.engine.observe import observe
@@ -49,21 +57,20 @@ def allowed(name: str, expected: np.ndarray, plain_fact: np.ndarray, score_size:
 
 @pytest.mark.parametrize("case", cases(np.float32), ids=str)
 def test_float32_is_about_as_exact_as_plain_float32(case, engine):
-    arrays = case.arrays(np.float32)
-    _assert_as_exact_as_plain(arrays, case.arguments, engine.asked)
+    _assert_as_exact_as_plain(case, np.float32, engine.asked)
 
 
 @pytest.mark.parametrize("case", cases(np.float16), ids=str)
 def test_float16_is_about_as_exact_as_plain_float32(case, engine):
-    arrays = case.arrays(np.float16)
-    _assert_as_exact_as_plain(arrays, case.arguments, engine.asked)
+    _assert_as_exact_as_plain(case, np.float16, engine.asked)
 
 
-def _assert_as_exact_as_plain(arrays, arguments, asked) -> None:
-    true = specification(*arrays, **arguments)
+def _assert_as_exact_as_plain(case, dtype, asked) -> None:
+    arrays, arguments = case.arrays(dtype), case.arguments
+    true = specified(case, dtype)
     expected = true.facts()
     with np.errstate(all="ignore"):  # plain float32 overflows where it must
-        plain_facts = plain(*arrays, **arguments).facts()
+        plain_facts = plain_of(case, dtype).facts()
     plain_facts["output"] = plain_facts["output"].astype(arrays[0].dtype)
     actual = observed(observe(*arrays, **{"top": TOP, "map": MAP} | asked, **arguments))
     size = score_size(*arrays[:2], true, **arguments)
