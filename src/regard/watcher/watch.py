@@ -282,7 +282,8 @@ def _has_interface(model: Any) -> bool:
         return False
     inside = set(modules_of(models[0])) if len(models) > 1 else {*models}
     # Two models side by side share names of layers.
-    return all(module in inside and _can_be_set(type(module)) for module in models)
+    owners: set[Any] = {type(module) for module in models}
+    return all(module in inside for module in models) and all(map(_can_be_set, owners))
 
 
 def _has_sinks(module: Any) -> bool:
