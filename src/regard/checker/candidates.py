@@ -138,12 +138,17 @@ class PreparedFunction:
     width: int = 0
 
     def groups(self) -> Iterator[list[CallingConvention]]:
-        """Calling conventions of one library and dtype, a list for each."""
-        for library, dtype in product(self.libraries, self.dtypes):
+        """Calling conventions of one library and dtype, a list for each.
+
+        Matrices that are not square tell more apart; square ones serve code that gives its output
+        the shape of x.
+        """
+        squares = (False, True) if self.roles.form == "xw" else (False,)
+        for library, dtype, square in product(self.libraries, self.dtypes, squares):
             yield [
                 CallingConvention(
                     self.roles, layout, library, dtype, projections=reading, position=position,
-                    turned=turned, width=self.width,
+                    turned=turned, width=self.width, square=square,
                 )
                 for reading, position, turned in product(
                     self.readings, self._positions(), self._orders_of_weights()

@@ -130,17 +130,17 @@ def _drawn(sizes: Sizes, seeds: tuple[int, ...], spread: float) -> Case:
     return case
 
 
-def draw_projected(case: Case, seed: int = 0) -> Case:
-    """A case of the same sizes whose query, key and value are made from x of width 8."""
+def draw_projected(case: Case, seed: int = 0, width: int = 8) -> Case:
+    """A case of the same sizes whose query, key and value are made from x of a width."""
     sizes = case.sizes
-    random = np.random.default_rng([seed, 8, *sizes])
-    x = random.standard_normal((sizes.b, sizes.k, 8)).round(3)
+    random = np.random.default_rng([seed, width, *sizes])
+    x = random.standard_normal((sizes.b, sizes.k, width)).round(3)
     size = float(np.abs(case.query).mean()) / 0.8
     widths = (sizes.d, sizes.d, sizes.v)
     factors = (0.4 * size, 0.4 * size, 0.4)
     matrices = tuple(
-        (random.standard_normal((8, sizes.h * width)) * factor).round(3)
-        for width, factor in zip(widths, factors, strict=True)
+        (random.standard_normal((width, sizes.h * columns)) * factor).round(3)
+        for columns, factor in zip(widths, factors, strict=True)
     )
     return case.with_projections(matrices, x)
 
@@ -169,11 +169,15 @@ NARROW = Sizes(2, 3, 5, 7, 4, 4)
 PLAIN = Sizes(2, 3, 5, 5, 4, 4)
 
 
+# Another width: with d = 4 alone, sqrt(d) twice over is d.
+WIDE = Sizes(2, 3, 5, 5, 6, 6)
+
+
 # As many words as features: the only place where a key that was not transposed fits.
 SAME = Sizes(2, 3, 4, 4, 4, 4)
 
 
-FRAMES = (CROSS, SQUARE, NARROW, PLAIN, SAME)
+FRAMES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, SAME)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ class CallingConvention:
     ``mask_form`` and ``mask_shape``: see mask_forms. ``last``: without an offset, the queries are
     the last words. ``always``: causal without being asked. ``position``: how positions enter.
     ``turned``: weights are (out, in). ``width``: the only width of a head that it takes.
+    ``square``: vectors are as wide as all heads together, so that matrices are square.
     """
 
     roles: Roles
@@ -55,6 +56,7 @@ class CallingConvention:
     position: str = ""
     turned: bool = False
     width: int = 0
+    square: bool = False
 
     @property
     def batched(self) -> bool:
@@ -78,6 +80,8 @@ class CallingConvention:
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
             return None
         if self.width and case.query.shape[-1] != self.width:
+            return None
+        if self.square and case.query.shape[-1] != case.value.shape[-1]:
             return None
         if "rotary" in self.position and case.query.shape[-1] % 2:
             return None
@@ -118,7 +122,9 @@ class CallingConvention:
         if self.projections is not None:
             return self.projections.project(case)
         if self.roles.form == "xw":
-            return draw_projected(case)
+            return draw_projected(
+                case, width=join_heads(case.query).shape[-1] if self.square else 8
+            )
         x = join_heads(case.query)
         return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
 

@@ -221,6 +221,11 @@ def _range(name: str, requested: slice | int, size: int) -> slice:
     if isinstance(requested, slice):
         start, stop, step = requested.indices(size)
         inside = step == 1 and (stop > start or requested.stop is None or not size)
+    elif not isinstance(requested, int | np.integer):
+        raise ArgumentError(
+            f"{name} needs a slice or a whole number, but it is {type(requested).__name__}: ask "
+            "for a slice around them, and index the weights that come back."
+        )
     else:
         start = requested + size if requested < 0 else requested
         stop = start + 1

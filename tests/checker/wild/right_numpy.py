@@ -291,3 +291,11 @@ def capped(q, k, v, mask=None, softcap=None):
     if mask is not None:
         s = np.where(mask, s, -1e30)
     return softmax(s) @ v
+
+
+@right
+def output_of_the_shape_of_x(x, w_q, w_k, w_v, heads):
+    q, k, v = ((x @ w).reshape(*x.shape[:2], heads, -1).swapaxes(1, 2) for w in (w_q, w_k, w_v))
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return (e / e.sum(-1, keepdims=True) @ v).swapaxes(1, 2).reshape(x.shape)

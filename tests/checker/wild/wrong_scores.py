@@ -192,6 +192,36 @@ def sigmoid(q, k, v):
     return torch.sigmoid(q @ k.transpose(-1, -2) / q.size(-1) ** 0.5) @ v
 
 
+@wrong("1 added to the sum of the softmax")
+def quiet(q, k, v):
+    e = torch.exp(q @ k.transpose(-1, -2) / math.sqrt(q.size(-1)))
+    return e / (1 + e.sum(-1, keepdim=True)) @ v
+
+
+@wrong("1 added to the sum of the softmax")
+def quiet_after_the_maximum(q, k, v):
+    s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / (1 + e.sum(-1, keepdims=True)) @ v
+
+
+@wrong()
+def twice_the_root_which_is_d_where_d_is_four(q, k, v):
+    return softmax(q @ k.swapaxes(-1, -2) / (2 * np.sqrt(q.shape[-1]))) @ v
+
+
+@wrong("largest score alone")
+def hard(q, k, v):
+    return F.one_hot((q @ k.transpose(-1, -2)).argmax(-1), k.size(-2)).to(v.dtype) @ v
+
+
+@wrong("scaling by the model width")
+def output_of_the_shape_of_x(x, w_q, w_k, w_v, heads):
+    b, t, c = x.shape
+    q, k, v = ((x @ w).reshape(b, t, heads, -1).swapaxes(1, 2) for w in (w_q, w_k, w_v))
+    return (softmax(q @ k.swapaxes(-1, -2) / np.sqrt(c)) @ v).swapaxes(1, 2).reshape(b, t, c)
+
+
 @wrong("query and key swapped")
 def swapped(q, k, v):
     s = k @ q.swapaxes(-1, -2) / np.sqrt(k.shape[-1])

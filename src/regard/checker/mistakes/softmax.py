@@ -64,6 +64,27 @@ def _sigmoid(masked: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-masked)))
 
 
+def _with_one_more(masked: Array) -> Array:
+    """A softmax with a key of score 0 that has no value."""
+    largest = np.maximum(masked.max(axis=-1, keepdims=True), 0)
+    e = np.exp(masked - largest)
+    return np.asarray(e / (np.exp(-largest) + e.sum(axis=-1, keepdims=True)))
+
+
+def _with_one_after_the_maximum(masked: Array) -> Array:
+    e = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    return np.asarray(e / (1 + e.sum(axis=-1, keepdims=True)))
+
+
+def _with_one_and_no_maximum(masked: Array) -> Array:
+    e = np.exp(masked)
+    return np.asarray(e / (1 + e.sum(axis=-1, keepdims=True)))
+
+
+def _largest_alone(masked: Array) -> Array:
+    return np.asarray(np.eye(masked.shape[-1])[masked.argmax(axis=-1)])
+
+
 def _unscaled(scores: Array, case: Case) -> Array:
     return scores
 
@@ -164,5 +185,24 @@ SOFTMAX = (
         "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
         "weights = e / e.sum(axis=-1, keepdims=True)",
         (changed(normalise=_sigmoid),),
+    ),
+    Mistake(
+        "1 added to the sum of the softmax",
+        "The sum under the line has one term too many, e^0: the rows sum to less than 1, as if "
+        "there were one more key, of score 0, whose value is nothing.",
+        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+        "weights = e / e.sum(axis=-1, keepdims=True)",
+        (
+            changed(normalise=_with_one_after_the_maximum),
+            changed(normalise=_with_one_more),
+            changed(normalise=_with_one_and_no_maximum),
+        ),
+    ),
+    Mistake(
+        "largest score alone",
+        "argmax in the place of softmax: each query takes the value of one key, and no gradient "
+        "reaches query and key.",
+        "weights = softmax(scaled)\noutput = weights @ value",
+        (changed(normalise=_largest_alone),),
     ),
 )
