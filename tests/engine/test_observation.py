@@ -66,8 +66,8 @@ ASKED = [
     (lambda: SEEN.tile(slice(2, 1), 0), f"rows {RANGE} slice(2, 1, None)."),
     (lambda: SEEN.tile(slice(0, 3, 2), 0), f"rows {RANGE} slice(0, 3, 2)."),
     (lambda: SEEN.tile(0, slice(3, 5)), f"columns {RANGE} slice(3, 5, None)."),
-    (lambda: SEEN.tile(0, [0, 2]), "columns needs a slice or a whole number, but it is list: ask for "
-     "a slice around them, and index the weights that come back."),
+    (lambda: SEEN.tile(0, [0, 2]), "columns needs a slice or a whole number, but it is list: ask "
+     "for a slice around them, and index the weights that come back."),
     (lambda: SEEN.row(3), f"rows {RANGE} 3."),
     (lambda: SEEN.row(-4), f"rows {RANGE} -4."),
     (lambda: SEEN.row(-5), f"rows {RANGE} -5."),
