@@ -100,7 +100,10 @@ _PASSIVE_PRESENT = {
     "but": "cannot be, has just been",
 }
 _CONNECTORS = {
-    kind: tuple(Connector(*item.split(" = ")) for item in items.split("; "))
+    kind: tuple(
+        Connector(english, french)
+        for english, _, french in (item.partition(" = ") for item in items.split("; "))
+    )
     for kind, items in {
         "because": "because = parce que; because = parce que; since = puisque; because = car",
         "so": ", so = , donc; . = .; so = alors; , so in the end = , alors finalement; "
