@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from regard.display import percent
@@ -50,6 +51,9 @@ def test_no_share_is_told_as_nothing(model):
         assert shown.link.weight >= LEAST
         assert percent(shown.link.weight) not in (percent(0), percent(1e-9))
         assert all(weight >= LEAST for _, weight in shown.others)
+        row_k = reading.weights(layer=shown.link.layer, head=shown.link.head)[shown.link.query]
+        rest = sorted(np.delete(row_k, shown.link.key), reverse=True)[: len(shown.others)]
+        assert [weight for _, weight in shown.others] == pytest.approx(rest)
     told = reading.highlight().to_dict()
     assert told["sentence"] == reading.highlight().sentence
     assert set(told) >= {"weight", "reason", "disagreement"}

@@ -222,9 +222,9 @@ def _exclude_others(excess_lhk: Array, layer: int | None, head: int | None) -> N
 
 
 def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
-    """The next largest weights on content words, two at most and none that is shown as 0 %."""
+    """The next largest weights of the row, two at most and none that rounds to 0 %."""
     words = reading.words
     weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[link.query]
     order = sorted(range(len(words)), key=lambda k: -weights_k[k])
-    rivals = [k for k in order if is_content(words[k]) and k not in (link.query, link.key)]
+    rivals = [k for k in order if k != link.key]
     return tuple((words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= LEAST)
