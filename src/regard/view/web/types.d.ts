@@ -157,6 +157,7 @@ interface ReadView {
   peeking?: ReturnType<typeof setTimeout>;
   pending?: AbortController; // of the sentence that is being read
   sentence?: string;
+  remembered?: string[] | null; // words that were chosen before others were typed around them
   typedOver?: string; // the sentence that stood in the field when it was focused
   earlier?: string; // the sentence that was read before this one
   request?: string; // what the grid was made from

@@ -86,10 +86,19 @@ export function withoutMarksOfWords(text) {
   return text.replace(/[\u2068\u2069]/g, "");
 }
 
-export function withQuotedWords(text) {
+// A sentence of the page as nodes: its words quoted, a number and its % on one line.
+export function prose(text) {
   return text
     .split(/\u2068([^\u2069]*)\u2069/)
-    .map((part, at) => (at % 2 ? element("span", { class: "word-quote" }, part) : part));
+    .flatMap((part, at) =>
+      at % 2 ? element("span", { class: "word-quote" }, part) : shares(part),
+    );
+}
+
+function shares(text) {
+  return text
+    .split(/((?:< )?[\d.]+ %)/)
+    .map((part, at) => (at % 2 ? element("span", { class: "unbroken" }, part) : part));
 }
 
 // Says something to people who listen to the page.

@@ -90,8 +90,7 @@ export async function showMap(root, state, source) {
       element(
         "aside",
         { class: "map-side", "aria-label": "What is under the pointer, and what a query looks at" },
-        view.cursor,
-        view.row.root,
+        element("div", { class: "map-words" }, view.cursor, view.row.root),
         view.heads.root,
       ),
     ),

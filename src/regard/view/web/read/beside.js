@@ -2,7 +2,7 @@
 // or before a change. The address says which: beside=before, beside=head.encoder.2.1,
 // beside=file.1, beside=sentence.TEXT.
 
-import { asWord, element, goTo, percent, problem, replace, withQuotedWords } from "../lib/dom.js";
+import { asWord, element, goTo, percent, problem, replace, prose } from "../lib/dom.js";
 import { linesPicture } from "./lines.js";
 import { nameOf } from "./sentences.js";
 import { gridOf, largest } from "./weights.js";
@@ -59,7 +59,7 @@ export function besidePicture(handlers) {
           replace(title, drawn.title, swapButton(view, spec));
         }
         drawBeside(view, lines, drawn);
-        replace(difference, withQuotedWords(differenceOf(view.grid, drawn.grid, view.chosen)));
+        replace(difference, prose(differenceOf(view.grid, drawn.grid, view.chosen)));
         if (box.firstChild !== lines.root) replace(box, lines.root);
         if (view.arriving === root) goTo(difference, "nearest");
         view.arriving = null;

@@ -11,7 +11,7 @@ import {
   problem,
   replace,
   tableHead,
-  withQuotedWords,
+  prose,
 } from "../lib/dom.js";
 import { signedColour } from "../lib/draw.js";
 import { largestSize } from "../lib/strips.js";
@@ -76,11 +76,7 @@ async function runEffects(view, request, fields) {
   const top = element(
     "div",
     { class: "effects-top" },
-    element(
-      "h2",
-      null,
-      withQuotedWords(`Which heads decide ${asWord(base.alignment.words[fields.of])}?`),
-    ),
+    element("h2", null, prose(`Which heads decide ${asWord(base.alignment.words[fields.of])}?`)),
     wordChoice(view, fields),
   );
   const body = element("div", { class: "effects-body" });
@@ -154,7 +150,7 @@ function gridsOf(view, made) {
   const scale = element("div", { class: "effect-scale" });
   const table = element("div", { class: "wide" });
   let rest = "";
-  const say = (text) => replace(caption, withQuotedWords(text || rest));
+  const say = (text) => replace(caption, prose(text || rest));
   const cells = view.base.parts.flatMap((part) => effectCells(view, part, made, say));
   view.effectCells = cells;
   const [of, against] = [made.of, made.against].map(asWord);
@@ -164,7 +160,7 @@ function gridsOf(view, made) {
     element(
       "p",
       { class: "small" },
-      withQuotedWords(
+      prose(
         `The sentence is run again without one head after the other (ablated). ` +
           `Blue: without it ${of} loses to ${against}, so the head speaks for it. ` +
           "Orange: the head speaks against it. Click one to see what it looks at, and the " +

@@ -1,14 +1,6 @@
 // All layers at once: how what a word becomes is mixed from the words, layer by layer.
 
-import {
-  asWord,
-  element,
-  percent,
-  problem,
-  replace,
-  tableHead,
-  withQuotedWords,
-} from "../lib/dom.js";
+import { asWord, element, percent, problem, replace, tableHead, prose } from "../lib/dom.js";
 import { colours, sized } from "../lib/draw.js";
 import { massesFrom, maxFlow, residualStep, rolledOut } from "./attention_flow.js";
 import { linesPicture } from "./lines.js";
@@ -213,7 +205,7 @@ function drawSums(box, { steps, grid }, queries) {
       element(
         "caption",
         null,
-        withQuotedWords(`What ${asWord(grid.queries[q])} is mixed from after the last layer`),
+        prose(`What ${asWord(grid.queries[q])} is mixed from after the last layer`),
       ),
       tableHead(["word", "rolled out", "max-flow"]),
       element("tbody", null, largest(shares, MOST_SUMS).map(row)),

@@ -33,7 +33,8 @@ const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, besi
 // -> { root, announce(text, trouble), show(reading), shade(english, french), close() }
 // handlers: hover(positions of English words or null) lights them elsewhere; pick(position) chooses
 // a word of the sentence; empty(whether nothing is typed); typing() when the field is focused;
-// stale() when what is shown is no longer of what is typed; again() when it is once more. show
+// leave() before another sentence is read; stale() when what is shown is no longer of what is
+// typed; again() when it is once more. show
 // gives false where other words are typed by now.
 export function headline(state, source, first, handlers) {
   const trouble = element("div", { class: "trouble" });
@@ -159,6 +160,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   let waiting = 0;
   const changed = () => {
     clearTimeout(waiting);
+    waiting = 0;
     const text = field.value.trim();
     handlers.empty(!text);
     if (!text) {
@@ -166,7 +168,10 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
       return;
     }
     if (text === state.get("sentence", first)) handlers.again();
-    else state.set({ sentence: text, ...WORDS });
+    else {
+      handlers.leave();
+      state.set({ sentence: text, ...WORDS });
+    }
   };
   // A paste that no model could read never reaches the field: laying out megabytes would stop the
   // page.
@@ -191,11 +196,15 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
     event.preventDefault();
     changed();
   });
-  field.addEventListener("click", () => {
-    const position = lines.english.wordAt(field.selectionStart);
+  field.addEventListener("click", (event) => {
+    const position = lines.english.wordAt(event.clientX, event.clientY);
     if (position !== null && field.selectionStart === field.selectionEnd) handlers.pick(position);
   });
   field.addEventListener("focus", () => handlers.typing());
+  // What is clicked next comes after what was typed, never before it.
+  field.addEventListener("blur", () => {
+    if (waiting) changed();
+  });
   window.addEventListener("resize", fit);
   return () => {
     clearTimeout(waiting);

@@ -67,7 +67,8 @@ function explanation({ layers, heads }) {
     { class: "small explanation" },
     `Each small picture is a head: one way of looking. ${heads} heads work side by side in each ` +
       `of ${layers} layers, each layer on what the one before it wrote. A row of a picture is a ` +
-      "word that asks (its query), a column one that answers (its key); dark is much weight.",
+      "word that asks (its query), a column one that answers (its key); the stronger the colour, " +
+      "the more weight.",
   );
 }
 

@@ -6,6 +6,10 @@ const STEPS_OF_KEYS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinit
 export function listenToWords(lists, handlers) {
   let drag = null; // where a drag began: { side, position, moved }
   let anchor = null; // where a span by keyboard began
+  let pointer = null; // where it was moved to last
+  const moved = (event) => {
+    pointer = [event.clientX, event.clientY];
+  };
   const positionOf = (event) => {
     const button = event.target.closest("button");
     return button ? Number(button.dataset.position) : null;
@@ -14,6 +18,8 @@ export function listenToWords(lists, handlers) {
     list.addEventListener("pointerover", (event) => {
       const position = positionOf(event);
       if (position === null) return;
+      // A page that moves under a pointer at rest is not pointed at.
+      if (pointer && pointer[0] === event.clientX && pointer[1] === event.clientY) return;
       if (!drag) handlers.hover(side, position);
       else if (drag.side === side && event.buttons === 1 && position !== drag.position) {
         drag.moved = true;
@@ -66,7 +72,11 @@ export function listenToWords(lists, handlers) {
       });
   };
   window.addEventListener("pointerup", lift);
-  return () => window.removeEventListener("pointerup", lift);
+  window.addEventListener("pointermove", moved);
+  return () => {
+    window.removeEventListener("pointerup", lift);
+    window.removeEventListener("pointermove", moved);
+  };
 }
 
 // The word that an arrow leads to: up and down a side, left and right between them.

@@ -1,6 +1,6 @@
 // The outcome of an experiment: both translations with what differs, and the odds where they part.
 
-import { element, percent, problem, replace, tableHead } from "../lib/dom.js";
+import { element, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
 import { readChanges, writeChanges } from "./changes.js";
 import { spacedWords } from "./translation.js";
 
@@ -52,7 +52,7 @@ function changesList(state, changed) {
       element(
         "li",
         null,
-        phrase,
+        prose(phrase),
         changed.length > 1 &&
           element(
             "button",

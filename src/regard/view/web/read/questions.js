@@ -1,6 +1,6 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
-import { asWord, element, goTo, percent, replace, withQuotedWords } from "../lib/dom.js";
+import { asWord, element, goTo, percent, replace, prose } from "../lib/dom.js";
 import { pinnedOf } from "./read_choice.js";
 import { questionOf, readChanges, writeChanges } from "./changes.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
@@ -65,7 +65,7 @@ function buttonsFor(view, link, live) {
   };
   const question = (change) => {
     const [text, term] = questionOf(change, reading);
-    const label = [withQuotedWords(text), element("small", null, ` ${term}`)];
+    const label = [prose(text), element("small", null, ` ${term}`)];
     return element(
       "button",
       { type: "button", class: "button", on: { click: ask(change) } },
@@ -101,9 +101,12 @@ function isTranslated({ base, reading }) {
 // there between two keys.
 /** @param {ReadView} view */
 export function rememberEarlier(view, sentence) {
-  const isTyping = document.activeElement && document.activeElement.id === "sentence";
-  const earlier = isTyping ? view.typedOver : view.sentence;
+  const earlier = isTyping() ? view.typedOver : view.sentence;
   view.earlier = earlier === sentence ? undefined : earlier;
+}
+
+export function isTyping() {
+  return document.activeElement !== null && document.activeElement.id === "sentence";
 }
 
 // The sentence that stood here before: what changed with the words?
@@ -112,7 +115,7 @@ function earlierButton(view) {
   const { state, earlier, reading } = view;
   const beside = `sentence.${earlier}`;
   const isOpen = state.get("beside") === beside;
-  const label = [withQuotedWords(`Beside ${asWord(endOf(earlier, reading.sentence))}`)];
+  const label = [prose(`Beside ${asWord(endOf(earlier, reading.sentence))}`)];
   return element(
     "button",
     {
@@ -162,7 +165,7 @@ function effectsButton(view, link) {
         },
       },
     },
-    withQuotedWords(`Which heads decide ${asWord(word)}?`),
+    prose(`Which heads decide ${asWord(word)}?`),
     element("small", null, " effects"),
   );
 }

@@ -141,6 +141,33 @@ export function handlersFor(view, redraw) {
   };
 }
 
+// The words that are chosen, so that they can be chosen again when others are typed around them.
+/** @param {ReadView} view */
+export function rememberWords(view) {
+  const { state, grid, part } = view;
+  const q = state.get("q", "");
+  if (q === "-") view.remembered = null;
+  if (!grid || grid.hidden || part.name !== "encoder" || state.get("by", "words") !== "words")
+    return;
+  const positions = q ? readPositions(q, grid.rows) : [];
+  if (positions.length) view.remembered = positions.map((at) => withOccurrence(grid.queries, at));
+}
+
+// Where the words that were chosen stand in a sentence that was typed.
+/** @param {ReadView} view */
+export function carryWords({ state, remembered, part }, reading) {
+  if (!remembered || state.get("q", "") !== "" || !part || part.name !== "encoder") return;
+  const { words } = reading.parts[0].query;
+  const names = words.map((_, at) => withOccurrence(words, at));
+  const positions = remembered.map((name) => names.indexOf(name)).filter((at) => at >= 0);
+  if (positions.length) state.set({ q: writePositions(positions) });
+}
+
+// A word with which of its like it is: the second 'the' of a sentence stays the second.
+function withOccurrence(words, at) {
+  return `${words[at]} ${words.slice(0, at).filter((word) => word === words[at]).length}`;
+}
+
 // How the words of both languages are shaded: [English, French], each { asking, weights, until: the
 // last word that is written yet }. Words that are shown cut into pieces have no shades.
 /** @param {ReadView} view */

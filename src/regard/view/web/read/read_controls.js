@@ -1,7 +1,7 @@
 // What stands around the picture of the Read view: its title, its switches, and what has to be said
 // about it.
 
-import { choice, element, labelled, percent, replace } from "../lib/dom.js";
+import { choice, element, labelled, percent, prose, replace } from "../lib/dom.js";
 import { hasFlow } from "./flow_picture.js";
 import { hasSpace } from "./space_picture.js";
 import { marksOf, writePositions } from "./weights.js";
@@ -231,6 +231,6 @@ export function drawNotes(view) {
   ];
   replace(
     notes,
-    sentences.filter(Boolean).map((note) => element("p", null, note)),
+    sentences.filter(Boolean).map((note) => element("p", null, prose(note))),
   );
 }

@@ -9,16 +9,23 @@ import { tint } from "../lib/draw.js";
 export function sentenceLine() {
   const root = element("p", { class: "english", lang: "en", "aria-hidden": "true", dir: "auto" });
   let spans = new Map();
+  let shown = "";
   return {
     root,
+    // Spans that stand for the same words stay, with their shades: the whole reading of a sentence
+    // comes after its English side.
     show({ sentence, parts }) {
       const { words } = parts[0].query;
+      const made = JSON.stringify([sentence, words]);
+      if (made === shown) return;
+      shown = made;
       replace(root, overWords(sentence, words));
       spans = new Map(
         [...root.querySelectorAll("span")].map((span) => [Number(span.dataset.position), span]),
       );
     },
     clear() {
+      shown = "";
       spans = new Map();
       replace(root);
     },
@@ -27,7 +34,7 @@ export function sentenceLine() {
       const lit = new Set(positions);
       for (const [position, span] of spans) span.classList.toggle("lit", lit.has(position));
     },
-    wordAt: (offset) => wordAt(root, offset),
+    wordAt: (x, y) => wordAt(spans, x, y),
   };
 }
 
@@ -58,14 +65,11 @@ function overWords(sentence, words) {
   return [parts, sentence.slice(end)];
 }
 
-// The position of the word that stands at a character of the sentence; null between words.
-function wordAt(root, offset) {
-  let start = 0;
-  for (const node of root.childNodes) {
-    const end = start + node.textContent.length;
-    if (offset >= start && offset <= end && node instanceof HTMLElement)
-      return Number(node.dataset.position);
-    start = end;
-  }
+// The position of the word at a point of the window; null beside and between words, where a click
+// means typing.
+function wordAt(spans, x, y) {
+  for (const [position, span] of spans)
+    for (const { left, right, top, bottom } of span.getClientRects())
+      if (x >= left && x <= right && y >= top && y <= bottom) return position;
   return null;
 }

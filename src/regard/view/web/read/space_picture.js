@@ -2,13 +2,16 @@
 
 import { element, percent, problem, replace, svgElement } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
+import { labelLayout } from "./label_layout.js";
 import { principalPlane } from "./projection.js";
 import { nameOf } from "./sentences.js";
 
-// Of the drawing, which the style sheet fits in.
-const ACROSS = 720;
-const DOWN = 460;
+const WIDEST_SPACE = 900; // pixels across
+const SPACE_SHAPE = 0.64; // height by width
+const LOWEST_SPACE = 300; // pixels: on a phone the drawing is taller than its shape
 const EDGE = 46;
+const LABEL_SIZES = { wide: 14, narrow: 12 }; // pixels
+const NARROW_SPACE = 500;
 const MOST_POINTS = 64; // tokens of a side
 
 /** @param {ReadView} view */
@@ -21,13 +24,18 @@ export function hasSpace({ part, choice, reading }) {
 // -> Picture; handlers as those of lines.js.
 /** @param {ReadView} view */
 export function spacePicture(handlers, view) {
-  const drawing = svgElement("svg", { viewBox: `0 0 ${ACROSS} ${DOWN}`, role: "img" });
+  const drawing = svgElement("svg", { role: "img" });
   const about = element("p", { class: "small quiet" });
   const root = element("div", { class: "space" }, drawing, about);
   let made = null; // { key, points, ... } of spaceOf
+  const redraw = () => {
+    if (made && root.isConnected) drawSpace(drawing, made, view, handlers);
+  };
+  const resized = new ResizeObserver(redraw);
+  resized.observe(root);
   return {
     root,
-    close() {},
+    close: () => resized.disconnect(),
     async show() {
       const { reading, choice, part, source } = view;
       const key = JSON.stringify([reading.sentence, choice]);
@@ -41,7 +49,7 @@ export function spacePicture(handlers, view) {
           replace(about, explanationOfSpace(made, choice));
         }
         drawing.setAttribute("aria-label", about.textContent);
-        drawSpace(drawing, made, view, handlers);
+        redraw();
       } catch (error) {
         replace(drawing);
         replace(about, problem(error));
@@ -86,7 +94,13 @@ function explanationOfSpace({ share, width }, choice) {
 
 /** @param {ReadView} view */
 function drawSpace(drawing, { dots, weights }, view, handlers) {
-  const spot = scaledTo(dots.map(({ point }) => point));
+  const width = Math.min(WIDEST_SPACE, drawing.parentElement.clientWidth) || WIDEST_SPACE;
+  const size = { width, height: Math.max(LOWEST_SPACE, SPACE_SHAPE * width) };
+  drawing.setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
+  const spot = scaledTo(
+    dots.map(({ point }) => point),
+    size,
+  );
   const isWords = view.state.get("by", "words") === "words";
   const shownAt = ({ at, word }) => (isWords ? word : at);
   const chosen = { query: view.chosen.queries, key: view.chosen.keys };
@@ -100,15 +114,32 @@ function drawSpace(drawing, { dots, weights }, view, handlers) {
       return weight >= 0.01 && svgElement("line", { x1, y1, x2, y2, ...look });
     }),
   );
+  const labels = labelsOf(dots, spot, isChosen, size);
   replace(
     drawing,
     lines,
-    dots.map((dot) => dotMark(dot, spot(dot.point), isChosen(dot), shownAt(dot), handlers)),
+    dots.map((dot) =>
+      dotMark(dot, spot(dot.point), labels.get(dot), isChosen(dot), shownAt(dot), handlers),
+    ),
   );
 }
 
+// What is chosen gets its label first.
+function labelsOf(dots, spot, isChosen, frame) {
+  const size = frame.width < NARROW_SPACE ? LABEL_SIZES.narrow : LABEL_SIZES.wide;
+  const order = [...dots].sort((a, b) => Number(isChosen(b)) - Number(isChosen(a)));
+  const points = order.map((dot) => {
+    const [x, y] = spot(dot.point);
+    return { x, y, text: dot.token };
+  });
+  const labels = labelLayout(points, { ...frame, size });
+  return new Map(order.map((dot, at) => [dot, labels[at] && { ...labels[at], size }]));
+}
+
+// A label without room of its own comes when its dot is pointed at.
 /** @param {any} dot @param {number[]} spot */
-function dotMark({ side, token }, [x, y], isChosen, position, handlers) {
+function dotMark({ side, token }, [x, y], label, isChosen, position, handlers) {
+  const at = label || { x: x + 8, y: y + 4, anchor: "start", size: LABEL_SIZES.wide };
   const shape =
     side === "query"
       ? svgElement("circle", { cx: x, cy: y, r: 5 })
@@ -125,23 +156,34 @@ function dotMark({ side, token }, [x, y], isChosen, position, handlers) {
     },
     svgElement("circle", { class: "around", cx: x, cy: y, r: 13 }),
     shape,
-    svgElement("text", { x: x + 8, y: y + 4 }, token),
+    svgElement("title", null, token),
+    svgElement(
+      "text",
+      {
+        x: at.x,
+        y: at.y,
+        "text-anchor": at.anchor,
+        "font-size": at.size,
+        class: label ? null : "crowded",
+      },
+      token,
+    ),
   );
 }
 
 // The same scale on both axes, so that distances are those of the plane.
-function scaledTo(points) {
+function scaledTo(points, { width, height }) {
   const range = (axis) => {
     const values = points.map((point) => point[axis]);
     return [Math.min(...values), Math.max(...values)];
   };
   const [[left, right], [low, high]] = [range(0), range(1)];
   const scale = Math.min(
-    (ACROSS - 3 * EDGE) / Math.max(1e-9, right - left),
-    (DOWN - 2 * EDGE) / Math.max(1e-9, high - low),
+    (width - 2 * EDGE) / Math.max(1e-9, right - left),
+    (height - 2 * EDGE) / Math.max(1e-9, high - low),
   );
   return ([x, y]) => [
-    ACROSS / 2 - EDGE / 2 + (x - (left + right) / 2) * scale,
-    DOWN / 2 - (y - (low + high) / 2) * scale,
+    width / 2 + (x - (left + right) / 2) * scale,
+    height / 2 - (y - (low + high) / 2) * scale,
   ];
 }

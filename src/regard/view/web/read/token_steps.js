@@ -2,7 +2,7 @@
 //
 // Field of the address: step, the row that is shown, from 0; without it all rows are.
 
-import { asWord, element, replace, withQuotedWords } from "../lib/dom.js";
+import { asWord, element, replace, prose } from "../lib/dom.js";
 
 const WRITTEN = ["decoder", "cross"]; // parts whose queries are written one after the other
 
@@ -53,7 +53,7 @@ export function tokenSteps(state) {
       on.disabled = step === grid.rows - 1;
       const next = grid.queries[step + 1];
       const told = `${step + 1} of ${grid.rows}: ${asWord(grid.queries[step])}`;
-      replace(caption, withQuotedWords(next ? `${told}; next comes ${asWord(next)}` : told));
+      replace(caption, prose(next ? `${told}; next comes ${asWord(next)}` : told));
       slider.setAttribute("aria-valuetext", caption.textContent);
     },
   };

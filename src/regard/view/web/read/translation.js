@@ -6,7 +6,7 @@ import {
   percent,
   replace,
   svgElement,
-  withQuotedWords,
+  prose,
   withoutMarksOfWords,
 } from "../lib/dom.js";
 import { shadeWords } from "./sentence_line.js";
@@ -70,7 +70,7 @@ function frenchWord(word, at, reading, { root, english, hover, caption }) {
     markedAs(root, at);
     english.light(sources.map(({ key }) => key));
     hover(sources.map(({ key }) => key));
-    replace(caption, withQuotedWords(`${asWord(word)} came from ${arrived}`));
+    replace(caption, prose(`${asWord(word)} came from ${arrived}`));
   };
   const off = () => {
     markedAs(root, -1);

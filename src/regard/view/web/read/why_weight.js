@@ -1,15 +1,6 @@
 // Why a weight is what it is: query times key, divided, softmax, with the model's own numbers.
 
-import {
-  asWord,
-  element,
-  goTo,
-  percent,
-  problem,
-  replace,
-  tableHead,
-  withQuotedWords,
-} from "../lib/dom.js";
+import { asWord, element, goTo, percent, problem, replace, tableHead, prose } from "../lib/dom.js";
 import { vectorStrip } from "../lib/strips.js";
 import { operandNumber } from "../lib/digits.js";
 import { attend } from "../steps/attend.js";
@@ -105,7 +96,7 @@ function pieceNote(part, { position, key, weights }) {
   const sentence =
     "The model reads pieces of words: here is the pair with the largest weight, " +
     `${asks} and ${answers}, ${percent(weights[key])}.`;
-  return element("p", { class: "small quiet" }, withQuotedWords(sentence));
+  return element("p", { class: "small quiet" }, prose(sentence));
 }
 
 function isCut(part, { query, key }) {
@@ -125,7 +116,7 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
     element(
       "p",
       null,
-      withQuotedWords(
+      prose(
         `${asks} asks with its query, ${answers} answers with its key: ${width} numbers each, ` +
           "made from their vectors by matrices that training learnt. Multiplied pair by pair:",
       ),
@@ -197,11 +188,11 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
       { class: k === key ? "chosen" : null },
       element("th", { scope: "row" }, names[k]),
       element("td", { class: "number" }, operandNumber(scaled[k], 2)),
-      element("td", { class: "number" }, operandNumber(Math.exp(scaled[k]), 1)),
+      element("td", { class: "number" }, withPower(operandNumber(Math.exp(scaled[k]), 1))),
       element(
         "td",
         { class: "number" },
-        element("span", { class: "bar", style: { width: `${Math.max(1, 90 * weights[k])}px` } }),
+        element("span", { class: "bar", style: { "--share": weights[k] } }),
         percent(weights[k]),
       ),
     );
@@ -210,7 +201,7 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
     element(
       "p",
       null,
-      withQuotedWords(
+      prose(
         `Every word that ${asks} can see gets such a number; e to its power makes all of them ` +
           `positive, and the share of ${answers} is its part of their sum:`,
       ),
@@ -218,15 +209,26 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
     element(
       "p",
       { class: "formula" },
-      `e^${operandNumber(scaled[key], 2)} / sum = ${operandNumber(Math.exp(scaled[key]), 1)} / ` +
-        `${operandNumber(sum, 1)} = `,
-      element("b", null, percent(weights[key])),
+      [raised("e", operandNumber(scaled[key], 2)), " / sum = "],
+      [withPower(operandNumber(Math.exp(scaled[key]), 1)), " / "],
+      [withPower(operandNumber(sum, 1)), " = "],
+      element("b", { class: "unbroken" }, percent(weights[key])),
     ),
     element(
       "table",
       { class: "softmax" },
-      tableHead([null, "scaled", "e^scaled", "weight"]),
+      tableHead([null, "scaled", raised("e", "scaled"), "weight"]),
       element("tbody", null, order.slice(0, 12).map(row)),
     ),
   ];
+}
+
+function raised(base, exponent) {
+  return element("span", { class: "unbroken" }, base, element("sup", null, exponent));
+}
+
+// 6.6e+10 as people write it.
+function withPower(text) {
+  const [digits, exponent] = text.split("e");
+  return exponent ? raised(`${digits} × 10`, String(Number(exponent)).replace("-", "−")) : text;
 }

@@ -1,7 +1,7 @@
 // One chosen cell of the Steps view: the expression that made it, and its operands lit up where
 // they stand.
 
-import { announce, element, goTo, percent, replace } from "../lib/dom.js";
+import { announce, asWord, element, goTo, percent, prose, replace } from "../lib/dom.js";
 import { BETWEEN_WORDS } from "./attend.js";
 import { candidatesAt, explainNext, explainShare } from "./next_word.js";
 import { explainCell, explainStep } from "./path_why.js";
@@ -32,12 +32,13 @@ export function tellCell(view, open) {
     element("p", { class: "small quiet" }, madeFrom(view, explained, open)),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;
-  view.statement.textContent =
-    stage === "next_word" ? nextSentence(view.next, row) : rowSentence(now, asks);
-  view.changed.textContent =
-    stage !== "next_word" && view.isChanged && switchesOf(state).some(Boolean)
-      ? changeSentence(before, now, asks)
-      : "";
+  replace(
+    view.statement,
+    prose(stage === "next_word" ? nextSentence(view.next, row) : rowSentence(now, asks)),
+  );
+  const isSwitched = view.isChanged && switchesOf(state).some(Boolean);
+  const change = stage !== "next_word" && isSwitched ? changeSentence(before, now, asks) : "";
+  replace(view.changed, change && prose(change));
   announce(explained.line);
   markCells(view);
 }
@@ -53,8 +54,8 @@ function nextSentence(next, row) {
   const [first, second] = candidatesAt(next, row);
   const position = labels(next.tokens)[row];
   return (
-    `After ${position} the likeliest next token is ${first.name}, ${percent(first.probability)}, ` +
-    `then ${second.name}, ${percent(second.probability)}.`
+    `After ${asWord(position)} the likeliest next token is ${asWord(first.name)}, ` +
+    `${percent(first.probability)}, then ${asWord(second.name)}, ${percent(second.probability)}.`
   );
 }
 

@@ -1,7 +1,7 @@
 // The steps in words: how a stage is made, what a row means, what a switch changed, what a document
 // claims.
 
-import { element, percent } from "../lib/dom.js";
+import { asWord, element, percent, prose } from "../lib/dom.js";
 import { entropyOf } from "./attend.js";
 import { labels } from "./why.js";
 import { largest } from "../read/weights.js";
@@ -53,7 +53,7 @@ export function meaningOf(steps, name) {
 
 export function rowSentence(steps, row) {
   const { weights } = steps.stages;
-  const [rows, keys] = [labels(steps.queries), labels(steps.keys)];
+  const [rows, keys] = [steps.queries, steps.keys].map((words) => labels(words).map(asWord));
   const shares = weights.values.subarray(row * weights.columns, (row + 1) * weights.columns);
   const best = largest(shares, 4);
   if (!best.length) return `${rows[row]} may look at nothing; its output is 0.`;
@@ -68,11 +68,11 @@ export function rowSentence(steps, row) {
 // What the switches did to a row, and to the rows on the whole.
 export function changeSentence(before, now, row) {
   const [was, is] = [before.stages.weights, now.stages.weights];
-  const names = labels(now.keys);
+  const names = labels(now.keys).map(asWord);
   const rowOfWeights = ({ values, columns }) => values.subarray(row * columns, (row + 1) * columns);
   const [[first], [then]] = [was, is].map((weights) => largest(rowOfWeights(weights), 1));
   const share = (weights, key) => percent(rowOfWeights(weights)[key]);
-  const asks = labels(now.queries)[row];
+  const asks = asWord(labels(now.queries)[row]);
   const most =
     then === undefined
       ? `${asks} looks at nothing any more`
@@ -125,6 +125,6 @@ export function claimsOf(example) {
         element("tbody", null, rows),
       ),
     ),
-    example.remarks.map((remark) => element("p", { class: "small quiet" }, remark)),
+    example.remarks.map((remark) => element("p", { class: "small quiet" }, prose(remark))),
   );
 }

@@ -1,0 +1,115 @@
+"""No word is broken, no number parted from its %, no label over another, in three sizes."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+SENTENCE = "A dog ate the food because it was hungry"
+OTHER = "A dog ate the food because it was delicious"
+REDIRECT = "redirect.6.4.encoder.3.6"
+# The view, its state, and what is there when it is drawn.
+VIEWS = {
+    "read": ("read", {}, ".picture canvas"),
+    "why": ("read", {"why": "yes"}, ".softmax"),
+    "experiment": ("read", {"changes": REDIRECT}, ".translations"),
+    "beside": ("read", {"beside": f"sentence.{OTHER}"}, ".difference:not(:empty)"),
+    "space": ("read", {"as": "space", "layer": 3, "head": 6, "q": 6}, ".space .dot"),
+    "flow": ("read", {"as": "flow"}, ".flow-sums"),
+    "heatmap": ("read", {"as": "map"}, ".heat"),
+    "roles": ("read", {"order": "role"}, ".part .kind"),
+    "steps": ("steps", {}, ".path-map canvas"),
+    "document": ("steps", {"from": "robots"}, ".claims table"),
+    "map": ("map", {"row": 6}, ".row-table"),
+    "learn": ("learn", {}, '[data-scene="5"] .choices button'),
+}
+FAULTS = """() => {
+  const faults = [];
+  const boxes = [];
+  const lines = (range) => {
+    const rects = [...range.getClientRects()].filter(({ width }) => width > 0.5);
+    return new Set(rects.map(({ bottom }) => Math.round(bottom / 6))).size;
+  };
+  const isCut = (node, box) => {
+    for (let one = node.parentElement; one; one = one.parentElement) {
+      const { overflowX, overflowY, position } = getComputedStyle(one);
+      if (position === "sticky" || position === "fixed") return true;
+      const frame = one.getBoundingClientRect();
+      const beyond = box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+      if (beyond && (overflowX !== "visible" || overflowY !== "visible")) return true;
+    }
+    return false;
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    const parent = node.parentElement;
+    if (!node.textContent.trim() || !parent.checkVisibility({ visibilityProperty: true })) continue;
+    if (parent.closest("textarea, option, .skip, .only-read, .english, .scene-title")) continue;
+    const range = document.createRange();
+    const over = ({ index, 0: text }) => {
+      range.setStart(node, index);
+      range.setEnd(node, index + text.length);
+      return range;
+    };
+    for (const word of node.textContent.matchAll(/[^\\s\\-–—/…→]+/g)) {
+      if (word[0].length < 18 && lines(over(word)) > 1) faults.push(`broken: ${word[0]}`);
+      const box = over(word).getBoundingClientRect();
+      if (box.width && !isCut(node, box)) boxes.push([word[0], node, box]);
+    }
+    for (const share of node.textContent.matchAll(/(< )?[\\d.]+ %/g))
+      if (lines(over(share)) > 1) faults.push(`parted: ${share[0]}`);
+  }
+  boxes.forEach(([one, node, a], at) => {
+    for (const [other, second, b] of boxes.slice(at + 1)) {
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (node !== second && across > 2 && down > 5) faults.push(`${one} lies over ${other}`);
+    }
+  });
+  for (const control of document.querySelectorAll("main :is(input, select, button)")) {
+    let column = control.parentElement; // with a box of its own
+    while (!column.matches(".main, aside, section, main") || !column.clientWidth)
+      column = column.parentElement;
+    const [inner, outer] = [control, column].map((one) => one.getBoundingClientRect().right);
+    const scrolls = control.closest(".wide, .heat-frame, .scroller, .path-map");
+    if (control.checkVisibility() && !scrolls && inner > outer + 2)
+      faults.push(`sticks out: ${control.textContent || control.className || control.title}`);
+  }
+  return [...new Set(faults)];
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1400])
+@pytest.mark.parametrize("name", VIEWS)
+def test_words_and_numbers_stay_in_one_piece(new_page, name, width):
+    page = new_page(width=width, height=900)
+    view, state, ready = VIEWS[name]
+    page.goto(f"/#{view}?{urlencode({'sentence': SENTENCE, **state})}")
+    page.locator(ready).first.wait_for()
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(FAULTS) == []
+
+
+def test_labels_of_queries_and_keys_lie_apart(page: Any):
+    """A label without room is hidden; every dot has its name when it is pointed at."""
+    page.goto("/#learn")
+    labels = page.evaluate("""async () => {
+      const { labelLayout } = await import("/read/label_layout.js");
+      const named = [0, 1, 2, 3, 4, 5].map((at) => ({ x: 100, y: 100 + 5 * at, text: "word" }));
+      return labelLayout(named, { width: 400, height: 300, size: 14 });
+    }""")
+    shown = [label for label in labels if label]
+    assert labels[0] is not None  # the first is the most important
+    assert 0 < len(shown) < len(labels)
+
+
+def test_labels_stay_inside_the_picture(page: Any):
+    page.goto("/#learn")
+    label = page.evaluate("""async () => {
+      const { labelLayout } = await import("/read/label_layout.js");
+      const frame = { width: 200, height: 100, size: 14 };
+      return labelLayout([{ x: 195, y: 50, text: "because" }], frame)[0];
+    }""")
+    assert label["anchor"] == "end"
+    assert label["x"] == 195 - 8
