@@ -4,10 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Debian's browser, where it may be installed; the tests of the page run in it.
 CHROMIUM := { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1
+# Bytecode is made of what is imported, when it is: of all 16,000 files it takes half a minute.
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 # Two lanes of tests beside all others: what waits for a browser or for a process to start leaves its
 # core to the rest. A third of the time each; docs/design.md says how they were measured.
 VIEW := tests/view
-COMMANDS := tests/cli tests/corpus
+COMMANDS := tests/cli tests/corpus tests/transformer tests/watcher
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
@@ -27,20 +29,24 @@ help: ## show this list
 $(VENV)/base.stamp: pyproject.toml hatch_build.py $(NATIVE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing regard into $(VENV) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
+	@$(PIP) --editable .
 	@touch $@
 
-# torch goes first and exactly, so that whatever asks for torch later is content with it.
+# torch goes first and exactly, so that whatever asks for torch later is content with it. Then what the
+# extra names, and not the package with it, which would compile its kernels a second time.
+REQUIRED := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*project["optional-dependencies"]["test"], sep="\n")
 $(VENV)/test.stamp: $(VENV)/base.stamp
 	@echo "Installing the test tools into $(VENV) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check torch==2.13.0
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[test]'
-	@command -v chromium >/dev/null || $(CHROMIUM) || echo "No Chromium here: browser tests will be skipped."
+	@{ command -v chromium >/dev/null || $(CHROMIUM) || \
+	echo "No Chromium here: browser tests will be skipped."; } & browser=$$!; \
+	$(BIN)/python -c '$(REQUIRED)' > $(VENV)/test.txt && $(PIP) torch==2.13.0 && \
+	$(PIP) --requirement $(VENV)/test.txt; status=$$?; wait $$browser; exit $$status
 	@touch $@
 
 # One of the peers of the benchmarks.
 $(VENV)/bench.stamp: $(VENV)/test.stamp
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
+	@$(PIP) --editable '.[bench]'
 	@touch $@
 
 demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the shipped model

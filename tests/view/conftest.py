@@ -136,7 +136,9 @@ def _serving(files: tuple[Path, ...], model: Any = None) -> Iterator[str]:
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         yield f"http://{HOST}:{port}"
-        server.should_exit = True
+        # All at once, whatever a page still waits for: how a server ends is what test_server tests.
+        context.workers.close()
+        server.should_exit = server.force_exit = True
         thread.join(timeout=PATIENCE / 1000)
 
 
