@@ -59,6 +59,10 @@ class WatchOptions:
         from regard.watcher.watching import check_ablation
 
         check_ablation(self.to)
+        if self.to != "zero" and not (self.ablate or self.effects):
+            raise ArgumentError(
+                f"--to {self.to} needs --ablate or --effects: it says what an ablated head writes."
+            )
         check_weighted(self.weighted or None)
         for text in self.ablate:
             _head("--ablate", text)

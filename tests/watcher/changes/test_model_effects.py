@@ -9,6 +9,7 @@ from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, STEPS, batch
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.changes.model_effects import token_id
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))
@@ -150,6 +151,20 @@ def test_words_are_the_tokens_they_begin_with():
         logits = model(input_ids=IDS).logits[0, -1]
     expected = 5 if logits[5] >= logits[7] else 7
     assert seen.effects("dog", 9).ids == (expected, 9)
+
+
+def test_a_word_that_the_tokenizer_does_not_know():
+    class Unknown:
+        unk_token_id = 3
+
+        def encode(self, text, add_special_tokens):
+            return [self.unk_token_id]
+
+    with pytest.raises(ArgumentError) as error:
+        token_id(Unknown(), np.zeros(8), "zebra")
+    assert str(error.value) == (
+        "'zebra' needs to have a token, but the tokenizer gives none: choose another word."
+    )
 
 
 @pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)

@@ -150,6 +150,15 @@ def test_what_has_no_needle():
         "the answer needs to be part of the needle, but 'ten' is not in "
         "'the lighthouse number is seven nine four .'."
     )
+    tokenizer = planted_tokenizer()
+    tokenizer.add_special_tokens({"unk_token": "again"})
+    unknown = {"needle": "the lighthouse number is twelve .", "answer": "twelve"}
+    with pytest.raises(ArgumentError) as raised:
+        regard.watch(planted_model(), tokenizer=tokenizer).needle(HAYSTACK, **(TASK | unknown))
+    assert str(raised.value) == (
+        "the answer needs words that the tokenizer knows, but of 'twelve' it does not know all: "
+        "choose a needle in the model's own vocabulary."
+    )
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK * 4, **TASK)
     assert str(raised.value) == (

@@ -153,7 +153,10 @@ def token_id(tokenizer: Any, logits_v: NDArray[np.float64], word: str | int) -> 
             f"{word!r} needs a tokenizer to be a token: give watch the model's, or say its number."
         )
     spellings = [tokenizer.encode(x, add_special_tokens=False) for x in (word, f" {word}")]
-    candidates = [ids[0] for ids in spellings if ids]
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    candidates = [ids[0] for ids in spellings if ids and ids[0] != unknown]
     if not candidates:
-        raise ArgumentError(f"{word!r} needs to have a token, but the tokenizer gives none.")
+        raise ArgumentError(
+            f"{word!r} needs to have a token, but the tokenizer gives none: choose another word."
+        )
     return int(max(candidates, key=lambda token: logits_v[token]))

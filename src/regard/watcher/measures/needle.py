@@ -204,8 +204,14 @@ class _Encoder:
 
     def answer(self, text: str, needle: Sequence[int]) -> list[int]:
         """The answer in the needle's own tokens."""
+        unknown = getattr(self.tokenizer, "unk_token_id", None)
         for spelling in (text.strip(), f" {text.strip()}"):
             ids = self._plain(spelling)
+            if unknown in ids:
+                raise ArgumentError(
+                    f"the answer needs words that the tokenizer knows, but of {text!r} it does not "
+                    "know all: choose a needle in the model's own vocabulary."
+                )
             if any(list(needle[i : i + len(ids)]) == ids for i in range(len(needle))):
                 return ids
         raise ArgumentError(
