@@ -268,6 +268,11 @@ def _has_interface(model: Any) -> bool:
             f"watch needs a torch.nn.Module, or nothing for whatever runs in the block, but it got "
             f"{type(model).__name__}."
         )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise BackendError(
+            "watch needs a module whose forward is Python, but this is a ScriptModule: watch the "
+            "module that it was scripted or traced from."
+        )
     if "transformers" not in sys.modules:
         return False
     from transformers import PreTrainedModel

@@ -303,6 +303,17 @@ def test_a_file_has_the_paths_and_the_notes(tmp_path):
     np.testing.assert_array_equal(again["blocks.1.attn"].map, seen["blocks.1.attn"].map)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_scripted_module_is_refused():
+    scripted = torch.jit.trace(torch.nn.Linear(2, 2), torch.zeros(1, 2))
+    with pytest.raises(BackendError) as error, regard.watch(scripted):
+        pass
+    assert str(error.value) == (
+        "watch needs a module whose forward is Python, but this is a ScriptModule: watch the "
+        "module that it was scripted or traced from."
+    )
+
+
 def test_what_cannot_be_seen_says_what_to_do():
     linear = torch.nn.Linear(4, 4)
     with pytest.raises(BackendError) as error, regard.watch(linear):
