@@ -160,6 +160,11 @@ class LiveLayers(LiveMedia):
             return self.names_without_tokens(run, part, length)
         return tokenized_ids(self.tokenizer, ids, length)
 
+    def prompt_tokens(self, part: str, sentence: int) -> int | None:
+        """How many tokens of a part were given; None where they are not known."""
+        given = self._run.prompts.get(part, [])
+        return given[sentence] if sentence < len(given) else None
+
     def _ids(self, run: ForwardRun, part: str, sentence: int) -> Any:
         ids_b = run.tokens.get(part)
         return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
@@ -188,6 +193,9 @@ class LayerSource(MediaSource, Protocol):
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of one layer in one sentence."""
+
+    def prompt_tokens(self, part: str, sentence: int) -> int | None:
+        """How many tokens of a part were given; None where they are not known."""
 
     def memory(self) -> str:
         """The memory of the facts, in words."""
@@ -281,6 +289,14 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
     def words(self) -> tuple[str, ...]:
         """The words of the text; the input's where a model has two sides."""
         return self.texts()[1].words
+
+    def prompt_tokens(self, part: str | None = None) -> int | None:
+        """How many tokens of the rows of a part were given; the model generated those after them.
+
+        None where it is not known, as in a file of an older version.
+        """
+        name = part or self.parts[0]
+        return self._source.prompt_tokens("decoder" if name == "cross" else name, self._chosen)
 
     def find(self, word: str | int, other: str | int, part: str | None = None) -> tuple[Link, ...]:
         """Every head's weight from one word to another, the strongest first.

@@ -134,3 +134,42 @@ def test_heads_by_what_they_do_and_tokens_one_by_one(page, serve, noticed, until
     page.locator(".english .later").first.wait_for()
     page.get_by_role("button", name="all at once").click()
     until(page, "!document.querySelector('.later')")
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
+    """A file of a run that generated five tokens after a prompt of six, and what was seen."""
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    torch.manual_seed(0)
+    model = hf.GPT2LMHeadModel(hf.GPT2Config(**SIZES)).eval()
+    ids = torch.arange(3, 9)[None]
+    options = {"do_sample": False, "max_new_tokens": 6, "min_new_tokens": 6, "pad_token_id": 0}
+    with regard.watch(model) as seen:
+        model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), **options)
+    path = tmp_path_factory.mktemp("runs") / "generated.regard"
+    seen.save(path)
+    return path, seen
+
+
+def test_generated_tokens_are_told_from_the_prompt(page, serve, noticed, until, generated):
+    path, seen = generated
+    address = serve(path)
+    noticed.homes.append(address)
+    page.goto(f"{address}/#read?file=0&layer=1&head=2&by=tokens")
+    page.locator(".picture canvas").wait_for()
+    for side in (".asks", ".answers"):
+        assert page.locator(f"{side} .generated").all_text_contents() == list(seen.tokens[6:])
+    note = "The model generated 5 tokens, in italics; it was given 6 tokens before them."
+    assert page.locator(".notes", has_text=note).count() == 1
+    page.get_by_role("button", name="Step through the text").click()
+    # The last token of the prompt chose the first that was generated.
+    until(page, "location.hash.includes('step=5')")
+    page.goto(f"{address}/#read?file=0&layer=1&head=2")
+    assert page.locator(".english .generated").count() == len(seen.words) - 6
+
+
+def test_a_run_without_generation_marks_nothing(path):
+    (part,) = open_run(path).reading["parts"]
+    assert part["query"]["generated"] is part["key"]["generated"] is None
+    assert open_run(path).reading["notes"] == ["All watched layers are here."]

@@ -16,6 +16,7 @@ from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
 from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_picture
+from regard.view.page.generated_text import authorship, mark_generated
 from regard.view.page.image_data import name_patches, page_images, parts_by_images
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
@@ -263,9 +264,10 @@ def watched_reading(seen: Seen) -> dict[str, Any]:
     parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
     for part in parts:
         name_patches(part, images)
+        mark_generated(part, seen)
     return {
         "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
-        "notes": [_numbering(layers)], "caution": CAUTION, "alignment": None,
+        "notes": [_numbering(layers), *authorship(parts)], "caution": CAUTION, "alignment": None,
         "highlight": None, "parts": parts, "images": images,
     }  # fmt: skip
 

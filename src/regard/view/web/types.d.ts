@@ -50,6 +50,7 @@ interface Side {
   tokens: string[];
   words: string[];
   word_of_token: number[];
+  generated?: { token: number; word: number } | null; // where the model's own text begins
 }
 
 interface Part {

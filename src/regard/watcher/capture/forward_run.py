@@ -131,6 +131,7 @@ class ForwardRun:
 
     records: dict[LayerKey, list[LayerRecord]] = field(default_factory=dict)
     tokens: dict[str, list[NDArray[np.int64] | None]] = field(default_factory=dict)
+    prompts: dict[str, list[int]] = field(default_factory=dict)  # tokens given, not generated
     rows: dict[str, list[slice]] = field(default_factory=dict)
     last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
@@ -167,7 +168,10 @@ class ForwardRun:
             gap = np.full(segment.row_start - length, UNKNOWN, np.int64)
             new = ids_bq[sentence, segment.rows].astype(np.int64)
             parts = [gap, new] if before is None else [before, gap, new]
-            recorded[sentence] = np.concatenate(parts)
+            recorded[sentence] = ids = np.concatenate(parts)
+            # What is generated comes one token a forward; a prompt may come in several pieces.
+            if before is None or len(new) > 1:
+                self.prompts.setdefault(part, [0] * sentences)[sentence] = len(ids)
 
     def check_order(
         self, layer_key: LayerKey, segment: Segment, key: Any, checks: DeferredChecks

@@ -94,6 +94,8 @@ class FollowedGeneration:
             run.records[layer] = [level.records[layer][row].complete() for level, row in leaves]
         for part in first.tokens:
             run.tokens[part] = [level.tokens[part][row] for level, row in leaves]
+            if part in run.prompts:  # a beam stays among the rows of its own prompt
+                run.prompts[part] = [run.prompts[part][row] for _, row in leaves]
         prompts = {len(records) // self.beams for records in first.records.values()}
         for layer, records in run.records.items():
             if layer not in first.records and len(records) in prompts:
@@ -143,6 +145,9 @@ class FollowedGeneration:
         run = self._flushed_run()
         if run is not None:
             self.cut(run, tokens)
+            if self.draft_start is not None:  # the first draft was read together with the prompt
+                for part, given in run.prompts.items():
+                    run.prompts[part] = [min(x, self.draft_start) for x in given]
             for layer, records in run.records.items():
                 run.records[layer] = [record.complete() for record in records]
 

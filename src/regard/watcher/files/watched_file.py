@@ -92,6 +92,10 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
             arrays |= {prefix + name: array for name, array in own.items()}
     for name, text in texts.items():
         arrays |= text_arrays(text, f"text.{name}.")
+    header["prompts"] = {
+        part: [seen.sentence(x).prompt_tokens(part) for x in range(seen.sentences)]
+        for part in seen.parts
+    }
     header["media"] = media_header(seen, arrays)
     stored, header["packing"] = packed(arrays)
     write_file(path, header, stored)
@@ -140,6 +144,11 @@ class StoredLayers(StoredMedia):
     def paths(self) -> Mapping[str, LayerKey]:
         """Layers by the paths of their modules; none in a file of an older version."""
         return {path: LayerKey(*key) for path, key in self.header.get("paths", {}).items()}
+
+    def prompt_tokens(self, part: str, sentence: int) -> int | None:
+        """How many tokens of a part were given; None in a file of an older version."""
+        given = self.header.get("prompts", {}).get(part, [])
+        return given[sentence] if sentence < len(given) else None
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether the file has this layer of this sentence."""

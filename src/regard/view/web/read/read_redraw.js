@@ -9,6 +9,7 @@ import { isHighlight, pinnedOf, shadesOf } from "./read_choice.js";
 import { highlightSentence, sentenceOf } from "./sentences.js";
 import { hasSpace } from "./space_picture.js";
 import { writtenUntil } from "./token_steps.js";
+import { generatedAmong } from "./weights.js";
 import { weightsTable } from "./weights_table.js";
 import { drawWhy } from "./why_weight.js";
 
@@ -32,6 +33,7 @@ export function redraw(view) {
   view.top.shade(...shadesOf(view));
   const picture = pictureOf(view);
   if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);
+  const by = state.get("by", "words");
   const titles = [part.query.language || "a word", part.key.language || "a word"];
   picture.show({
     grid,
@@ -41,8 +43,11 @@ export function redraw(view) {
     titles,
     statement,
     until: writtenUntil(view),
+    generated: {
+      query: generatedAmong(part.query, by, grid.queryPositions),
+      key: generatedAmong(part.key, by, grid.keyPositions),
+    },
   });
-  const by = state.get("by", "words");
   view.images.show({ images: view.reading.images, part, grid, chosen, by });
   view.beside.show(view);
   if (!view.hovered && !view.peek) sendSelection({ ...view.choice, ...chosen });

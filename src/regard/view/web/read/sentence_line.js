@@ -15,7 +15,7 @@ export function sentenceLine() {
     // Spans that stand for the same words stay, with their shades: the whole reading of a sentence
     // comes after its English side.
     show({ sentence, parts }) {
-      const { words } = parts[0].query;
+      const { words, generated } = parts[0].query;
       const made = JSON.stringify([sentence, words]);
       if (made === shown) return;
       shown = made;
@@ -23,6 +23,8 @@ export function sentenceLine() {
       spans = new Map(
         [...root.querySelectorAll("span")].map((span) => [Number(span.dataset.position), span]),
       );
+      for (const [position, span] of spans)
+        span.classList.toggle("generated", Boolean(generated) && position >= generated.word);
     },
     clear() {
       shown = "";

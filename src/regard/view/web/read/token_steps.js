@@ -3,6 +3,7 @@
 // Field of the address: step, the row that is shown, from 0; without it all rows are.
 
 import { asWord, element, replace, prose } from "../lib/dom.js";
+import { generatedAmong } from "./weights.js";
 
 const WRITTEN = ["decoder", "cross"]; // parts whose queries are written one after the other
 
@@ -24,7 +25,8 @@ export function writtenUntil(view) {
 // -> { root, show(view) }
 export function tokenSteps(state) {
   const go = (step) => state.set({ step, q: null, k: null });
-  const open = stepButton("Step through the text ▸", "button", () => go(0));
+  let first = 0; // the row that chose the first word of the model's own
+  const open = stepButton("Step through the text ▸", "button", () => go(first));
   const back = stepButton("◂", "button", () => go(Number(slider.value) - 1), "One token back");
   const on = stepButton("▸", "button", () => go(Number(slider.value) + 1), "One token on");
   const close = stepButton("all at once", "link", () => state.set({ step: null, q: "-" }));
@@ -43,6 +45,8 @@ export function tokenSteps(state) {
     show(view) {
       const { grid, part } = view;
       root.hidden = !WRITTEN.includes(part.name) || Boolean(grid.hidden) || grid.rows < 2;
+      const [own] = generatedAmong(part.query, view.state.get("by", "words"), null);
+      first = own ? own - 1 : 0;
       const step = stepOf(view);
       open.hidden = step !== null;
       row.hidden = step === null;

@@ -43,6 +43,14 @@ export function sideNames(side, by) {
   return by === "words" ? side.words : side.tokens;
 }
 
+// Rows or columns of a grid that the model itself wrote; positions: of those that are shown.
+export function generatedAmong(side, by, positions) {
+  if (!side.generated) return [];
+  const first = by === "words" ? side.generated.word : side.generated.token;
+  const all = positions || sideNames(side, by).map((_, at) => at);
+  return [...all.keys()].filter((at) => all[at] >= first);
+}
+
 export function marksOf(part) {
   return [...new Set([...part.key.tokens].filter((name) => MARKS.has(name)))];
 }
