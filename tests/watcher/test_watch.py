@@ -1,10 +1,12 @@
 """What watch promises beside its numbers: the model is left as it was, and errors say what next."""
 
 import copy
+import gc
 import sys
 import threading
 import tomllib
 import tracemalloc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,22 @@ def test_a_model_is_left_as_it_was(family):
         assert set(settings(model).values()) == {"regard"}
     assert settings(model) == before
     untouched(model)
+
+
+@pytest.mark.parametrize("interface", [True, False], ids=["model", "program"])
+def test_facts_are_freed_with_what_was_seen(interface):
+    """Without the garbage collector: memory that is freed late is memory taken anew."""
+    model = LLAMA.made()
+    gc.disable()
+    try:
+        with torch.no_grad(), regard.watch(model if interface else None) as seen:
+            model(**batch("not"))
+        records = [x for each in seen.recorder.runs[0].records.values() for x in each]
+        gone = [weakref.ref(x) for x in (seen.recorder, *records)]
+        del seen, records
+        assert [reference() for reference in gone] == [None] * len(gone)
+    finally:
+        gc.enable()
 
 
 def test_also_after_an_error():

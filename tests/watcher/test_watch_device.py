@@ -1,6 +1,8 @@
 """Models on a device go the same way, tensors all through; here the CPU plays the device."""
 
+import gc
 import importlib
+import weakref
 from copy import deepcopy
 from dataclasses import fields, replace
 
@@ -248,6 +250,21 @@ def test_best_keys_and_distances_wait_until_a_fact_is_read(request, monkeypatch)
     assert_same(seen, host)
     np.testing.assert_allclose(seen[0].top().weights, host[0].top().weights, rtol=0, atol=1e-5)
     assert passes == ["best_keys", "sum_distances"]  # of both layers together
+
+
+def test_facts_on_a_device_are_freed_with_what_was_seen(kernels):
+    """Without the garbage collector, which comes when it likes."""
+    model = FAMILY["llama"].made()
+    gc.disable()
+    try:
+        seen, _ = seen_by(model)
+        (record,) = seen._source.recorder.runs[0].records[seen.names[0]]
+        stack = record.pending[0].make.func.__self__
+        gone = [weakref.ref(x) for x in (record, stack, stack.started.call.query_hqd)]
+        del seen, record, stack
+        assert [reference() for reference in gone] == [None] * 3
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("layer_bytes", [0, 2**26])

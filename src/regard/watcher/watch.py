@@ -135,8 +135,9 @@ def watch(
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
     the model's own attention computes the output, and regard observes beside it; weights are those
-    before dropout. On a GPU facts stay until they are read, up to 1 GiB of them, and what is wrong
-    with the numbers is said then, or on leaving the block.
+    before dropout. On a GPU facts stay until they are read, up to 1 GiB of them or a thirty-second
+    of its memory; best keys and distances are computed then, and what is wrong with the numbers is
+    said then, or on leaving the block.
 
     ``watch(model).ablate(4, 7)``, ``.knock_out("dog")`` and ``.redirect("it", "dog", 4, 7)`` are
     blocks in which the model runs with that change; ``seen.outcome`` is before and after.
@@ -184,7 +185,7 @@ def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterato
     check_transformers()
     recorder = Recorder(_outermost(model), options, notice, model)
     with contextlib.ExitStack() as cleanup:
-        cleanup.callback(recorder.numbering.detach)
+        cleanup.callback(recorder.detach)
         for hook in recorder.forwards.attach():
             cleanup.callback(hook.remove)
         install(recorder, model)

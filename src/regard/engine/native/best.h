@@ -11,24 +11,28 @@
 
 #define MOST_BEST 64
 #define MOST_GROUPS (2 * MOST_BEST)
-#define CANDIDATES (3 * MOST_BEST + 3 * 16)
+#define CANDIDATES (3 * MOST_BEST + 4 * 16)
 #define CHAINS 4 /* maxima in flight */
 
-/* The largest number that `number` of the values reach. */
-INLINE float reached_by(const float *values, int size, int number) {
-    float reached = 0;
-    for (int i = 0; i < size; i++) {
-        int above = 0;
-        for (int j = 0; j < size; j += LANES)
-            above += __builtin_popcount(lanes_at_least(load(values + j), spread(values[i])));
-        reached = above >= number && values[i] > reached ? values[i] : reached;
+/* The largest number that `number` of the values reach; `size` is a multiple of LANES. */
+INLINE float reached_by(const float *values, const int size, int number) {
+    vf own[MOST_GROUPS / LANES], reached = {0};
+    vi above[MOST_GROUPS / LANES];
+    for (int i = 0; i < size / LANES; i++) {
+        own[i] = load(values + i * LANES);
+        above[i] = (vi){0};
     }
-    return reached;
+    for (int j = 0; j < size; j++)
+#pragma GCC unroll 32
+        for (int i = 0; i < size / LANES; i++) above[i] -= spread(values[j]) >= own[i];
+    for (int i = 0; i < size / LANES; i++)
+        reached = larger(reached, choose(above[i] >= number, own[i], (vf){0}));
+    return largest_lane(reached);
 }
 
 /* A number that at least `number` entries of the row reach, or the smallest one above 0. */
 INLINE float bound_of(const float *row, int64_t width, int number, const int groups) {
-    float most[MOST_GROUPS > CHAINS * LANES ? MOST_GROUPS : CHAINS * LANES];
+    float most[MOST_GROUPS];
     const int vectors = groups > CHAINS * LANES ? groups / LANES : CHAINS;
     const int step = vectors * LANES;
     vf group[MOST_GROUPS / LANES > CHAINS ? MOST_GROUPS / LANES : CHAINS];
@@ -43,10 +47,10 @@ INLINE float bound_of(const float *row, int64_t width, int number, const int gro
         memcpy(rest, row + k, sizeof(float) * (size_t)(width - k));
         group[0] = larger(group[0], load(rest));
     }
-    memcpy(most, group, sizeof(vf) * (size_t)vectors);
-    for (int size = step; size > groups; size /= 2)
-        for (int i = 0; i < size / 2; i++)
-            most[i] = most[i] > most[i + size / 2] ? most[i] : most[i + size / 2];
+    for (int size = vectors; size > groups / LANES; size /= 2)
+#pragma GCC unroll 4
+        for (int i = 0; i < size / 2; i++) group[i] = larger(group[i], group[i + size / 2]);
+    memcpy(most, group, sizeof(float) * (size_t)groups);
     const float reached = reached_by(most, groups, number);
     return reached > 0 ? reached : 0x1p-149f;
 }
@@ -66,63 +70,102 @@ INLINE void insert(int64_t key, int number, int *size, int64_t *best) {
     best[at] = key;
 }
 
-/* Entries that reach the bound, as keys, in the order of the columns; their number, which stops
- * above `most`. There is room for LANES more. */
-INLINE int gather_reaching(const float *row, int64_t width, float bound, int most, int64_t *keys) {
+/* Entries that reach a bound, in the order of their columns; there is room for LANES more. */
+typedef struct {
+    float value[CANDIDATES];
+    int32_t column[CANDIDATES];
+    int size;
+} Candidates;
+
+/* Their number stops above `most`. */
+INLINE void gather_reaching(const float *row, int64_t width, float bound, int most, Candidates *reaching) {
     int size = 0;
     int64_t k = 0;
+#if defined(REGARD_AVX512)
+    __m512i columns = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    for (; k + LANES <= width && size <= most; k += LANES) {
+        const __m512 x = _mm512_loadu_ps(row + k);
+        const __mmask16 set = _mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_GE_OQ);
+        /* Compressed in a register: a compressing store takes a hundred cycles on some machines. */
+        _mm512_storeu_ps(reaching->value + size, _mm512_maskz_compress_ps(set, x));
+        _mm512_storeu_si512(reaching->column + size, _mm512_maskz_compress_epi32(set, columns));
+        columns = _mm512_add_epi32(columns, _mm512_set1_epi32(LANES));
+        size += __builtin_popcount(set);
+    }
+#else
     for (; k + LANES <= width && size <= most; k += LANES)
         for (uint32_t set = lanes_at_least(load(row + k), spread(bound)); set; set &= set - 1) {
             const int64_t column = k + __builtin_ctz(set);
-            keys[size++] = key_of(row[column], column);
+            reaching->value[size] = row[column];
+            reaching->column[size++] = (int32_t)column;
         }
+#endif
     for (; k < width && size <= most; k++)
-        if (row[k] >= bound) keys[size++] = key_of(row[k], k);
-    return size;
+        if (row[k] >= bound) {
+            reaching->value[size] = row[k];
+            reaching->column[size++] = (int32_t)k;
+        }
+    reaching->size = size;
 }
 
-typedef int64_t vl __attribute__((vector_size(4 * LANES)));
-typedef int64_t vl_memory __attribute__((vector_size(4 * LANES), aligned(8), may_alias));
-#define RANKED 16 /* keys that are ranked at once */
-#define RANK_VECTORS (RANKED * 2 / LANES)
+#define RANKED 2 /* vectors that are ranked at once */
 
-/* Each key to its rank: the number of larger ones. No two are equal. */
-INLINE void rank(int64_t *keys, int size, int number, int64_t *best) {
-    for (int i = size; i % RANKED; i++) keys[i] = -1; /* below all others */
-    for (int first = 0; first < size; first += RANKED) {
-        vl own[RANK_VECTORS], above[RANK_VECTORS];
-        int64_t ranks[RANKED];
-#pragma GCC unroll 8
-        for (int i = 0; i < RANK_VECTORS; i++) {
-            own[i] = *(const vl_memory *)(keys + first + i * LANES / 2);
-            above[i] = (vl){0};
+/* Each candidate to its rank: the number of larger ones, and of equal ones before it. */
+INLINE void rank(Candidates *reaching, Candidates *best) {
+    const int size = best->size = reaching->size;
+    vi first_lanes;
+    for (int i = 0; i < LANES; i++) first_lanes[i] = i;
+    for (int i = size; i % (RANKED * LANES); i++) reaching->value[i] = -1; /* below all others */
+    for (int first = 0; first < size; first += RANKED * LANES) {
+        vf own[RANKED];
+        vi above[RANKED], index[RANKED];
+        int32_t ranks[RANKED * LANES];
+#pragma GCC unroll 2
+        for (int i = 0; i < RANKED; i++) {
+            own[i] = load(reaching->value + first + i * LANES);
+            index[i] = first_lanes + first + i * LANES;
+            above[i] = (vi){0};
         }
-        for (int j = 0; j < size; j++)
-#pragma GCC unroll 8
-            for (int i = 0; i < RANK_VECTORS; i++) above[i] -= keys[j] > own[i];
+        for (int j = 0; j < size; j++) {
+            const vf other = spread(reaching->value[j]);
+#pragma GCC unroll 2
+            for (int i = 0; i < RANKED; i++)
+                above[i] -= (other > own[i]) | ((other == own[i]) & (index[i] > j));
+        }
         memcpy(ranks, above, sizeof ranks);
-        for (int i = 0; i < RANKED && first + i < size; i++)
-            if (ranks[i] < number) best[ranks[i]] = keys[first + i];
+        for (int i = 0; i < RANKED * LANES && first + i < size; i++) {
+            best->value[ranks[i]] = reaching->value[first + i];
+            best->column[ranks[i]] = reaching->column[first + i];
+        }
+    }
+}
+
+/* The best of a row where many entries are equal, and so too many reach any bound. */
+static __attribute__((noinline)) void insert_reaching(const float *row, int64_t width, float bound, int number,
+                                                      Candidates *best) {
+    int64_t keys[MOST_BEST];
+    best->size = 0;
+    for (int64_t k = 0; k < width; k++)
+        if (row[k] >= bound) insert(key_of(row[k], k), number, &best->size, keys);
+    for (int i = 0; i < best->size; i++) {
+        const int32_t ordered = (int32_t)(keys[i] >> 32);
+        memcpy(best->value + i, &ordered, sizeof ordered);
+        best->column[i] = (int32_t)(UINT32_MAX - (uint32_t)keys[i]);
     }
 }
 
 INLINE void best_of_groups(const float *row, int64_t width, int number, const int groups, float *values,
                            int64_t *columns) {
-    int64_t keys[CANDIDATES], best[MOST_BEST];
+    Candidates reaching, best;
     const float bound = bound_of(row, width, number, groups);
-    int size = gather_reaching(row, width, bound, 3 * number, keys);
-    if (size <= 3 * number) {
-        rank(keys, size, number, best);
-        size = size < number ? size : number;
-    } else {
-        size = 0;
-        for (int64_t k = 0; k < width; k++)
-            if (row[k] >= bound) insert(key_of(row[k], k), number, &size, best);
-    }
+    gather_reaching(row, width, bound, 3 * number, &reaching);
+    if (reaching.size <= 3 * number)
+        rank(&reaching, &best);
+    else
+        insert_reaching(row, width, bound, number, &best);
     for (int i = 0; i < number; i++) {
-        const int32_t ordered = i < size ? (int32_t)(best[i] >> 32) : 0;
-        memcpy(values + i, &ordered, sizeof ordered);
-        columns[i] = i < size ? (int64_t)(UINT32_MAX - (uint32_t)best[i]) : -1;
+        values[i] = i < best.size ? best.value[i] : 0;
+        columns[i] = i < best.size ? best.column[i] : -1;
     }
 }
 

@@ -28,6 +28,10 @@ class Forward:
     ids_bt: Ids | None = field(default=None, repr=False)
 
 
+def _ignore(inside: set[int]) -> None:
+    """Nothing is to be done when a forward begins or ends."""
+
+
 class Forwards:
     """Running forwards of one thread, the outermost first.
 
@@ -39,8 +43,8 @@ class Forwards:
     def __init__(self, model: Any, holder: Any) -> None:
         self.thread = threading.get_ident()
         self.count = 0
-        self.begun: Callable[[set[int]], None] = lambda inside: None
-        self.ended: Callable[[set[int]], None] = lambda inside: None
+        self.begun: Callable[[set[int]], None] = _ignore
+        self.ended: Callable[[set[int]], None] = _ignore
         self._stacks = encoder_and_decoder(model)
         self._owners = _owners(model, holder, list(self._stacks.values()))
         self._inside = {id(x): {id(module) for module in modules_of(x)} for x in self._owners}
@@ -85,6 +89,10 @@ class Forwards:
         for table in _token_tables(self._owners):
             hooks.append(table.register_forward_pre_hook(self._embed))
         return hooks
+
+    def forget_callbacks(self) -> None:
+        """Call nothing any more at the start and the end of a forward."""
+        self.begun = self.ended = _ignore
 
     def _embed(self, table: Any, arguments: tuple[Any, ...]) -> None:
         """Take the ids of a model whose ``forward`` is called directly, past its hooks."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from regard.errors import BackendError
 from regard.watcher.capture.forward_run import ForwardRun, LayerKey, RunRecorder
@@ -42,13 +43,19 @@ class FollowedGeneration:
     ``draft_start`` is the position from which tokens may be a draft; None without a draft.
     """
 
-    recorder: RunRecorder
+    reference: weakref.ref[Any]  # to the recorder, which holds this: facts are freed with it
     root: Any
     thread: int = field(default_factory=threading.get_ident)
     beams: int = 0
     levels: list[BeamLevel] = field(default_factory=list, repr=False)
     draft_start: int | None = None
     reordering: bool = False
+
+    @property
+    def recorder(self) -> RunRecorder:
+        """The recorder, which lives as long as its block."""
+        recorder: Any = self.reference()
+        return cast("RunRecorder", recorder)
 
     @property
     def searches(self) -> bool:

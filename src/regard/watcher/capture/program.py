@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from math import prod
@@ -75,7 +76,7 @@ class ProgramRecorder:
         self._numbers: Counter[str] = Counter()
         self._forward = -1
         self._decided = False
-        self.generation = FollowedGeneration(self, module)
+        self.generation = FollowedGeneration(weakref.ref(self), module)
 
     @property
     def layer_keys(self) -> list[LayerKey]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ class Recorder:
         self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
         self.stacked = StackedCalls(options, self.device_queue, self.checks)
         self.layers = _count_layers(model)
-        self.generation = FollowedGeneration(self, holder)
+        self.generation = FollowedGeneration(weakref.ref(self), holder)
         self._end_numbering, self.forwards.ended = self.forwards.ended, self._end
         self._proven: set[LayerKey] = set()
 
@@ -131,6 +132,11 @@ class Recorder:
             return result[0], result[1]
         assert output is not None  # it is made where there is no result
         return output.tensor, None
+
+    def detach(self) -> None:
+        """Remove hooks and callbacks, so that facts are freed when nobody holds them any more."""
+        self.numbering.detach()
+        self.forwards.forget_callbacks()
 
     def _end(self, inside: set[int]) -> None:
         """Launch what waits when the outermost forward ends: a cache may be overwritten next."""

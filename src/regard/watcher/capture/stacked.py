@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,8 +44,8 @@ class StackedLayer:
     key: torch.Tensor | None
     logsumexp: torch.Tensor | None
     segment: Segment
-    record: LayerRecord
-    pending: Pending
+    record: LayerRecord | None
+    pending: Pending | None
 
     @property
     def tensors(self) -> tuple[Any, Any, Any]:
@@ -57,30 +57,43 @@ class StackedLayer:
 class LayerStack:
     """Layers of the same shapes, mask and tokens; one observation (layers, h, ...) of them all.
 
-    It is ``started`` on copies of query and key, and finished when a fact is first read.
+    ``launch`` starts it on copies of query and key; it is finished when a fact is first read.
     """
 
     call: ModelCall
     tokens_k: Tokens
+    options: Options
+    launch: Callable[[], None] | None
     layers: list[StackedLayer] = field(default_factory=list)
     started: StartedObservation | None = None
     seen: Observation | None = None
 
     def finish(self) -> Observation:
         """The observation with every fact, without query and key."""
+        if self.launch is not None:
+            self.launch()
         if self.seen is None:
-            assert self.started is not None  # it was queued, and so launched
+            assert self.started is not None  # it was launched
             seen, self.started = self.started.finish(), None
             self.seen, _, _ = release_query_and_key(seen, self.tokens_k, stacked=1)
         return self.seen
 
+    def facts(self, index: int) -> SentenceFacts:
+        """Facts and measures of one of the layers."""
+        own = layer_of(self.finish(), index)
+        return sentence_facts(own, self.layers[index].segment, self.options, False, self.tokens_k)
+
 
 @dataclass(eq=False)
 class StackCheck:
-    """Deferred check of a stack: of numbers that are not finite, then of the sums of weights."""
+    """Deferred check of a stack: of numbers that are not finite, then of the sums of weights.
+
+    ``device_bytes`` are those of the stack until a fact is read.
+    """
 
     stack: LayerStack
     share: ShareCheck
+    device_bytes: int
     passed: bool = False
 
     @property
@@ -138,8 +151,10 @@ class StackedCalls:
         query, key = call.query.detach()[rows], call.key.detach()[columns]
         tensors = query, key, call.logsumexp[rows]
         name = _name_of(call, segment, tensors, tokens_k)
-        stack = self._stacks.setdefault(name, LayerStack(call, tokens_k))
-        make = partial(self._facts, stack, len(stack.layers))
+        if name not in self._stacks:
+            self._stacks[name] = LayerStack(call, tokens_k, self.options, self.launch)
+        stack = self._stacks[name]
+        make = partial(stack.facts, len(stack.layers))
         starts = segment.row_start, segment.column_start
         pending = Pending(segment.queries, segment.keys, *starts, make)
         record.expect(pending)
@@ -150,11 +165,16 @@ class StackedCalls:
         """Start the second pass of every layer that waits; the host does not wait for it."""
         stacks, self._stacks, self._bytes = list(self._stacks.values()), {}, 0
         for stack in stacks:
-            self._observe(stack)
-            for layer in stack.layers:
-                queue_facts(self.queue, self.checks, layer.record, layer.pending)
+            queued = [(layer.record, layer.pending) for layer in stack.layers]
+            check = self._start(stack)
+            for number, (record, pending) in enumerate(queued):
+                assert record is not None  # both are there until now
+                assert pending is not None
+                pending.device_bytes = check.device_bytes // len(queued)
+                pending.checks = () if number else (check,)
+                queue_facts(self.queue, self.checks, record, pending)
 
-    def _observe(self, stack: LayerStack) -> None:
+    def _start(self, stack: LayerStack) -> StackCheck:
         import torch
 
         from regard.engine.gpu.dispatch import StartedObservation
@@ -167,18 +187,13 @@ class StackedCalls:
         options = with_defaults(
             scale=call.scale, softcap=call.softcap, **layers[0].segment.arguments
         )
-        stack.started = StartedObservation.of(query, key, logsumexp, requested, options)
-        share = ShareCheck(type(call.module).__name__, stack.started.shares())
+        stack.launch = None
+        started = stack.started = StartedObservation.of(query, key, logsumexp, requested, options)
         for layer in layers:
             layer.query = layer.key = layer.logsumexp = None
-            layer.pending.device_bytes = stack.started.device_bytes // len(layers)
-        layers[0].pending.checks = (StackCheck(stack, share),)
-
-    def _facts(self, stack: LayerStack, index: int) -> SentenceFacts:
-        if stack.seen is None and stack.started is None:
-            self.launch()
-        own = layer_of(stack.finish(), index)
-        return sentence_facts(own, stack.layers[index].segment, self.options, False, stack.tokens_k)
+            layer.record = layer.pending = None  # they hold the stack: facts are freed with them
+        share = ShareCheck(type(call.module).__name__, started.shares())
+        return StackCheck(stack, share, started.device_bytes)
 
 
 def layer_of(seen: Observation, index: int) -> Observation:
