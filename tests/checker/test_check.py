@@ -104,6 +104,27 @@ def test_a_module_with_dropout_on_is_named():
     assert check(module.eval()).right
 
 
+def test_two_mistakes_that_one_size_cannot_tell_apart_are_both_said():
+    class ByModelWidth(torch.nn.Module):
+        """Sixteen wide, four heads: the root of the width is the width of a head."""
+
+        def __init__(self):
+            super().__init__()
+            self.query, self.key, self.value = (torch.nn.Linear(16, 16) for _ in range(3))
+
+        def forward(self, x):
+            parts = (m(x) for m in (self.query, self.key, self.value))
+            q, k, v = (y.unflatten(-1, (4, 4)).transpose(1, 2) for y in parts)
+            return (q @ k.mT / x.shape[-1] ** 0.5).softmax(-1).matmul(v).transpose(1, 2).flatten(2)
+
+        num_heads = 4
+
+    report = check(ByModelWidth())
+    assert (report.mistakes, report.confidence) == (("scaling by d",), "likely")
+    assert report.others == ("scaling by the model width",)
+    assert "scaling by the model width fits as well." in str(report)
+
+
 def test_a_claim_makes_a_missing_mask_a_mistake():
     report = check(right.with_matmul, features=("causal",))
     assert report.mistakes == ("causal mask ignored",)

@@ -170,7 +170,10 @@ def _name(candidates: list[Candidate]) -> Verdict:
             fitting.append((candidate, explanation))
     if fitting:
         candidate, explanation = fitting[0]
-        names = dict.fromkeys(one[0][0].name for _, one in fitting)
+        # A module has one size, and sqrt(16) is 4: more than one mistake can give its numbers.
+        general = [one for one in single() if one[0][0].name not in OF_FEATURES]
+        alike = [one for one in general if candidate.explained_by(one[1])]
+        names = dict.fromkeys(one[0][0].name for one in [*(x for _, x in fitting), *alike])
         others = tuple(name for name in names if name != explanation[0][0].name)
         return Verdict(candidate, explanation, LIKELY if others else CERTAIN, others)
     return _in_half(candidates) or _of_feature(candidates) or _of_two(candidates)
