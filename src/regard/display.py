@@ -29,6 +29,12 @@ class NotebookDisplay:
 
         return in_notebook(self)
 
+    def _display_(self) -> Any:
+        """The output of a cell in marimo."""
+        from regard.view.page.marimo_output import in_marimo
+
+        return in_marimo(self)
+
     def widget(self) -> Any:
         """The same page as an anywidget: what is chosen in it comes back as ``selection``.
 

@@ -7,6 +7,7 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, BackendError
+from regard.view.page.marimo_output import HtmlOutput
 
 
 @pytest.fixture
@@ -37,3 +38,19 @@ def test_the_real_package_carries_page_and_selection(steps, monkeypatch):
     monkeypatch.setattr("regard.view.page.widget.LARGEST", 10)
     with pytest.raises(ArgumentError, match="a widget needs a page of at most 10 characters, but"):
         steps.widget()
+
+
+def test_marimo_shows_the_widget(steps, monkeypatch):
+    pytest.importorskip("anywidget", reason="needs anywidget: pip install '.[notebook]'")
+    assert steps._display_().title == "Steps of regard"
+    monkeypatch.setattr("regard.view.page.widget.LARGEST", 10)
+    assert isinstance(steps._display_(), HtmlOutput)  # a page that is too large for a widget
+
+
+def test_marimo_without_anywidget_has_the_frame_without_a_script(steps, monkeypatch):
+    """marimo shuts HTML with a script in a frame of 400 pixels."""
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    kind, html = steps._display_()._mime_()
+    assert kind == "text/html"
+    assert "<iframe data-regard" in html
+    assert "<script" not in html
