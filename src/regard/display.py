@@ -31,7 +31,7 @@ class NotebookDisplay:
 
     def _display_(self) -> Any:
         """The output of a cell in marimo."""
-        from regard.view.page.marimo_output import in_marimo
+        from regard.view.page.widget import in_marimo
 
         return in_marimo(self)
 

@@ -7,7 +7,7 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, BackendError
-from regard.view.page.marimo_output import HtmlOutput
+from regard.view.page.widget import HtmlOutput
 
 
 @pytest.fixture

@@ -1,14 +1,18 @@
-"""Widget of a result: its page in a notebook, whose selection comes back to Python (anywidget)."""
+"""Widget of a result: its page in a notebook, whose selection comes back to Python (anywidget).
+
+marimo shows a result as this widget, or without anywidget as a frame of fixed height.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from regard.errors import ArgumentError, BackendError
-from regard.view.page.notebook import HEIGHT, LARGEST, framed_content
+from regard.errors import ArgumentError, BackendError, RegardError
+from regard.view.page.notebook import HEIGHT, LARGEST, RESIZE, framed_content, in_notebook
 
 
 def widget(thing: Any) -> Any:
@@ -47,3 +51,23 @@ def _widget_class() -> Any:
         selection = traitlets.Dict().tag(sync=True)
 
     return PageWidget
+
+
+@dataclass(frozen=True)
+class HtmlOutput:
+    """HTML that marimo puts into the cell itself; one with scripts it shuts in a low frame."""
+
+    html: str
+
+    def _mime_(self) -> tuple[str, str]:
+        return "text/html", self.html
+
+
+def in_marimo(thing: Any) -> Any:
+    """The widget where anywidget is installed and the page is not too large, else the frame."""
+    if importlib.util.find_spec("anywidget") is not None:
+        try:
+            return widget(thing)
+        except RegardError:  # no page of it, or a large one: what the frame shows instead
+            pass
+    return HtmlOutput(in_notebook(thing).replace(RESIZE, ""))
