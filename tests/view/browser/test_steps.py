@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 import numpy as np
 import numpy.testing as npt
-import pytest
 
 from regard.textbook.examples import run_example
 from regard.textbook.steps import Steps, attend, self_attention
@@ -41,43 +40,43 @@ def some_cells(steps: Steps, most: int = 24) -> list[tuple[str, int, int]]:
 
 def compare(page: Any, choice: dict, switches: dict, steps: Steps) -> None:
     """Every stage to rounding, every line letter by letter."""
-    cells = some_cells(steps)
-    page.goto("/#steps?from=robots")
+    cells, named = some_cells(steps), f"{choice}, {switches}"
     sent = page.evaluate(EVERYTHING, [choice, switches, cells])
     for name, stage in steps.stages().items():
         found = np.array([float(x) for x in sent["stages"][name]]).reshape(stage.shape)
         # Sums of up to 512 products in another order, then three more such steps, and e^scores:
         # 512 eps times scores of up to 100, in units of the stage's largest number.
         seen = np.isfinite(stage)
-        npt.assert_array_equal(np.isfinite(found), seen)
+        npt.assert_array_equal(np.isfinite(found), seen, err_msg=named)
         size = max(1.0, np.abs(stage[seen]).max(initial=0))
-        npt.assert_allclose(found[seen], stage[seen], atol=100 * 512 * 2.2e-16 * size, rtol=0)
-    assert sent["lines"] == [str(steps.why(*cell)) for cell in cells]
+        allowed = 100 * 512 * 2.2e-16 * size
+        npt.assert_allclose(found[seen], stage[seen], atol=allowed, rtol=0, err_msg=named)
+    assert sent["lines"] == [str(steps.why(*cell)) for cell in cells], named
 
 
-@pytest.mark.parametrize("name", ["robots", "good", "cat"])
-def test_examples_cell_by_cell(page, name):
-    compare(page, {"example": name}, {}, run_example(name).steps)
-
-
-@pytest.mark.parametrize(("part", "layer", "head"), [("encoder", 3, 6), ("decoder", 1, 2)])
-def test_a_head_cell_by_cell(page, part, layer, head):
-    choice = {"sentence": SENTENCE, "part": part, "layer": layer, "head": head}
-    compare(page, choice, {}, read(SENTENCE).steps(layer, head, part))
-
-
-@pytest.mark.parametrize(("switches", "options"), [
+SWITCHES = (
     ({"divide": False}, {"scale": 1.0}),
     ({"causal": True}, {"causal": True}),
     ({"temperature": 2.5}, {"scale": 1 / np.sqrt(2) / 2.5}),
     ({"divide": False, "temperature": 0.01}, {"scale": 100.0}),
-])  # fmt: skip
-def test_switches_cell_by_cell(page, switches, options):
+)
+
+
+def test_examples_heads_and_switches_cell_by_cell(page):
+    """One page for all: each asks the page's own modules, which no other one changes."""
+    page.goto("/#steps?from=robots")
+    for name in ("robots", "good", "cat"):
+        compare(page, {"example": name}, {}, run_example(name).steps)
+    for part, layer, head in (("encoder", 3, 6), ("decoder", 1, 2)):
+        choice = {"sentence": SENTENCE, "part": part, "layer": layer, "head": head}
+        compare(page, choice, {}, read(SENTENCE).steps(layer, head, part))
     given = run_example("robots").steps
-    steps = attend(given.query, given.key, given.value, **options)
-    named = Steps(**{**vars(steps), "words": given.words, "x": given.x, "w_query": given.w_query,
-                     "w_key": given.w_key, "w_value": given.w_value})  # fmt: skip
-    compare(page, {"example": "robots"}, switches, named)
+    for switches, options in SWITCHES:
+        steps = attend(given.query, given.key, given.value, **options)
+        named = Steps(**{**vars(steps), "words": given.words, "x": given.x,
+                         "w_query": given.w_query, "w_key": given.w_key,
+                         "w_value": given.w_value})  # fmt: skip
+        compare(page, {"example": "robots"}, switches, named)
 
 
 def test_digits_are_written_as_python_writes_them(page):
