@@ -112,6 +112,20 @@ def test_nothing_seen_yet():
         assert str(error.value) == "nothing was seen yet: call the model inside the block."
 
 
+def test_what_a_tile_cannot_be(decoder):
+    layer = decoder[1]
+    wrong = {
+        "columns needs a range inside": lambda: layer.tile(0, 999),
+        "rows needs a range inside": lambda: layer.row(999),
+        "rows needs a slice or a whole number, but it is list": lambda: layer.tile([0], 0),
+        "head needs an index into the leading axes": lambda: layer.tile(0, 0, head=99),
+    }
+    for words, ask in wrong.items():
+        with pytest.raises(ArgumentError) as error:
+            ask()
+        assert str(error.value).startswith(words)
+
+
 def columns_of(seen, word):
     return np.flatnonzero(np.equal(seen.texts()[1].word_of_token, word))
 

@@ -108,7 +108,8 @@ class Observation(NotebookDisplay):
         """
         if not self.parts:
             raise NotAskedError(_without_parts("tile"))
-        rows, columns = _range("rows", rows, self.queries), _range("columns", columns, self.keys)
+        rows = index_range("rows", rows, self.queries)
+        columns = index_range("columns", columns, self.keys)
         heads = self._heads(head)
         pieces, start = [], 0
         for part in self.parts:
@@ -217,7 +218,8 @@ def _audience(part: ProblemLike) -> Array:
     return audience_hk.reshape(*part.leading, audience_hk.shape[-1])
 
 
-def _range(name: str, requested: slice | int, size: int) -> slice:
+def index_range(name: str, requested: slice | int, size: int) -> slice:
+    """A slice or a number as a slice within a size; raises where it lies outside."""
     if isinstance(requested, slice):
         start, stop, step = requested.indices(size)
         inside = step == 1 and (stop > start or requested.stop is None or not size)

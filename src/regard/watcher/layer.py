@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Head, Observation
+from regard.engine.observation import Head, Observation, index_range
 from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
 from regard.engine.tiles.problem import Problem
@@ -50,9 +50,11 @@ class LayerObservation(Observation):
         if self.parts or not self.every_weight:
             self._need_weights("tile")
             return super().tile(rows, columns, head)
+        self._heads(head)  # says what is wrong with head
         index = () if head is None else head if isinstance(head, tuple) else (head,)
-        weights = self.facts["map"][index]
-        return np.array(weights[..., _as_slice(rows), _as_slice(columns)])
+        rows = index_range("rows", rows, self.queries)
+        columns = index_range("columns", columns, self.keys)
+        return np.array(self.facts["map"][index][..., rows, columns])
 
     def by_words(self, head: Head = None) -> NDArray[Any]:
         """Weights between words: added over the tokens of a key, averaged over those of a query."""
@@ -162,9 +164,3 @@ def picked_problem(problem: Problem, index: int) -> Problem:
 def _picked_visibility(visibility: Visibility, heads: slice, mask: Any) -> Visibility:
     lengths_h = None if visibility.lengths_h is None else visibility.lengths_h[heads]
     return replace(visibility, leading=visibility.leading[1:], mask=mask, lengths_h=lengths_h)
-
-
-def _as_slice(index: slice | int) -> slice:
-    if isinstance(index, slice):
-        return index
-    return slice(index, index + 1 if index != -1 else None)

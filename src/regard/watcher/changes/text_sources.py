@@ -61,10 +61,13 @@ class TextSources(TextDisplay):
 
     @property
     def correlation(self) -> float:
-        """Pearson's correlation of attention and effect over sentences and spans; or NaN."""
+        """Pearson's correlation of attention and effect over sentences and spans, or NaN.
+
+        Of two pairs it would be 1 or -1, whatever they are.
+        """
         known = ~np.isnan(self.effect_sn)
         one, other = self.attention_sn[known], self.effect_sn[known]
-        if len(one) < 2 or one.std() == 0 or other.std() == 0:
+        if len(one) < 3 or one.std() == 0 or other.std() == 0:
             return float("nan")
         return float(np.corrcoef(one, other)[0, 1])
 
