@@ -77,9 +77,13 @@ class DeviceQueue:
         return max(QUEUE_BYTES, _device_memory() // DEVICE_SHARE)
 
     def add(self, record: LayerRecord, pending: Pending) -> None:
-        """Queue a record for its pending facts, or resolve it where they are in host memory."""
+        """Queue a record for its pending facts, or resolve it where they are in host memory.
+
+        Facts that wait there for their map are completed when they are read.
+        """
         if not pending.device_bytes:
-            record.resolve()
+            if not pending.query_key_bytes:
+                record.resolve()
             return
         self.records.append(record)
         self.device_bytes += pending.device_bytes

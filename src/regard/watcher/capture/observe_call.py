@@ -22,6 +22,7 @@ from regard.errors import BackendError
 from regard.heads.measures import head_measures
 from regard.typing import Array
 from regard.watcher.capture.deferred import DeferredCheck
+from regard.watcher.capture.late_map import LateMap, shares_memory, waits_for_map
 from regard.watcher.capture.model_call import ModelCall, rounding
 from regard.watcher.capture.record import LayerRecord, Pending, SentenceFacts
 from regard.watcher.capture.segments import Segment
@@ -89,7 +90,12 @@ WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
 
 
 def observed(
-    call: ModelCall, segment: Segment, options: Options, first: bool, with_output: bool
+    call: ModelCall,
+    segment: Segment,
+    options: Options,
+    first: bool,
+    with_output: bool,
+    keep: bool,
 ) -> Iterator[tuple[Segment, Observation]]:
     """Observations of a segment; of a later call in chunks of queries, with every weight.
 
@@ -102,17 +108,23 @@ def observed(
         at_once = max(1, min(queries, WEIGHTS_AT_ONCE // max(1, heads * keys)))
     for start in range(0, queries, at_once):
         for part in segment.some(start, min(start + at_once, queries)).one_by_one(call.query):
-            yield part, _observed(call, part, options, first, with_output)
+            yield part, _observed(call, part, options, first, with_output, keep)
 
 
 def _observed(
-    call: ModelCall, segment: Segment, options: Options, first: bool, with_output: bool
+    call: ModelCall,
+    segment: Segment,
+    options: Options,
+    first: bool,
+    with_output: bool,
+    keep: bool,
 ) -> Observation:
     rows, columns = segment.indices
     query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
     blocks = options.map if first or not options.map else every
+    late = first and not with_output and waits_for_map(call, segment, options, keep)
     if call.logsumexp is not None and not with_output:
         logsumexp = call.logsumexp[rows]
         return observe_from_logsumexp(
@@ -123,8 +135,9 @@ def _observed(
     if not in_host_memory(call.query):
         return observe(query, key, value, top=options.top, map=blocks, **arguments)
     # It is read before the model goes on, so it may share the model's memory.
-    requested = Requested(with_output, True, options.top, blocks, True, True)
-    return observe_problem(prepare(query, key, value, **arguments), requested)
+    requested = Requested(with_output, True, options.top, 0 if late else blocks, True, True)
+    copy = late and shares_memory(call)
+    return observe_problem(prepare(query, key, value, copy=copy, **arguments), requested)
 
 
 def take_facts(
@@ -138,7 +151,7 @@ def take_facts(
 ) -> Iterator[tuple[LayerRecord, Pending]]:
     """Observe a segment and append its pending facts to the records of its sentences."""
     first = records[segment.sentences[0]].queries == 0
-    for part, seen in observed(call, segment, options, first, output is not None):
+    for part, seen in observed(call, segment, options, first, output is not None, keep):
         checks: tuple[DeferredCheck, ...] = ()
         if output is not None:
             output.put(part, seen.output)
@@ -183,10 +196,14 @@ def pending_facts(
     """
     keys = slice(segment.column_start, segment.column_start + seen.keys)
     seen = without_output(seen)
+    late = LateMap(seen) if options.map and "map" not in seen.facts else None
     for index, sentence in enumerate(segment.sentences):
-        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
         ids = tokens[sentence]
         tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
+        if late is not None:
+            yield sentence, _pending_map(late, index, segment, options, tokens_k)
+            continue
+        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
         device_bytes: int = 0
         checks: tuple[DeferredCheck, ...] = ()
         if not (keep or options.spans):
@@ -194,6 +211,24 @@ def pending_facts(
         make = partial(sentence_facts, own, segment, options, keep, tokens_k)
         starts = segment.row_start, segment.column_start
         yield sentence, Pending(own.queries, own.keys, *starts, make, device_bytes, checks)
+
+
+def _pending_map(
+    late: LateMap, index: int, segment: Segment, options: Options,
+    tokens_k: NDArray[np.int64] | None,
+) -> Pending:  # fmt: skip
+    """Pending facts of a sentence whose map is computed when one of them is read."""
+
+    def make() -> SentenceFacts:
+        seen = late.observation()
+        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
+        return sentence_facts(own, segment, options, False, tokens_k)
+
+    share = len(segment.sentences)
+    return Pending(
+        late.seen.queries, late.seen.keys, segment.row_start, segment.column_start, make,
+        facts_bytes=late.facts_bytes // share, query_key_bytes=late.query_key_bytes // share,
+    )  # fmt: skip
 
 
 def release_query_and_key(

@@ -188,6 +188,8 @@ class Pending:
     make: Callable[[], SentenceFacts]
     device_bytes: int = 0
     checks: tuple[DeferredCheck, ...] = ()
+    facts_bytes: int = 0  # in host memory, where facts are completed when they are read
+    query_key_bytes: int = 0
 
 
 @dataclass(eq=False)
@@ -256,13 +258,15 @@ class LayerRecord:
             arrays += [self.map.map_hrc, self.map.counts_hr]
         if self.distances is not None:
             arrays.append(self.distances.weight_hn)
-        return sum(array.nbytes for array in arrays)
+        waiting = sum(pending.facts_bytes for pending in self.pending)
+        return waiting + sum(array.nbytes for array in arrays)
 
     @property
     def query_key_bytes(self) -> int:
-        """Bytes of query and key, where they are recorded."""
+        """Bytes of query and key, where they are recorded or facts wait for them."""
         problems = [query_key.problem for query_key in self.query_keys]
-        return sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
+        waiting = sum(pending.query_key_bytes for pending in self.pending)
+        return waiting + sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
 
     @property
     def device_bytes(self) -> int:
