@@ -245,9 +245,11 @@ def test_a_window_cuts_long_documents(surveyed):
 def test_nothing_readable_at_all(surveyed, tmp_path):
     path = tmp_path / "blank.txt"
     path.write_bytes(b"\n\n\xff\n")
-    told = surveyed(corpus=path).report
+    nothing = surveyed(corpus=path)
+    told = nothing.report
     assert (told["corpus"]["documents"], told["corpus"]["failed"]) == (0, 3)
     assert told["heads"][0]["role"] == {"measure": None}
+    assert str(nothing).endswith("\n\nNo document was measured.")
 
 
 def test_a_broken_part_is_named(surveyed, tmp_path):

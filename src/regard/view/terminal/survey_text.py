@@ -18,6 +18,8 @@ SHOWN = 3
 def summary(survey: Survey) -> str:
     """A page of plain text, 80 columns."""
     report = survey.report
+    if not report["corpus"]["documents"]:
+        return "\n".join([*_wrapped(_read(report)), "", "No document was measured."])
     lines = [
         *_wrapped(_read(report)),
         "",
