@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from regard import blas
 from regard.blas import Limit, one_blas_thread, open_limits
 
-MOST = 60.0  # seconds until a wait that cannot end becomes an error
+MOST = 300.0  # seconds until a wait that cannot end becomes an error
 
 
 def blas_threads() -> list[int]:

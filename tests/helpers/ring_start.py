@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 240  # seconds for the whole table, on a machine busy with other things
+PATIENCE = 600  # seconds for the whole table, on a machine busy with other things
 
 
 def free_port() -> int:

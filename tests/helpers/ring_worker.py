@@ -15,6 +15,7 @@ import torch.distributed as dist
 from tests.helpers.attention_cases import Case
 from tests.helpers.attention_facts import MAP, TOP
 from tests.helpers.ring_cases import RINGS, SLICE, Slices, cases_of, taken
+from tests.helpers.ring_start import PATIENCE
 
 from regard import distributed
 from regard.engine.ring import passes, ring_observe
@@ -56,7 +57,7 @@ def observed(case: Case, slices: Slices, ranks: int, group: Any) -> dict[str, An
         return facts(
             distributed.observe(
                 query[..., own_q, :], key[..., own_k, :], value[..., own_k, :], group=group,
-                layout=slices.layout, timeout=60, top=TOP, map=MAP, **case.arguments,
+                layout=slices.layout, timeout=PATIENCE, top=TOP, map=MAP, **case.arguments,
             )
         )  # fmt: skip
     except RegardError as error:
@@ -88,7 +89,7 @@ def main(rank: int, ranks: int, port: int, folder: Path) -> None:
     """Groups of one, two, three and four ranks, one after the other."""
     dist.init_process_group(
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks,
-        timeout=timedelta(seconds=60),
+        timeout=timedelta(seconds=PATIENCE),  # the last rank waits for the smaller groups
     )  # fmt: skip
     results = {}
     for size in RINGS:

@@ -84,8 +84,11 @@ def test_fifty_at_once(served):
 
 def test_a_client_that_leaves_does_not_leave_work_running(served):
     url, context = served
+    soon = httpx.Timeout(PATIENCE, read=0.3)
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(f"{url}/api/read", json={"sentence": LONG}, timeout=0.3, headers=bearer(context))
+        httpx.post(
+            f"{url}/api/read", json={"sentence": LONG}, timeout=soon, headers=bearer(context)
+        )
     until = monotonic() + PATIENCE
     while context.workers.running and monotonic() < until:
         sleep(0.01)
