@@ -196,6 +196,13 @@ def test_a_word_dragged_onto_another_is_an_experiment(page, open_read, word):
     page.locator(".statement", has_text="hungry looks at ate").wait_for()
 
 
+def test_the_rival_is_a_noun(page, open_read):
+    """Not the adjective that stands before it."""
+    open_read(page, sentence="The old woman gave the little boy a heavy key because he was tired.")
+    asked = page.locator(".questions button", has_text="What if").text_content()
+    assert asked.split("looked at ")[1].split("?")[0] in {"woman", "boy", "key"}
+
+
 def test_two_sentences_side_by_side(page, open_read):
     open_read(page)
     other = page.get_by_label("Another sentence to compare with")

@@ -9,6 +9,15 @@ import { largest } from "./weights.js";
 const DETERMINERS = new Set(
   "a an the this that these those my your his her its our their some one two".split(" "),
 );
+// Frequent ones, which stand between a determiner and its noun.
+const ADJECTIVES = new Set(
+  (
+    "old young new big small little large long short tall high low good bad great fine red blue " +
+    "green yellow black white brown grey dark hot cold warm heavy light poor rich happy sad " +
+    "tired hungry thirsty angry sick dead strong weak clever kind brave beautiful strange wild sweet " +
+    "fresh dirty clean empty full first second last next other same only whole own wooden"
+  ).split(" "),
+);
 
 const EARLIER_WORDS = 4; // of an earlier sentence, on a button
 
@@ -29,13 +38,18 @@ export function questionedLink(view) {
   return { query: queries[0], key, rival, weight: row[key] };
 }
 
-// The noun that could have been meant: of the words after a determiner the one with most weight,
-// of all words where there is none.
+// The noun that could have been meant: of the words after a determiner, adjectives apart, the one
+// with most weight; of all words where there is none.
 function rivalOf(words, row, taken) {
   const others = largest(row, row.length).filter(
     (k) => !taken.includes(k) && !/^\(.*\)$/.test(words[k]),
   );
-  const isNoun = (k) => k > 0 && DETERMINERS.has(words[k - 1].toLowerCase());
+  const isAdjective = (k) => k >= 0 && ADJECTIVES.has(words[k].toLowerCase());
+  const isNoun = (k) => {
+    let before = k - 1;
+    while (isAdjective(before)) before -= 1;
+    return !isAdjective(k) && before >= 0 && DETERMINERS.has(words[before].toLowerCase());
+  };
   return others.find(isNoun) ?? others[0];
 }
 

@@ -1,7 +1,7 @@
 // The chosen row as bars: its scores, scaled, masked and as weights, side by side for every key, so
 // that a switch can be seen to work. What it was before a switch stands behind as an outline.
 
-import { element } from "../lib/dom.js";
+import { asWord, element, prose } from "../lib/dom.js";
 import { BETWEEN_WORDS } from "./attend.js";
 import { largestSize } from "../lib/strips.js";
 import { shortNumber } from "./matrix.js";
@@ -39,7 +39,7 @@ export function rowBars(view, row, pick) {
   return element(
     "div",
     { class: "row-bars" },
-    element("h3", null, `The row of ${labels(now.queries)[row]}`),
+    element("h3", null, prose(`The row of ${asWord(labels(now.queries)[row])}`)),
     element(
       "table",
       null,
