@@ -80,15 +80,26 @@ FAULTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1400])
-@pytest.mark.parametrize("name", VIEWS)
-def test_words_and_numbers_stay_in_one_piece(new_page, name, width):
+# On a phone every view; wider, those that are arranged in another way.
+IN_WIDTH = {
+    390: tuple(VIEWS),
+    1024: ("read", "why", "experiment", "space", "map"),
+    1400: ("why", "space", "document", "map"),
+}
+
+
+@pytest.mark.parametrize("width", IN_WIDTH)
+def test_words_and_numbers_stay_in_one_piece(new_page, width):
     page = new_page(width=width, height=900)
-    view, state, ready = VIEWS[name]
-    page.goto(f"/#{view}?{urlencode({'sentence': SENTENCE, **state})}")
-    page.locator(ready).first.wait_for()
-    page.wait_for_load_state("networkidle")
-    assert page.evaluate(FAULTS) == []
+    faults = {}
+    for name in IN_WIDTH[width]:
+        view, state, ready = VIEWS[name]
+        page.goto("about:blank")  # another view of the same page would still show the one before
+        page.goto(f"/#{view}?{urlencode({'sentence': SENTENCE, **state})}")
+        page.locator(ready).first.wait_for()
+        page.wait_for_load_state("networkidle")
+        faults[name] = page.evaluate(FAULTS)
+    assert {name: some for name, some in faults.items() if some} == {}
 
 
 def test_labels_of_queries_and_keys_lie_apart(page: Any):

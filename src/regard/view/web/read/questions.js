@@ -14,8 +14,8 @@ const ADJECTIVES = new Set(
   (
     "old young new big small little large long short tall high low good bad great fine red blue " +
     "green yellow black white brown grey dark hot cold warm heavy light poor rich happy sad " +
-    "tired hungry thirsty angry sick dead strong weak clever kind brave beautiful strange wild sweet " +
-    "fresh dirty clean empty full first second last next other same only whole own wooden"
+    "tired hungry thirsty angry sick dead strong weak clever kind brave beautiful strange wild " +
+    "sweet fresh dirty clean empty full first second last next other same only whole own wooden"
   ).split(" "),
 );
 
