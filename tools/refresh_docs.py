@@ -310,8 +310,8 @@ def _pronoun_effects() -> Any:
 
 PARTS = {
     "alignment": alignment_figures,
-    "redirected": lambda: capture(SENTENCE, "--redirect", "it:food", "--head", "3.6"),
-    "because": lambda: capture(SENTENCE, "--because", "it:dog", "--head", "3.6"),
+    "redirected": lambda: capture(SENTENCE, "--redirect", "it:food", "--head", "5.6"),
+    "because": lambda: capture(SENTENCE, "--because", "it:dog", "--head", "5.6"),
     "effects": effects_of_heads,
     "repair": self_repair,
     "catalogue": catalogue,

@@ -94,7 +94,7 @@ def test_the_picture_of_an_experiment_is_saved(run, tmp_path):
 
 def test_help_has_an_example(run):
     _, out, _ = run("read", "--help")
-    assert "--redirect it:food --head 3.6" in " ".join(out.split())
+    assert "--redirect it:food --head 5.6" in " ".join(out.split())
 
 
 MISTAKES = {

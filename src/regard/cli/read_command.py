@@ -61,7 +61,7 @@ def read_sentence(
 
     Layers and heads count from 0. Write the#2 for the second 'the'. The last six options change
     something and read again, or say why: regard "A dog ate the food because it was hungry"
-    --redirect it:food --head 3.6
+    --redirect it:food --head 5.6
     """
     from regard.transformer.checkpoint import load_model
     from regard.transformer.reader import read

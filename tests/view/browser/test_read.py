@@ -66,7 +66,7 @@ def test_grids_are_the_readings_weights(page):
 
 def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, until, open_read):
     open_read(page)
-    choice = {"part": "encoder", "show": "head", "layer": 3, "head": 6}
+    choice = {"part": "encoder", "show": "head", "layer": LAYER, "head": HEAD}
     grid = page.evaluate(GRID, [SENTENCE, choice, {"by": "words", "hide": True}])
     true = read(SENTENCE).weights(layer=LAYER, head=HEAD)[:-1, :-1]
     true = true / true.sum(axis=1, keepdims=True)

@@ -118,7 +118,7 @@ def train_model(job: TrainingJob) -> dict[str, Any]:
     parameters = to_torch(random_parameters(job.config, job.hyperparameters.seed), job.device)
     curve: list[Point] = []
     for part in job.rounds:
-        # Greedy: three times as many sentences in the time of a beam, which gains 0.4 BLEU.
+        # Greedy: a fifth less time than four beams, which gain 0.4 BLEU.
         make_translations(job, part, partial(translator, job, parameters, beams=1))
         parameters, points = follow(job, part, parameters, tokens)
         before = curve[-1]["step"] if curve else 0
