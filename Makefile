@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 # core to the rest. A third of the time each; docs/design.md says how they were measured.
 VIEW := tests/view
 COMMANDS := tests/cli tests/corpus tests/transformer tests/watcher
+# Repeats of what other tests show (a second seed, another size) are left to make nightly.
+OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly'
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
@@ -57,9 +59,9 @@ demo: $(VENV)/base.stamp ## set up what is needed, then read a sentence with the
 # The engine's tests run with the native kernels and, where they depend on them, without.
 test: $(VENV)/test.stamp ## set up what is needed, then lint, type-check and run every test
 	@$(BIN)/python tools/lanes.py \
-	--lane "$(BIN)/pytest $(addprefix --ignore=,$(VIEW) $(COMMANDS))" \
-	--lane "$(BIN)/pytest $(VIEW)" \
-	--lane "$(MAKE) --no-print-directory check" "$(BIN)/pytest $(COMMANDS)" \
+	--lane "$(OF_EVERY_RUN) $(addprefix --ignore=,$(VIEW) $(COMMANDS))" \
+	--lane "$(OF_EVERY_RUN) $(VIEW)" \
+	--lane "$(MAKE) --no-print-directory check" "$(OF_EVERY_RUN) $(COMMANDS)" \
 	"REGARD_NATIVE=off $(BIN)/pytest -q $(NUMPY_TOO)"
 
 # With warnings as errors, which an installation does not ask of an unknown compiler.
@@ -84,7 +86,8 @@ fuzz: $(VENV)/test.stamp ## random calls of attention and observe against float6
 	@REGARD_FUZZ_CASES=$${CASES:-10000} REGARD_FUZZ_SEED=$${SEED:-1} $(BIN)/pytest -q -x tests/engine/test_observe.py -k random_calls
 
 # About half an hour on one core; docs/watch_families.md has the verdicts as they were.
-nightly: $(VENV)/test.stamp ## every model type of transformers under watch, against docs/watch_families.md
+nightly: $(VENV)/test.stamp ## tests that repeat others, and every model type of transformers under watch
+	@$(BIN)/pytest -m nightly
 	@$(BIN)/python tools/watch_families.py --compare docs/watch_families.md
 
 check: $(VENV)/test.stamp check-js ## lint and type-check alone

@@ -21,8 +21,19 @@ from tests.checker.wild.registry import TABLE, WRONG
 from regard.checker.check import check
 from regard.checker.check_report import Report
 
+# Of the wrong ones every run tries those whose mistake no earlier entry of the table has, and every
+# second of the others.
 RIGHT_ONES = [entry for entry in TABLE if entry.verdict != WRONG]
 WRONG_ONES = [entry for entry in TABLE if entry.verdict == WRONG]
+FIRST_OF_THEIR_KIND = {entry.names[:1]: entry for entry in reversed(WRONG_ONES)}
+OF_EVERY_RUN = [
+    number % 2 == 0 or FIRST_OF_THEIR_KIND[entry.names[:1]] is entry
+    for number, entry in enumerate(WRONG_ONES)
+]
+WRONG_CASES = [
+    pytest.param(entry, id=str(entry), marks=() if chosen else pytest.mark.nightly)
+    for entry, chosen in zip(WRONG_ONES, OF_EVERY_RUN, strict=True)
+]
 
 
 def test_the_table_is_wide():
@@ -37,7 +48,7 @@ def test_a_right_implementation_passes(entry):
     assert (report.status, report.mistakes) == (0, ())
 
 
-@pytest.mark.parametrize("entry", WRONG_ONES, ids=str)
+@pytest.mark.parametrize("entry", WRONG_CASES)
 def test_a_wrong_implementation_is_named(entry):
     report = check(entry.target)
     assert (report.verdict, report.status) == (WRONG, 1), str(report)

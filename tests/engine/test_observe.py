@@ -23,7 +23,7 @@ from regard.engine.observe import observe, observe_from_logsumexp
 from regard.engine.tiles.plan import blocks
 from regard.engine.tiles.threads import using_threads
 
-EXAMPLES = settings(max_examples=80, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 # A sum over at most 40 keys and 40 queries, each weight with a few roundings in it.
 ROUNDINGS = 64
 CASES = int(os.environ.get("REGARD_FUZZ_CASES", "160"))
