@@ -1,12 +1,11 @@
 """One rank of a ring in which something goes wrong; writes what it was told, and after how long.
 
-python fail_worker.py RANK RANKS PORT FOLDER WHAT...
+As ring_start forks it; its words name what goes wrong.
 """
 
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -124,7 +123,3 @@ def main(rank: int, ranks: int, port: int, folder: Path, what: list[str]) -> Non
             reported[name] = (f"{type(error).__name__}: {error}", time.monotonic() - begin)
         (folder / f"{rank}.json").write_text(json.dumps(reported))
     os._exit(0)  # not by way of destroy_process_group, which waits for ranks that are gone
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]), Path(sys.argv[4]), sys.argv[5:])

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pytest
 from tests.helpers.attention_cases import CASES, Case
 
 from regard.distributed import positions
@@ -48,8 +50,34 @@ def taken(slices: Slices, tokens: int, rank: int, ranks: int) -> np.ndarray:
     return np.arange(edges[rank], edges[rank + 1])
 
 
-def cases_of(ranks: int) -> Iterator[tuple[str, Case, Slices]]:
-    """Every case with some ways to cut it."""
+def is_repeat(number: int, ranks: int, slices: Slices) -> bool:
+    """Whether other runs of a case show as much: if so, it is for the night.
+
+    Every case runs on one rank, and around a ring, at once and as tensors on two ranks or three:
+    two of the three ways on two ranks, and the third on three. On four ranks runs every fourth.
+    """
+    if ranks == 1:
+        return False
+    if ranks == 4:
+        return number % 4 > 0
+    third = WAYS[ranks][number % 3]
+    return (slices is third) == (ranks == 2)
+
+
+def cases_of(ranks: int) -> Iterator[tuple[str, Case, Slices, bool]]:
+    """Every case with some ways to cut it, and whether it is a repeat."""
     for slices in WAYS[ranks]:
-        for case in CASES:
-            yield f"{case}, {slices.name}", case, slices
+        for number, case in enumerate(CASES):
+            yield f"{case}, {slices.name}", case, slices, is_repeat(number, ranks, slices)
+
+
+def parameters() -> list[Any]:
+    """What a test of every run takes: ranks, name, case, slices."""
+    return [
+        pytest.param(
+            ranks, name, case, slices, id=f"{ranks} ranks, {name}",
+            marks=[pytest.mark.nightly] if repeat else [],
+        )
+        for ranks in RINGS
+        for name, case, slices, repeat in cases_of(ranks)
+    ]  # fmt: skip

@@ -1,8 +1,7 @@
-"""One rank of the tests: python ring_worker.py RANK RANKS PORT FOLDER. Runs every case."""
+"""One rank of the tests, as ring_start forks it. Runs every case that a test asks about."""
 
 import gc
 import pickle
-import sys
 import tracemalloc
 from datetime import timedelta
 from pathlib import Path
@@ -85,8 +84,14 @@ def peak_bytes(tokens: int, group: Any) -> int:
     return min(peaks)
 
 
-def main(rank: int, ranks: int, port: int, folder: Path) -> None:
-    """Groups of one, two, three and four ranks, one after the other."""
+def main(rank: int, ranks: int, port: int, folder: Path, words: list[str]) -> None:
+    """Groups of one, two, three and four ranks, one after the other; the repeats, where asked."""
+    with using_threads(1):
+        run(rank, ranks, port, folder, repeats="repeats" in words)
+
+
+def run(rank: int, ranks: int, port: int, folder: Path, *, repeats: bool) -> None:
+    """All cases of every size of group; what they gave goes to a file."""
     dist.init_process_group(
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks,
         timeout=timedelta(seconds=PATIENCE),  # the last rank waits for the smaller groups
@@ -95,15 +100,11 @@ def main(rank: int, ranks: int, port: int, folder: Path) -> None:
     for size in RINGS:
         group = dist.new_group(list(range(size)))
         if rank < size:
-            for name, case, slices in cases_of(size):
-                results[size, name] = observed(case, slices, size, group)
+            for name, case, slices, repeat in cases_of(size):
+                if repeats or not repeat:
+                    results[size, name] = observed(case, slices, size, group)
         if rank < size in (2, 4):
             results[size, "peak bytes"] = peak_bytes(SLICE, group)
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(results))
     dist.barrier()
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    with using_threads(1):
-        main(*map(int, sys.argv[1:4]), Path(sys.argv[4]))

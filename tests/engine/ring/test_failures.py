@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from tests.helpers.ring_start import finish, start
+from tests.helpers.ring_start import Job, finish, start, stop
 
 RANKS = 4
 WRONG_CALLS = ("different_arguments", "different_shapes", "different_functions", "bad_numbers",
@@ -24,12 +24,29 @@ LONG = 45  # seconds; every group would itself have waited for 60
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory):
+def reports(tmp_path_factory):
+    """What each rank of three groups was told, one after the other: by group, then by rank."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("failures", "dies", "stops")]
+    of_ranks, dies, stops = map(str, folders)
+    process = start(
+        Job("fail_worker", RANKS, of_ranks, list(WRONG_CALLS), codes={"2": 9}),
+        Job("fail_worker", 2, dies, ["keeper_dies"], codes={"0": 9}),
+        Job("fail_worker", 2, stops, ["keeper_stops"], codes={"0": -signal.SIGKILL}, last=1),
+    )
+    try:
+        finish(process)
+    finally:
+        stop(process)
+    return [
+        {int(path.stem): json.loads(path.read_text()) for path in folder.glob("*.json")}
+        for folder in folders
+    ]
+
+
+@pytest.fixture(scope="module")
+def reported(reports):
     """By rank and by what went wrong: the error and after how many seconds it came."""
-    folder = tmp_path_factory.mktemp("failures")
-    processes = start("fail_worker", RANKS, folder, *WRONG_CALLS)
-    finish(processes, folder, expected={2: 9})
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(RANKS)]
+    return reports[0]
 
 
 def errors(reported, name, ranks=range(RANKS)):
@@ -117,16 +134,13 @@ def test_a_rank_that_dies_is_named_on_every_rank_at_once(reported):
     )
 
 
-def test_the_rank_that_keeps_the_store_may_die_too(tmp_path):
-    finish(start("fail_worker", 2, tmp_path, "keeper_dies"), tmp_path, expected={0: 9})
-    error, seconds = json.loads((tmp_path / "1.json").read_text())["keeper_dies"]
+def test_the_rank_that_keeps_the_store_may_die_too(reports):
+    error, seconds = reports[1][1]["keeper_dies"]
     assert error.startswith(f"{STORE} failed (")
     assert seconds < LONG
 
 
-def test_the_rank_that_keeps_the_store_may_be_stopped(tmp_path):
-    processes = start("fail_worker", 2, tmp_path, "keeper_stops")
-    finish(processes, tmp_path, expected={0: -signal.SIGKILL}, last=1)
-    error, seconds = json.loads((tmp_path / "1.json").read_text())["keeper_stops"]
+def test_the_rank_that_keeps_the_store_may_be_stopped(reports):
+    error, seconds = reports[2][1]["keeper_stops"]
     assert error == f"{STORE} did not answer within 3 s. Start all ranks again."
     assert seconds < LONG

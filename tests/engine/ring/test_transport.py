@@ -7,13 +7,11 @@ import pytest
 import scale_model
 from tests.helpers.attention_cases import CASES
 from tests.helpers.attention_facts import MAP
-from tests.helpers.ring_cases import RINGS, cases_of, taken
+from tests.helpers.ring_cases import parameters, taken
 
 from regard.engine.distances import bands_between
 from regard.engine.ring.token_layout import layout_of
 from regard.engine.tiles.plan import blocks
-
-RUNS = [(size, *run) for size in RINGS for run in cases_of(size)]
 
 
 def chunks(slices, tokens, ranks):
@@ -39,9 +37,7 @@ def visibility(case):
     return sees
 
 
-@pytest.mark.parametrize(
-    ("ranks", "name", "case", "slices"), RUNS, ids=[f"{run[0]} ranks, {run[1]}" for run in RUNS]
-)
+@pytest.mark.parametrize(("ranks", "name", "case", "slices"), parameters())
 def test_bytes_sent_are_those_of_the_formulas(answers, ranks, name, case, slices):
     query, key, value = case.arrays()
     n_queries, n_keys = query.shape[-2], key.shape[-2]
