@@ -1,4 +1,4 @@
-"""The command: another process, its limits, exit statuses, JSON, and 80 columns without colour."""
+"""The command: what it runs apart, its limits, exit statuses, JSON, 80 columns without colour."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.command_line import command_here, run_each
 
 import regard
 from regard.checker.check_report import Report, WrongAttentionError
@@ -66,13 +67,17 @@ def mine(tmp_path_factory):
 
 
 def run(*arguments):
+    return command_here("check", *map(str, arguments))
+
+
+def run_in_a_fresh_process(*arguments):
     environment = {**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"}
     command = [sys.executable, "-m", "regard", "check", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
 def test_the_third_documents_code_is_diagnosed(mine):
-    done = run(f"{mine}:document")
+    done = run_in_a_fresh_process(f"{mine}:document")
     assert done.returncode == 1
     assert done.stdout.startswith("WRONG: ")
     assert "Diagnosis: np.dot across the batch" in done.stdout
@@ -166,15 +171,16 @@ def test_a_test_can_raise_with_the_whole_report():
     assert issubclass(WrongAttentionError, AssertionError)
 
 
-@pytest.mark.parametrize(
-    "first",
-    ["", "import regard.checker.check_report", "from regard.checker.mistakes import CATALOGUE",
-     "from regard import check", "import regard.textbook.steps"],
-)  # fmt: skip
-def test_check_is_the_function_in_any_order_of_imports(first):
-    code = f"""
-{first}
+FIRST = ("", "import regard.checker.check_report",
+         "from regard.checker.mistakes import CATALOGUE", "from regard import check",
+         "import regard.textbook.steps")  # fmt: skip
+
+
+def test_check_is_the_function_in_any_order_of_imports():
+    code = """
 import sys
+assert "regard" not in sys.modules
+{first}
 import regard
 assert "regard.checker.check" not in sys.modules or {first!r} == "from regard import check"
 assert callable(regard.check), regard.check
@@ -182,9 +188,9 @@ import regard.checker.cases
 assert regard.check(regard.attention, features=("no lengths",)).verdict == "right"
 assert "torch" not in sys.modules
 assert regard.self_attention.__name__ == "self_attention"
+print("right")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert run_each([code.format(first=first) for first in FIRST]) == ["right"] * len(FIRST)
 
 
 def test_the_page_holds_the_whole_catalogue():

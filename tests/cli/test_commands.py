@@ -1,4 +1,4 @@
-"""The command line, as a user meets it: in a fresh process, 80 columns, a pipe."""
+"""The command line, as a user meets it: 80 columns, a pipe; a few of them in a fresh process."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.helpers.command_line import command_here
 
 from regard.checker.sandbox import load
 from regard.cli import main, with_command
@@ -20,7 +21,7 @@ REGARD = [sys.executable, "-m", "regard"]
 PLAIN = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
 
 
-def regard(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def in_a_fresh_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*REGARD, *arguments],
         capture_output=True,
@@ -31,23 +32,23 @@ def regard(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
-def shown(*arguments: str) -> str:
-    run = regard(*arguments)
-    assert (run.returncode, run.stderr) == (0, "")
-    return run.stdout
+def shown(*arguments: str, run=command_here) -> str:
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
-def refused(*arguments: str) -> str:
+def refused(*arguments: str, run=command_here) -> str:
     """The one line of an expected error."""
-    run = regard(*arguments)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.count("\n") == 1
-    return run.stderr.strip()
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.strip()
 
 
 @pytest.mark.smoke
 def test_help_lists_the_commands():
-    text = shown("--help")
+    text = shown("--help", run=in_a_fresh_process)
     for name in ("steps", "example", "info", "train"):
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
     assert "\n  read " not in text
@@ -61,15 +62,18 @@ def test_every_command_has_help_with_an_example(name):
 
 
 def test_no_arguments_give_help():
-    assert "Usage: regard" in regard().stdout + regard().stderr
+    done = command_here()
+    assert "Usage: regard" in done.stdout + done.stderr
 
 
 def test_version():
-    assert shown("--version") == "regard 0.1.0\n"
+    assert shown("--version", run=in_a_fresh_process) == "regard 0.1.0\n"
 
 
 def test_steps_shows_shapes_and_says_that_random_means_nothing():
-    text = shown("steps", "The cat sat on the mat", "--width", "8", "--seed", "0")
+    arguments = ("steps", "The cat sat on the mat", "--width", "8", "--seed", "0")
+    text = shown(*arguments, run=in_a_fresh_process)
+    assert text == shown(*arguments)
     assert "tokens (6): The cat sat on the mat" in text
     assert "x (6, 8)" in text
     assert "random (seed 0)" in text
@@ -170,7 +174,7 @@ def test_example_lists_runs_and_gives_json():
 
 
 def test_info_says_which_backends_can_serve():
-    text = shown("info")
+    text = shown("info", run=in_a_fresh_process)
     assert re.search(r"numpy +can serve: ", text)
     assert re.search(r"cores +\d+ usable of \d+", text)
     facts = json.loads(shown("info", "--json"))
@@ -181,7 +185,7 @@ def test_info_says_which_backends_can_serve():
 
 
 def test_a_misspelt_command_is_not_read_as_a_sentence():
-    assert refused("exampel") == (
+    assert refused("exampel", run=in_a_fresh_process) == (
         "error: there is no command 'exampel'; did you mean 'example'? "
         'To read it as a sentence: regard read "exampel".'
     )
@@ -222,7 +226,7 @@ def test_what_is_no_command_is_read(arguments, command):
     ],
 )
 def test_what_did_not_come_is_named_with_an_example(arguments, message):
-    run = regard(*arguments)
+    run = command_here(*arguments)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.splitlines()[1:] == [
         f"Try 'regard {arguments[0]} --help'.", "", f"error: {message}"
@@ -319,6 +323,6 @@ def test_ctrl_c_is_quiet():
 
 
 def test_a_terminal_without_the_signs_still_shows():
-    run = regard("steps", "a b", "--width", "2", PYTHONIOENCODING="ascii")
+    run = in_a_fresh_process("steps", "a b", "--width", "2", PYTHONIOENCODING="ascii")
     assert (run.returncode, run.stderr) == (0, "")
     assert "scores / ?2" in run.stdout

@@ -1,5 +1,6 @@
 """Small corpora and a small model, and surveys of them, made once."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,14 @@ def sentences(number: int) -> list[str]:
         a, b, c = (WORDS[(i * step + i // 7) % len(WORDS)] for step in (1, 2, 5))
         found.append(TEMPLATES[i % len(TEMPLATES)].format(a=a, b=b, c=c))
     return found
+
+
+@pytest.fixture(autouse=True)
+def _workers_without_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of a pool that need not import what started them, which is pytest."""
+    program = sys.modules["__main__"]
+    monkeypatch.setattr(program, "__spec__", None)
+    monkeypatch.delattr(program, "__file__", raising=False)
 
 
 @pytest.fixture(scope="session")

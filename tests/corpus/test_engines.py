@@ -45,15 +45,17 @@ def marks(tmp_path):
     return tmp_path / "marks"
 
 
-def in_a_pool(marks, batches, always=False):
+def in_a_pool(marks, batches, always=False, workers=2):
     """The pool with work that kills its worker on these batches."""
-    return lambda work, stream: in_processes(Stumbling(work, marks, batches, always), stream(), 2)
+    return lambda work, stream: in_processes(
+        Stumbling(work, marks, batches, always), stream(), workers
+    )
 
 
 def test_a_killed_worker_costs_its_batch_not_the_run(job, marks, undisturbed):
-    batches = tuple(random.Random(7).sample(range(15), 4))
+    batches = tuple(random.Random(7).sample(range(15), 2))
     job.run(in_a_pool(marks, batches), restart=False)
-    assert len(list(marks.iterdir())) == 4
+    assert len(list(marks.iterdir())) == 2
     assert contents(job.folder) == contents(undisturbed.folder)
 
 
@@ -75,7 +77,7 @@ def test_a_batch_that_kills_every_worker_is_recorded(job, marks, undisturbed):
 
 def test_workers_that_never_begin(job, marks):
     with pytest.raises(BackendError) as error:
-        job.run(in_a_pool(marks, tuple(range(15)), always=True), restart=False)
+        job.run(in_a_pool(marks, tuple(range(15)), always=True, workers=1), restart=False)
     assert str(error.value) == (
         "the worker processes ended before they finished anything. In a script, call regard.survey "
         'under `if __name__ == "__main__":`; if memory ran out, use fewer --workers; workers=1 '
@@ -135,7 +137,7 @@ def children_left(folder: Path) -> list[str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_a_driver_killed_at_random_points(surveyed, corpus, folder, tmp_path, seed, monkeypatch):
     """Twice killed without warning, once interrupted, then run to its end."""
     rng, out = random.Random(seed), tmp_path / "out"

@@ -1,11 +1,10 @@
 """The report says what the rows say, whoever did the work, and a run goes on where it stopped."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from tests.helpers.command_line import run_each
 
 from regard.corpus.document_measures import batch_measures
 from regard.corpus.readers import Document
@@ -97,6 +96,7 @@ def test_every_batch_size_gives_the_same_rows(undisturbed, surveyed):
         )
 
 
+@pytest.mark.nightly  # as test_engines.py shows of a pool, with and without killed workers
 def test_a_pool_of_processes_gives_the_same_report(undisturbed, surveyed):
     pool = surveyed(workers=2)
     for name in ("report.json", "report.html", "failed.parquet"):
@@ -199,18 +199,14 @@ def test_two_surveys_at_once(surveyed, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
+def test_the_function_wins_over_the_folder_of_its_name():
+    first = (
         "import regard.corpus.readers",
         "from regard import survey",
         "import regard.cli.survey_command",
-    ],
-)
-def test_the_function_wins_over_the_folder_of_its_name(first):
-    code = f"{first}\nimport regard, regard.corpus.totals\nprint(regard.survey.__module__)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "regard.corpus.survey"
+    )
+    rest = "import regard, regard.corpus.totals\nprint(regard.survey.__module__)"
+    assert run_each([f"{line}\n{rest}" for line in first]) == ["regard.corpus.survey"] * 3
 
 
 @pytest.mark.parametrize(
