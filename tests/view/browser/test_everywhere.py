@@ -1,5 +1,6 @@
 """What holds in every view: hostile text, keyboard, phones, dark, tables, and nobody else asked."""
 
+from itertools import product
 from urllib.parse import quote_plus
 
 import pytest
@@ -93,16 +94,24 @@ def test_text_is_shown_as_what_it_is(new_page, sideways, kind):
         assert sideways(page) == 0, view
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_every_view_fits_and_asks_nobody(new_page, sideways, width, dark):
-    page = new_page(width=width, height=844, dark=dark)
-    for view in VIEWS:
+PAPER = "() => getComputedStyle(document.documentElement).backgroundColor"
+# Pictures that nothing names.
+SILENT = """() => [...document.querySelectorAll("canvas")].filter((c) => c.checkVisibility()
+  && c.getAttribute("aria-hidden") !== "true" && !c.getAttribute("aria-label")
+  && !c.closest("[aria-label], button[title]")).length"""
+
+
+def test_every_view_fits_and_no_picture_is_silent_in_light_and_dark(page, sideways):
+    """One page for all: a window made narrow and a scheme changed are what a reader does too."""
+    for view, width, scheme in product(VIEWS, (1280, 390), ("light", "dark")):
+        case = f"{view}, {width} wide, {scheme}"
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
         shown(page, view)
-        assert sideways(page) == 0, view
-        paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        red = int(paper.split("(")[1].split(",")[0])
-        assert (red < 128) is dark, view
+        assert sideways(page) == 0, case
+        red = int(page.evaluate(PAPER).split("(")[1].split(",")[0])
+        assert (red < 128) is (scheme == "dark"), case
+        assert page.evaluate(SILENT) == 0, case
 
 
 def test_on_a_phone_everything_can_be_pressed_and_every_view_has_its_heading(new_page):
@@ -115,13 +124,12 @@ def test_on_a_phone_everything_can_be_pressed_and_every_view_has_its_heading(new
         assert unnamed.count() == 0, view
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_what_stands_still_can_be_read(new_page, dark):
+def test_what_stands_still_can_be_read(page):
     """Words that step back while others are chosen are left out: pointing brings them back."""
-    page = new_page(dark=dark)
-    for view in VIEWS:
+    for view, scheme in product(VIEWS, ("light", "dark")):
+        page.emulate_media(color_scheme=scheme)
         shown(page, view, "?q=-" if view == "read" else "")
-        assert page.evaluate(TOO_FAINT) == [], view
+        assert page.evaluate(TOO_FAINT) == [], f"{view}, {scheme}"
 
 
 def reached(page, most: int = 250) -> list[str]:
@@ -159,17 +167,6 @@ def test_every_picture_has_a_table(page):
         table = tables.first
         for scope in ("col", "row"):  # waits, and fails where none comes
             table.locator(f"th[scope={scope}]").first.wait_for()
-
-
-def test_no_picture_is_silent(page):
-    for view in VIEWS:
-        shown(page, view)
-        silent = page.evaluate(
-            """() => [...document.querySelectorAll("canvas")].filter((c) => c.checkVisibility()
-            && c.getAttribute("aria-hidden") !== "true" && !c.getAttribute("aria-label")
-            && !c.closest("[aria-label], button[title]")).length"""
-        )
-        assert silent == 0, view
 
 
 def test_what_is_said_reaches_listeners(page):

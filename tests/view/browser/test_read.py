@@ -145,22 +145,21 @@ def test_a_sentence_that_cannot_be_read_is_a_sentence(page, noticed):
     assert page.text_content(".headline .problem").startswith("a sentence needs at most 256 tokens")
 
 
-def test_an_address_that_is_wrong_does_no_harm(page):
-    for state in (
-        "layer=99&head=-3", "part=nowhere", "show=nothing&by=letters&as=smoke", "q=900-1000&k=a.b",
-        "least=-5", "q=0-999999999",
-    ):  # fmt: skip
+WRONG = ("layer=99&head=-3", "part=nowhere", "show=nothing&by=letters&as=smoke", "least=-5",
+         "q=900-1000&k=a.b", "q=0-999999999")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "states",
+    [("&".join(WRONG[:5]), WRONG[5]), pytest.param(WRONG, marks=pytest.mark.nightly)],
+    ids=["together", "alone"],
+)
+def test_an_address_that_is_wrong_does_no_harm(page, states):
+    for state in states:
         page.goto("about:blank")
         page.goto(f"/#read?{state}")
         page.wait_for_selector(".statement:not(:empty)")
         page.wait_for_selector(".picture canvas")
-
-
-@pytest.mark.parametrize("look", ["lines", "map"])
-def test_it_fits_a_phone(new_page, sideways, look, open_read):
-    page = new_page(width=390, height=844)
-    open_read(page, **{"as": look})
-    assert sideways(page) == 0
 
 
 def test_light_and_dark_by_the_switch(page, open_read):

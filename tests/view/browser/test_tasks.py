@@ -8,6 +8,7 @@ from regard.transformer.reader import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 PHONE = {"width": 390, "height": 844}
+SIZES = [pytest.param({}, marks=pytest.mark.nightly), PHONE]
 IN_SIGHT = """selector => {
   const { top, bottom } = document.querySelector(selector).getBoundingClientRect();
   return bottom > 0 && top < innerHeight;
@@ -23,7 +24,7 @@ def test_why_comes_into_sight(new_page, open_read, until, size):
     until(page, IN_SIGHT, ".why-weight h2")
 
 
-@pytest.mark.parametrize("size", [{}, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("size", SIZES, ids=["wide", "phone"])
 def test_the_earlier_sentence_stands_beside_the_typed_one(new_page, open_read, until, size):
     page = new_page(**size)
     open_read(page)
@@ -60,15 +61,19 @@ ALIGNED = """async (sources) => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("weights", "word"),
-    [([0, 0.6, 0.4, 0], 2), ([0, 0.3, 0, 0.5], 3), ([0, 0.5, 0, 0], 1), ([0, 0, 0, 0], 3)],
-    ids=["pronoun", "most", "only", "none"],
-)
-def test_the_word_that_a_word_became(page, open_read, weights, word):
+BECAME = {
+    "pronoun": ([0, 0.6, 0.4, 0], 2),
+    "most": ([0, 0.3, 0, 0.5], 3),
+    "only": ([0, 0.5, 0, 0], 1),
+    "none": ([0, 0, 0, 0], 3),
+}
+
+
+def test_the_word_that_a_word_became(page, open_read):
     open_read(page)
-    sources = [[{"key": 1, "weight": weight}] if weight else [] for weight in weights]
-    assert page.evaluate(ALIGNED, sources) == word
+    for case, (weights, word) in BECAME.items():
+        sources = [[{"key": 1, "weight": weight}] if weight else [] for weight in weights]
+        assert page.evaluate(ALIGNED, sources) == word, case
 
 
 def test_a_role_shows_its_heads_one_after_the_other(page, open_read, until):

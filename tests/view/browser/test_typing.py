@@ -94,8 +94,9 @@ def test_shades_stay_while_the_whole_reading_comes(page, open_read, until):
     assert page.evaluate("globalThis.unshaded") == 0
 
 
-def test_a_head_that_was_only_pointed_at_does_not_come_late(page, open_read, until):
+def test_a_head_that_was_only_pointed_at_does_not_come_late(new_page, open_read, until):
     """Its weights may arrive after the pointer has left: the chosen head stays."""
+    page = new_page(alone=True)  # its clock is that of all pages of its profile
     page.clock.install()
     open_read(page)
     title = page.text_content(".main .title")
