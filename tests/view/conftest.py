@@ -155,7 +155,7 @@ def _serving(files: tuple[Path, ...], model: Any = None) -> Iterator[str]:
         # All at once, whatever a page still waits for: how a server ends is what test_server tests.
         context.workers.close()
         server.should_exit = server.force_exit = True
-        thread.join(timeout=PATIENCE / 1000)
+        thread.join(timeout=5)  # its end is that of the tests in any case: the thread is a daemon
 
 
 @pytest.fixture

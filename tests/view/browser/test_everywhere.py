@@ -82,7 +82,10 @@ def sentence(text: str) -> str:
     return f"?sentence={quote_plus(text)}"
 
 
-@pytest.mark.parametrize("kind", TEXTS)
+# Right to left is shown from a file in test_files.py.
+@pytest.mark.parametrize(
+    "kind", ["hostile", "long", pytest.param("right to left", marks=pytest.mark.nightly)]
+)
 def test_text_is_shown_as_what_it_is(new_page, sideways, kind):
     page = new_page(width=390, height=844)
     asked = []

@@ -37,7 +37,8 @@ def in_view(page, number):
     )
 
 
-def test_every_scene_asks_before_it_answers(page, until):
+def test_every_scene_asks_before_it_answers_and_fits(new_page, until, sideways):
+    page = new_page(width=390, height=844)
     opened(page)
     for number in SCENES:
         scene = scene_of(page, number)
@@ -58,6 +59,9 @@ def test_every_scene_asks_before_it_answers(page, until):
         # The order of the fields is that in which they were set.
         fields = ["answer=1", *([f"page={number}"] if number > 1 else [])]
         until(page, lambda fields=fields: sorted(page.url.split("?")[1].split("&")) == fields)
+        assert sideways(page) == 0, f"scene {number}"
+    page.set_viewport_size({"width": 1024, "height": 844})
+    assert sideways(page) == 0, "all scenes with their answers, 1024 wide"
 
 
 def test_progress_is_in_the_address_and_going_back_works(page, until):
@@ -124,18 +128,6 @@ def test_a_mask_is_shown_with_exact_zeros(page):
         assert cells.all_inner_texts()[row + 1 :] == ["0"] * (cells.count() - row - 1)
 
 
-def test_it_fits_without_scrolling_sideways(new_page, sideways):
-    page = new_page(width=390, height=844)
-    opened(page)
-    for number in SCENES:
-        choices = scene_of(page, number).locator(".choices button")
-        choices.last.click()
-        scene_of(page, number).locator(".verdict").wait_for()
-        assert sideways(page) == 0, f"scene {number}"
-    page.set_viewport_size({"width": 1024, "height": 844})
-    assert sideways(page) == 0, "all scenes with their answers, 1024 wide"
-
-
 def test_the_picture_stands_beside_its_text(page):
     scene = opened(page, "?answer=1")
     text, picture = (scene.locator(x).bounding_box() for x in (".scene-text", ".scene-picture"))
@@ -157,7 +149,9 @@ def test_an_odd_address_is_taken_as_a_scene(page):
         ("division", "#steps?from=good&divide=no", "I puts 100 % on I"),
         ("position", "#steps?sentence=the+dog+saw+the+dog", "The entropy of a row went from"),
         pytest.param(
-            "tell", "sentence=A+dog+ate+the+food+because+it+was+delicious", IT_LOOKS,
+            "tell",
+            "sentence=A+dog+ate+the+food+because+it+was+delicious",
+            IT_LOOKS,
             marks=pytest.mark.nightly,
         ),
     ],

@@ -26,7 +26,7 @@ def told(page: Any) -> str:
     return page.text_content(".statement")
 
 
-def test_a_sentence_its_translation_and_the_highlight(page, open_read):
+def test_a_sentence_its_translation_the_highlight_and_every_head(page, open_read):
     open_read(page)
     reading = read(SENTENCE)
     assert told(page) == f"{reading.highlight().sentence}."
@@ -38,11 +38,6 @@ def test_a_sentence_its_translation_and_the_highlight(page, open_read):
     )
     pressed = page.locator(".side [aria-pressed]").all_text_contents()
     assert pressed == [link.query_word]
-
-
-def test_every_head_is_there_with_its_role(page, open_read):
-    open_read(page)
-    reading = read(SENTENCE)
     for name in ("encoder", "decoder", "cross"):
         part = page.locator(f'.part[aria-label="{name}"]')
         assert part.locator(".layer button").count() == 48
@@ -94,8 +89,9 @@ def test_averages_and_rollout_say_what_they_are(page, until, open_read):
         assert page.locator(".notes p").first.text_content().startswith(said)
 
 
-def test_the_table_behind_the_picture(page, open_read):
+def test_lines_are_where_the_weights_are_and_a_table_stands_behind(page, until, open_read):
     open_read(page)
+    compare_lines(page, until)
     page.get_by_text("As a table").click()
     rows = page.locator(".as-table tbody tr")
     rows.first.wait_for()
@@ -115,9 +111,8 @@ def test_a_threshold_hides_small_weights(page, until, open_read):
     assert page.text_content(".least") == "50 %"
 
 
-def test_lines_are_where_the_weights_are(page, until, open_read):
+def compare_lines(page: Any, until: Any) -> None:
     """The pixels between the sides: a thick line from it to dog, hardly one from it to (end)."""
-    open_read(page)
     until(page, "document.querySelector('.threads').width > 0")
     ends = page.evaluate("""() => {
       const canvas = document.querySelector(".threads");

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import numpy as np
 import numpy.testing as npt
+import pytest
 
 from regard.textbook.examples import run_example
 from regard.textbook.steps import Steps, attend, self_attention
@@ -79,8 +80,13 @@ def test_examples_heads_and_switches_cell_by_cell(page):
         compare(page, {"example": "robots"}, switches, named)
 
 
-def test_digits_are_written_as_python_writes_them(page):
+def test_claims_and_digits_are_those_of_python(page):
     page.goto("/#steps?from=robots")
+    claims = page.locator(".claims tbody tr")
+    claims.first.wait_for()
+    example = run_example("robots")
+    assert claims.count() == len(example.claims)
+    assert page.locator(".claims tr.differs").count() == sum(not x.agrees for x in example.claims)
     numbers = [0.0625, 0.125, 2.5, -0.0005, 1.5e-7, 2.5e8, 0.0, -3.0, 1e6, 999999.5, 0.3125, 1 / 3]
     found = page.evaluate("""async (numbers) => {
       const { writeNumber, showNumber } = await import("/lib/digits.js");
@@ -110,10 +116,7 @@ def test_a_cell_shows_the_expression_that_made_it_and_lights_its_operands(page, 
     lit = page.eval_on_selector_all("td.operand", "all => all.map((x) => "
         "x.closest('table').dataset.stage + x.dataset.row + x.dataset.column)")  # fmt: skip
     assert lit == [f"value{row}0" for row in range(5)] + [f"weights1{k}" for k in range(5)]
-
-
-def test_cells_by_keyboard(page, until):
-    page.goto("/#steps?from=robots")
+    # The same by keyboard.
     page.focus('.matrix.scores td[data-row="0"][data-column="0"]')
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         page.keyboard.press(key)
@@ -191,21 +194,20 @@ def test_ones_own_mistakes_are_said(page):
     )
 
 
-def test_an_address_that_is_wrong_does_no_harm(page):
-    for own in ("x", "[]", "null", '{"x":"a","words":5}', '{"words":["<b>"],"x":[[1e999]]}'):
+@pytest.mark.parametrize(
+    "owns",
+    [
+        ("x", '{"x":"a","words":5}', '{"words":["<b>"],"x":[[1e999]]}'),
+        pytest.param(("[]", "null"), marks=pytest.mark.nightly),
+    ],
+    ids=["wrong", "empty"],
+)
+def test_an_address_that_is_wrong_does_no_harm(page, owns):
+    for own in owns:
         page.goto("about:blank")
         page.goto(f"/#steps?from=own&cell=weights.99.99&own={quote(own)}")
         page.wait_for_selector(".matrix.weights td[data-row]")
         assert page.locator(".matrix b").count() == 0
-
-
-def test_documents_claims_stand_beside_the_truth(page):
-    page.goto("/#steps?from=robots")
-    claims = page.locator(".claims tbody tr")
-    claims.first.wait_for()
-    example = run_example("robots")
-    assert claims.count() == len(example.claims)
-    assert page.locator(".claims tr.differs").count() == sum(not x.agrees for x in example.claims)
 
 
 def test_an_unknown_head_is_a_sentence(page, noticed):
@@ -219,7 +221,8 @@ def test_an_unknown_head_is_a_sentence(page, noticed):
 
 def test_it_fits_a_phone(new_page, sideways):
     page = new_page(width=390, height=844)
-    for address in ("", "?stage=hidden", "?stage=weights", "?from=good", "?from=own"):
+    # The overview and a document are measured in test_layout.py.
+    for address in ("?stage=hidden", "?stage=weights", "?from=own"):
         page.goto("about:blank")
         page.goto(f"/#steps{address}")
         page.wait_for_selector(".statement:not(:empty)")

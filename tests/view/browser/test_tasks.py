@@ -15,7 +15,7 @@ IN_SIGHT = """selector => {
 }"""
 
 
-@pytest.mark.parametrize("size", [{}, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("size", SIZES, ids=["wide", "phone"])
 def test_why_comes_into_sight(new_page, open_read, until, size):
     page = new_page(**size)
     open_read(page)
