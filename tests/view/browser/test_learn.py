@@ -196,6 +196,32 @@ def test_the_whole_course_from_a_file(offline_page, until):
     assert all(scene_of(page, number).locator(".verdict").is_visible() for number in SCENES)
     assert page.locator(".turns:visible, .training-buttons:visible").count() == 0
     page.emulate_media(media="screen")
+    watch_training(page, until)
+
+
+# The largest weight of each row, in the picture of the transformer that the page trains.
+LARGEST = """() => [...document.querySelectorAll(".training .weights-grid tbody tr")].map((row) => {
+  const weights = [...row.querySelectorAll("td")].map((x) => Number(x.textContent) || 0);
+  return weights.indexOf(Math.max(...weights));
+})"""
+
+
+def watch_training(page, until):
+    """From the first step to the last, and back to the first."""
+    assert page.locator(".training-status").inner_text().startswith("step 0")
     page.locator(".train").click()
+    until(page, "document.querySelectorAll('.letters .right').length === 8")
     until(page, "document.querySelector('.train').disabled")
     assert page.locator(".letters .wrong").count() == 0
+    # The first letter looks at the last, and so on: the other diagonal has the largest weights.
+    assert page.evaluate(LARGEST) == list(range(7, -1, -1))
+    page.get_by_role("button", name="Start again").click()
+    assert page.locator(".training-status").inner_text().startswith("step 0")
+
+
+@pytest.mark.nightly
+def test_watching_it_learn(page, until):
+    """The same with a server."""
+    page.goto("/#learn?page=13")
+    page.locator(".train").wait_for()
+    watch_training(page, until)

@@ -67,21 +67,3 @@ def compare(found):
         size = max(1.0, float(one.grad.abs().max()))
         npt.assert_allclose(mine, one.grad.numpy(), atol=bound * size, rtol=0, err_msg=name)
         assert one.grad.abs().max() > 0
-
-
-def test_watching_it_learn(page, until):
-    page.goto("/#learn?page=13")
-    page.locator(".train").wait_for()
-    assert page.locator(".training-status").inner_text().startswith("step 0")
-    page.locator(".train").click()
-    until(page, "document.querySelectorAll('.letters .right').length === 8")
-    until(page, "document.querySelector('.train').disabled")
-    # The first letter looks at the last, and so on: the other diagonal has the largest weights.
-    largest = page.evaluate("""() =>
-      [...document.querySelectorAll(".training .weights-grid tbody tr")].map((row) => {
-        const weights = [...row.querySelectorAll("td")].map((x) => Number(x.textContent) || 0);
-        return weights.indexOf(Math.max(...weights));
-      })""")
-    assert largest == list(range(7, -1, -1))
-    page.get_by_role("button", name="Start again").click()
-    assert page.locator(".training-status").inner_text().startswith("step 0")
