@@ -2,9 +2,12 @@
 
 import os
 import random
+import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from tests.helpers.stumbling import Stumbling
 
 from regard.corpus.batch_job import BatchJob
 from regard.corpus.batching import Sampling
-from regard.corpus.engines import in_processes
+from regard.corpus.engines import _sigint_deferred, in_processes
 from regard.corpus.models import ModelSpec
 from regard.corpus.readers import documents
 from regard.corpus.shards import Shards
@@ -174,3 +177,32 @@ def test_ctrl_c_in_a_terminal_is_quiet(corpus, folder, tmp_path, parts):
         os.killpg(run.pid, signal.SIGINT)
         said = run.communicate(timeout=PATIENCE)
     assert (run.returncode, *said) == (130, "", "")
+
+
+def interrupted_start(heard: socket.socket, ended: threading.Event) -> None:
+    """Ctrl-C in the middle of a start, until a thread has taken it."""
+    with _sigint_deferred():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert select.select([heard], [], [], PATIENCE)[0]
+        ended.set()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_waits_until_a_worker_is_started():
+    """Also where another thread takes the signal: the start is not broken off in the middle."""
+    done, ended = threading.Event(), threading.Event()
+    idle = threading.Thread(target=done.wait)
+    idle.start()
+    heard, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    before = signal.set_wakeup_fd(wakes.fileno())
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_start(heard, ended)
+    finally:
+        signal.set_wakeup_fd(before)
+        done.set()
+        idle.join()
+        heard.close()
+        wakes.close()
+    assert ended.is_set()

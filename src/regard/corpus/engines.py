@@ -71,7 +71,7 @@ class _WorkerPool:
     def submit(self, worker: int, batch: DocumentBatch | None, tried: int = 0) -> None:
         """Submit a batch to a worker, if there is one."""
         if batch is not None:
-            with _sigint_blocked():
+            with _sigint_deferred():
                 future = self.executors[worker].submit(_run, self.task, batch)
             self.running[future] = (worker, batch, tried + 1)
 
@@ -114,16 +114,27 @@ def _worker() -> ProcessPoolExecutor:
 
 
 @contextlib.contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """SIGINT blocked: a process started meanwhile inherits that and leaves Ctrl-C to its parent."""
-    if not hasattr(signal, "pthread_sigmask"):
+def _sigint_deferred() -> Iterator[None]:
+    """Ctrl-C waits until the end, and a process started meanwhile leaves it to its parent.
+
+    A process inherits that SIGINT is blocked. Another thread may take the signal all the same, and
+    Python would then raise here, in the middle of starting a process.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT)
+    if not main or handler is None or not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+    if received:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _start_worker() -> None:
