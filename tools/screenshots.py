@@ -8,16 +8,13 @@ Needs Chromium on PATH, Playwright and Pillow (pip install '.[test]').
 """
 
 import io
-import re
 import shutil
-import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+from explorer import explorer
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
 SIZES = {1400: 900, 1024: 800, 390: 844}  # of the window: a desk, a tablet, a phone
@@ -54,7 +51,7 @@ def main() -> None:
                 window = {"width": width, "height": height}
                 page = browser.new_context(viewport=window, color_scheme=light).new_page()
                 for name in VIEWS:
-                    show(page, address, name)
+                    show(page, address.partition("#")[0], name)
                     size = "" if width == WIDEST else f"-{width}"
                     total += write(page, folder / f"{name}-{light}{size}.png")
                 page.close()
@@ -72,19 +69,6 @@ def show(page: Any, address: str, name: str) -> None:
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(2500)  # the translation comes after the first picture
     page.locator(top).first.evaluate("(node) => node.scrollIntoView()")
-
-
-@contextmanager
-def explorer() -> Iterator[str]:
-    """The command as a user starts it; its address."""
-    command = [sys.executable, "-m", "regard", "open", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
-        said = run.stdout.readline() if run.stdout else ""
-        found = re.search(r"http://[^\s#]+", said)
-        if found is None:
-            raise SystemExit(f"regard open did not say where it is: {said!r}")
-        yield found[0]
-        run.send_signal(signal.SIGINT)
 
 
 def write(page: Any, path: Path) -> int:

@@ -8,21 +8,19 @@ from the moment the page is there; a person needs time to read as well.
 
 import os
 import platform
-import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from explorer import REGARD, explorer
+
 DOCUMENT = Path(__file__).parents[1] / "docs" / "tasks.md"
-REGARD = [sys.executable, "-m", "regard"]
 SIZES = {"wide": {"width": 1400, "height": 900}, "phone": {"width": 390, "height": 844}}
 TEXT = "a dog ate the food because it was hungry"
 PATIENCE = 60_000  # milliseconds; a busy machine only makes the figures larger
@@ -179,19 +177,6 @@ def do(task: Task, browser: Any, address: str, size: str, shots: Path | None) ->
         page.screenshot(path=shots / f"{task.name}-{size}.png")
     page.context.close()
     return user
-
-
-@contextmanager
-def explorer(*what: str) -> Iterator[str]:
-    """Address of `regard open`, started as a user starts it."""
-    command = [*REGARD, "open", "--no-browser", *what]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
-        line = run.stdout.readline() if run.stdout else ""
-        match = re.search(r"http://\S+", line)
-        if match is None:
-            raise SystemExit(f"regard open needs to print its address, but printed {line!r}.")
-        yield match[0]
-        run.send_signal(signal.SIGINT)
 
 
 def watched_run(folder: Path) -> tuple[Path, float]:

@@ -107,16 +107,17 @@ def test_some_of_the_calls():
 
 def test_every_call_is_proven(monkeypatch):
     """The third call of the module is wrong: the first two prove nothing of it."""
-    model, observed, calls = albert(), observe_call.observed, []
+    model, observation_of, calls = albert(), observe_call.observation_of, []
 
     def wrong(call, *arguments):
         calls.append(call)
         factor = 2 if len(calls) == 3 else 1
         call.options["scaling"] *= factor
-        yield from observed(call, *arguments)
+        seen = observation_of(call, *arguments)
         call.options["scaling"] /= factor
+        return seen
 
-    monkeypatch.setattr(observe_call, "observed", wrong)
+    monkeypatch.setattr(observe_call, "observation_of", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not", 1))
     assert str(error.value).startswith("AlbertAttention: the log-sum-exp of the model's own ")

@@ -89,29 +89,24 @@ LOGSUMEXP_SHARE = 0.25
 WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
 
 
-def observed(
-    call: ModelCall,
-    segment: Segment,
-    options: Options,
-    first: bool,
-    with_output: bool,
-    keep: bool,
-) -> Iterator[tuple[Segment, Observation]]:
-    """Observations of a segment; of a later call in chunks of queries, with every weight.
+def query_chunks(
+    call: ModelCall, segment: Segment, options: Options, first: bool
+) -> Iterator[Segment]:
+    """Parts of a segment to observe one after the other: all of it, or chunks of queries.
 
-    The map of a later call has to fit the blocks of the first, so its weights are needed.
+    The map of a later call has to fit the blocks of the first, so that its weights are needed, all
+    of those of a chunk at once.
     """
-    queries, keys = segment.queries, segment.keys
-    at_once = queries
+    at_once = segment.queries
     if not first and options.map:
         heads = len(segment.sentences) * call.query.shape[1]
-        at_once = max(1, min(queries, WEIGHTS_AT_ONCE // max(1, heads * keys)))
-    for start in range(0, queries, at_once):
-        for part in segment.some(start, min(start + at_once, queries)).one_by_one(call.query):
-            yield part, _observed(call, part, options, first, with_output, keep)
+        at_once = max(1, min(at_once, WEIGHTS_AT_ONCE // max(1, heads * segment.keys)))
+    for start in range(0, segment.queries, at_once):
+        stop = min(start + at_once, segment.queries)
+        yield from segment.some(start, stop).one_by_one(call.query)
 
 
-def _observed(
+def observation_of(
     call: ModelCall,
     segment: Segment,
     options: Options,
@@ -119,6 +114,7 @@ def _observed(
     with_output: bool,
     keep: bool,
 ) -> Observation:
+    """Observation of a part; of a later call with every weight, where a map is asked for."""
     rows, columns = segment.indices
     query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
@@ -151,7 +147,8 @@ def take_facts(
 ) -> Iterator[tuple[LayerRecord, Pending]]:
     """Observe a segment and append its pending facts to the records of its sentences."""
     first = records[segment.sentences[0]].queries == 0
-    for part, seen in observed(call, segment, options, first, output is not None, keep):
+    for part in query_chunks(call, segment, options, first):
+        seen = observation_of(call, part, options, first, output is not None, keep)
         checks: tuple[DeferredCheck, ...] = ()
         if output is not None:
             output.put(part, seen.output)
