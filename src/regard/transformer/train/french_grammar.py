@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from regard.transformer.train.french_verbs import IRREGULAR_VERBS
+
 Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
 
 # The h of these words is aspirated: le hibou, la hache, que huit.
@@ -24,153 +26,6 @@ _CONTRACTED = {
 }  # fmt: skip
 _CONTRACTION = re.compile(r"(?<![^\s'])(?:[Dd]e|[àÀ]) les? ")
 _IF = re.compile(r"(?<!\S)([Ss])i (?=ils?\b)")
-
-# infinitive: participle, present 3s, present 3p, imperfect 3s
-_IRREGULAR = {
-    row.split()[0]: tuple(row.split()[1:])
-    for row in """\
-être été est sont était
-avoir eu a ont avait
-aller allé va vont allait
-faire fait fait font faisait
-mettre mis met mettent mettait
-voir vu voit voient voyait
-vouloir voulu veut veulent voulait
-pouvoir pu peut peuvent pouvait
-devoir dû doit doivent devait
-savoir su sait savent savait
-prendre pris prend prennent prenait
-apprendre appris apprend apprennent apprenait
-comprendre compris comprend comprennent comprenait
-surprendre surpris surprend surprennent surprenait
-venir venu vient viennent venait
-tenir tenu tient tiennent tenait
-contenir contenu contient contiennent contenait
-appartenir appartenu appartient appartiennent appartenait
-obtenir obtenu obtient obtiennent obtenait
-retenir retenu retient retiennent retenait
-dire dit dit disent disait
-lire lu lit lisent lisait
-rire ri rit rient riait
-sourire souri sourit sourient souriait
-écrire écrit écrit écrivent écrivait
-décrire décrit décrit décrivent décrivait
-traduire traduit traduit traduisent traduisait
-conduire conduit conduit conduisent conduisait
-construire construit construit construisent construisait
-détruire détruit détruit détruisent détruisait
-produire produit produit produisent produisait
-connaître connu connaît connaissent connaissait
-reconnaître reconnu reconnaît reconnaissent reconnaissait
-croire cru croit croient croyait
-craindre craint craint craignent craignait
-peindre peint peint peignent peignait
-teindre teint teint teignent teignait
-éteindre éteint éteint éteignent éteignait
-atteindre atteint atteint atteignent atteignait
-rejoindre rejoint rejoint rejoignent rejoignait
-coudre cousu coud cousent cousait
-vivre vécu vit vivent vivait
-recevoir reçu reçoit reçoivent recevait
-apercevoir aperçu aperçoit aperçoivent apercevait
-ouvrir ouvert ouvre ouvrent ouvrait
-couvrir couvert couvre couvrent couvrait
-recouvrir recouvert recouvre recouvrent recouvrait
-découvrir découvert découvre découvrent découvrait
-offrir offert offre offrent offrait
-cueillir cueilli cueille cueillent cueillait
-courir couru court courent courait
-sentir senti sent sentent sentait
-servir servi sert servent servait
-sortir sorti sort sortent sortait
-fuir fui fuit fuient fuyait
-bouillir bouilli bout bouillent bouillait
-acheter acheté achète achètent achetait
-mener mené mène mènent menait
-lever levé lève lèvent levait
-peser pesé pèse pèsent pesait
-jeter jeté jette jettent jetait
-appeler appelé appelle appellent appelait
-préférer préféré préfère préfèrent préférait
-posséder possédé possède possèdent possédait
-espérer espéré espère espèrent espérait
-protéger protégé protège protègent protégeait
-asseoir assis assied asseyent asseyait
-renvoyer renvoyé renvoie renvoient renvoyait
-envoyer envoyé envoie envoient envoyait
-disparaître disparu disparaît disparaissent disparaissait
-battre battu bat battent battait
-traire trait trait traient trayait
-sécher séché sèche sèchent séchait
-lécher léché lèche lèchent léchait
-attendre attendu attend attendent attendait
-geler gelé gèle gèlent gelait
-partir parti part partent partait
-souffrir souffert souffre souffrent souffrait
-mentir menti ment mentent mentait
-mourir mort meurt meurent mourait
-plaindre plaint plaint plaignent plaignait
-transmettre transmis transmet transmettent transmettait
-valoir valu vaut valent valait
-plaire plu plaît plaisent plaisait
-convaincre convaincu convainc convainquent convainquait
-inquiéter inquiété inquiète inquiètent inquiétait
-étinceler étincelé étincelle étincellent étincelait
-rappeler rappelé rappelle rappellent rappelait
-désaltérer désaltéré désaltère désaltèrent désaltérait
-cuire cuit cuit cuisent cuisait
-prescrire prescrit prescrit prescrivent prescrivait
-résoudre résolu résout résolvent résolvait
-abattre abattu abat abattent abattait
-secourir secouru secourt secourent secourait
-relire relu relit relisent relisait
-défaire défait défait défont défaisait
-rejeter rejeté rejette rejettent rejetait
-renouveler renouvelé renouvelle renouvellent renouvelait
-soulever soulevé soulève soulèvent soulevait
-emmener emmené emmène emmènent emmenait
-interrompre interrompu interrompt interrompent interrompait
-soutenir soutenu soutient soutiennent soutenait
-récupérer récupéré récupère récupèrent récupérait
-accueillir accueilli accueille accueillent accueillait
-vaincre vaincu vainc vainquent vainquait
-suivre suivi suit suivent suivait
-promettre promis promet promettent promettait
-permettre permis permet permettent permettait
-décevoir déçu déçoit déçoivent décevait
-enfuir enfui enfuit enfuient enfuyait
-poursuivre poursuivi poursuit poursuivent poursuivait
-piéger piégé piège piègent piégeait
-promener promené promène promènent promenait
-museler muselé muselle musellent muselait
-atteler attelé attelle attellent attelait
-endormir endormi endort endorment endormait
-élever élevé élève élèvent élevait
-promouvoir promu promeut promeuvent promouvait
-prévenir prévenu prévient préviennent prévenait
-séduire séduit séduit séduisent séduisait
-élire élu élit élisent élisait
-contredire contredit contredit contredisent contredisait
-congeler congelé congèle congèlent congelait
-décongeler décongelé décongèle décongèlent décongelait
-réétiqueter réétiqueté réétiquette réétiquettent réétiquetait
-repeindre repeint repeint repeignent repeignait
-parcourir parcouru parcourt parcourent parcourait
-réécrire réécrit réécrit réécrivent réécrivait
-répéter répété répète répètent répétait
-ressemeler ressemelé ressemelle ressemellent ressemelait
-assiéger assiégé assiège assiègent assiégeait
-conquérir conquis conquiert conquièrent conquérait
-reconstruire reconstruit reconstruit reconstruisent reconstruisait
-aérer aéré aère aèrent aérait
-gérer géré gère gèrent gérait
-carreler carrelé carrelle carrellent carrelait
-régler réglé règle règlent réglait
-crever crevé crève crèvent crevait
-révéler révélé révèle révèlent révélait
-débattre débattu débat débattent débattait
-""".splitlines()
-}
 
 _AUXILIARY = {
     ("avoir", "present"): {"1s": "ai", "3s": "a", "1p": "avons", "3p": "ont"},
@@ -290,7 +145,7 @@ _FEMININES = {
     "ambigu": "ambiguë", "concret": "concrète", "bref": "brève", "sot": "sotte", "mou": "molle",
     "menteur": "menteuse", "moqueur": "moqueuse", "prometteur": "prometteuse", "nul": "nulle",
     "trompeur": "trompeuse", "rêveur": "rêveuse", "mignon": "mignonne", "franc": "franche",
-    "chic": "chic",
+    "chic": "chic", "dissous": "dissoute",
 }  # fmt: skip
 
 
@@ -308,8 +163,8 @@ def agreed(masculine: str, gender: str, number: str) -> str:
 
 @cache
 def _forms(infinitive: str) -> tuple[str, ...]:
-    if infinitive in _IRREGULAR:
-        return _IRREGULAR[infinitive]
+    if infinitive in IRREGULAR_VERBS:
+        return IRREGULAR_VERBS[infinitive]
     stem, ending = infinitive[:-2], infinitive[-2:]
     if ending == "er":
         present = stem[:-1] + "i" if stem.endswith(("oy", "uy", "ay")) else stem
