@@ -27,6 +27,7 @@ GROUPS = {
     "portable": "container handy clothing instrument text toy jewel picture fruit dish vegetable"
                 " document decor care -bathtub -tent -law -chapter -aquarium -tank"
                 " -sentence -paragraph -translation",
+    "seafood": "salmon trout tuna cod sardine lobster crab shrimp oyster mussel squid",
     "thing": "object stone textile food", "topic": "work idea occasion", "creature": "animate -bug",
 }  # fmt: skip
 
