@@ -37,8 +37,20 @@ def in_view(page, number):
     )
 
 
+# The most pixels that the page was wider than its window after any change, measured at once: a
+# picture that is made for another width is too wide until the next frame.
+MEASURE_WIDEST = """
+  window.widest = 0;
+  new MutationObserver(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    window.widest = Math.max(window.widest, scrollWidth - clientWidth);
+  }).observe(document, { subtree: true, childList: true, attributes: true });
+"""
+
+
 def test_every_scene_asks_before_it_answers_and_fits(new_page, until, sideways):
     page = new_page(width=390, height=844)
+    page.add_init_script(MEASURE_WIDEST)
     opened(page)
     for number in SCENES:
         scene = scene_of(page, number)
@@ -60,6 +72,7 @@ def test_every_scene_asks_before_it_answers_and_fits(new_page, until, sideways):
         fields = ["answer=1", *([f"page={number}"] if number > 1 else [])]
         until(page, lambda fields=fields: sorted(page.url.split("?")[1].split("&")) == fields)
         assert sideways(page) == 0, f"scene {number}"
+    assert page.evaluate("window.widest") == 0
     page.set_viewport_size({"width": 1024, "height": 844})
     assert sideways(page) == 0, "all scenes with their answers, 1024 wide"
 

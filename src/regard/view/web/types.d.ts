@@ -407,7 +407,7 @@ interface Scene {
   page: any; // of course.js
   facts?: any;
   answered: number; // the choice that was made, from 1; 0 while the question is open
-  pieces: { root: HTMLElement; close?(): void }[];
+  pieces: { root: HTMLElement; show?(): void; close?(): void }[];
   root: HTMLElement;
   text: HTMLElement;
   beside: HTMLElement;

@@ -243,6 +243,7 @@ function showPiece(scene, name) {
   const made = PIECES[name](scene.facts);
   scene.pieces.push(made);
   replace(scene.beside, element("div", { class: "live" }, made.root));
+  if (made.show) made.show();
 }
 
 /** @param {Scene} scene */

@@ -1,5 +1,5 @@
 // The pictures inside the course: each is made of a scene's facts and nothing else.
-// A piece is { root, close? }.
+// A piece is { root, show?, close? }; show is called once root is in the page and has a width.
 
 import { element, percent, replace, tableHead } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
@@ -154,14 +154,17 @@ function lessonLines(facts) {
     span: (side, from, to) => pin(on(side, to)),
     clear: () => pin({ queries: [], keys: [] }),
   });
-  show(pinned);
   const table = element(
     "details",
     { class: "as-table" },
     element("summary", null, "As a table"),
     element("div", { class: "wide" }, weightsTable(grid)),
   );
-  return { root: element("div", null, picture.root, table), close: () => picture.close() };
+  return {
+    root: element("div", null, picture.root, table),
+    show: () => show(pinned),
+    close: () => picture.close(),
+  };
 }
 
 // softmax(scores / divisor), as the divisor moves.
