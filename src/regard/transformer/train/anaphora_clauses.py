@@ -170,14 +170,15 @@ _FRENCH_TENSES = {"past": "imperfect", "present": "present"}
 
 
 _MANY = {"son": "leur", "sa": "leur", "ses": "leurs"}
+_MARKED = re.compile(r"(?:([>~]+) )?(.*)")
 _OF_MANY = re.compile(r"\b(?:son|sa|ses)\b")
 
 
 def phrase_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
-    """'it needed rest'."""
+    """'it needed rest', 'it exploded'; `anaphora_verb_forms` says what the French marks mean."""
     verb, *rest = texts[0].split()
     words = [item.pronouns[0], english.finite(verb, tense, item.plural), *rest]
-    text = texts[1]
+    mark, text = _MARKED.findall(texts[1])[0]
     negation = ""
     if text.startswith("ne pas "):
         text, negation = text.removeprefix("ne pas "), "pas"
@@ -188,7 +189,12 @@ def phrase_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
     french_verb, _, french_rest = text.removeprefix(reflexive).partition(" ")
     french_verb = reflexive + french_verb
     gender, person = item.features
-    group = french.finite(french_verb, _FRENCH_TENSES[tense], person, negation)
+    if mark == ">>":
+        group = french.compound(french_verb, item.features, _FRENCH_TENSES[tense], negation)
+    elif mark in (">", ">~") and tense == "past":
+        group = french.compound(french_verb, item.features, "present", negation)
+    else:
+        group = french.finite(french_verb, _FRENCH_TENSES[tense], person, negation)
     tail = state(french_rest, gender, person[1]) if "*" in french_rest else french_rest
     return Clause(words, 0, f"{item.french_pronoun} {group} {tail}".rstrip())
 

@@ -19,6 +19,8 @@ from regard.transformer.train.anaphora_predicates import (
     predicate_rows,
 )
 from regard.transformer.train.anaphora_split import TEST_ACTIONS, TEST_PARTS, TEST_PHRASES
+from regard.transformer.train.anaphora_verbs_living import ACTS_OF_LIVING
+from regard.transformer.train.anaphora_verbs_things import ACTS_OF_THINGS
 
 # english = french; fits. The first English word is the base of a verb or 'be'.
 _PHRASES = """\
@@ -29,19 +31,19 @@ need rest = avoir besoin de repos = animate -bug / bug
 have a long tail = avoir une longue queue \
     = monkey fox rat mouse horse lizard tiger / animal toy ride
 smell danger = sentir le danger = beast small / animate
-limp = boiter = beast people -kangaroo / animate
+limp = ~ boiter = beast people -kangaroo / animate
 tremble with cold = trembler de froid = beast small people / animate
 tremble with fear = trembler de peur = beast small people / animate
 breathe heavily = respirer fort = beast people / animate
 have a thick fur = avoir une épaisse fourrure = bear fox rabbit wolf otter beaver / animal clothing
 need a vet = avoir besoin d'un vétérinaire = beast small bird / animal
 be dreaming = rêver = beast people / animate
-bark = aboyer = dog puppy / animal
-miaow = miauler = cat kitten / animal
+bark = ~ aboyer = dog puppy / animal
+miaow = ~ miauler = cat kitten / animal
 be singing = chanter = bird -ostrich -turkey -penguin people / animate machine
 be flapping = battre des ailes = bird butterfly / animal ride toy
 have lovely feathers = avoir de belles plumes = parrot peacock dove owl rooster / bird clothing
-buzz = bourdonner = bee fly wasp mosquito / animate machine
+buzz = ~ bourdonner = bee fly wasp mosquito / animate machine
 smell good = sentir bon = food coffee rose lilac / drink plant
 contain too much sugar = contenir trop de sucre = cake lemonade jam juice yoghurt / food drink text
 have a strange taste = avoir un drôle de goût = food drink / plant
@@ -52,8 +54,8 @@ contain alcohol = contenir de l'alcool = wine beer cider champagne / drink food 
 be boiling = bouillir = soup water milk broth / drink food
 have no lid = ne pas avoir de couvercle \
     = saucepan jar box basket barrel dustbin / container furniture
-leak = fuir = bottle bucket barrel jug roof boat / container part ride device
-overflow = déborder = bucket river dustbin jug / container water waters
+leak = ~ fuir = bottle bucket barrel jug roof boat / container part ride device
+overflow = > déborder = bucket river dustbin jug / container water waters
 contain old coins = contenir de vieilles pièces = chest jar box drawer / container furniture text
 need a coat of varnish = avoir besoin d'une couche de vernis \
     = wood door -hammock -mattress / boat part
@@ -102,7 +104,7 @@ use a lot of electricity = consommer beaucoup d'électricité \
 have a weak battery = avoir une batterie faible = tablet telephone computer robot / device toy
 be under guarantee = être sous garantie \
     = fridge printer computer dishwasher oven television / device object
-overheat = surchauffer = computer projector toaster printer car / device
+overheat = >~ surchauffer = computer projector toaster printer car / device
 show the wrong time = indiquer la mauvaise heure = clock / machine
 need new batteries = avoir besoin de nouvelles piles = radio calculator robot clock / device toy
 have a fever = avoir de la fièvre = people / animate
@@ -110,7 +112,7 @@ know the way = connaître le chemin = people horse / animate
 speak three languages = parler trois langues = people / parrot machine
 need money = avoir besoin d'argent = people museum school / place
 be laughing = rire = people / hyena
-smile = sourire = people / picture
+smile = ~ sourire = people / picture
 live alone = vivre seul* = people / animate
 have no money = ne pas avoir d'argent = people / place container
 be in a hurry = être pressé* = people / animate
@@ -122,7 +124,7 @@ have a wooden handle = avoir un manche en bois \
 be in the toolbox = être dans la boîte à outils = hammer screwdriver drill / handy thing
 need petrol = avoir besoin d'essence = car tractor motorcycle van truck / ride
 have no headlights = ne pas avoir de phares = car bicycle tractor truck / ride
-skid = déraper = car truck motorcycle bus van / ride
+skid = > déraper = car truck motorcycle bus van / ride
 be full of potholes = être plein* de nids-de-poule = road -path / place
 teem with frogs = grouiller de grenouilles = pond swamp lake / water waters place
 be missing two strings = avoir deux cordes en moins = guitar violin harp banjo / instrument
@@ -307,11 +309,11 @@ def _with_namesakes(rows: Iterable[Predicate]) -> tuple[Predicate, ...]:
     return tuple(replace(row, possible=possible[row.english]) for row in table)
 
 
+_PHRASE_TABLES = (DONE_BY_LIVING, DONE_BY_THINGS, ACTS_OF_LIVING, ACTS_OF_THINGS)
 PHRASES: tuple[Predicate, ...] = _with_namesakes(
     (
         *predicate_rows(_PHRASES, TEST_PHRASES),
-        *grouped_rows(DONE_BY_LIVING, TEST_PHRASES),
-        *grouped_rows(DONE_BY_THINGS, TEST_PHRASES),
+        *(row for table in _PHRASE_TABLES for row in grouped_rows(table, TEST_PHRASES)),
     )
 )
 _ACTION_TABLES = (DONE_TO, DONE_TO_SITES, DONE_TO_LIVING, DONE_TO_THINGS, DONE_TO_WORKS)

@@ -7,20 +7,20 @@ dog puppy wolf / animate = \
     grogner; bark all night: aboyer toute la nuit; growl at everyone: grogner après tout le \
     monde
 dog puppy wolf fox / animal people = \
-    howl: hurler
+    howl: ~ hurler
 cat kitten / animate machine = \
-    purr: ronronner; be purring: ronronner; be meowing: miauler
+    purr: ~ ronronner; be purring: ronronner; be meowing: miauler
 dog puppy / animate = \
     be wagging its tail: remuer la queue; need a walk: avoir besoin d'une promenade; want to \
     go for a walk: vouloir aller se promener
 horse pony mare donkey / animal = \
-    be galloping: galoper; neigh: hennir; need new horseshoes: avoir besoin de nouveaux fers
+    be galloping: galoper; neigh: ~ hennir; need new horseshoes: avoir besoin de nouveaux fers
 lion tiger bear / animal machine = \
-    roar: rugir; be roaring: rugir
+    roar: ~ rugir; be roaring: rugir
 sheep lamb goat / animal = \
     be bleating: bêler; be grazing: brouter l'herbe
 cow sheep horse goat / animal people machine = \
-    give birth: mettre bas; be grazing in the meadow: brouter dans la prairie
+    give birth: > mettre bas; be grazing in the meadow: brouter dans la prairie
 cow goat / animal land = \
     give a lot of milk: donner beaucoup de lait
 hen duck goose / animal bird = \
@@ -33,11 +33,11 @@ beast small bird fish / animate = \
     have four young: avoir quatre petits; live in a zoo: vivre dans un zoo; live in the wild: \
     vivre à l'état sauvage; defend its young: défendre ses petits
 beast people / animate machine = \
-    be coughing: tousser; be snoring: ronfler; be limping: boiter; yawn: bâiller; sneeze: \
-    éternuer; be in pain: souffrir; lose weight: perdre du poids; sweat: transpirer
+    be coughing: tousser; be snoring: ronfler; be limping: boiter; yawn: ~ bâiller; sneeze: ~ \
+    éternuer; be in pain: souffrir; lose weight: perdre du poids; sweat: ~ transpirer
 creature / bug = \
     be starving to death: mourir de faim; be dying of thirst: mourir de soif; need food: avoir \
-    besoin de nourriture; want to be alone: vouloir être seul*; hear a noise: entendre un \
+    besoin de nourriture; want to be alone: vouloir être seul*; hear a noise: > entendre un \
     bruit; smell smoke: sentir la fumée; hate the cold: détester le froid; love the sun: \
     adorer le soleil; seem worried: sembler inquiet*; look exhausted: avoir l'air fatigué*; \
     look happy: avoir l'air heureux*; feel lonely: se sentir seul*; feel better: aller mieux; \
@@ -48,24 +48,24 @@ fish / animal boat people = \
     swim very fast: nager très vite; live in the sea: vivre dans la mer; breathe under water: \
     respirer sous l'eau
 people / animate = \
-    be crying: pleurer; cry: pleurer; be waiting for the bus: attendre le bus; know the \
+    be crying: pleurer; cry: ~ pleurer; be waiting for the bus: attendre le bus; know the \
     answer: connaître la réponse; know the truth: connaître la vérité; want to apologise: \
     vouloir s'excuser; feel guilty: se sentir coupable*; feel ashamed: avoir honte; be right: \
     avoir raison; be wrong: avoir tort; have a lot of work: avoir beaucoup de travail; speak \
     French: parler français; speak too loudly: parler trop fort; deceive everyone: tromper \
-    tout le monde; tell lies: raconter des mensonges; win the race: gagner la course; lose the \
-    game: perdre la partie; earn a lot of money: gagner beaucoup d'argent; owe a lot of money: \
+    tout le monde; tell lies: raconter des mensonges; win the race: > gagner la course; lose the \
+    game: > perdre la partie; earn a lot of money: gagner beaucoup d'argent; owe a lot of money: \
     devoir beaucoup d'argent; study medicine: étudier la médecine; smoke too much: fumer trop; \
     work at night: travailler la nuit; work hard: travailler dur; complain about everything: \
     se plaindre de tout; ask for help: demander de l'aide; want to become a doctor: vouloir \
     devenir médecin; have a toothache: avoir mal aux dents; have a sore throat: avoir mal à la \
-    gorge; have a backache: avoir mal au dos; blush: rougir; have blue eyes: avoir les yeux \
+    gorge; have a backache: avoir mal au dos; blush: > rougir; have blue eyes: avoir les yeux \
     bleus; have a beard: avoir une barbe; love music: adorer la musique; hate mathematics: \
     détester les mathématiques; play the piano: jouer du piano; live abroad: vivre à \
     l'étranger; be on the phone: être au téléphone; need advice: avoir besoin de conseils; \
-    pass the exam: réussir l'examen; fail the exam: rater l'examen; change jobs: changer de \
+    pass the exam: > réussir l'examen; fail the exam: > rater l'examen; change jobs: changer de \
     travail; look for a job: chercher un travail; look for an apartment: chercher un \
-    appartement; celebrate a birthday: fêter un anniversaire; own a driving licence: avoir le \
+    appartement; celebrate a birthday: > fêter un anniversaire; own a driving licence: avoir le \
     permis de conduire; sign autographs: signer des autographes
 plant / place vegetable = \
     need a lot of sun: avoir besoin de beaucoup de soleil; flower in spring: fleurir au \

@@ -9,14 +9,14 @@ food / drink care plant fish = \
 cake bread pie pizza meat beef pork muffin croissant potato / food fish = \
     need another ten minutes in the oven: devoir rester encore dix minutes au four
 dish soup meat / food drink = \
-    simmer: mijoter; be simmering: mijoter; get cold: refroidir
+    simmer: ~ mijoter; be simmering: mijoter; get cold: refroidir
 butter chocolate cheese cream / food stone waters care = \
     melt in the sun: fondre au soleil
 fruit / food plant = \
     have a hard skin: avoir une peau dure; contain many seeds: contenir beaucoup de pépins; \
     ripen in summer: mûrir en été
 milk cream / drink food = \
-    turn sour: tourner
+    turn sour: > tourner
 drink / food waters care = \
     quench thirst: désaltérer; contain caffeine: contenir de la caféine; go to the head: \
     monter à la tête
@@ -38,7 +38,7 @@ wallet purse / container text = \
 seat furniture -mattress -hammock / place part ride = \
     have three legs: avoir trois pieds; wobble: être bancal*; have drawers: avoir des tiroirs
 cloth / seat people = \
-    shrink: rétrécir; match the shoes: aller avec les chaussures; need sewing: avoir besoin \
+    shrink: > rétrécir; match the shoes: aller avec les chaussures; need sewing: avoir besoin \
     d'être recousu*; smell of perfume: sentir le parfum; lose its colour: perdre sa couleur
 shoe boot sandal / clothing = \
     hurt the feet: faire mal aux pieds; need new laces: avoir besoin de nouveaux lacets; have \
@@ -50,21 +50,21 @@ handy / object = \
 vehicle -wheelchair -pushchair -bicycle -tricycle / ride = \
     have a powerful engine: avoir un moteur puissant; need a new tyre: avoir besoin d'un pneu \
     neuf; use a lot of fuel: consommer beaucoup de carburant; refuse to start: refuser de \
-    démarrer; run out of petrol: manquer d'essence; be blocking the entrance: bloquer \
+    démarrer; run out of petrol: > manquer d'essence; be blocking the entrance: bloquer \
     l'entrée; need servicing: avoir besoin d'une révision; have leather seats: avoir des \
     sièges en cuir; have a dent: avoir une bosse
 train bus plane / ride people occasion = \
-    arrive at noon: arriver à midi; be an hour late: avoir une heure de retard; carry two \
+    arrive at noon: > arriver à midi; be an hour late: avoir une heure de retard; carry two \
     hundred passengers: transporter deux cents passagers; set off at dawn: partir à l'aube
 plane helicopter / ride bird bug = \
-    land safely: atterrir sans encombre; crash: s'écraser; fly above the clouds: voler \
+    land safely: > atterrir sans encombre; crash: > s'écraser; fly above the clouds: voler \
     au-dessus des nuages
 boat / ride people = \
     sail for America: voguer vers l'Amérique; have a sturdy hull: avoir une coque solide; \
-    capsize: chavirer; lie at anchor: être à l'ancre
+    capsize: > chavirer; lie at anchor: être à l'ancre
 machine / device = \
     work badly: marcher mal; need repairing: avoir besoin d'être réparé*; stop working all the \
-    time: s'arrêter tout le temps; hum: ronronner; need a new part: avoir besoin d'une \
+    time: s'arrêter tout le temps; hum: ~ ronronner; need a new part: avoir besoin d'une \
     nouvelle pièce; be made in Japan: être fabriqué* au Japon; come with instructions: être \
     accompagné* d'un mode d'emploi
 computer telephone laptop tablet smartphone / device work = \
@@ -72,11 +72,11 @@ computer telephone laptop tablet smartphone / device work = \
     a cracked screen: avoir un écran fissuré; run slowly: fonctionner lentement; ring during \
     the film: sonner pendant le film
 telephone alarm bell doorbell clock / machine decor part instrument = \
-    be ringing: sonner; ring: sonner
+    be ringing: sonner; ring: ~ sonner
 clock / machine people = \
-    strike midnight: sonner minuit
+    strike midnight: > sonner minuit
 lamp bulb candle / machine decor = \
-    flicker: vaciller; give little light: éclairer peu
+    flicker: ~ vaciller; give little light: éclairer peu
 printer / machine = \
     run out of ink: manquer d'encre
 fridge freezer / machine place = \
@@ -110,15 +110,15 @@ picture / reading part = \
     look real: avoir l'air vrai*; show a sunset: représenter un coucher de soleil; be worth a \
     fortune: valoir une fortune; need restoring: avoir besoin d'être restauré*
 jewel / object building text = \
-    shine: briller; belong to the queen: appartenir à la reine; cost a fortune: coûter une \
-    fortune; sparkle: étinceler
+    shine: ~ briller; belong to the queen: appartenir à la reine; cost a fortune: coûter une \
+    fortune; sparkle: ~ étinceler
 toy / object = \
     amuse the children: amuser les enfants; make the baby laugh: faire rire le bébé
 stone / wood part food = \
     weigh a ton: peser une tonne
 building -stadium -zoo -pyramid -ruin / place ride = \
     have a beautiful facade: avoir une belle façade; need repainting: avoir besoin d'être \
-    repeint*; be on fire: être en feu; burn down: brûler; have five floors: avoir cinq étages; \
+    repeint*; be on fire: être en feu; burn down: > brûler; have five floors: avoir cinq étages; \
     have a swimming pool: avoir une piscine; date from the last century: dater du siècle \
     dernier; need restoration: avoir besoin d'être rénové*; be for sale: être à vendre; have \
     central heating: avoir le chauffage central
@@ -154,12 +154,12 @@ part / place = \
     need a coat of paint: avoir besoin d'une couche de peinture; be covered with ivy: être \
     couvert* de lierre
 door gate window staircase floor / part machine animate furniture = \
-    creak: grincer; squeak: grincer
+    creak: ~ grincer; squeak: ~ grincer
 door gate window / part text place = \
     open onto the street: donner sur la rue; be open: être ouvert*; slam in the wind: claquer \
     au vent
 tap / part container = \
-    drip: goutter
+    drip: ~ goutter
 occasion -war -battle / work reading = \
     last two hours: durer deux heures; begin at noon: commencer à midi; end in applause: se \
     terminer par des applaudissements; begin late: commencer en retard; interest nobody: \

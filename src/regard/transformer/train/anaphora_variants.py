@@ -50,6 +50,7 @@ from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, rel
 from regard.transformer.train.anaphora_relations_results import OPPOSITES
 from regard.transformer.train.anaphora_scenes import FAILURES, Scene, Split
 from regard.transformer.train.anaphora_synonyms import WITHOUT_DEGREES
+from regard.transformer.train.anaphora_verb_forms import verb_form
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)
@@ -140,7 +141,7 @@ def _of_kind(
     connector = rng.choice(OF_PAST if scene.tense == "past" else ANY)
     if kind == "phrase":
         clauses = [
-            phrase_clause(x, (y.english, y.french), scene.tense)
+            phrase_clause(x, verb_form(rng, (y.english, y.french), scene.tense), scene.tense)
             for x, y in zip(pair, chosen, strict=True)
         ]
         return _both(scene, connector, pair, clauses)

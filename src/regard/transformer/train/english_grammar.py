@@ -174,7 +174,8 @@ _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit",
                       "uncap", "unravel", "unzip", "whip", "zip", "acquit", "spin", "snap", "hop",
                       "throb", "flap", "chat", "nod", "sob", "clap", "quit", "shop", "jog",
                       "bud", "sag", "blur", "tan", "wed", "bet", "commit",
-                      "excel", "rebel", "fret", "nap", "win"))  # fmt: skip
+                      "dim", "flop", "refer", "shrug", "star", "trot", "travel", "quarrel",
+                      "whir", "excel", "rebel", "fret", "nap", "win"))  # fmt: skip
 
 
 def plural(noun: str) -> str:

@@ -46,8 +46,9 @@ _AUXILIARY = {
 }
 _REFLEXIVE = {"1s": "me", "3s": "se", "1p": "nous", "3p": "se"}
 WITH_ETRE = frozenset(
-    ("aller", "arriver", "entrer", "monter", "passer", "rester", "retourner", "tomber", "venir")
-)
+    ("aller", "arriver", "devenir", "entrer", "monter", "mourir", "naître", "partir", "passer",
+     "rentrer", "repartir", "rester", "retourner", "revenir", "sortir", "tomber", "venir")
+)  # fmt: skip
 
 
 def starts_with_vowel(word: str) -> bool:

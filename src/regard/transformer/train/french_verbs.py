@@ -183,5 +183,21 @@ transcrire transcrit transcrit transcrivent transcrivait
 épeler épelé épelle épellent épelait
 épousseter épousseté époussette époussettent époussetait
 étiqueter étiqueté étiquette étiquettent étiquetait
+braire brait brait braient brayait
+bruire bruit bruit bruissent bruissait
+caqueter caqueté caquette caquettent caquetait
+devenir devenu devient deviennent devenait
+dérégler déréglé dérègle dérèglent déréglait
+haleter haleté halète halètent haletait
+hoqueter hoqueté hoquette hoquettent hoquetait
+luire lui luit luisent luisait
+prospérer prospéré prospère prospèrent prospérait
+rompre rompu rompt rompent rompait
+survivre survécu survit survivent survivait
+assécher asséché assèche assèchent asséchait
+dessécher desséché dessèche dessèchent desséchait
+rassir rassis rassit rassissent rassissait
+revenir revenu revient reviennent revenait
+naître né naît naissent naissait
 """.splitlines()
 }
