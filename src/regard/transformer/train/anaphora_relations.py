@@ -5,14 +5,21 @@ from __future__ import annotations
 from regard.transformer.train.anaphora_deeds import DEEDS
 from regard.transformer.train.anaphora_frames import Event, event, table_rows
 from regard.transformer.train.anaphora_predicates import ADJECTIVES
+from regard.transformer.train.anaphora_relations_animals import OF_ANIMALS
+from regard.transformer.train.anaphora_relations_comparisons import OF_COMPARISONS
+from regard.transformer.train.anaphora_relations_handling import OF_HANDLING
+from regard.transformer.train.anaphora_relations_motion import OF_MOTION
 from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
 from regard.transformer.train.anaphora_relations_results import OF_RESULTS, RESULT_FRENCH
+from regard.transformer.train.anaphora_relations_support import OF_SUPPORT
 from regard.transformer.train.anaphora_relations_things import OF_THINGS
+from regard.transformer.train.anaphora_relations_words import PREDICATE_FRENCH
 from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
 from regard.transformer.train.anaphora_synonyms import SYNONYM_FRENCH, with_synonyms
 
 # ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
-# predicates), yes (it happens), more (comparison: the predicates explain it)
+# predicates), yes (it happens), more (comparison: the predicates explain it), vain and rest (it
+# happens or lasts, but something was 'too' slow or weak); 'big enough' keeps its last word.
 _RELATIONAL = """\
 {a} go through {b} = passer par {b} = furniture bed sofa piano vehicle appliance \
     = door gate tunnel corridor alley = not = big, wide, large = narrow, small, low
@@ -308,6 +315,9 @@ _RELATIVE_ADJECTIVES = """\
     popular:populaire"""
 
 
+ENOUGH = " enough"
+
+
 def _adjectives() -> dict[str, str]:
     items = " ".join(_RELATIVE_ADJECTIVES.split()).split(", ")
     pairs = (item.partition(":") for item in items)
@@ -316,9 +326,18 @@ def _adjectives() -> dict[str, str]:
 
 def _named() -> dict[str, str]:
     known = {x.english: x.french for x in ADJECTIVES} | SYNONYM_FRENCH | _adjectives() | DEEDS
-    known |= RESULT_FRENCH
+    known |= RESULT_FRENCH | PREDICATE_FRENCH
     named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
-    return {english: known[english] for english in sorted(named)}
+    return {english: _french(english, known) for english in sorted(named)}
+
+
+def _french(english: str, known: dict[str, str]) -> str:
+    """The French of a predicate; of 'big enough' it is that of big after assez."""
+    if not english.endswith(ENOUGH):
+        return known[english]
+    text = known[english.removesuffix(ENOUGH)]
+    agrees = "*" not in text and not text.startswith("!")
+    return f"assez {text}*" if agrees else f"assez {text.removeprefix('!')}"
 
 
 def relative_in_training(english: str) -> bool:
@@ -327,18 +346,30 @@ def relative_in_training(english: str) -> bool:
 
 
 def _relations() -> tuple[Event, ...]:
-    rows = table_rows(_RELATIONAL + OF_THINGS + OF_RESULTS, 7)
+    tables = _RELATIONAL + OF_THINGS + OF_RESULTS + OF_MOTION + OF_SUPPORT
+    rows = table_rows(tables + OF_ANIMALS + OF_HANDLING + OF_COMPARISONS, 7)
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 
 def _own(row: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The predicates of {a} and of {b} with their near-synonyms; none is of both."""
     first, second = (tuple(" ".join(side.split()).split(", ")) for side in row[-2:])
-    wide, other = (with_synonyms(side, degrees=row[-3] == "can") for side in (first, second))
+    wide, other = (_wide(side, degrees=row[-3] == "can") for side in (first, second))
     return (
         tuple(x for x in wide if x in first or x not in other),
         tuple(x for x in other if x in second or x not in wide),
     )
+
+
+def _wide(side: tuple[str, ...], degrees: bool) -> tuple[str, ...]:
+    """Predicates with near-synonyms; those of 'big enough' are followed by enough too."""
+    wide: dict[str, None] = {}
+    for predicate in side:
+        word = predicate.removesuffix(ENOUGH)
+        ending = predicate.removeprefix(word)
+        others = with_synonyms((word,), degrees=degrees or bool(ending))
+        wide |= dict.fromkeys(other + ending for other in others)
+    return tuple(wide)
 
 
 def _people() -> tuple[Event, ...]:

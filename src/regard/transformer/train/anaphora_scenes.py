@@ -76,6 +76,8 @@ _WEIGHTS = {
     "state": OF_STATES,
     "yes": _HAPPENING,
     "past": {"past": 75, "had": 12, "has": 13},
+    "vain": {"past": 65, "had": 10, "has": 10, "progressive": 15},
+    "rest": {"state": 65, "present": 35},
     "result": {"past": 70, "had": 12, "has": 18},
     "more": {"state": 60, "present": 40},
 }
@@ -134,6 +136,8 @@ def scene(rng: random.Random, split: Split) -> Scene | None:
         return None
     draw = rng.random()
     plurals = (draw > 0.68 and draw < 0.95, draw > 0.73)
+    if first.person != second.person and draw > 0.3:  # they may be either, he and it may not
+        plurals = (True, True)
     free, formal = event.own is None, rng.random() < 0.5
     a = mention(rng, first, plurals[0], modifiers=free, formal=formal)
     b = mention(rng, second, plurals[1], modifiers=free, formal=formal)
@@ -175,6 +179,7 @@ def _mode(rng: random.Random, event: Event, subject: Subject) -> Mode:
 
 
 FAILURES = frozenset(("not", "unable", "cannot"))
+IN_VAIN = frozenset(("vain", "rest"))  # 'ran after ..., but it was too fast'
 _ATTEMPTS = {"tried": 20, "wanted": 20}  # 'tried to ..., but it was too big'
 _OF_SPEAKERS = ("cannot", "could", "can", "state", "state not")
 _ANIMATE = members("animate")

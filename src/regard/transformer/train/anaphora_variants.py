@@ -11,12 +11,8 @@ from typing import TypeVar
 from regard.transformer.train.anaphora_clauses import (
     ALTHOUGH,
     ANY,
-    BUT,
-    CAUSAL,
-    CONCESSIVE,
     NOW,
     OF_PAST,
-    RESULTS,
     TEMPORAL,
     UNTIL,
     Clause,
@@ -25,7 +21,6 @@ from regard.transformer.train.anaphora_clauses import (
     finished,
     finished_french,
     part_clause,
-    perfect_clause,
     phrase_clause,
 )
 from regard.transformer.train.anaphora_impersonal import impersonal_clause
@@ -46,10 +41,8 @@ from regard.transformer.train.anaphora_phrases import (
     OwnedPart,
 )
 from regard.transformer.train.anaphora_predicates import ADJECTIVES, TEMPORARY, Predicate
-from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, relative_in_training
-from regard.transformer.train.anaphora_relations_results import OPPOSITES
-from regard.transformer.train.anaphora_scenes import FAILURES, Scene, Split
-from regard.transformer.train.anaphora_synonyms import WITHOUT_DEGREES
+from regard.transformer.train.anaphora_reasons import reasons
+from regard.transformer.train.anaphora_scenes import Scene, Split
 from regard.transformer.train.anaphora_verb_forms import verb_form
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
@@ -60,17 +53,6 @@ _KIND_WEIGHTS = (31, 18, 26, 9, 16)
 _ACTIONS_OF_RELATIONS = 0.22  # share of the relations that end in something done to a noun
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
-# Predicates before which no very, too or so goes.
-_WITHOUT_DEGREES = WITHOUT_DEGREES.union(
-    ("better", "soaked", "enormous", "starving", "hollow", "empty", "lost", "exhausted", "full",
-     "delicious", "magnificent", "boiling", "new", "faulty", "blind", "deafening", "excellent",
-     "tiny", "invisible", "missing", "absent", "famished", "raw", "injured", "wounded", "organic",
-     "panicked", "asleep", "worthless", "endless", "peeled", "hurt", "overripe", "airtight",
-     "armed", "penniless", "jobless", "retired", "spilt", "victorious", "overloaded", "home-made",
-     "waxed", "frozen", "free", "defenceless")
-)  # fmt: skip
-_ATTEMPTED = frozenset(("tried", "wanted"))
-_CONCESSIONS = 0.22  # share of the reasons that are turned around: 'although it was not heavy'
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
                        "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
 _NEGATIONS = frozenset(("not", "cannot", "never", "refused"))
@@ -254,94 +236,8 @@ def _with_parts(
 
 def relational(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, ...]:
     """The variants of an event that names the predicates of its nouns: reasons or results."""
-    option = scene.event.option
-    chosen = _own_predicates(rng, scene, split)
-    if not chosen or chosen[0] == chosen[1]:
-        return ()
-    connector, options, tense = _reason(rng, scene)
-    degree = _relational_degree(rng, option, [(x, RELATIVE_ADJECTIVES[x]) for x in chosen])
-    if connector in CONCESSIVE:
-        chosen, options = _conceded(rng, chosen, options, split)
-        degree = ""
-        if not chosen:
-            return ()
-    options += "contracted" if rng.random() < 0.4 else ""
-    pair = scene.first, scene.second
-    clauses = [
-        _relational_clause(x, (y, RELATIVE_ADJECTIVES[y]), tense, degree, options)
-        for x, y in zip(pair, chosen, strict=True)
-    ]
-    return _both(scene, connector, pair, clauses)
-
-
-def _own_predicates(rng: random.Random, scene: Scene, split: Split) -> list[str]:
-    """A predicate of either noun that the event names; none where a side has none of the split."""
-    own = scene.event.own or ((), ())
-    pools = [[x for x in side if relative_in_training(x) == split.words] for side in own]
-    if not all(pools):
-        return []
-    if scene.event.option in FAILURES and rng.random() < 0.7:  # mostly 'too big', rarely 'huge'
-        pools = [[x for x in side if x not in _WITHOUT_DEGREES] or side for side in pools]
-    return [rng.choice(x) for x in pools]
-
-
-def _reason(rng: random.Random, scene: Scene) -> tuple[Connector, str, str]:
-    """Connector, options and tense of a relation's second clause."""
-    option, tense = scene.event.option, scene.tense
-    if "because" in scene.event.english:
-        return Connector(".", "."), "", tense
-    if option == "until" and rng.random() < 0.6:
-        return UNTIL, "subjunctive ", tense
-    if option in ("until", "result"):
-        connector = rng.choice(RESULTS)
-        return connector, "", "present" if "now" in connector.english.lower() else tense
-    if option in FAILURES and _ATTEMPTED & set(scene.english):
-        return rng.choice(BUT), "", tense
-    if rng.random() < _CONCESSIONS:
-        connector = rng.choice(CONCESSIVE)
-        return connector, "subjunctive " if connector.subjunctive else "", tense
-    return rng.choice(CAUSAL), "", tense
-
-
-def _conceded(
-    rng: random.Random, chosen: list[str], options: str, split: Split
-) -> tuple[list[str], str]:
-    """The reasons turned around: both opposites, or both negated."""
-    if any(x[0] in ">~" for x in chosen):
-        return [], options
-    known = [
-        [y for y in OPPOSITES.get(x, ()) if relative_in_training(y) == split.words] for x in chosen
-    ]
-    opposed = [rng.choice(x) for x in known] if all(known) else []
-    if opposed and opposed[0] != opposed[1] and rng.random() < 0.6:
-        return opposed, options
-    if any(x in WITHOUT_DEGREES for x in chosen):  # 'not gigantic' concedes nothing
-        return [], options
-    return chosen, options + "negative "
-
-
-def _relational_degree(rng: random.Random, option: str, texts: Sequence[tuple[str, str]]) -> str:
-    if option == "can":
-        return "enough"
-    if option in ("result", "until") or any(x in _WITHOUT_DEGREES for x, _ in texts):
-        return ""
-    if option in FAILURES:
-        return "too" if rng.random() < 0.85 else "so"
-    if any(" " in x or "!" in y for x, y in texts):
-        return ""
-    return rng.choices(("", "very", "so", "really"), (60, 20, 12, 8))[0]
-
-
-def _relational_clause(
-    item: Mention, texts: tuple[str, str], tense: str, degree: str, options: str
-) -> Clause:
-    """A clause with an adjective, or with a verb phrase after > (done before) or ~."""
-    mark, _, text = texts[0].partition(" ")
-    if mark == ">":
-        return perfect_clause(item, (text, texts[1]), tense)
-    if mark == "~":
-        return phrase_clause(item, (text, texts[1]), tense)
-    return adjective_clause(item, texts, tense, degree, options)
+    drawn = reasons(rng, scene, split)
+    return _both(scene, drawn[0], (scene.first, scene.second), drawn[1]) if drawn else ()
 
 
 def _both(

@@ -158,6 +158,8 @@ kneel knelt knelt
 stink stank stunk
 swear swore sworn
 cling clung clung
+leap leapt leapt
+grind ground ground
 """.splitlines()
 }
 _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit", "get", "forget",
@@ -175,7 +177,8 @@ _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit",
                       "throb", "flap", "chat", "nod", "sob", "clap", "quit", "shop", "jog",
                       "bud", "sag", "blur", "tan", "wed", "bet", "commit",
                       "dim", "flop", "refer", "shrug", "star", "trot", "travel", "quarrel",
-                      "whir", "excel", "rebel", "fret", "nap", "win"))  # fmt: skip
+                      "whir", "excel", "rebel", "fret", "nap", "win",
+                      "lag", "outwit", "ram", "split", "repel", "flip", "tug", "tap", "strip", "grip"))  # fmt: skip
 
 
 def plural(noun: str) -> str:
