@@ -31,8 +31,8 @@ _WITHOUT_DEGREES = WITHOUT_DEGREES.union(
      "panicked", "asleep", "worthless", "endless", "peeled", "hurt", "overripe", "airtight",
      "armed", "penniless", "jobless", "retired", "spilt", "victorious", "overloaded", "home-made",
      "waxed", "frozen", "free", "defenceless", "ironed", "delivered", "torn", "unfinished",
-     "withered", "locked", "lit", "antique", "medieval", "abandoned", "newborn", "orphaned", "inflated",
-     "fake", "trapped", "cracked", "nocturnal", "genuine", "childless", "homeless", "starving", "rotten",
+     "withered", "locked", "lit", "antique", "medieval", "abandoned", "newborn", "orphaned",
+     "inflated", "fake", "trapped", "cracked", "nocturnal", "genuine", "childless", "homeless",
      "furnished", "pregnant", "uninhabited", "neglected", "renovated", "diluted", "flooded")
 )  # fmt: skip
 _ATTEMPTED = frozenset(("tried", "wanted"))

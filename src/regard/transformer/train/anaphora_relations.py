@@ -252,81 +252,12 @@ S empty {a} into {b} = vider {a} dans {b} = bag bucket basket box = barrel crate
     = heavy, too full, damaged = empty, solid, clean
 """
 
-# english:french; ! marks what never agrees but the words with *.
-_RELATIVE_ADJECTIVES = """\
-    big:gros, large:grand, wide:large, tall:haut, high:haut, long:long, thick:épais,
-    short:court, small:petit, narrow:étroit, low:bas, heavy:lourd, light:léger, weak:faible,
-    strong:fort, tired:fatigué, young:jeune, old:vieux, fat:gros, thin:mince, skinny:maigre,
-    fragile:fragile, hard:dur, soft:doux, blunt:émoussé, sharp:tranchant, fast:rapide,
-    slow:lent, cold:froid, hot:chaud, warm:chaud, frozen:gelé, far away:!loin,
-    frightened:effrayé, deep:profond, ill:malade, bitter:amer, full:plein,
-    noisy:bruyant, loud:bruyant, slippery:glissant, faulty:défectueux, ugly:laid,
-    dangerous:dangereux, new:neuf, modern:moderne, practical:pratique, cheaper:!moins cher*,
-    prettier:!plus joli*, better:meilleur, too expensive:!trop cher*, old-fashioned:démodé,
-    more practical:!plus pratique*, useless:inutile, precious:précieux, wet:mouillé,
-    soaked:trempé, dry:sec, clean:propre, dirty:sale, dusty:poussiéreux, muddy:boueux,
-    damp:humide, damaged:abîmé, fresh:frais, cheap:!bon marché, hungry:avoir faim,
-    starving:affamé, nourishing:nourrissant, powerful:puissant, made of iron:!en fer,
-    full of stones:plein* de pierres, made of lead:!en plomb, empty:vide, hollow:creux,
-    made of straw:!en paille, made of gold:!en or, rare:rare, second-hand:!d'occasion,
-    common:ordinaire, timid:peureux, aggressive:agressif, fierce:féroce,
-    defenceless:!sans défense, nervous:nerveux, clever:malin, agile:agile, clumsy:maladroit,
-    rotten:pourri, enormous:énorme, overloaded:surchargé, rough:agité, icy:verglacé,
-    careless:imprudent, dark:sombre, unfamiliar:inconnu, calm:calme, salty:salé, sweet:sucré,
-    precocious:précoce, sunny:ensoleillé, white:blanc, shivering:tremblant,
-    grateful:reconnaissant, polite:poli, satisfied:satisfait, generous:généreux,
-    helpful:serviable, kind:gentil, injured:blessé, lost:perdu, in difficulty:!en difficulté,
-    strict:strict, furious:furieux, severe:sévère, insolent:insolent, guilty:coupable,
-    disobedient:désobéissant, impressed:impressionné, brave:courageux, victorious:victorieux,
-    talented:talentueux, worried:inquiet, free:libre, alone:seul, in hospital:!à l'hôpital,
-    jealous:jaloux, poor:pauvre, unhappy:malheureux, rich:riche, famous:célèbre, lucky:chanceux,
-    cowardly:lâche, violent:violent, cruel:cruel, late:!en retard, ashamed:honteux,
-    offended:vexé, disappointed:déçu, overworked:débordé, very busy:très occupé*,
-    experienced:expérimenté, qualified:qualifié, honest:honnête, dissatisfied:mécontent,
-    lazy:paresseux, incompetent:incompétent, dishonest:malhonnête, naive:naïf,
-    optimistic:optimiste, sincere:sincère, reliable:fiable, unsure:indécis, hesitant:hésitant,
-    wise:sage, sensitive:sensible, sad:triste, desperate:désespéré, on duty:!de service,
-    vigilant:vigilant, armed:armé, patient:patient, faithful:fidèle, modest:modeste,
-    rude:impoli, arrogant:arrogant, available:disponible, very old:très âgé*,
-    suspicious:méfiant, curious:curieux, mysterious:mystérieux, suspect:suspect,
-    efficient:efficace, hard-working:travailleur, scared:effrayé, steep:raide, crowded:bondé,
-    exhausted:épuisé, sleepy:avoir sommeil, comfortable:confortable, greedy:gourmand,
-    delicious:délicieux, tasty:savoureux, shy:timide, thirsty:avoir soif, pointed:pointu,
-    afraid:avoir peur, flooded:inondé, polluted:pollué, safe:sûr, quiet:tranquille,
-    cautious:prudent, round:rond, badly attached:mal fixé*, sloping:incliné,
-    made of leather:!en cuir, made of wood:!en bois, playful:joueur, shiny:brillant,
-    solid:solide, wobbly:bancal, idle:oisif, in love:amoureux, magnificent:magnifique,
-    colourful:coloré, short-sighted:myope, busy:occupé, boring:ennuyeux, illegible:illisible,
-    mean:avare, expensive:cher, isolated:isolé, full of gold:plein* d'or, blind:aveugle,
-    fragrant:parfumé, strange-smelling:malodorant, boiling:bouillant, stained:taché,
-    clear:limpide, full of water:plein* d'eau, tiring:fatigant, elegant:élégant,
-    important:important, formal:officiel, solemn:solennel, grey:gris, strange:étrange,
-    beautiful:beau, too full:trop plein*,
-    worm-eaten:vermoulu, south-facing:exposé* au sud, homesick:nostalgique, bulky:encombrant,
-    uninhabitable:inhabitable, cramped:exigu, flimsy:frêle, massive:massif,
-    tiny:minuscule, well camouflaged:bien camouflé*, well wrapped:bien emballé*, delicate:délicat,
-    spilt:renversé, red:rouge, badly placed:mal placé*, in a hurry:pressé, invisible:invisible,
-    cool:frais, in good shape:!en forme, badly maintained:mal entretenu*, mistaken:!dans l'erreur,
-    badly located:mal situé*, useful:utile, worthless:!sans valeur, excellent:excellent,
-    bad:mauvais, urgent:urgent, ancient:ancien, cunning:rusé, trusting:confiant, missing:disparu,
-    well brought up:bien élevé*, feverish:fiévreux, charming:charmant, athletic:sportif,
-    weak in mathematics:faible* en mathématiques, in danger:!en danger, absent:absent,
-    tired of waiting:fatigué* d'attendre, hospitable:accueillant, abroad:!à l'étranger,
-    popular:populaire"""
-
-
 ENOUGH = " enough"
 
 
-def _adjectives() -> dict[str, str]:
-    items = " ".join(_RELATIVE_ADJECTIVES.split()).split(", ")
-    pairs = (item.partition(":") for item in items)
-    return {english: french for english, _, french in pairs}
-
-
 def _named() -> dict[str, str]:
-    known = {x.english: x.french for x in ADJECTIVES} | SYNONYM_FRENCH | _adjectives() | DEEDS
-    known |= RESULT_FRENCH | PREDICATE_FRENCH
+    known = {x.english: x.french for x in ADJECTIVES} | SYNONYM_FRENCH | PREDICATE_FRENCH | DEEDS
+    known |= RESULT_FRENCH
     named = {x for event in (*RELATIONS, *PEOPLE) for side in event.own or () for x in side}
     return {english: _french(english, known) for english in sorted(named)}
 
