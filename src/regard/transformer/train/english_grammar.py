@@ -178,7 +178,8 @@ _DOUBLED = frozenset(("stop", "drop", "drag", "put", "sit", "run", "cut", "hit",
                       "bud", "sag", "blur", "tan", "wed", "bet", "commit",
                       "dim", "flop", "refer", "shrug", "star", "trot", "travel", "quarrel",
                       "whir", "excel", "rebel", "fret", "nap", "win",
-                      "lag", "outwit", "ram", "split", "repel", "flip", "tug", "tap", "strip", "grip"))  # fmt: skip
+                      "lag", "outwit", "ram", "split", "repel", "flip", "tug", "tap",
+                      "strip", "grip"))  # fmt: skip
 
 
 def plural(noun: str) -> str:
