@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regard.transformer.train.anaphora_adjectives_animals import OF_ANIMALS
+from regard.transformer.train.anaphora_adjectives_feelings import OF_FEELINGS
+from regard.transformer.train.anaphora_adjectives_food import OF_FOOD
 from regard.transformer.train.anaphora_adjectives_general import OF_EVERYTHING
 from regard.transformer.train.anaphora_adjectives_living import OF_LIVING
+from regard.transformer.train.anaphora_adjectives_materials import OF_MATERIALS
+from regard.transformer.train.anaphora_adjectives_objects import OF_OBJECTS
+from regard.transformer.train.anaphora_adjectives_people import OF_PEOPLE
 from regard.transformer.train.anaphora_adjectives_places import OF_PLACES
+from regard.transformer.train.anaphora_adjectives_sites import OF_SITES
 from regard.transformer.train.anaphora_adjectives_things import OF_THINGS
+from regard.transformer.train.anaphora_adjectives_topics import OF_TOPICS
 from regard.transformer.train.anaphora_nouns import members
 from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
 
@@ -63,9 +71,14 @@ def _predicate(english: str, french: str, nouns: str, test: frozenset[str]) -> P
     return Predicate(text, french, fits, possible, text not in test, gradable)
 
 
+_GROUPED = (
+    OF_LIVING, OF_FEELINGS, OF_ANIMALS, OF_PEOPLE, OF_FOOD, OF_THINGS, OF_OBJECTS, OF_MATERIALS,
+    OF_PLACES, OF_SITES, OF_TOPICS,
+)  # fmt: skip
+
+
 def _adjectives() -> tuple[Predicate, ...]:
-    more = (x for table in (OF_LIVING, OF_THINGS, OF_PLACES)
-            for x in grouped_rows(table, TEST_ADJECTIVES))  # fmt: skip
+    more = (x for table in _GROUPED for x in grouped_rows(table, TEST_ADJECTIVES))
     return (*predicate_rows(OF_EVERYTHING, TEST_ADJECTIVES), *more)
 
 

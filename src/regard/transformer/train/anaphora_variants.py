@@ -73,7 +73,10 @@ class Variant:
 
 @cache
 def _fitting(kind: str, noun: str, training: bool) -> tuple[Predicate, ...]:
-    return tuple(x for x in _TABLES[kind] if noun in x.fits and x.in_training == training)
+    """What fits a noun; an adjective of one word twice, since phrases are many and rarer."""
+    fitting = [x for x in _TABLES[kind] if noun in x.fits and x.in_training == training]
+    again = (x for x in fitting if kind == "adjective" and " " not in x.english)
+    return (*fitting, *again)
 
 
 @cache
@@ -88,8 +91,8 @@ def _parts_of(noun: str, training: bool) -> tuple[OwnedPart, ...]:
 
 def _only(items: Sequence[Fitting], item: Mention, scene: Scene) -> list[Fitting]:
     """What fits this noun and none that the same pronoun could stand for."""
-    rivals = [key(x) for x in scene.mentions if x is not item and x.pronouns == item.pronouns]
-    return [x for x in items if not any(rival in x.possible for rival in rivals)]
+    rivals = {key(x) for x in scene.mentions if x is not item and x.pronouns == item.pronouns}
+    return [x for x in items if rivals.isdisjoint(x.possible)]
 
 
 def variants(rng: random.Random, scene: Scene, split: Split) -> tuple[Variant, ...]:

@@ -146,7 +146,10 @@ _FEMININES = {
     "ambigu": "ambiguë", "concret": "concrète", "bref": "brève", "sot": "sotte", "mou": "molle",
     "menteur": "menteuse", "moqueur": "moqueuse", "prometteur": "prometteuse", "nul": "nulle",
     "trompeur": "trompeuse", "rêveur": "rêveuse", "mignon": "mignonne", "franc": "franche",
-    "chic": "chic", "dissous": "dissoute",
+    "chic": "chic", "dissous": "dissoute", "protecteur": "protectrice", "veuf": "veuve",
+    "conservateur": "conservatrice", "migrateur": "migratrice", "observateur": "observatrice",
+    "novateur": "novatrice", "querelleur": "querelleuse", "sauf": "sauve", "snob": "snob",
+    "indiscret": "indiscrète", "aigu": "aiguë",
 }  # fmt: skip
 
 
