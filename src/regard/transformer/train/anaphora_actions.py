@@ -12,8 +12,8 @@ beast bird fish / animate = \
     shoot: abattre; hunt: chasser; tie up: attacher
 people / animate = \
     marry: épouser; hire: embaucher; dismiss: licencier; congratulate: féliciter; phone: \
-    appeler; greet: saluer; insult: insulter; believe: croire; criticise: critiquer; question: \
-    interroger; betray: trahir
+    appeler; greet: saluer; insult: insulter; believe: croire; criticise: critiquer; \
+    criticize: critiquer; question: interroger; betray: trahir
 fruit vegetable meat cheese bread cake / food wood = \
     slice: trancher; chop: hacher
 egg potato meat fish mushroom / food fish = \
@@ -40,7 +40,8 @@ boat / ride = \
 plane helicopter / ride toy = \
     pilot: piloter
 text / reading = \
-    reread: relire; print: imprimer; edit: corriger; summarise: résumer; quote: citer
+    reread: relire; print: imprimer; edit: corriger; summarise: résumer; summarize: résumer; \
+    quote: citer
 letter parcel postcard message / text document container = \
     post: poster; send: envoyer; mail: envoyer
 song / work = \
@@ -48,7 +49,7 @@ song / work = \
 film movie documentary programme / reading = \
     record: enregistrer
 instrument / work toy = \
-    practise: travailler
+    practise: travailler; practice: travailler
 clothing / textile = \
     try on: essayer; mend: raccommoder; fold: plier; put on: mettre; button: boutonner; \
     unbutton: déboutonner
@@ -59,16 +60,16 @@ door gate drawer / part container site = \
 plant vegetable / place = \
     grow: cultiver; uproot: déraciner
 field garden lawn / land plant = \
-    mow: tondre; plough: labourer
+    mow: tondre; plough: labourer; plow: labourer
 machine / device = \
     plug in: brancher; fix: réparer; turn on: allumer; turn off: éteindre; install: installer
 idea / reading people = \
     discuss: discuter; reject: rejeter; accept: accepter; propose: proposer; consider: \
     examiner
 problem / idea reading = \
-    solve: résoudre; analyse: analyser
+    solve: résoudre; analyse: analyser; analyze: analyser
 occasion / work document = \
-    cancel: annuler; postpone: reporter; organise: organiser
+    cancel: annuler; postpone: reporter; organise: organiser; organize: organiser
 map painting photo statue / reading part = \
     study: étudier; admire: admirer
 ticket passport / document reading = \
@@ -98,7 +99,7 @@ people / animate text = \
     elect: élire; judge: juger; bribe: soudoyer; persuade: persuader; convince: convaincre; \
     interrogate: interroger; recruit: recruter; consult: consulter; contact: contacter; \
     deceive: tromper; humiliate: humilier; threaten: menacer; encourage: encourager; \
-    honour: honorer; welcome: accueillir; escort: escorter; imprison: emprisonner; \
+    honour: honorer; honor: honorer; welcome: accueillir; escort: escorter; imprison: emprisonner; \
     despise: mépriser; pity: plaindre; contradict: contredire
 meat beef pork chop sausage / food bird fish = \
     roast: rôtir; marinate: mariner; carve: découper
@@ -179,7 +180,7 @@ car truck motorcycle boat / ride document people = \
 article report newspaper magazine book / reading = \
     skim: parcourir; annotate: annoter; proofread: relire
 poem speech song list fable hymn / reading = \
-    memorise: mémoriser; recite: réciter
+    memorise: mémoriser; memorize: mémoriser; recite: réciter
 letter contract photo newspaper poster cheque / text document picture cloth = \
     tear up: déchirer
 letter report essay contract article / reading = \

@@ -10,9 +10,9 @@ creature / animate = \
     revive: ranimer; irritate: irriter; nurse: soigner; surprise: surprendre; alarm: effrayer; \
     tire out: épuiser
 beast bird small people / animate = \
-    kidnap: enlever; hypnotise: hypnotiser; soothe: apaiser; wake up: réveiller; injure: \
-    blesser; amuse: amuser; torment: tourmenter; console: consoler; anaesthetise: anesthésier; \
-    heal: guérir; starve: affamer
+    kidnap: enlever; hypnotise: hypnotiser; hypnotize: hypnotiser; soothe: apaiser; wake up: \
+    réveiller; injure: blesser; amuse: amuser; torment: tourmenter; console: consoler; \
+    anaesthetise: anesthésier; anaesthetize: anesthésier; heal: guérir; starve: affamer
 beast bird small people / animate picture toy jewel = \
     kiss: embrasser
 beast bird small people / animate reading place ride = \
@@ -41,15 +41,15 @@ people / animate ride container = \
     poursuivre; appoint: nommer; educate: éduquer; envy: envier; fool: duper; trick: duper; \
     cheat: escroquer; bore: ennuyer; impress: impressionner; disappoint: décevoir; shock: \
     choquer; embarrass: gêner; offend: offenser; motivate: motiver; notify: avertir; alert: \
-    alerter; compliment: complimenter; hospitalise: hospitaliser; baptise: baptiser; banish: \
-    bannir; exile: exiler; expel: expulser; evict: expulser; detain: détenir; acquit: acquitter; \
-    defeat: vaincre; coach: entraîner; harass: harceler; bully: harceler; nominate: désigner; \
-    host: héberger; undress: déshabiller; ask out: inviter; lock up: enfermer; idolise: \
-    idolâtrer
+    alerter; compliment: complimenter; hospitalise: hospitaliser; hospitalize: hospitaliser; \
+    baptise: baptiser; baptize: baptiser; banish: bannir; exile: exiler; expel: expulser; evict: \
+    expulser; detain: détenir; acquit: acquitter; defeat: vaincre; coach: entraîner; harass: \
+    harceler; bully: harceler; nominate: désigner; host: héberger; undress: déshabiller; ask \
+    out: inviter; lock up: enfermer; idolise: idolâtrer; idolize: idolâtrer
 people / animate reading topic place = \
     introduce: présenter; ridicule: ridiculiser; inspire: inspirer; condemn: condamner; \
     challenge: défier; confront: affronter; denounce: dénoncer; respect: respecter; teach: \
-    instruire; execute: exécuter; mock: railler; pay: payer; let down: décevoir
+    instruire; mock: railler; pay: payer; let down: décevoir
 people bank shop pharmacy / animate place = \
     rob: dévaliser
 boy girl / people animal toy = \
@@ -71,10 +71,11 @@ rabbit deer fox beaver bear sheep hare / animal produce = \
     skin: dépouiller
 chicken hen goose duck turkey pheasant partridge / animal plant instrument = \
     pluck: plumer
-fish salmon trout tuna carp cod sardine / animal container = \
+fish -whale -dolphin -octopus -jellyfish -shark -oyster -mussel -crab -lobster / animal \
+    container = \
     gut: vider; reel in: ramener
-fish salmon trout tuna sardine egg potato sausage onion mushroom bacon pancake aubergine / \
-    animal food = \
+fish -whale -dolphin -octopus -jellyfish -shark -oyster -mussel -crab -lobster egg potato \
+    sausage onion mushroom bacon pancake aubergine / animal food = \
     fry: poêler
 fly mosquito wasp cockroach hornet flea bee spider / animal = \
     swat: écraser
@@ -83,7 +84,8 @@ bug / animal food = \
 rat mouse cockroach ant termite wasp mosquito flea mole / animate plant = \
     exterminate: exterminer; drive out: chasser
 wolf deer bear rabbit fox lion hare pheasant tiger duck elephant / animate = \
-    hunt down: traquer; stalk: traquer; track: pister; tranquillise: endormir
+    hunt down: traquer; stalk: traquer; track: pister; tranquillise: endormir; tranquillize: \
+    endormir
 bird hamster lion tiger monkey squirrel bear / animal people = \
     cage: encager
 dish vegetable meat egg potato rice / food drink = \
@@ -92,8 +94,8 @@ egg potato carrot rice noodle cabbage bean lobster crab artichoke / food drink w
     boil: bouillir
 egg pear / food animal = \
     poach: pocher
-meat steak sausage bread pizza fish pancake egg cake pie biscuit omelette / food fish cloth text \
-    wood building stone plant = \
+meat steak sausage bread pizza pancake egg cake pie biscuit omelette / food fish cloth text wood \
+    building stone plant = \
     burn: brûler
 cake pie biscuit pudding dessert doughnut muffin / food picture wood place cloth = \
     decorate: décorer
@@ -122,7 +124,7 @@ fruit vegetable meat bread cheese ham sausage / food wood = \
     dice: couper
 ham sausage pizza cake pie sandwich steak pancake chocolate hamburger / drink food animal = \
     gobble: engloutir; wolf down: dévorer; scoff: engloutir; polish off: finir; munch: croquer
-ham meat bacon fish salmon trout cheese / food fish = \
+ham meat bacon salmon trout cheese / food fish = \
     cure: fumer
 food drink / animate care fish water = \
     digest: digérer; spit out: recracher; vomit up: vomir

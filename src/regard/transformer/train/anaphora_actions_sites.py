@@ -13,11 +13,11 @@ school hospital stadium theatre hotel island / place ride = \
 field cellar valley meadow / place waters = \
     flood: inonder
 field garden orchard vineyard / place plant = \
-    irrigate: irriguer; fertilise: fertiliser; fence off: clôturer
+    irrigate: irriguer; fertilise: fertiliser; fertilize: fertiliser; fence off: clôturer
 castle city fortress town island kingdom / place people = \
     besiege: assiéger; conquer: conquérir; bombard: bombarder
 country island kingdom province / place = \
-    invade: envahir; colonise: coloniser
+    invade: envahir; colonise: coloniser; colonize: coloniser
 house bridge wall church city tower / place part ride wood = \
     rebuild: reconstruire
 road street tunnel bridge path avenue / place part cloth = \
@@ -77,7 +77,7 @@ fridge printer computer television car / device = \
 bicycle chain mower / device part handy wood = \
     lubricate: lubrifier
 scalpel needle bottle bandage / handy container care food drink = \
-    sterilise: stériliser
+    sterilise: stériliser; sterilize: stériliser
 bomb / device handy = \
     defuse: désamorcer
 sword dagger / handy = \

@@ -50,7 +50,7 @@ shirt dress skirt sheet tablecloth curtain sock towel jacket / cloth = \
     sécher; rinse: rincer; crumple: froisser; dry-clean: nettoyer
 sweater sock scarf hat glove mitten blanket cardigan cap / cloth toy = \
     crochet: crocheter; unravel: détricoter
-carpet blanket fabric cloth basket lace scarf / cloth container decor = \
+carpet blanket fabric basket lace scarf / cloth container decor = \
     weave: tisser
 carpet mat map poster newspaper sheet towel / cloth reading = \
     roll up: enrouler; shake out: secouer
@@ -70,7 +70,7 @@ jewel -wristwatch / object = \
     insure: assurer; pawn: gager; melt down: fondre
 ring necklace bracelet earring crown medal / object cloth = \
     polish: polir
-diamond ruby sapphire crystal gem stone / jewel stone wood object = \
+diamond ruby sapphire crystal gem / jewel stone wood object = \
     cut: tailler; polish: polir
 cheque / document text = \
     deposit: déposer
@@ -93,8 +93,9 @@ umbrella parasol tent parachute kite hammock / textile decor toy handy wood = \
 ladder / handy part = \
     prop up: dresser
 house apartment villa cottage castle farm shop mansion hut office / place ride object = \
-    inhabit: habiter; refurbish: rénover; modernise: moderniser; extend: agrandir; heat: \
-    chauffer; tear down: démolir; do up: rénover; mortgage: hypothéquer; lock up: fermer
+    inhabit: habiter; refurbish: rénover; modernise: moderniser; modernize: moderniser; extend: \
+    agrandir; heat: chauffer; tear down: démolir; do up: rénover; mortgage: hypothéquer; lock \
+    up: fermer
 house castle village farm city forest barn church hut shop / place ride wood text people = \
     burn down: incendier; set on fire: incendier; set alight: incendier
 bridge dam tunnel tower wall / place part ride = \
@@ -115,7 +116,7 @@ floor carpet staircase kitchen corridor sofa / place part textile wood = \
     mop: nettoyer; hoover: aspirer; vacuum: aspirer; sweep up: balayer
 field garden vineyard orchard meadow lawn / land plant place = \
     sow: ensemencer; cultivate: cultiver; dig up: bêcher; weed: désherber; rake: ratisser; \
-    fertilise: fertiliser; hoe: biner; till: labourer; manure: fumer
+    fertilise: fertiliser; fertilize: fertiliser; hoe: biner; till: labourer; manure: fumer
 tree rose tulip orchid fern geranium sunflower flower daisy / plant food = \
     grow: cultiver; graft: greffer; dry: sécher; sow: semer; propagate: multiplier; dig up: \
     déterrer; smell: sentir
@@ -175,7 +176,7 @@ plane helicopter glider spaceship rocket balloon / ride = \
     land: poser; fly: piloter; shoot down: abattre; refuel: ravitailler
 machine vehicle boat aircraft / device handy instrument = \
     repair: réparer; test: tester; operate: manœuvrer; overhaul: réviser; modernise: moderniser; \
-    service: entretenir
+    modernize: moderniser; service: entretenir
 computer laptop tablet smartphone telephone robot modem printer / device idea = \
     restart: redémarrer; configure: configurer; unlock: déverrouiller; connect: connecter; \
     disconnect: déconnecter; set up: configurer; reprogram: reprogrammer; charge: charger; \

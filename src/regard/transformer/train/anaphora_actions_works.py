@@ -4,9 +4,10 @@
 DONE_TO_WORKS = """\
 text -map / reading = \
     copy out: recopier; revise: réviser; shorten: abréger; interpret: interpréter; criticise: \
-    critiquer; publish: publier; distribute: distribuer; censor: censurer; circulate: diffuser; \
-    bring out: publier; read out: lire; read aloud: lire; digitise: numériser; adapt: adapter; \
-    hand in: rendre; write down: noter; write: écrire; ban: interdire
+    critiquer; criticize: critiquer; publish: publier; distribute: distribuer; censor: censurer; \
+    circulate: diffuser; bring out: publier; read out: lire; read aloud: lire; digitise: \
+    numériser; digitize: numériser; adapt: adapter; hand in: rendre; write down: noter; write: \
+    écrire; ban: interdire
 text document -stamp / reading = \
     sign: signer; fill in: remplir; fill out: remplir; write out: rédiger; copy: copier; rip up: \
     déchirer; shred: déchiqueter; forge: falsifier; print out: imprimer; laminate: plastifier; \
@@ -27,17 +28,18 @@ sentence question paragraph answer list / reading = \
 file email photo message film / text picture machine work = \
     download: télécharger; save: sauvegarder; attach: joindre; back up: sauvegarder
 drawing sketch portrait painting poster map diagram / reading part cloth = \
-    trace: calquer; draw: dessiner; colour in: colorier; erase: effacer; pin up: afficher; \
-    sketch: esquisser; put up: accrocher; exhibit: exposer; copy: copier; reproduce: reproduire
+    trace: calquer; draw: dessiner; colour in: colorier; color in: colorier; erase: effacer; pin \
+    up: afficher; sketch: esquisser; put up: accrocher; exhibit: exposer; copy: copier; \
+    reproduce: reproduire
 painting portrait statue sculpture engraving photo / reading part decor = \
-    exhibit: exposer; display: exposer; appraise: expertiser; authenticate: authentifier; \
-    commission: commander; unveil: dévoiler
+    exhibit: exposer; display: exposer; appraise: expertiser; appraize: expertiser; \
+    authenticate: authentifier; commission: commander; unveil: dévoiler
 statue sculpture bust column / picture part decor stone = \
     sculpt: sculpter; carve: sculpter; cast: couler
 song melody hymn sonata symphony / reading instrument occasion toy = \
     play: jouer; whistle: siffler; sing: chanter; rehearse: répéter; perform: interpréter; \
-    harmonise: harmoniser; transcribe: transcrire; conduct: diriger; improvise: improviser; \
-    record: enregistrer; hum: chantonner; arrange: arranger
+    harmonise: harmoniser; harmonize: harmoniser; transcribe: transcrire; conduct: diriger; \
+    improvise: improviser; record: enregistrer; hum: chantonner; arrange: arranger
 film movie documentary series programme cartoon comedy tragedy opera / reading occasion = \
     watch: regarder; film: tourner; screen: projeter; subtitle: sous-titrer; produce: produire; \
     stage: monter; rewind: rembobiner; dub: doubler; rate: noter; download: télécharger; \
@@ -54,9 +56,9 @@ meeting party concert wedding conference festival ceremony match lesson exam tri
     occasion work idea = \
     plan: planifier; schedule: programmer; arrange: organiser; call off: annuler; put off: \
     reporter; hold: tenir; interrupt: interrompre; cancel: annuler; set up: organiser; prepare: \
-    préparer; enjoy: apprécier; spoil: gâcher; organise: organiser; bring forward: avancer; \
-    disrupt: perturber; end: terminer; adjourn: ajourner; advertise: annoncer; sponsor: \
-    parrainer; host: accueillir
+    préparer; enjoy: apprécier; spoil: gâcher; organise: organiser; organize: organiser; bring \
+    forward: avancer; disrupt: perturber; end: terminer; adjourn: ajourner; advertise: annoncer; \
+    sponsor: parrainer; host: accueillir
 exam lesson course seminar / occasion text = \
     pass: réussir; fail: rater; teach: donner; flunk: rater; prepare: préparer; grade: noter
 journey trip expedition cruise flight / occasion = \
@@ -70,8 +72,8 @@ idea plan proposal suggestion project method solution theory / reading people oc
     examiner; implement: appliquer; dismiss: écarter; oppose: combattre; support: soutenir; \
     defend: défendre; develop: développer; think up: imaginer; dream up: imaginer; test out: \
     tester; work out: élaborer; suggest: suggérer; rethink: repenser; finance: financer; \
-    criticise: critiquer; welcome: saluer; abandon: abandonner; present: présenter; try out: \
-    essayer; endorse: approuver; back: appuyer; reconsider: reconsidérer
+    criticise: critiquer; criticize: critiquer; welcome: saluer; abandon: abandonner; present: \
+    présenter; try out: essayer; endorse: approuver; back: appuyer; reconsider: reconsidérer
 problem question / reading people occasion = \
     tackle: aborder; raise: soulever; ask: poser; face: affronter; bring up: soulever; overcome: \
     surmonter; sort out: régler; resolve: résoudre; work out: résoudre; settle: trancher; \
@@ -86,7 +88,7 @@ decision rule law theory / reading people = \
     contest: contester; announce: annoncer; oppose: contester; overturn: annuler; uphold: \
     maintenir
 promise / reading = \
-    keep: tenir; honour: tenir
+    keep: tenir; honour: tenir; honor: tenir
 law rule treaty / reading people = \
     pass: voter; enforce: appliquer; violate: violer; abolish: abolir; respect: respecter; \
     infringe: enfreindre; amend: amender; draft: rédiger; ratify: ratifier; impose: imposer; \

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from regard.transformer.train.anaphora_actions import DONE_TO
+from regard.transformer.train.anaphora_actions_classes import DONE_TO_CLASSES
 from regard.transformer.train.anaphora_actions_living import DONE_TO_LIVING
 from regard.transformer.train.anaphora_actions_sites import DONE_TO_SITES
 from regard.transformer.train.anaphora_actions_things import DONE_TO_THINGS
@@ -20,6 +21,7 @@ from regard.transformer.train.anaphora_predicates import (
 )
 from regard.transformer.train.anaphora_split import TEST_ACTIONS, TEST_PARTS, TEST_PHRASES
 from regard.transformer.train.anaphora_verbs_living import ACTS_OF_LIVING
+from regard.transformer.train.anaphora_verbs_places import ACTS_OF_PLACES
 from regard.transformer.train.anaphora_verbs_things import ACTS_OF_THINGS
 
 # english = french; fits. The first English word is the base of a verb or 'be'.
@@ -309,14 +311,21 @@ def _with_namesakes(rows: Iterable[Predicate]) -> tuple[Predicate, ...]:
     return tuple(replace(row, possible=possible[row.english]) for row in table)
 
 
-_PHRASE_TABLES = (DONE_BY_LIVING, DONE_BY_THINGS, ACTS_OF_LIVING, ACTS_OF_THINGS)
+_PHRASE_TABLES = (DONE_BY_LIVING, DONE_BY_THINGS, ACTS_OF_LIVING, ACTS_OF_THINGS, ACTS_OF_PLACES)
 PHRASES: tuple[Predicate, ...] = _with_namesakes(
     (
         *predicate_rows(_PHRASES, TEST_PHRASES),
         *(row for table in _PHRASE_TABLES for row in grouped_rows(table, TEST_PHRASES)),
     )
 )
-_ACTION_TABLES = (DONE_TO, DONE_TO_SITES, DONE_TO_LIVING, DONE_TO_THINGS, DONE_TO_WORKS)
+_ACTION_TABLES = (
+    DONE_TO,
+    DONE_TO_SITES,
+    DONE_TO_LIVING,
+    DONE_TO_THINGS,
+    DONE_TO_WORKS,
+    DONE_TO_CLASSES,
+)
 ACTIONS: tuple[Predicate, ...] = _with_namesakes(
     (
         *predicate_rows(_ACTIONS, TEST_ACTIONS),

@@ -117,34 +117,34 @@ people / animate = \
     laugh: ~ rire; cry: ~ pleurer; whisper: ~ chuchoter; shout: ~ crier; smile: ~ sourire; vote: \
     > voter; pray: ~ prier; complain: ~ se plaindre; argue: ~ se disputer; joke: ~ plaisanter; \
     giggle: ~ glousser; sigh: ~ soupirer; frown: ~ froncer les sourcils; nod: > hocher la tête; \
-    wave: ~ faire signe; apologise: > s'excuser; lie: ~ mentir; swear: ~ jurer; sob: ~ \
-    sangloter; weep: ~ pleurer; dance: ~ danser; sing: ~ chanter; talk: ~ parler; chat: ~ \
-    bavarder; cook: ~ cuisiner; study: ~ étudier; read: ~ lire; write: ~ écrire; travel: ~ \
-    voyager; retire: > prendre sa retraite; resign: > démissionner; confess: > avouer; gamble: ~ \
-    jouer pour de l'argent; mumble: ~ marmonner; stutter: ~ bégayer; whistle: ~ siffler; scream: \
-    ~ crier; yell: ~ hurler; applaud: ~ applaudir; clap: ~ applaudir; meditate: ~ méditer; knit: \
-    ~ tricoter; ski: ~ skier; exercise: ~ faire de l'exercice; shave: > se raser; get dressed: > \
-    s'habiller; get married: > se marier; get divorced: > divorcer; get angry: > se fâcher; lose \
-    patience: > perdre patience; win the lottery: > gagner à la loterie; win the election: > \
-    gagner l'élection; lose the election: > perdre les élections; tell a joke: > raconter une \
-    blague; make a mistake: > faire une erreur; make a promise: > faire une promesse; change the \
-    subject: > changer de sujet; speak quietly: parler bas; keep silent: > garder le silence; \
-    shrug: > hausser les épaules; protest: ~ protester; negotiate: ~ négocier; go bankrupt: > \
-    faire faillite; pay the bill: > payer l'addition; borrow money: > emprunter de l'argent; \
-    spend too much money: dépenser trop d'argent; own three houses: posséder trois maisons; \
-    drive too fast: conduire trop vite; miss the train: > manquer le train; graduate: > obtenir \
-    son diplôme; wink: > faire un clin d'œil; blush: > rougir; have a good memory: avoir une \
-    bonne mémoire; have grey hair: avoir les cheveux gris; have many friends: avoir beaucoup \
-    d'amis; believe in ghosts: croire aux fantômes; forget the password: > oublier le mot de \
-    passe; sign the contract: > signer le contrat; tell the truth: > dire la vérité; want a \
-    divorce: vouloir divorcer; emigrate: > émigrer; daydream: ~ rêvasser; boast: ~ se vanter; \
-    quarrel: ~ se quereller; have a degree: avoir un diplôme; be on holiday: être en vacances; \
-    have the flu: avoir la grippe; have a job interview: avoir un entretien d'embauche; think \
-    aloud: ~ réfléchir à voix haute; play chess: ~ jouer aux échecs; work overtime: faire des \
-    heures supplémentaires; rob a bank: > dévaliser une banque; read the newspaper: ~ lire le \
-    journal; speak with an accent: parler avec un accent; know the password: connaître le mot de \
-    passe; cheat: ~ tricher; fight: ~ se battre; betray a friend: > trahir un ami; go shopping: \
-    > faire des courses; give a speech: > faire un discours
+    wave: ~ faire signe; apologise: > s'excuser; apologize: > s'excuser; lie: ~ mentir; swear: ~ \
+    jurer; sob: ~ sangloter; weep: ~ pleurer; dance: ~ danser; sing: ~ chanter; talk: ~ parler; \
+    chat: ~ bavarder; cook: ~ cuisiner; study: ~ étudier; read: ~ lire; write: ~ écrire; travel: \
+    ~ voyager; retire: > prendre sa retraite; resign: > démissionner; confess: > avouer; gamble: \
+    ~ jouer pour de l'argent; mumble: ~ marmonner; stutter: ~ bégayer; whistle: ~ siffler; \
+    scream: ~ crier; yell: ~ hurler; applaud: ~ applaudir; clap: ~ applaudir; meditate: ~ \
+    méditer; knit: ~ tricoter; ski: ~ skier; exercise: ~ faire de l'exercice; shave: > se raser; \
+    get dressed: > s'habiller; get married: > se marier; get divorced: > divorcer; get angry: > \
+    se fâcher; lose patience: > perdre patience; win the lottery: > gagner à la loterie; win the \
+    election: > gagner l'élection; lose the election: > perdre les élections; tell a joke: > \
+    raconter une blague; make a mistake: > faire une erreur; make a promise: > faire une \
+    promesse; change the subject: > changer de sujet; speak quietly: parler bas; keep silent: > \
+    garder le silence; shrug: > hausser les épaules; protest: ~ protester; negotiate: ~ \
+    négocier; go bankrupt: > faire faillite; pay the bill: > payer l'addition; borrow money: > \
+    emprunter de l'argent; spend too much money: dépenser trop d'argent; own three houses: \
+    posséder trois maisons; drive too fast: conduire trop vite; miss the train: > manquer le \
+    train; graduate: > obtenir son diplôme; wink: > faire un clin d'œil; blush: > rougir; have a \
+    good memory: avoir une bonne mémoire; have grey hair: avoir les cheveux gris; have many \
+    friends: avoir beaucoup d'amis; believe in ghosts: croire aux fantômes; forget the password: \
+    > oublier le mot de passe; sign the contract: > signer le contrat; tell the truth: > dire la \
+    vérité; want a divorce: vouloir divorcer; emigrate: > émigrer; daydream: ~ rêvasser; boast: \
+    ~ se vanter; quarrel: ~ se quereller; have a degree: avoir un diplôme; be on holiday: être \
+    en vacances; have the flu: avoir la grippe; have a job interview: avoir un entretien \
+    d'embauche; think aloud: ~ réfléchir à voix haute; play chess: ~ jouer aux échecs; work \
+    overtime: faire des heures supplémentaires; rob a bank: > dévaliser une banque; read the \
+    newspaper: ~ lire le journal; speak with an accent: parler avec un accent; know the \
+    password: connaître le mot de passe; cheat: ~ tricher; fight: ~ se battre; betray a friend: \
+    > trahir un ami; go shopping: > faire des courses; give a speech: > faire un discours
 soldier knight guard policeman / people = \
     fight bravely: ~ se battre avec courage; obey orders: obéir aux ordres; carry a gun: porter \
     une arme; surrender: > se rendre; march: ~ marcher au pas
@@ -195,4 +195,40 @@ plant vegetable / place food animate place idea = \
     grow: >~ pousser
 plant vegetable / place food idea waters work = \
     spread quickly: se répandre vite
+bug / animate plant device drink = \
+    die: > mourir; escape: > s'échapper; flee: > s'enfuir; run away: > s'enfuir; move about: ~ \
+    bouger; drown: > se noyer; survive: > survivre; starve: ~ mourir de faim
+butterfly fly bee wasp dragonfly beetle ladybird mosquito hornet / animate ride toy = \
+    have wings: avoir des ailes; fly: ~ voler; fly away: > s'envoler; land on the flower: > se \
+    poser sur la fleur; fly into the lamp: > voler dans la lampe; flutter: ~ voltiger
+ant termite worm mole beetle cricket / animal plant = \
+    live underground: vivre sous terre; dig tunnels: ~ creuser des galeries; carry crumbs: ~ \
+    porter des miettes
+caterpillar snail slug grasshopper beetle termite cockroach / animate = \
+    feed on plants: se nourrir de plantes; devour the salad: > dévorer la salade
+bug / animal text = \
+    lay its eggs: > pondre ses œufs; have antennae: avoir des antennes; be an insect: être un \
+    insecte
+dog cat puppy kitten horse pony / animate = \
+    love children: adorer les enfants; have a kind owner: avoir un gentil maître; be waiting for \
+    its master: attendre son maître; recognise its master: > reconnaître son maître; recognize \
+    its master: > reconnaître son maître; obey its master: obéir à son maître; miss its mother: \
+    chercher sa mère
+dog cat rabbit horse mouse bear fox hen goat cow / animate = \
+    be looking at the moon: regarder la lune; look hungry: avoir l'air affamé*; look ill: avoir \
+    l'air malade*; look frightened: avoir l'air effrayé*; make friends with everyone: se lier \
+    avec tout le monde; seem hungry: sembler affamé*; seem tired: sembler fatigué*; seem \
+    friendly: sembler gentil*
+creature / bug animate = \
+    feel hungry: ~ avoir faim; feel thirsty: ~ avoir soif; feel cold: ~ avoir froid; feel tired: \
+    se sentir fatigué*; feel happy: se sentir heureux*; want to play outside: vouloir jouer \
+    dehors; get tired: >~ se fatiguer; get frightened: > prendre peur; get hungry: > avoir faim; \
+    get thirsty: > avoir soif; go blind: > devenir aveugle*; fall ill: > tomber malade*; want \
+    water: vouloir de l'eau; have a wound: avoir une blessure; smell food: > sentir de la \
+    nourriture; hear thunder: > entendre le tonnerre; see a snake: > voir un serpent; have good \
+    hearing: avoir l'ouïe fine; understand everything: comprendre tout; get up early: se lever \
+    tôt; want to escape: vouloir s'échapper; gain weight: > prendre du poids; lose its mother: > \
+    perdre sa mère
+seed bud / plant = \
+    germinate: >~ germer; open: > s'ouvrir; sprout: >~ germer
 """

@@ -1,4 +1,4 @@
-"""Intransitive verbs of things, places and ideas in the anaphora text."""
+"""Intransitive verbs of things and materials in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
 ACTS_OF_THINGS = """\
@@ -137,135 +137,6 @@ fridge freezer fan dryer dishwasher vacuum mower generator / machine = \
     d'être dégivré*
 elevator escalator / machine ride people = \
     stop between two floors: > s'arrêter entre deux étages; go up: > monter
-vehicle -wheelchair -pushchair -tricycle -trailer -caravan / ride people = \
-    skid: > déraper; stall: > caler; accelerate: > accélérer; swerve: > faire une embardée; have \
-    new brakes: avoir de nouveaux freins; make a lot of smoke: faire beaucoup de fumée; crash: > \
-    s'écraser; run out of fuel: > tomber en panne sèche; overheat: > surchauffer; need a new \
-    engine: avoir besoin d'un nouveau moteur; have a powerful motor: avoir un moteur puissant; \
-    drive past: > passer; have a puncture: avoir une crevaison; refuse to move: refuser \
-    d'avancer; start at once: démarrer aussitôt; honk: ~ klaxonner; brake suddenly: > freiner \
-    brusquement; have four wheels: avoir quatre roues; speed past: > passer à toute vitesse; \
-    pick up speed: > prendre de la vitesse; overturn: > se renverser; hit a tree: > heurter un \
-    arbre; use diesel: rouler au diesel
-train tram subway locomotive bus / ride people occasion = \
-    derail: > dérailler; depart: > partir; arrive late: > arriver en retard; stop at every \
-    station: s'arrêter à toutes les gares; run on time: être à l'heure; arrive on time: > \
-    arriver à l'heure; be full of passengers: être plein* de passagers; be running late: avoir \
-    du retard
-plane helicopter rocket glider spaceship / ride bird bug people = \
-    land: > atterrir; crash: > s'écraser; fly over the sea: ~ survoler la mer; lose altitude: > \
-    perdre de l'altitude; explode in flight: > exploser en vol; nosedive: > piquer du nez; \
-    disappear from the radar: > disparaître du radar; land on the moon: > se poser sur la lune; \
-    circle above the town: ~ tourner au-dessus de la ville; have two engines: avoir deux moteurs
-satellite spaceship / ride land = \
-    orbit the earth: ~ tourner autour de la Terre
-boat / ride people = \
-    sail away: > prendre le large; float: ~ flotter; drift: ~ dériver; run aground: > s'échouer; \
-    sway: ~ tanguer; pitch: ~ tanguer; rock: ~ tanguer; hit an iceberg: > heurter un iceberg; \
-    arrive in port: > arriver au port; go down in the storm: > sombrer dans la tempête; set \
-    sail: > prendre la mer; capsize: > chavirer; need a crew: avoir besoin d'un équipage; have a \
-    mast: avoir un mât
-building wall roof bridge tunnel tower chimney dam pillar shed / place part ride furniture wood \
-    people = \
-    crumble: >~ s'écrouler; cave in: > s'effondrer; need strengthening: avoir besoin d'être \
-    renforcé*; stand empty: être vide*; fall into ruin: >~ tomber en ruine; need repairs: avoir \
-    besoin de réparations
-building -stadium -zoo -pyramid -ruin / place ride wood text plant = \
-    go up in flames: > s'embraser; have large windows: avoir de grandes fenêtres; have a garden: \
-    avoir un jardin; have an alarm: avoir une alarme; burn to the ground: > brûler entièrement; \
-    have a cellar: avoir une cave; belong to the state: appartenir à l'État; have two entrances: \
-    avoir deux entrées; need renovating: avoir besoin d'être rénové*; stand on a hill: se \
-    dresser sur une colline; have a spiral staircase: avoir un escalier en colimaçon
-shop restaurant bakery supermarket pharmacy bookshop cafe hotel factory cinema market / place = \
-    open: > ouvrir; close: > fermer; close down: > fermer; go bankrupt: > faire faillite; sell \
-    bread: vendre du pain; sell books: vendre des livres; have many customers: avoir beaucoup de \
-    clients; close early: fermer tôt; open late: ouvrir tard; make a profit: > faire des \
-    bénéfices; hire people: embaucher; advertise: ~ faire de la publicité; offer discounts: \
-    faire des réductions
-house apartment villa bedroom hotel cottage / place = \
-    have a view of the sea: avoir vue sur la mer; have a balcony: avoir un balcon; face south: \
-    être orienté* au sud; need redecorating: avoir besoin d'être redécoré*; have two bedrooms: \
-    avoir deux chambres; get a lot of light: être très lumineux*; have no electricity: ne pas \
-    avoir d'électricité
-room cave tunnel corridor / place container ride = \
-    smell damp: sentir l'humidité; echo: ~ résonner; have no light: ne pas avoir de lumière; \
-    flood: > être inondé*; have a low ceiling: avoir un plafond bas
-road / place part = \
-    lead to the station: mener à la gare; wind through the hills: serpenter dans les collines; \
-    go uphill: monter; run along the river: longer la rivière; fork: bifurquer; end at the \
-    beach: finir à la plage; narrow: se rétrécir; have two lanes: avoir deux voies; have no \
-    pavement: ne pas avoir de trottoir
-land -planet -continent / place people = \
-    have many hills: avoir beaucoup de collines; have a rich soil: avoir un sol riche; flood \
-    every year: être inondé* chaque année; lie in the north: se trouver au nord; have no trees: \
-    ne pas avoir d'arbres; stretch to the sea: s'étendre jusqu'à la mer
-country kingdom city island region village province town / place people idea = \
-    prosper: ~ prospérer; export oil: exporter du pétrole; declare independence: > déclarer son \
-    indépendance; declare war: > déclarer la guerre; have a parliament: avoir un parlement; gain \
-    independence: > obtenir son indépendance; become a republic: > devenir une république; have \
-    a long history: avoir une longue histoire; have beautiful beaches: avoir de belles plages; \
-    surrender: > capituler; go to war: > entrer en guerre; have many inhabitants: avoir beaucoup \
-    d'habitants; have high taxes: avoir des impôts élevés
-waters -fountain -puddle -pool / place drink = \
-    flow: ~ couler; flood: > déborder; freeze over: > geler; dry up: >~ s'assécher; be full of \
-    ducks: être plein* de canards; flow slowly: couler lentement; flow through the town: \
-    traverser la ville; overflow: > déborder; contain many fish: contenir beaucoup de poissons; \
-    burst its banks: > sortir de son lit; ripple: ~ onduler; rise: >~ monter; swell: >~ grossir
-river stream brook torrent waterfall / place = \
-    roar: ~ gronder; rush down the mountain: ~ dévaler la montagne; murmur: ~ murmurer; meander: \
-    ~ serpenter; babble: ~ murmurer
-puddle / waters = \
-    evaporate: >~ s'évaporer; freeze: > geler
-door gate window shutter drawer / part machine furniture container = \
-    open: > s'ouvrir; close: > se fermer; slam: > claquer; creak open: > s'ouvrir en grinçant; \
-    stick: ~ coincer; squeak: ~ grincer; blow open: > s'ouvrir d'un coup; jam: > se coincer; \
-    rattle: ~ trembler; close by itself: se fermer tout seul*
-tap hose roof tank pump / part container device = \
-    drip: ~ goutter; leak: ~ fuir; burst: > éclater
-text / reading people = \
-    sell out: > s'épuiser; have a good title: avoir un bon titre; have an index: avoir un index; \
-    tell of adventures: raconter des aventures; contain photos: contenir des photos; quote the \
-    bible: citer la Bible; have ten chapters: avoir dix chapitres; list all the names: donner \
-    tous les noms; make sense: avoir du sens; mention the king: mentionner le roi; criticise the \
-    government: critiquer le gouvernement; begin with a quotation: commencer par une citation; \
-    refer to the war: faire référence à la guerre; be written by hand: être écrit* à la main
-letter email message parcel postcard telegram card / reading container = \
-    come by post: > arriver par la poste; arrive this morning: > arriver ce matin; get lost in \
-    the post: > se perdre en route; bring good news: apporter de bonnes nouvelles; come from \
-    abroad: venir de l'étranger; contain bad news: contenir de mauvaises nouvelles
-film movie comedy tragedy opera series documentary cartoon programme / reading occasion = \
-    flop: > faire un bide; win an award: > remporter un prix; star a famous actress: mettre en \
-    scène une actrice célèbre; end happily: finir bien; bore the audience: ennuyer le public; \
-    have subtitles: avoir des sous-titres; have a good plot: avoir une bonne intrigue
-song melody hymn symphony sonata / work occasion text instrument = \
-    sound familiar: avoir un air familier; have a good rhythm: avoir un bon rythme; become a \
-    hit: > devenir un succès; echo through the church: ~ résonner dans l'église; have a nice \
-    melody: avoir une belle mélodie
-picture / reading part cloth = \
-    fade: >~ pâlir; yellow: >~ jaunir; show a landscape: représenter un paysage; have bright \
-    colours: avoir des couleurs vives; show a child: représenter un enfant; be signed by the \
-    artist: être signé* par l'artiste; yellow with age: > jaunir avec le temps
-occasion -war -battle / work reading = \
-    begin: > commencer; end: > se terminer; start late: commencer en retard; last all day: durer \
-    toute la journée; finish early: finir tôt; happen in June: avoir lieu en juin; attract \
-    crowds: attirer les foules; last a week: durer une semaine; go badly: se passer mal; go on \
-    for hours: durer des heures; end at midnight: finir à minuit; start on time: commencer à \
-    l'heure; be held every year: avoir lieu chaque année; continue until night: durer jusqu'à la \
-    nuit
-war battle strike / occasion people = \
-    last for months: durer des mois; end in defeat: finir par une défaite; cause many deaths: > \
-    causer beaucoup de morts; continue: ~ continuer; drag on: ~ s'éterniser; start in spring: > \
-    commencer au printemps; paralyse the country: paralyser le pays
-idea / reading people = \
-    sound crazy: avoir l'air fou*; sound reasonable: avoir l'air raisonnable*; change \
-    everything: > changer tout; shock the public: choquer le public; cause a scandal: > causer \
-    un scandale; cause trouble: causer des ennuis; prove useful: se révéler utile*; prove wrong: \
-    se révéler faux*; deserve attention: mériter attention; come to nothing: ne pas aboutir; \
-    contradict the facts: contredire les faits; surprise the experts: surprendre les experts; \
-    save time: faire gagner du temps; depend on the weather: dépendre du temps
-stone part -door -gate -window -tap -doorbell -shutter / wood food place decor = \
-    crumble: >~ s'effriter; erode: >~ s'éroder; be covered with moss: être couvert* de mousse; \
-    fall to pieces: >~ tomber en morceaux
 medal trophy coin painting statue jewel / object building text part = \
     be worth a million: valoir un million; belong to a museum: appartenir à un musée
 idea / reading people animate occasion device text = \
@@ -308,4 +179,200 @@ machine -lamp -bulb -bell / device people = \
     stop working: > tomber en panne
 seat furniture -sofa -armchair -mattress -hammock -saddle / place part ride handy instrument = \
     need varnishing: avoir besoin d'être verni*
+shovel rake spade pickaxe hammer axe broom mop hammer brush / handy container = \
+    have a long handle: avoir un long manche; have a plastic handle: avoir un manche en \
+    plastique
+pen pencil chalk / handy text machine = \
+    write well: écrire bien; write in red: écrire en rouge
+umbrella parasol tent raincoat / textile clothing decor handy = \
+    keep off the rain: protéger de la pluie; turn inside out: > se retourner; dry in the sun: ~ \
+    sécher au soleil
+umbrella parasol tent hat kite / cloth toy text handy = \
+    blow away: > s'envoler
+compass / handy machine = \
+    point north: indiquer le nord
+thermometer barometer / handy machine = \
+    show ten degrees: indiquer dix degrés; announce rain: annoncer la pluie
+magnet / handy = \
+    attract iron: attirer le fer
+glue / handy food = \
+    stick well: coller bien; dry: >~ sécher; smell strong: sentir fort
+needle nail cactus rose / handy plant bug = \
+    prick: ~ piquer
+sponge mop towel handkerchief / cloth handy plant = \
+    absorb water: absorber l'eau
+key / handy = \
+    open the door: ouvrir la porte; turn in the lock: ~ tourner dans la serrure; unlock the \
+    safe: ouvrir le coffre
+ladder / handy = \
+    slip: > glisser; have ten rungs: avoir dix barreaux; reach the roof: atteindre le toit
+brush broom comb toothbrush / handy animal = \
+    have soft bristles: avoir des poils souples; lose its bristles: >~ perdre ses poils
+arrow spear / handy people ride toy = \
+    hit the target: > toucher la cible; miss the target: > manquer la cible; fly through the \
+    air: > fendre l'air
+ski skateboard / toy handy ride = \
+    slide well: glisser bien
+telescope microscope camera / handy machine = \
+    have a powerful lens: avoir un objectif puissant; magnify: grossir
+rope chain anchor net hook / handy = \
+    hold firm: > tenir bon; get tangled: > s'emmêler
+torch lighter flashlight / handy machine decor = \
+    light up: > s'allumer; give enough light: éclairer assez
+ticket badge card licence passport / document text = \
+    give access to the museum: donner accès au musée; need a signature: avoir besoin d'une \
+    signature; bear a name: porter un nom
+calendar timetable / document text = \
+    show the holidays: indiquer les jours fériés
+menu / document text = \
+    list ten desserts: proposer dix desserts; change every day: changer tous les jours
+diploma certificate licence visa passport / document text = \
+    bear the minister's signature: porter la signature du ministre; prove nothing: ne pas \
+    prouver grand-chose
+album / document text container = \
+    contain family photos: contenir des photos de famille
+puzzle domino chessboard / toy furniture = \
+    have a missing piece: avoir une pièce manquante; have a thousand pieces: avoir mille pièces
+toy -skateboard -trampoline / object decor = \
+    entertain the baby: distraire le bébé; belong to the baby: appartenir au bébé; please the \
+    children: plaire aux enfants; lie in the toy box: être dans le coffre à jouets
+gift souvenir ornament / decor toy jewel object = \
+    please grandmother: plaire à grand-mère; come from Egypt: venir d'Égypte
+mirror glass crystal / decor part jewel waters = \
+    reflect the light: refléter la lumière; steam up: > s'embuer
+globe planet / decor land toy = \
+    turn: ~ tourner; show Africa: montrer l'Afrique
+sculpture bust statue ornament portrait / decor part picture = \
+    represent the king: représenter le roi; decorate the hall: décorer le hall; stand in the \
+    museum: être au musée
+tent / decor building = \
+    have room for four people: avoir de la place pour quatre personnes
+planet / land ride = \
+    turn around the sun: tourner autour du soleil; have two moons: avoir deux lunes; have an \
+    atmosphere: avoir une atmosphère
+pool / waters place = \
+    have a diving board: avoir un plongeoir; smell of chlorine: sentir le chlore
+fountain / waters place part = \
+    spout water: ~ cracher de l'eau; stand in the square: être sur la place; stop flowing: > \
+    s'arrêter de couler
+puddle pool pond / waters place = \
+    dry out: >~ s'assécher; reflect the clouds: refléter les nuages
+lipstick powder ink / care drink = \
+    smudge: > s'étaler; stain the dress: > tacher la robe; stain the carpet: > tacher le tapis
+wine coffee juice sauce ketchup tea / drink food care = \
+    stain the tablecloth: > tacher la nappe; spill on the floor: > se répandre sur le sol
+bandage / care cloth = \
+    come off: > se décoller; stop the bleeding: > arrêter le saignement
+poison / care food drink animal = \
+    work slowly: agir lentement; kill the rats: > tuer les rats; act within minutes: agir en \
+    quelques minutes
+cigar cigarette tobacco / care food place = \
+    smell bad: sentir mauvais; go out: > s'éteindre; harm the health: nuire à la santé
+satellite shuttle airship spaceship / ride bird = \
+    return to earth: > retourner sur Terre; circle the earth: ~ tourner autour de la Terre; \
+    land: > se poser
+speech lesson joke story debate / reading occasion people = \
+    bore everybody: ennuyer tout le monde; last an hour: durer une heure; inspire the crowd: \
+    inspirer la foule
+joke comedy cartoon tale story / reading occasion people = \
+    amuse the audience: amuser le public; offend people: vexer les gens; end with a surprise: \
+    finir par une surprise
+tale legend story fable novel film tragedy / reading occasion people = \
+    frighten the children: effrayer les enfants; begin with a murder: commencer par un meurtre; \
+    tell of a prince: parler d'un prince; have a moral: avoir une morale; have a sad hero: avoir \
+    un héros triste
+game / occasion work toy = \
+    have simple rules: avoir des règles simples; need four players: se jouer à quatre; last \
+    until midnight: durer jusqu'à minuit; end in a draw: > se terminer par un match nul
+song hymn symphony opera sonata melody / work occasion text instrument = \
+    play on the radio: passer à la radio; sound cheerful: avoir un air gai; remind her of \
+    summer: rappeler l'été; last ten minutes: durer dix minutes
+rock brick log branch tile beam / handy part wood toy food = \
+    fall from the roof: > tomber du toit; roll down the hill: > dévaler la colline; weigh fifty \
+    kilos: peser cinquante kilos; block the path: barrer le sentier
+branch twig plank log feather reed / boat object plant = \
+    float on the water: ~ flotter sur l'eau; drift down the river: ~ descendre la rivière
+branch twig plank beam log / plant part handy wood = \
+    snap: > se rompre; crack under the weight: > craquer sous le poids; split: > se fendre; burn \
+    in the fire: ~ brûler dans le feu
+table desk counter shelf sideboard dresser bookcase / wood part = \
+    be covered with dust: être couvert* de poussière; be made by a carpenter: être fabriqué* par \
+    un menuisier; have a marble top: avoir un plateau en marbre
+piano organ harp cello drum / instrument machine = \
+    stand in the church: être dans l'église; need a good musician: avoir besoin d'un bon \
+    musicien
+instrument / machine people animal = \
+    sound terrible: sonner affreusement mal; have a soft sound: avoir un son doux; belong to a \
+    musician: appartenir à un musicien
+flute clarinet oboe trumpet trombone saxophone horn bassoon / instrument people machine = \
+    squeak: ~ couiner
+violin guitar harp cello banjo mandolin / instrument = \
+    lose a string: > perdre une corde; have four strings: avoir quatre cordes
+fence gate barrier wall hedge / part place plant = \
+    surround the garden: entourer le jardin; mark the border: marquer la frontière; keep out the \
+    animals: arrêter les animaux
+bench stool throne chair / wood = \
+    have a soft cushion: avoir un coussin moelleux; stand in the hall: être dans le hall
+monument tomb altar statue column pier / part place = \
+    honour the dead: honorer les morts; honor the dead: honorer les morts; attract visitors: \
+    attirer les visiteurs
+stage platform / part place = \
+    shake: ~ trembler
+basement cellar attic dungeon garage / place container ride = \
+    be full of spiders: être plein* d'araignées; be full of old furniture: être plein* de vieux \
+    meubles; smell of mould: sentir le moisi
+theatre cinema stadium / place = \
+    seat a thousand people: avoir mille places; be full of spectators: être plein* de \
+    spectateurs
+school university kindergarten / place people = \
+    teach languages: enseigner les langues; have good teachers: avoir de bons professeurs; have \
+    a canteen: avoir une cantine
+hospital clinic / place people = \
+    treat the wounded: soigner les blessés; have a hundred beds: avoir cent lits; need more \
+    nurses: avoir besoin de plus d'infirmières
+church cathedral chapel mosque temple / place = \
+    have stained-glass windows: avoir des vitraux; have a bell: avoir une cloche
+mountain hill volcano summit cliff dune glacier slope / place part = \
+    overlook the valley: dominer la vallée; disappear in the mist: > disparaître dans la brume; \
+    rise above the clouds: se dresser au-dessus des nuages
+forest jungle grove park garden / place = \
+    be full of flowers: être plein* de fleurs; have tall trees: avoir de grands arbres; be full \
+    of mosquitoes: être plein* de moustiques; smell of pine: sentir le pin
+beach coast bay island harbour port peninsula / place = \
+    attract surfers: attirer les surfeurs; be full of boats: être plein* de bateaux; be full of \
+    bathers: être plein* de baigneurs; have white sand: avoir du sable blanc
+wallet purse handbag / container clothing = \
+    contain ten coins: contenir dix pièces; be full of money: être plein* d'argent
+cage dungeon cell / container site furniture = \
+    have thick bars: avoir des barreaux épais
+aquarium / container waters = \
+    contain goldfish: contenir des poissons rouges
+ambulance taxi bus wheelchair pushchair tricycle trailer caravan / ride = \
+    roll down the street: > dévaler la rue; lose a wheel: > perdre une roue
+spoon fork spatula knife toothpick funnel / handy container = \
+    be in the kitchen drawer: être dans le tiroir de la cuisine
+crutch cane stretcher wheelchair / handy ride = \
+    help the wounded: aider les blessés; belong to the hospital: appartenir à l'hôpital
+eraser ruler stapler pencil pen chalk / handy text = \
+    be in the pencil case: être dans la trousse
+wheelbarrow / ride handy container = \
+    have only one wheel: avoir une seule roue
+shield sword spear helmet dagger / handy clothing decor = \
+    date from Roman times: dater de l'époque romaine
+envelope / document container text = \
+    contain a cheque: contenir un chèque; contain a letter: contenir une lettre
+receipt cheque invoice / document text = \
+    show the amount: indiquer le montant; show the price: indiquer le prix
+trap / handy idea = \
+    work well: marcher bien; close on the mouse: > se refermer sur la souris
+hood helmet veil wig mask / cloth decor = \
+    cover the head: couvrir la tête
+pipe cigar jacket coat / care clothing handy room = \
+    smell of tobacco: sentir le tabac
+racket ball oar ski skateboard trampoline / toy handy ride = \
+    be in the gym: être au gymnase
+drill chainsaw / handy machine = \
+    make a terrible noise: faire un bruit affreux; run on electricity: marcher à l'électricité
+screw bolt nail hook lever tap / handy part = \
+    come loose: > se desserrer; turn easily: tourner facilement
 """

@@ -198,6 +198,9 @@ assécher asséché assèche assèchent asséchait
 dessécher desséché dessèche dessèchent desséchait
 rassir rassis rassit rassissent rassissait
 revenir revenu revient reviennent revenait
+découdre décousu découd décousent décousait
+nuire nui nuit nuisent nuisait
+refléter reflété reflète reflètent reflétait
 naître né naît naissent naissait
 """.splitlines()
 }

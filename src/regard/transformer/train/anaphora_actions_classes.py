@@ -1,0 +1,126 @@
+"""Transitive verbs of the anaphora text that fit whole classes of nouns."""
+
+# nouns that they fit / nouns that they might fit too = english: french; ...
+DONE_TO_CLASSES = """\
+object part building ride / thing place work plant cloth = \
+    destroy: détruire
+building -ruin -pyramid -zoo / place part ride wood text people = \
+    inspect: inspecter; surround: encercler; occupy: occuper; guard: garder; restore: restaurer; \
+    enlarge: agrandir; renovate: rénover; evacuate: évacuer; clean: nettoyer; rent: louer; \
+    reopen: rouvrir; modernise: moderniser; modernize: moderniser; insulate: isoler; set on \
+    fire: incendier; visit: visiter; repaint: repeindre; secure: sécuriser
+room / place container ride wood = \
+    sweep: balayer; tidy up: ranger; tidy: ranger; heat: chauffer; clean: nettoyer; air: aérer; \
+    repaint: repeindre; furnish: meubler; search: fouiller; clean out: nettoyer; redecorate: \
+    redécorer; ventilate: aérer; soundproof: insonoriser; paint: peindre
+land -planet -continent -volcano -cave -glacier / place = \
+    visit: visiter; explore: explorer; map: cartographier; inhabit: habiter; populate: peupler; \
+    discover: découvrir; ravage: ravager
+waters -fountain -puddle -waterfall / place drink = \
+    pollute: polluer; explore: explorer; contaminate: contaminer; chart: cartographier; clean \
+    up: nettoyer; poison: empoisonner
+pool pond ditch reservoir fountain lagoon puddle / waters container place = \
+    drain: vider; dig: creuser; fill in: combler; clean: nettoyer; fill up: remplir; empty: \
+    vider
+ditch tunnel canal tomb / part place waters land = \
+    dig: creuser
+beach park lawn courtyard campsite / place = \
+    clean up: nettoyer; litter: salir; rake: ratisser
+planet / land = \
+    discover: découvrir; observe: observer
+part -tap -doorbell -stage / place wood ride stone = \
+    repair: réparer; repaint: repeindre; build: construire; restore: restaurer; demolish: \
+    démolir; rebuild: reconstruire; reinforce: renforcer; decorate: décorer
+plant / vegetable land = \
+    water: arroser; dig up: déterrer; uproot: déraciner; replant: replanter; prune: tailler; \
+    cut: couper; smell: sentir
+poppy lily carnation lilac daisy tulip rose bouquet flower orchid / plant food = \
+    pick: cueillir; smell: sentir; arrange: arranger; sniff: humer; press: presser; water: \
+    arroser
+textile / clothing reading = \
+    fold: plier; fold up: plier; iron: repasser; sew: coudre; shake out: secouer; mend: \
+    raccommoder; stitch: coudre; dye: teindre; embroider: broder; wring out: essorer; stain: \
+    tacher; tear: déchirer; dry: sécher; patch: rapiécer; unfold: déplier
+clothing -helmet -wig -belt / textile = \
+    dye: teindre; mend: raccommoder; stain: tacher; tear: déchirer; rip: déchirer; shrink: \
+    rétrécir; iron: repasser; unpick: découdre
+seat furniture -saddle / ride part machine = \
+    assemble: monter; polish: cirer; dust: épousseter; repair: réparer; repaint: repeindre; \
+    reupholster: tapisser; restore: restaurer; varnish: vernir; put together: monter; clean: \
+    nettoyer
+container -bag -pocket -cage -carton / food object = \
+    rinse: rincer; scrub: récurer; empty: vider; clean: nettoyer; fill: remplir; fill up: \
+    remplir; cover: couvrir; empty out: vider
+handy / object wood instrument = \
+    use: utiliser; sterilise: stériliser; sterilize: stériliser; oil: huiler; clean: nettoyer; \
+    repair: réparer
+pen pencil chalk eraser ruler / handy text = \
+    chew: mordiller; use up: user
+machine / device = \
+    use: utiliser; repair: réparer; test: tester; switch off: éteindre; invent: inventer; \
+    improve: perfectionner; clean: nettoyer; disconnect: débrancher
+vehicle / ride = \
+    repair: réparer; clean: nettoyer; park: garer; wreck: détruire; stop: arrêter; inspect: \
+    contrôler; paint: peindre
+aircraft / ride = \
+    repair: réparer; design: concevoir; build: construire; fly: piloter; inspect: inspecter; \
+    track: suivre
+toy / object decor = \
+    repair: réparer; give away: donner; clean: nettoyer
+ball balloon / toy = \
+    kick: frapper; inflate: gonfler; pass: passer; blow up: gonfler
+toy jewel decor clothing / object food = \
+    give away: donner; donate: donner; wrap: emballer; gift-wrap: emballer; unwrap: déballer
+decor / object part = \
+    dust: épousseter; wrap: emballer; admire: admirer
+salt sugar flour butter milk cream oil vinegar garlic parsley honey / food drink = \
+    add: ajouter; sprinkle: saupoudrer; stir in: incorporer; mix in: incorporer
+food drink / care = \
+    waste: gaspiller; sample: goûter; finish: finir; enjoy: savourer; serve: servir; prepare: \
+    préparer; try: goûter; finish off: finir; heat: chauffer; reheat: réchauffer; relish: \
+    savourer
+vegetable meat egg rice noodle potato / food fish = \
+    cook: cuisiner; overcook: brûler; boil: bouillir; fry: poêler
+almond garlic walnut grape egg / food bug container = \
+    crush: écraser; grind: broyer
+coin sheep cow ticket stamp book chair egg plate / object animate food thing = \
+    count: compter
+table window room carpet field garden door shelf curtain / object place part cloth people = \
+    measure: mesurer
+text / reading = \
+    check: vérifier; improve: améliorer; finish: finir; publish: publier; read: lire; rewrite: \
+    réécrire; translate: traduire; reread: relire; destroy: détruire
+recipe method plan theory / reading machine = \
+    improve: améliorer; invent: inventer; test: essayer; perfect: perfectionner
+idea work text / occasion people = \
+    understand: comprendre; criticise: critiquer; criticize: critiquer; explain: expliquer; \
+    invent: inventer
+occasion / work idea = \
+    cancel: annuler; postpone: reporter; organise: organiser; organize: organiser; prepare: \
+    préparer; plan: planifier; enjoy: apprécier; interrupt: interrompre; film: filmer; call off: \
+    annuler; put off: reporter
+work / reading occasion = \
+    create: créer; like: aimer; finish: finir; criticise: critiquer; criticize: critiquer; \
+    record: enregistrer
+document / text = \
+    renew: renouveler; check: vérifier; issue: délivrer; show: présenter; validate: valider; \
+    hand in: rendre; forge: falsifier
+bug / animal food = \
+    kill: tuer; crush: écraser; squash: écraser; swat: écraser; breed: élever; study: étudier
+care -bandage -pill -cigarette -cigar / food drink = \
+    spill: renverser; dilute: diluer; apply: appliquer; use up: finir
+bandage / care cloth = \
+    put on: poser; tear off: arracher; change: changer; remove: enlever
+stone / wood part handy = \
+    chop up: débiter; stack up: empiler; roll: rouler; sand: poncer; saw: scier; polish: polir
+log branch plank beam pole / wood plant part = \
+    saw: scier; chop: fendre; split: fendre; saw through: scier
+instrument / object toy = \
+    tune: accorder; practise: travailler; practize: travailler; smash: fracasser; restore: \
+    restaurer
+guitar violin harp cello banjo mandolin / instrument handy = \
+    restring: recorder; strum: gratter
+picture / reading part = \
+    frame: encadrer; admire: admirer; draw: dessiner; restore: restaurer; sign: signer; forge: \
+    falsifier; copy: copier; exhibit: exposer
+"""
