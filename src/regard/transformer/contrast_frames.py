@@ -335,6 +335,11 @@ FRAMES = (
                   ("throw, bury", "drive, start")),
 )  # fmt: skip
 
+# Verbs whose object the pronoun is. The generator has none of them with a pronoun as its object.
+OBJECT_VERBS = frozenset(
+    ending for frame in FRAMES if frame.of_object for ending in frame.of_first + frame.of_second
+)
+
 
 def contrasts(number: int = 1200, seed: int = 7) -> list[ContrastPair]:
     """Different pairs, as many from each frame as from the others while it has that many."""

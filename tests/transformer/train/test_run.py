@@ -301,9 +301,9 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
         (("share = 0.5", "share = 2"), "share needs a number above 0 and up to 1, but it is 2."),
         (
             ('made = "alignment"', 'made = "self"'),
-            "a corpus needs either path, a file, or made, one of 'back', 'self' and 'anaphora', or "
-            "both with made = 'alignment' or 'pronouns', but it has made = 'self' and path = "
-            "'train.tsv'.",
+            "a corpus needs either path, a file, or made, one of 'back', 'self', 'anaphora' and "
+            "'preferences', or both with made = 'alignment' or 'pronouns', but it has "
+            "made = 'self' and path = 'train.tsv'.",
         ),
         (
             ("tokens_per_batch = 2048", "target_width = 64"),

@@ -141,8 +141,7 @@ def scene(rng: random.Random, split: Split) -> Scene | None:
     free, formal = event.own is None, rng.random() < 0.5
     a = mention(rng, first, plurals[0], modifiers=free, formal=formal)
     b = mention(rng, second, plurals[1], modifiers=free, formal=formal)
-    subject = _person(rng, split.words, formal) if event.person_subject else a
-    return _rendered(rng, event, subject, a, b)
+    return rendered(rng, event, subject_of(rng, event, a, split.words, formal), a, b)
 
 
 def _second_names(rng: random.Random, event: Event, first: Noun | None) -> frozenset[str]:
@@ -150,6 +149,13 @@ def _second_names(rng: random.Random, event: Event, first: Noun | None) -> froze
     if first is None or not first.person or rng.random() < 0.3:
         return event.second
     return event.second & members(first.kind) or event.second
+
+
+def subject_of(
+    rng: random.Random, event: Event, a: Mention, training: bool = True, formal: bool = True
+) -> Subject:
+    """The subject of an event: its {a}, or a person."""
+    return _person(rng, training, formal) if event.person_subject else a
 
 
 def _person(rng: random.Random, training: bool, formal: bool) -> Subject:
@@ -185,13 +191,13 @@ _OF_SPEAKERS = ("cannot", "could", "can", "state", "state not")
 _ANIMATE = members("animate")
 _NO_PROGRESSIVE = frozenset(("see", "hear", "notice", "find", "forget", "lose", "discover", "trust",
                              "envy", "prefer", "like", "want", "refuse", "get", "believe",
-                             "respect", "suspect", "bear", "smell", "need", "recognise",
-                             "remember", "spot", "inherit", "miss"))  # fmt: skip
+                             "respect", "suspect", "bear", "smell", "need"))  # fmt: skip
 
 
-def _rendered(
+def rendered(
     rng: random.Random, event: Event, subject: Subject, a: Mention, b: Mention
 ) -> Scene | None:
+    """An event with its nouns in a random tense and mode; None where a noun stands twice."""
     mode = _mode(rng, event, subject)
     if mode.negative:
         b = definite(b)

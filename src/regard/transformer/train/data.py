@@ -22,10 +22,12 @@ import sentencepiece
 from regard.atomic_write import replacing
 from regard.errors import FileError
 from regard.text.tokens import normalise
+from regard.transformer.config import PAD
 
 T = TypeVar("T")
 Pair = tuple[str, str]
 AT_END = -1
+NO_TARGET = "-"  # the target of a sentence that teaches a head alone
 
 
 class WordLink(NamedTuple):
@@ -281,6 +283,11 @@ def encode_pairs(
         raise FileError("training needs at least one pair, but there is none: add lines.")
     sources, targets = zip(*pairs, strict=True)
     return without_links(encode(tokens, sources), encode(tokens, targets))
+
+
+def no_targets(pairs: int) -> Ragged:
+    """Targets without a translation: one label each, padding, which no loss counts."""
+    return Ragged(np.full(pairs, PAD, dtype=np.int32), np.arange(pairs + 1))
 
 
 def tagged(sentences: Ragged, token: int) -> Ragged:

@@ -21,6 +21,7 @@ from regard.transformer.train.data import (
     encode_pairs,
     file_stamp,
     no_links,
+    no_targets,
     read_links,
     read_pairs,
     rows_within,
@@ -127,7 +128,8 @@ def _encoded(
     source = encoded.source
     if corpus.tag:
         source = tagged(source, tokens.piece_to_id(corpus.tag))
-    forward = EncodedPairs(source, encoded.target, links)
+    target = encoded.target if corpus.translated else no_targets(len(pairs))
+    forward = EncodedPairs(source, target, links)
     if not corpus.both_ways:
         return [forward]
     back = tagged(encoded.target, tokens.piece_to_id("<reverse>"))

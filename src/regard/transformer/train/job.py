@@ -70,7 +70,7 @@ class TrainingJob:
 
 
 # Kinds of made corpora and the kind of their links; the last two are made of a file of pairs.
-MADE = {"back": "", "self": "", "anaphora": "anaphora"}
+MADE = {"back": "", "self": "", "anaphora": "anaphora", "preferences": "anaphora"}
 MADE_OF_PAIRS = {"alignment": "alignment", "pronouns": "anaphora"}
 
 
@@ -78,16 +78,17 @@ def made_corpus(folder: Path, kind: str, original: Path | None = None, **options
     """A corpus that training makes in its folder.
 
     'back' and 'self' are translations by the model itself, of targets and of sources; 'anaphora' is
-    generated with links from pronouns to antecedents; 'alignment' is the pairs of the file
-    `original` with links from words of the target to those of the source; 'pronouns' is those of
-    its pairs whose pronouns stand for one noun alone, or for none.
+    generated with links from pronouns to antecedents; 'preferences' is what the sources say of
+    nouns, said of a pronoun, with links and without translations; 'alignment' is the pairs of the
+    file `original` with links from words of the target to those of the source; 'pronouns' is those
+    of its pairs whose pronouns stand for one noun alone, or for none.
     """
     kinds = MADE_OF_PAIRS if original else MADE
     if kind not in kinds:
         raise ArgumentError(
-            "a corpus needs either path, a file, or made, one of 'back', 'self' and 'anaphora', or "
-            f"both with made = 'alignment' or 'pronouns', but it has made = {kind!r} and path = "
-            f"{original.name if original else None!r}."
+            "a corpus needs either path, a file, or made, one of 'back', 'self', 'anaphora' and "
+            "'preferences', or both with made = 'alignment' or 'pronouns', but it has "
+            f"made = {kind!r} and path = {original.name if original else None!r}."
         )
     name = f"{kind}-{original.name.partition('.tsv')[0]}" if original else kind
     links = kinds[kind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +82,10 @@ def make_marked(job: TrainingJob) -> None:
 
             number = max(x.sentences for x in job.corpora if x.made == "anaphora")
             write_marked(corpus.path, marked_pairs(number, job.hyperparameters.seed))
+        elif corpus.made == "preferences":
+            from regard.transformer.train.preference_links import preference_pairs
+
+            write_marked(corpus.path, preference_pairs(_sources(job), job.hyperparameters.seed))
         elif corpus.made == "pronouns" and corpus.original:
             from regard.transformer.train.pronoun_links import linked_pairs
 
@@ -89,6 +93,14 @@ def make_marked(job: TrainingJob) -> None:
     aligned = {x.path: x.original for x in missing if x.made == "alignment" and x.original}
     if aligned:
         make_aligned(aligned)
+
+
+def _sources(job: TrainingJob) -> Iterator[str]:
+    """The sources of a job's files of pairs, and its text in the source's language."""
+    for path in job.pairs:
+        yield from (source for source, _ in read_pairs(path))
+    for path in job.text.source:
+        yield from read_sentences(path)
 
 
 def make_aligned(originals: dict[Path, Path]) -> None:

@@ -78,6 +78,11 @@ class Corpus:
     original: Path | None = None
     sentences: int = 100_000
 
+    @property
+    def translated(self) -> bool:
+        """Whether the sentences have targets; without, they teach a head alone."""
+        return self.made != "preferences"
+
 
 @dataclass(frozen=True)
 class Round:
