@@ -20,8 +20,7 @@ waters -fountain -puddle -waterfall / place drink = \
     pollute: polluer; explore: explorer; contaminate: contaminer; chart: cartographier; clean \
     up: nettoyer; poison: empoisonner
 pool pond ditch reservoir fountain lagoon puddle / waters container place = \
-    drain: vider; dig: creuser; fill in: combler; clean: nettoyer; fill up: remplir; empty: \
-    vider
+    drain: vider; fill in: combler; clean: nettoyer; fill up: remplir; empty: vider
 ditch tunnel canal tomb / part place waters land = \
     dig: creuser
 beach park lawn courtyard campsite / place = \
@@ -46,14 +45,12 @@ clothing -helmet -wig -belt / textile = \
     rétrécir; iron: repasser; unpick: découdre
 seat furniture -saddle / ride part machine = \
     assemble: monter; polish: cirer; dust: épousseter; repair: réparer; repaint: repeindre; \
-    reupholster: tapisser; restore: restaurer; varnish: vernir; put together: monter; clean: \
-    nettoyer
+    restore: restaurer; varnish: vernir; put together: monter; clean: nettoyer
 container -bag -pocket -cage -carton / food object = \
     rinse: rincer; scrub: récurer; empty: vider; clean: nettoyer; fill: remplir; fill up: \
     remplir; cover: couvrir; empty out: vider
 handy / object wood instrument = \
-    use: utiliser; sterilise: stériliser; sterilize: stériliser; oil: huiler; clean: nettoyer; \
-    repair: réparer
+    use: utiliser; oil: huiler; clean: nettoyer; repair: réparer
 pen pencil chalk eraser ruler / handy text = \
     chew: mordiller; use up: user
 machine / device = \
@@ -85,7 +82,8 @@ almond garlic walnut grape egg / food bug container = \
     crush: écraser; grind: broyer
 coin sheep cow ticket stamp book chair egg plate / object animate food thing = \
     count: compter
-table window room carpet field garden door shelf curtain / object place part cloth people = \
+table window bedroom kitchen carpet field garden door shelf curtain / object place part cloth \
+    people ride = \
     measure: mesurer
 text / reading = \
     check: vérifier; improve: améliorer; finish: finir; publish: publier; read: lire; rewrite: \
@@ -111,8 +109,8 @@ care -bandage -pill -cigarette -cigar / food drink = \
     spill: renverser; dilute: diluer; apply: appliquer; use up: finir
 bandage / care cloth = \
     put on: poser; tear off: arracher; change: changer; remove: enlever
-stone / wood part handy = \
-    chop up: débiter; stack up: empiler; roll: rouler; sand: poncer; saw: scier; polish: polir
+rock log / stone wood part handy = \
+    roll: rouler
 log branch plank beam pole / wood plant part = \
     saw: scier; chop: fendre; split: fendre; saw through: scier
 instrument / object toy = \
@@ -123,4 +121,14 @@ guitar violin harp cello banjo mandolin / instrument handy = \
 picture / reading part = \
     frame: encadrer; admire: admirer; draw: dessiner; restore: restaurer; sign: signer; forge: \
     falsifier; copy: copier; exhibit: exposer
+log branch plank beam pole twig / stone wood plant part = \
+    chop up: débiter; sand: poncer; saw: scier
+brick plank log tile rock / stone wood part object thing = \
+    stack up: empiler
+seat -saddle -bench -throne / furniture textile = \
+    reupholster: tapisser
+blade needle / handy container = \
+    sterilise: stériliser; sterilize: stériliser
+pool pond ditch reservoir / waters container place land = \
+    dig: creuser
 """

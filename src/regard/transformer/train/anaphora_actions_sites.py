@@ -4,13 +4,14 @@
 DONE_TO_SITES = """\
 house apartment kitchen bathroom theatre hotel / place part ride wood = \
     renovate: rénover
-bedroom kitchen attic garage desk drawer / site wood container = \
+room garage desk drawer wardrobe cupboard shelf shed office apartment / site wood container = \
     tidy up: ranger
-kitchen courtyard sidewalk floor staircase / place part = \
+room courtyard sidewalk floor staircase balcony street platform shop stage garage / place part = \
     sweep: balayer
-school hospital stadium theatre hotel island / place ride = \
+building island village city town beach / place ride = \
     evacuate: évacuer
-field cellar valley meadow / place waters = \
+field cellar valley meadow bathroom basement village road street tunnel kitchen house / part \
+    place waters = \
     flood: inonder
 field garden orchard vineyard / place plant = \
     irrigate: irriguer; fertilise: fertiliser; fertilize: fertiliser; fence off: clôturer
@@ -22,21 +23,24 @@ house bridge wall church city tower / place part ride wood = \
     rebuild: reconstruire
 road street tunnel bridge path avenue / place part cloth = \
     widen: élargir
-road street courtyard / place part = \
+road -trail -shortcut courtyard / place part = \
     pave: paver
 pond swamp pool canal / water waters container place = \
     drain: vider; dredge: draguer
-house attic roof barn / place part container = \
+house attic roof barn wall apartment school ceiling garage / place part container = \
     insulate: isoler
-bedroom classroom kitchen cellar / place cloth = \
+room blanket mattress quilt pillow office hut / wood place cloth = \
     air: aérer
-bedroom corridor dormitory / place wood = \
+bedroom corridor dormitory kitchen office wall apartment / part place wood = \
     wallpaper: tapisser
-shop bank museum pharmacy villa / place people = \
+shop bank museum pharmacy villa house supermarket apartment warehouse bookshop office / place \
+    people = \
     burgle: cambrioler; loot: piller
-factory shop school hospital bakery / place device = \
+factory shop school hospital bakery restaurant cinema library theatre cafe hotel pub casino / \
+    place device = \
     close down: fermer
-hotel farm factory restaurant shop / place idea people = \
+hotel farm factory restaurant shop cafe pub bar bakery cinema casino school / place idea people \
+    = \
     manage: gérer
 wall cliff mountain tower fence / part place plant = \
     scale: escalader
@@ -44,39 +48,43 @@ door gate shutter / part site container furniture = \
     slam: claquer
 wall fence pillar chimney / part place wood plant container people = \
     knock down: abattre
-wall ceiling chimney / part place people = \
+wall ceiling chimney bedroom / part place people = \
     plaster: plâtrer
-kitchen bathroom floor / place part = \
+kitchen bathroom floor roof / place part = \
     tile: carreler
 bridge dam wall beam / part place stone wood = \
     reinforce: renforcer
-bridge monument museum stadium library / place part occasion = \
+bridge monument museum stadium library hospital school cathedral tunnel dam statue station / \
+    place part occasion = \
     inaugurate: inaugurer
-statue monument sculpture / part decor picture idea = \
+statue monument sculpture painting portrait bust plan / reading part decor picture idea = \
     unveil: dévoiler
 tree oak fir pine birch maple / plant part building = \
     cut down: abattre
-orchid fern cactus geranium / plant = \
+plant -tree -oak -fir -birch -pine -maple -willow -hedge -grass -hay -wheat -moss -weed -bouquet \
+    / plant = \
     repot: rempoter
-tree rose shrub geranium tulip / plant = \
+plant -hay -bouquet -grass -wheat -moss / plant = \
     transplant: transplanter
 hedge bush shrub lawn / plant land animal = \
     trim: tailler
 computer modem laptop tablet smartphone robot / machine = \
     reboot: redémarrer; reset: réinitialiser; hack: pirater
-telephone tablet laptop smartphone camera / device toy people = \
+telephone tablet laptop smartphone camera robot drill flashlight scooter razor / handy device \
+    toy people = \
     recharge: recharger
 robot thermostat computer / device occasion = \
     program: programmer
-clock thermostat alarm telescope / device handy seat = \
+clock thermostat alarm telescope microscope radio heater mirror belt saddle / clothing decor \
+    device handy seat = \
     adjust: régler
-radio television heater loudspeaker / device idea people = \
+radio television heater loudspeaker oven alarm / device idea people = \
     turn down: baisser
-fridge printer computer television car / device = \
+machine car door window roof / part device = \
     replace: remplacer
-bicycle chain mower / device part handy wood = \
+bicycle chain mower gate drill tricycle door pump / device part handy wood = \
     lubricate: lubrifier
-scalpel needle bottle bandage / handy container care food drink = \
+scalpel needle bottle bandage knife jar razor / handy container care food drink = \
     sterilise: stériliser; sterilize: stériliser
 bomb / device handy = \
     defuse: désamorcer
@@ -84,13 +92,13 @@ sword dagger / handy = \
     sheathe: rengainer; forge: forger
 sword axe spear flag stick / handy textile = \
     brandish: brandir
-screw bolt bulb / handy machine part = \
+screw bolt bulb tap hook / handy machine part = \
     unscrew: dévisser; tighten: serrer
 nail / handy = \
     hammer in: enfoncer
 rifle pistol cannon / handy device people = \
     reload: recharger
-candle torch lamp / device decor handy building = \
+candle torch lamp fireplace cigarette oven lighter / care device decor part handy building = \
     light: allumer; blow out: souffler
 balloon ball raft / toy ride seat = \
     deflate: dégonfler
@@ -102,7 +110,7 @@ theory argument explanation / reading people = \
     refute: réfuter
 idea rule method theory / reading people machine toy = \
     explain: expliquer; simplify: simplifier
-secret rumour / reading = \
+secret rumour plan / reading = \
     reveal: révéler; spread: répandre
 rumour decision theory / reading people occasion = \
     confirm: confirmer
@@ -110,9 +118,9 @@ decision promise / reading people occasion = \
     regret: regretter; justify: justifier
 excuse story method game / reading machine = \
     invent: inventer
-question sentence answer / reading = \
+question sentence answer paragraph proposal argument explanation / reading = \
     rephrase: reformuler
-language poem song rule / reading = \
+language poem song rule melody hymn / reading = \
     learn: apprendre
 language method / reading people beast instrument = \
     master: maîtriser
@@ -120,6 +128,7 @@ problem question / reading people occasion = \
     debate: débattre
 ticket table hotel / document wood place ride = \
     reserve: réserver
-coat ring car sofa ticket bicycle / object ride food place beast = \
+clothing jewel car sofa ticket bicycle machine house horse computer piano wood / object ride \
+    food place beast = \
     purchase: acheter
 """

@@ -172,7 +172,7 @@ bus train plane ferry taxi tram boat / ride occasion people = \
 boat ship ferry yacht canoe raft sailboat barge / ride = \
     steer: diriger; dock: amarrer; board: aborder; sail: diriger; capsize: renverser; torpedo: \
     torpiller; refloat: renflouer; unmoor: détacher; tie up: amarrer; christen: baptiser
-plane helicopter glider spaceship rocket balloon / ride = \
+plane helicopter glider spaceship rocket / ride = \
     land: poser; fly: piloter; shoot down: abattre; refuel: ravitailler
 machine vehicle boat aircraft / device handy instrument = \
     repair: réparer; test: tester; operate: manœuvrer; overhaul: réviser; modernise: moderniser; \

@@ -6,12 +6,10 @@ text -map / reading = \
     copy out: recopier; revise: réviser; shorten: abréger; interpret: interpréter; criticise: \
     critiquer; criticize: critiquer; publish: publier; distribute: distribuer; censor: censurer; \
     circulate: diffuser; bring out: publier; read out: lire; read aloud: lire; digitise: \
-    numériser; digitize: numériser; adapt: adapter; hand in: rendre; write down: noter; write: \
-    écrire; ban: interdire
+    numériser; digitize: numériser; adapt: adapter; ban: interdire
 text document -stamp / reading = \
-    sign: signer; fill in: remplir; fill out: remplir; write out: rédiger; copy: copier; rip up: \
-    déchirer; shred: déchiqueter; forge: falsifier; print out: imprimer; laminate: plastifier; \
-    verify: vérifier
+    sign: signer; write out: rédiger; copy: copier; rip up: déchirer; shred: déchiqueter; forge: \
+    falsifier; print out: imprimer; laminate: plastifier; verify: vérifier
 questionnaire petition contract cheque visa licence diploma / text document = \
     fill in: remplir; sign: signer; falsify: falsifier; authenticate: authentifier
 book novel dictionary notebook magazine encyclopedia / reading container = \
@@ -106,4 +104,6 @@ project plan / reading occasion people = \
     direct: diriger
 trophy medal diploma certificate / jewel document = \
     award: décerner; earn: mériter; win: remporter
+recipe list message poem letter note essay report summary thesis / reading = \
+    write down: noter; write: écrire; hand in: rendre
 """

@@ -26,43 +26,50 @@ from regard.transformer.train.anaphora_verbs_things import ACTS_OF_THINGS
 
 # english = french; fits. The first English word is the base of a verb or 'be'.
 _PHRASES = """\
-be looking for food = chercher de la nourriture = animal -bug / animate bug
+be looking for food = chercher de la nourriture = animal -bug people / animate bug
 want to play = vouloir jouer = beast kitten boy girl / animate
 be afraid of the noise = avoir peur du bruit = animate -bug / bug
 need rest = avoir besoin de repos = animate -bug / bug
 have a long tail = avoir une longue queue \
     = monkey fox rat mouse horse lizard tiger / animal toy ride
-smell danger = sentir le danger = beast small / animate
+smell danger = sentir le danger = beast small bird people / animate
 limp = ~ boiter = beast people -kangaroo / animate
 tremble with cold = trembler de froid = beast small people / animate
 tremble with fear = trembler de peur = beast small people / animate
 breathe heavily = respirer fort = beast people / animate
-have a thick fur = avoir une épaisse fourrure = bear fox rabbit wolf otter beaver / animal clothing
+have a thick fur = avoir une épaisse fourrure \
+    = bear fox rabbit wolf otter beaver / animal clothing
 need a vet = avoir besoin d'un vétérinaire = beast small bird / animal
 be dreaming = rêver = beast people / animate
 bark = ~ aboyer = dog puppy / animal
 miaow = ~ miauler = cat kitten / animal
 be singing = chanter = bird -ostrich -turkey -penguin people / animate machine
-be flapping = battre des ailes = bird butterfly / animal ride toy
+be flapping = battre des ailes = bird butterfly bat dragonfly / animal ride toy
 have lovely feathers = avoir de belles plumes = parrot peacock dove owl rooster / bird clothing
 buzz = ~ bourdonner = bee fly wasp mosquito / animate machine
-smell good = sentir bon = food coffee rose lilac / drink plant
-contain too much sugar = contenir trop de sucre = cake lemonade jam juice yoghurt / food drink text
+smell good = sentir bon \
+    = food coffee rose lilac perfume soap tea flower shampoo mint / drink plant care
+contain too much sugar = contenir trop de sucre \
+    = cake lemonade jam juice yoghurt / food drink text
 have a strange taste = avoir un drôle de goût = food drink / plant
-need salt = manquer de sel = soup sauce meat omelette broth / food
+need salt = manquer de sel = soup sauce meat omelette broth potato rice salad stew egg / food
 be full of vitamins = être plein* de vitamines = fruit vegetable juice salad / food drink
 come from the oven = sortir du four = bread cake pizza pie croissant / food
 contain alcohol = contenir de l'alcool = wine beer cider champagne / drink food container
-be boiling = bouillir = soup water milk broth / drink food
+be boiling = bouillir = soup water milk broth sauce stew tea jam / drink food
 have no lid = ne pas avoir de couvercle \
     = saucepan jar box basket barrel dustbin / container furniture
-leak = ~ fuir = bottle bucket barrel jug roof boat / container part ride device
-overflow = > déborder = bucket river dustbin jug / container water waters
-contain old coins = contenir de vieilles pièces = chest jar box drawer / container furniture text
+leak = ~ fuir \
+    = bottle bucket barrel jug roof boat tank tap pool hose kettle pen bathtub tent fridge \
+    dishwasher / container part ride device handy
+overflow = > déborder \
+    = bucket river dustbin jug bathtub pool tank lake glass cup / container water waters
+contain old coins = contenir de vieilles pièces \
+    = chest jar box drawer purse wallet pocket bag / container furniture text
 need a coat of varnish = avoir besoin d'une couche de vernis \
     = wood door -hammock -mattress / boat part
 match the curtains = être assorti* aux rideaux \
-    = sofa armchair carpet cushion tablecloth / wood cloth
+    = sofa armchair carpet cushion tablecloth quilt blanket lamp / wood cloth part machine
 have a flat tyre = avoir un pneu crevé = car truck van bicycle bus ambulance / ride
 use too much petrol = consommer trop d'essence = car truck van motorcycle jeep / device
 need new brakes = avoir besoin de nouveaux freins = vehicle -bulldozer / ride
@@ -71,26 +78,34 @@ be stuck in traffic = être coincé* dans les embouteillages \
 go too fast = rouler trop vite = car truck bus motorcycle taxi / ride people
 have two sails = avoir deux voiles = yacht sailboat / ride
 sink = couler = boat -gondola / ride stone object
-fly low = voler bas = plane helicopter glider eagle swan / ride bird bug
+fly low = voler bas = plane helicopter glider eagle swan crow seagull hawk / ride bird bug
 have thick walls = avoir des murs épais = building -stadium cellar / place container
-have ten rooms = avoir dix pièces = house villa hotel farm / building
+have ten rooms = avoir dix pièces \
+    = house villa hotel farm mansion castle palace apartment / building
 date from the Middle Ages = dater du Moyen Âge \
     = castle church bridge tower chapel monastery / place text object part jewel
 be closed on Sundays = être fermé* le dimanche = museum bakery pharmacy library restaurant / place
-need a new roof = avoir besoin d'un nouveau toit = house barn church hut farm school / building ride
+need a new roof = avoir besoin d'un nouveau toit \
+    = house barn church hut farm school / building ride
 be full of tourists = être plein* de touristes = castle museum hotel beach cathedral / place ride
 lead to the sea = mener à la mer = road river canal / place
 be closed to traffic = être fermé* à la circulation = road bridge tunnel -path / place
 be full of fish = être plein* de poissons = lake river pond stream / water waters container
-have no buttons = ne pas avoir de boutons = shirt coat jacket cardigan / clothing machine
-have long sleeves = avoir des manches longues = shirt sweater dress jacket / clothing
-have a hole = avoir un trou = sock bucket sweater roof glove / cloth container part object
-need ironing = avoir besoin d'être repassé* = shirt dress skirt tablecloth / cloth
+have no buttons = ne pas avoir de boutons \
+    = shirt coat jacket cardigan blouse dress / clothing machine
+have long sleeves = avoir des manches longues \
+    = shirt sweater dress jacket coat blouse cardigan / clothing
+have a hole = avoir un trou \
+    = sock bucket sweater roof glove shoe boat pocket hat boot fence tent bag net / cloth \
+    container part object handy decor
+need ironing = avoir besoin d'être repassé* \
+    = shirt dress skirt tablecloth blouse handkerchief sheet suit curtain / cloth
 need watering = avoir besoin d'être arrosé* = plant garden -nettle / place
 grow quickly = pousser vite = plant vegetable / animate place
 have deep roots = avoir des racines profondes = tree oak vine willow birch / plant
 give a lot of shade = donner beaucoup d'ombre = tree oak willow / plant building textile
-attract bees = attirer les abeilles = lilac rose sunflower poppy / plant food
+attract bees = attirer les abeilles \
+    = lilac rose sunflower poppy flower daisy honey jam lily / plant food
 sound wonderful = sonner merveilleusement bien = instrument / machine text
 need tuning = avoir besoin d'être accordé* = piano guitar violin harp cello / instrument device
 be about love = parler d'amour = poem novel letter book / reading people
@@ -106,8 +121,9 @@ use a lot of electricity = consommer beaucoup d'électricité \
 have a weak battery = avoir une batterie faible = tablet telephone computer robot / device toy
 be under guarantee = être sous garantie \
     = fridge printer computer dishwasher oven television / device object
-overheat = >~ surchauffer = computer projector toaster printer car / device
-show the wrong time = indiquer la mauvaise heure = clock / machine
+overheat = >~ surchauffer \
+    = computer projector toaster printer car laptop truck oven generator heater / device
+show the wrong time = indiquer la mauvaise heure = clock wristwatch / machine jewel
 need new batteries = avoir besoin de nouvelles piles = radio calculator robot clock / device toy
 have a fever = avoir de la fièvre = people / animate
 know the way = connaître le chemin = people horse / animate
@@ -124,19 +140,21 @@ have a headache = avoir mal à la tête = people
 have a wooden handle = avoir un manche en bois \
     = shovel rake hammer broom axe knife / handy container
 be in the toolbox = être dans la boîte à outils = hammer screwdriver drill / handy thing
-need petrol = avoir besoin d'essence = car tractor motorcycle van truck / ride
+need petrol = avoir besoin d'essence \
+    = car tractor motorcycle van truck mower bus generator chainsaw / ride machine handy
 have no headlights = ne pas avoir de phares = car bicycle tractor truck / ride
-skid = > déraper = car truck motorcycle bus van / ride
+skid = > déraper = car truck motorcycle bus van bicycle taxi scooter ambulance / ride
 be full of potholes = être plein* de nids-de-poule = road -path / place
 teem with frogs = grouiller de grenouilles = pond swamp lake / water waters place
 be missing two strings = avoir deux cordes en moins = guitar violin harp banjo / instrument
 have six legs = avoir six pattes = ant bee ladybird fly wasp grasshopper / animal wood
-sting = piquer = bee wasp mosquito scorpion nettle / animal plant blade
+sting = piquer = bee wasp mosquito scorpion nettle hornet jellyfish / animal plant blade fish
 be gathering pollen = butiner = bee butterfly / animal
-crawl slowly = ramper lentement = caterpillar snail snake / animate
-rhyme = rimer = poem / text
+crawl slowly = ramper lentement = caterpillar snail snake worm slug turtle / animate
+rhyme = rimer = poem song hymn / text work
 have no windows = ne pas avoir de fenêtres = cellar attic corridor prison bathroom / place ride
-smell of mould = sentir le moisi = cellar attic cupboard wardrobe blanket / place cloth food
+smell of mould = sentir le moisi \
+    = cellar attic cupboard wardrobe blanket basement bread cheese coat carpet / place cloth food
 bounce well = rebondir bien = ball balloon / toy
 fly in the wind = voler au vent = kite flag / toy cloth
 have a golden frame = avoir un cadre doré \

@@ -56,7 +56,9 @@ bird / animal ride = \
     peck at the seeds: ~ picorer les graines; lay an egg: > pondre un œuf; moult: ~ muer; have \
     colourful feathers: avoir des plumes colorées; chirp: ~ gazouiller; fluff its feathers: ~ \
     gonfler ses plumes
-sparrow robin blackbird lark nightingale bird cuckoo / animate = \
+sparrow robin blackbird lark nightingale cuckoo bird -ostrich -turkey -penguin -hen -duck -goose \
+    -chicken -chick -owl -eagle -hawk -falcon -crow -magpie -stork -seagull -peacock -pheasant \
+    -partridge -rooster -swan / animate = \
     sing: ~ chanter; twitter: ~ gazouiller; warble: ~ gazouiller; tweet: ~ gazouiller; sing at \
     dawn: ~ chanter à l'aube
 duck goose swan / animal = \

@@ -2,7 +2,8 @@
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
 ACTS_OF_PLACES = """\
-vehicle -wheelchair -pushchair -tricycle -trailer -caravan / ride people = \
+vehicle -bicycle -cart -carriage -wagon -wheelchair -pushchair -tricycle -trailer -caravan / \
+    ride people = \
     skid: > déraper; stall: > caler; accelerate: > accélérer; swerve: > faire une embardée; have \
     new brakes: avoir de nouveaux freins; make a lot of smoke: faire beaucoup de fumée; crash: > \
     s'écraser; run out of fuel: > tomber en panne sèche; overheat: > surchauffer; need a new \
@@ -17,11 +18,12 @@ train tram subway locomotive bus / ride people occasion = \
     station: s'arrêter à toutes les gares; run on time: être à l'heure; arrive on time: > \
     arriver à l'heure; be full of passengers: être plein* de passagers; be running late: avoir \
     du retard
-plane helicopter rocket glider spaceship / ride bird bug people = \
+plane helicopter rocket glider spaceship airship shuttle parachute / ride cloth bird bug people \
+    = \
     land: > atterrir; crash: > s'écraser; fly over the sea: ~ survoler la mer; lose altitude: > \
     perdre de l'altitude; explode in flight: > exploser en vol; nosedive: > piquer du nez; \
-    disappear from the radar: > disparaître du radar; land on the moon: > se poser sur la lune; \
-    circle above the town: ~ tourner au-dessus de la ville; have two engines: avoir deux moteurs
+    disappear from the radar: > disparaître du radar; circle above the town: ~ tourner au-dessus \
+    de la ville; have two engines: avoir deux moteurs
 satellite spaceship / ride land = \
     orbit the earth: ~ tourner autour de la Terre
 boat / ride people = \
@@ -63,7 +65,7 @@ road / place part = \
 land -planet -continent / place people = \
     have many hills: avoir beaucoup de collines; have a rich soil: avoir un sol riche; flood \
     every year: être inondé* chaque année; lie in the north: se trouver au nord; have no trees: \
-    ne pas avoir d'arbres; stretch to the sea: s'étendre jusqu'à la mer
+    ne pas avoir d'arbres
 country kingdom city island region village province town / place people idea = \
     prosper: ~ prospérer; export oil: exporter du pétrole; declare independence: > déclarer son \
     indépendance; declare war: > déclarer la guerre; have a parliament: avoir un parlement; gain \
@@ -72,10 +74,9 @@ country kingdom city island region village province town / place people idea = \
     surrender: > capituler; go to war: > entrer en guerre; have many inhabitants: avoir beaucoup \
     d'habitants; have high taxes: avoir des impôts élevés
 waters -fountain -puddle -pool / place drink = \
-    flow: ~ couler; flood: > déborder; freeze over: > geler; dry up: >~ s'assécher; be full of \
-    ducks: être plein* de canards; flow slowly: couler lentement; flow through the town: \
-    traverser la ville; overflow: > déborder; contain many fish: contenir beaucoup de poissons; \
-    burst its banks: > sortir de son lit; ripple: ~ onduler; rise: >~ monter; swell: >~ grossir
+    flood: > déborder; freeze over: > geler; dry up: >~ s'assécher; be full of ducks: être \
+    plein* de canards; overflow: > déborder; contain many fish: contenir beaucoup de poissons; \
+    ripple: ~ onduler; rise: >~ monter; swell: >~ grossir
 river stream brook torrent waterfall / place = \
     roar: ~ gronder; rush down the mountain: ~ dévaler la montagne; murmur: ~ murmurer; meander: \
     ~ serpenter; babble: ~ murmurer
@@ -88,13 +89,12 @@ door gate window shutter drawer / part machine furniture container = \
 tap hose roof tank pump / part container device = \
     drip: ~ goutter; leak: ~ fuir; burst: > éclater
 text / reading people = \
-    sell out: > s'épuiser; have a good title: avoir un bon titre; have an index: avoir un index; \
-    tell of adventures: raconter des aventures; contain photos: contenir des photos; quote the \
-    bible: citer la Bible; have ten chapters: avoir dix chapitres; list all the names: donner \
-    tous les noms; make sense: avoir du sens; mention the king: mentionner le roi; criticise the \
-    government: critiquer le gouvernement; criticize the government: critiquer le gouvernement; \
-    begin with a quotation: commencer par une citation; refer to the war: faire référence à la \
-    guerre; be written by hand: être écrit* à la main
+    sell out: > s'épuiser; have a good title: avoir un bon titre; tell of adventures: raconter \
+    des aventures; contain photos: contenir des photos; quote the bible: citer la Bible; list \
+    all the names: donner tous les noms; make sense: avoir du sens; mention the king: mentionner \
+    le roi; criticise the government: critiquer le gouvernement; criticize the government: \
+    critiquer le gouvernement; begin with a quotation: commencer par une citation; refer to the \
+    war: faire référence à la guerre; be written by hand: être écrit* à la main
 letter email message parcel postcard telegram card / reading container = \
     come by post: > arriver par la poste; arrive this morning: > arriver ce matin; get lost in \
     the post: > se perdre en route; bring good news: apporter de bonnes nouvelles; come from \
@@ -132,4 +132,11 @@ idea / reading people = \
 stone part -door -gate -window -tap -doorbell -shutter / wood food place decor = \
     crumble: >~ s'effriter; erode: >~ s'éroder; be covered with moss: être couvert* de mousse; \
     fall to pieces: >~ tomber en morceaux
+river stream brook torrent canal / place drink = \
+    flow: ~ couler; flow slowly: couler lentement; flow through the town: traverser la ville; \
+    burst its banks: > sortir de son lit
+field beach forest desert meadow vineyard valley dune jungle suburb / place = \
+    stretch to the sea: s'étendre jusqu'à la mer
+book novel biography thesis textbook manual guidebook encyclopedia / reading = \
+    have ten chapters: avoir dix chapitres; have an index: avoir un index
 """

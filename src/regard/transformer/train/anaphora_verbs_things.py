@@ -12,8 +12,8 @@ food -salt -sugar -honey -oil -vinegar / drink care plant fish wood part = \
     taste sweet: avoir un goût sucré; cook slowly: ~ cuire lentement; smell delicious: sentir \
     délicieusement bon; taste of fish: avoir un goût de poisson; cool down: >~ refroidir; need \
     more salt: manquer de sel; contain nuts: contenir des noix; look delicious: avoir l'air \
-    délicieux*; cause indigestion: > donner une indigestion; burn in the oven: > brûler au four; \
-    taste of lemon: avoir un goût de citron
+    délicieux*; cause indigestion: > donner une indigestion; taste of lemon: avoir un goût de \
+    citron
 fruit vegetable / food plant = \
     ripen: >~ mûrir; go rotten: > pourrir; contain vitamins: contenir des vitamines; have seeds: \
     avoir des pépins; grow in the garden: ~ pousser dans le jardin; taste of nothing: ne pas \
@@ -71,15 +71,14 @@ seat furniture / place part ride handy = \
     wobble: ~ vaciller; collapse: > s'effondrer; creak: ~ grincer
 bed sofa armchair chair mattress hammock / wood = \
     sag: ~ s'affaisser; creak: ~ grincer; hurt the back: faire mal au dos
-cloth / seat people = \
+cloth -shoe -boot -sandal -slipper -helmet -wig -belt / clothing seat people = \
     fade: >~ se décolorer; shrink: > rétrécir; tear: > se déchirer; crease: ~ se froisser; \
     unravel: >~ se défaire; need mending: avoir besoin d'être raccommodé*; fray: >~ \
     s'effilocher; dry: >~ sécher; smell of smoke: sentir la fumée; itch: ~ gratter; stretch: >~ \
     se détendre; be made in Italy: être fabriqué* en Italie; come undone: > se défaire
 clothing / textile jewel = \
     look elegant: avoir l'air élégant*; go with everything: aller avec tout; go out of fashion: \
-    > passer de mode; have deep pockets: avoir des poches profondes; have short sleeves: avoir \
-    des manches courtes; keep out the rain: protéger de la pluie
+    > passer de mode
 shoe boot sandal / clothing = \
     squeak: ~ couiner; pinch: faire mal aux pieds; need polishing: avoir besoin d'être ciré*; \
     let in water: prendre l'eau; lose its heel: > perdre son talon
@@ -149,7 +148,8 @@ waters -fountain -puddle -pool / place drink animate plant food = \
     freeze: >~ geler
 stone part -door -gate -window -tap -doorbell -shutter / wood food place decor land waters = \
     crack: > se fissurer
-bomb rocket / device handy land building container toy food = \
+bomb rocket car truck plane ship tank factory volcano oven kettle balloon / device handy land \
+    building container toy food care = \
     explode: > exploser
 bomb rocket / device handy land building container toy = \
     blow up: > exploser
@@ -216,7 +216,7 @@ ski skateboard / toy handy ride = \
 telescope microscope camera / handy machine = \
     have a powerful lens: avoir un objectif puissant; magnify: grossir
 rope chain anchor net hook / handy = \
-    hold firm: > tenir bon; get tangled: > s'emmêler
+    hold firm: > tenir bon
 torch lighter flashlight / handy machine decor = \
     light up: > s'allumer; give enough light: éclairer assez
 ticket badge card licence passport / document text = \
@@ -375,4 +375,12 @@ drill chainsaw / handy machine = \
     make a terrible noise: faire un bruit affreux; run on electricity: marcher à l'électricité
 screw bolt nail hook lever tap / handy part = \
     come loose: > se desserrer; turn easily: tourner facilement
+coat raincoat hat hood jacket boot anorak overcoat cap / cloth building decor handy = \
+    keep out the rain: protéger de la pluie
+coat jacket apron raincoat skirt suit cardigan overcoat anorak uniform / clothing container = \
+    have deep pockets: avoir des poches profondes
+shirt dress blouse sweater kimono uniform / clothing = \
+    have short sleeves: avoir des manches courtes
+rope string net wire hose ribbon chain / handy cloth = \
+    get tangled: > s'emmêler
 """
