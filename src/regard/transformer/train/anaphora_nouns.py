@@ -28,7 +28,12 @@ GROUPS = {
                 " document decor care -bathtub -tent -law -chapter -aquarium -tank"
                 " -sentence -paragraph -translation",
     "seafood": "salmon trout tuna cod sardine lobster crab shrimp oyster mussel squid",
-    "thing": "object stone textile food", "topic": "work idea occasion", "creature": "animate -bug",
+    "thing": "object stone textile food", "topic": "work idea occasion",
+    "predator": "wolf fox lion bear tiger lioness jaguar panther hyena weasel badger",
+    "prey": "rabbit hare mouse squirrel deer doe gazelle zebra lamb hen duck goose hamster frog",
+    "herd": "cow sheep horse mule pony mare ewe ox bull llama calf camel",
+    "glassware": "vase bottle mirror window plate cup glass teapot bowl jar mug saucer",
+    "creature": "animate -bug",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from regard.transformer.train.anaphora_relations_animals import OF_ANIMALS
 from regard.transformer.train.anaphora_relations_comparisons import OF_COMPARISONS
 from regard.transformer.train.anaphora_relations_handling import OF_HANDLING
 from regard.transformer.train.anaphora_relations_motion import OF_MOTION
+from regard.transformer.train.anaphora_relations_outcomes import OF_OUTCOMES
 from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
 from regard.transformer.train.anaphora_relations_results import OF_RESULTS, RESULT_FRENCH
 from regard.transformer.train.anaphora_relations_support import OF_SUPPORT
@@ -278,7 +279,7 @@ def relative_in_training(english: str) -> bool:
 
 def _relations() -> tuple[Event, ...]:
     tables = _RELATIONAL + OF_THINGS + OF_RESULTS + OF_MOTION + OF_SUPPORT
-    rows = table_rows(tables + OF_ANIMALS + OF_HANDLING + OF_COMPARISONS, 7)
+    rows = table_rows(tables + OF_ANIMALS + OF_HANDLING + OF_COMPARISONS + OF_OUTCOMES, 7)
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 

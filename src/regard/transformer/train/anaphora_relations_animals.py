@@ -19,7 +19,7 @@ _DAMAGE = """\
     = clumsy, excited, playful = wobbly, light, badly placed, rickety
 {a} dig in {b} = creuser dans {b} = dog mole rabbit badger = garden lawn field = past \
     = hungry, ~ be bored, disobedient, young = soft, sandy, freshly planted
-{a} graze in {b} = brouter dans {b} = cow sheep goat horse = meadow field pasture = yes \
+{a} graze in {b} = brouter dans {b} = herd goat = meadow field pasture = yes \
     = hungry, lazy, skinny = green, sunny, fertile, quiet
 {a} roll in {b} = se rouler dans {b} = dog pig horse elephant = grass meadow puddle hay = yes \
     = happy, playful, excited = soft, muddy, fragrant
@@ -62,7 +62,7 @@ _LIVING = """\
     = weak, diluted, bland = ill, old, feverish
 {a} irritate {b} = agacer {b} = radio drum siren trumpet alarm = dog lion bear owl = past \
     = noisy, badly tuned, deafening = sleepy, tired, ill, sensitive
-{a} dazzle {b} = éblouir {b} = lamp projector flashlight mirror = owl deer horse bat = past \
+{a} dazzle {b} = éblouir {b} = lamp projector flashlight = owl deer horse bat = past \
     = powerful, shiny, switched on = nocturnal, sensitive, young
 {a} distract {b} = déconcentrer {b} = radio television siren balloon = dog horse boy guard = past \
     = noisy, colourful, switched on = absent-minded, young, tired

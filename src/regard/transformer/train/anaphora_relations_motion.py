@@ -6,46 +6,44 @@ Either noun could have most of the predicates; the event decides of which one th
 from __future__ import annotations
 
 _SPEED = """\
-{a} run after {b} = courir après {b} = dog wolf fox lion hyena puppy \
-    = rabbit hare squirrel deer hen goose = vain = slow, tired, old, fat, lame \
-    = fast, agile, cunning
+{a} run after {b} = courir après {b} = dog puppy predator = prey = vain \
+    = slow, tired, old, fat, lame = fast, agile, cunning
 {a} race after {b} = se lancer après {b} = dog tiger jaguar panther lioness \
     = gazelle zebra hare deer = vain = slow, tired, exhausted, heavy = fast, agile, far away
 {a} pursue {b} = poursuivre {b} = jeep van motorcycle tractor = car truck train taxi = vain \
     = slow, old, heavy = fast, powerful, far away
 {a} sail after {b} = naviguer derrière {b} = frigate warship sailboat = tanker ferry yacht ship \
     = vain = slow, heavy, overloaded, old = fast, powerful, far away
-{a} pursue {b} = poursuivre {b} = wolf dog fox hyena = deer rabbit hare gazelle = past \
-    = hungry, starving, ferocious = injured, lame, slow, plump
+{a} pursue {b} = poursuivre {b} = predator dog = prey = past = hungry, starving, ferocious \
+    = injured, lame, slow, plump
 {a} gallop after {b} = galoper après {b} = horse pony mare mule = carriage train deer wolf = vain \
     = tired, old, lame, weak = fast, far away
 {a} swim after {b} = nager derrière {b} = shark seal otter crocodile = trout salmon duck turtle \
     = vain = slow, fat, tired, old = fast, agile
 {a} fly after {b} = voler derrière {b} = eagle hawk falcon owl crow = sparrow dove lark bat robin \
     = vain = slow, tired, heavy, old = fast, agile
-{a} run away from {b} = s'enfuir devant {b} = rabbit mouse sheep lamb hen deer \
-    = wolf fox lion bear tiger snake = yes = frightened, timid, weak, defenceless \
-    = fierce, aggressive, dangerous, hungry
-{a} flee from {b} = fuir devant {b} = gazelle zebra kitten squirrel duck \
-    = jaguar hyena crocodile lion dog = past = afraid, small, defenceless, panicked \
-    = ferocious, dangerous, hungry, huge
-{a} back away from {b} = reculer devant {b} = horse cow puppy kitten = snake bull crocodile bear \
-    = past = timid, frightened, cautious, young = aggressive, dangerous, furious
+{a} run away from {b} = s'enfuir devant {b} = prey sheep = predator snake dog = yes \
+    = frightened, timid, weak, defenceless = fierce, aggressive, dangerous, hungry
+{a} flee from {b} = fuir devant {b} = prey kitten = predator crocodile dog = past \
+    = afraid, weak, defenceless, panicked = ferocious, dangerous, hungry, huge
+{a} back away from {b} = reculer devant {b} = herd puppy kitten -bull = predator snake bull = past \
+    = timid, frightened, cautious, young = aggressive, dangerous, furious
 {a} outwit {b} = duper {b} = fox crow monkey rat = wolf dog bear lion = past \
     = clever, cunning, intelligent = naive, trusting
 {a} ambush {b} = tendre une embuscade à {b} = lion wolf panther crocodile \
     = zebra gazelle deer buffalo = past = hungry, patient, well camouflaged \
     = careless, lame, absent-minded
-{a} stalk {b} = guetter {b} = fox owl snake jaguar = mouse bird lizard frog rabbit = yes \
+{a} stalk {b} = guetter {b} = predator owl snake = prey lizard sparrow = yes \
     = hungry, patient, starving = plump, careless, injured
 {a} corner {b} = coincer {b} = dog fox wolf = rat rabbit hare hedgehog = past \
     = fast, well trained, agile = slow, injured, exhausted, lame
 {a} creep towards {b} = s'avancer vers {b} = fox panther kitten snake = bird mouse rabbit duck \
     = yes = hungry, cautious, patient = asleep, careless, injured, plump
-{a} scare away {b} = faire fuir {b} = dog lion bull goose = crow fox rabbit sparrow = past \
-    = fierce, aggressive, furious, noisy = timid, cowardly, frightened
-{a} kill {b} = tuer {b} = lion wolf fox eagle crocodile = zebra lamb hen rabbit deer = past \
-    = hungry, ferocious, powerful = weak, wounded, defenceless, lame
+{a} scare away {b} = faire fuir {b} = dog lion bull goose \
+    = crow fox rabbit sparrow hare magpie pigeon = past = fierce, aggressive, furious, noisy \
+    = timid, cowardly, frightened
+{a} kill {b} = tuer {b} = predator eagle crocodile = prey = past = hungry, ferocious, powerful \
+    = weak, wounded, defenceless, lame
 {a} spot {b} = remarquer {b} = eagle hawk owl fox = mouse rabbit lizard frog = not \
     = tired, short-sighted, sleepy, old = small, tiny, well camouflaged, far away
 {a} outpace {b} = devancer {b} = horse motorcycle train car = donkey bicycle bus tractor = past \

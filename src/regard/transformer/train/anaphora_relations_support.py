@@ -13,8 +13,8 @@ _SUPPORT = """\
     = rest = heavy, big, bulky = thin, soft, rotten, weak
 {a} be fastened to {b} = être fixé* à {b} = bell flag mirror clock = wall ceiling pole column \
     = rest = heavy, big, massive = thin, weak, rotten
-{a} be tied to {b} = être attaché* à {b} = horse dog bull pony donkey \
-    = pole fence tree gate branch = rest = strong, big, heavy, stubborn = rotten, flimsy, rickety
+{a} be tied to {b} = être attaché* à {b} = herd dog donkey = pole fence tree gate branch = rest \
+    = strong, big, heavy, stubborn = rotten, flimsy, rickety
 {a} be glued to {b} = être collé* à {b} = poster mirror tile drawing = wall door cupboard = rest \
     = heavy, thick, big = damp, dusty, greasy
 {a} be nailed to {b} = être cloué* à {b} = plank shelf poster beam = wall tree door gate = rest \
@@ -73,8 +73,8 @@ _SHELTER = """\
 {a} crouch under {b} = se tapir sous {b} = puppy rabbit mouse kitten fox \
     = table bed sofa bench tree = yes = frightened, shy, afraid \
     = large enough, wide enough, high enough
-{a} huddle under {b} = se blottir sous {b} = lamb kitten puppy hen sparrow \
-    = tree bench roof umbrella quilt = past = shivering, soaked, frightened, tired \
+{a} huddle under {b} = se blottir sous {b} = lamb kitten puppy hen sparrow chick squirrel \
+    = tree bench roof umbrella cart = past = shivering, soaked, frightened, tired \
     = large enough, dry, wide enough
 {a} wait under {b} = attendre sous {b} = dog horse girl boy cow = tree bridge roof umbrella = yes \
     = soaked, patient, obedient, frightened = large enough, wide enough, dry
@@ -109,9 +109,9 @@ _SHELTER = """\
 """
 
 _IMPACT = """\
-{a} smash {b} = fracasser {b} = hammer rock brick ball axe = window vase bottle mirror plate \
-    = past = heavy, hard, big, massive = thin, fragile, made of glass
-{a} shatter {b} = briser {b} = ball brick hammer rock = window mirror glass bottle vase = past \
+{a} smash {b} = fracasser {b} = hammer rock brick ball axe = glassware = past \
+    = heavy, hard, big, massive = thin, fragile, made of glass
+{a} shatter {b} = briser {b} = ball brick hammer rock branch = glassware = past \
     = hard, heavy, fast = thin, cracked, fragile, made of glass
 {a} scrape {b} = érafler {b} = bus truck van bicycle = car gate wall barrier = past \
     = wide, fast, overloaded = badly placed, in the way
@@ -139,8 +139,8 @@ _IMPACT = """\
     = past = hot, boiling, lit = thin, dry, made of silk
 {a} melt {b} = faire fondre {b} = oven heater torch = butter chocolate cheese = past \
     = hot, powerful, lit = soft, thin
-{a} chip {b} = écailler {b} = brick hammer spoon = cup plate vase teapot glass = past \
-    = hard, heavy, pointed = fragile, thin, made of porcelain
+{a} chip {b} = écailler {b} = brick hammer spoon rock = glassware -mirror -window = past \
+    = hard, heavy, pointed = fragile, thin
 {a} split {b} = fendre {b} = axe hammer pickaxe = log plank beam branch = past \
     = sharp, heavy, well sharpened = dry, cracked, thin
 {a} penetrate {b} = transpercer {b} = arrow spear nail sword needle = shield door coat wall = not \
