@@ -174,8 +174,8 @@ S swing {a} at {b} = balancer {a} vers {b} = axe hammer stick = branch fly ballo
     = big, wide, bulky = small, narrow, cramped
 {a} lie in {b} = se trouver dans {b} = coat violin dress quilt = suitcase drawer box = rest \
     = big, thick, bulky = small, narrow, cramped
-{a} be on {b} = se trouver sur {b} = elephant truck bull bus = bridge raft roof ferry = rest \
-    = heavy, big, massive = weak, fragile, rickety
+{a} be standing on {b} = se trouver sur {b} = elephant truck bull bus = bridge raft roof ferry \
+    = rest = heavy, big, massive = weak, fragile, rickety
 {a} be wrapped in {b} = être emballé* dans {b} = statue vase mirror sword \
     = newspaper blanket sheet towel = rest = big, fragile, heavy = thin, small, dirty
 """

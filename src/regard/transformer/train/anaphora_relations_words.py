@@ -72,7 +72,8 @@ _FRENCH = """\
     medieval:médiéval, neglected:négligé, newborn:nouveau-né, newly varnished:fraîchement verni*,
     on sale:!en solde, orphaned:orphelin, picky:difficile, punctual:ponctuel,
     recently built:construit* récemment, rigid:rigide, rough to the touch:rugueux* au toucher,
-    saved:sauvé, shady:ombragé, spotless:impeccable, stiff:raide, straight:droit, tireless:infatigable,
+    saved:sauvé, shady:ombragé, spotless:impeccable, stiff:raide, straight:droit,
+    tireless:infatigable,
     transparent:transparent, undecided:indécis, unstable:instable, vague:vague, vast:vaste,
     wasted:gaspillé, well fed:bien nourri*, well watered:bien arrosé*, windowless:!sans fenêtres,
     ~ be bored:s'ennuyer"""
