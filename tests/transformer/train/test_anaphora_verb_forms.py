@@ -25,6 +25,8 @@ frog p|croak|progressive|past|they were croaking|Elles coassaient
 lamp s|flicker|kept up|past|it kept flickering|Elle continuait à vaciller
 owl s|hoot|for a time|past|it hooted all night|Elle a hululé toute la nuit
 pear s|ripen|simple|present|it ripens|Elle mûrit
+robot p|turn itself off|simple|past|they turned themselves off|Ils se sont éteints tout \
+seuls
 bear s|die|done|past|it had died|Il était mort
 """
 ROWS = [line.split("|") for line in TABLE.splitlines()]

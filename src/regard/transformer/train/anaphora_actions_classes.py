@@ -114,7 +114,7 @@ rock log / stone wood part handy = \
 log branch plank beam pole / wood plant part = \
     saw: scier; chop: fendre; split: fendre; saw through: scier
 instrument / object toy = \
-    tune: accorder; practise: travailler; practize: travailler; smash: fracasser; restore: \
+    tune: accorder; practise: travailler; practice: travailler; smash: fracasser; restore: \
     restaurer
 guitar violin harp cello banjo mandolin / instrument handy = \
     restring: recorder; strum: gratter

@@ -169,6 +169,7 @@ def adjective_clause(
 _FRENCH_TENSES = {"past": "imperfect", "present": "present"}
 
 
+_ENGLISH_OF_MANY = {"its": "their", "itself": "themselves"}
 _MANY = {"son": "leur", "sa": "leur", "ses": "leurs"}
 _MARKED = re.compile(r"(?:([>~]+) )?(.*)")
 _OF_MANY = re.compile(r"\b(?:son|sa|ses)\b")
@@ -183,7 +184,7 @@ def phrase_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
     if text.startswith("ne pas "):
         text, negation = text.removeprefix("ne pas "), "pas"
     if item.plural:
-        words = ["their" if x == "its" else x for x in words]
+        words = [_ENGLISH_OF_MANY.get(x, x) for x in words]
         text = _OF_MANY.sub(lambda match: _MANY[match[0]], text)
     reflexive = "se " if text.startswith("se ") else ""
     french_verb, _, french_rest = text.removeprefix(reflexive).partition(" ")

@@ -49,7 +49,7 @@ from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)
 _TABLES = {"adjective": ADJECTIVES, "phrase": PHRASES, "action": ACTIONS, "passive": ACTIONS}
 _KINDS = ("adjective", "phrase", "action", "passive", "part")
-_KIND_WEIGHTS = (31, 18, 26, 9, 16)
+_KIND_WEIGHTS = (31, 23, 27, 8, 11)
 _ACTIONS_OF_RELATIONS = 0.22  # share of the relations that end in something done to a noun
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)

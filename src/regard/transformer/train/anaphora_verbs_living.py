@@ -229,8 +229,32 @@ creature / bug animate = \
     water: vouloir de l'eau; have a wound: avoir une blessure; smell food: > sentir de la \
     nourriture; hear thunder: > entendre le tonnerre; see a snake: > voir un serpent; have good \
     hearing: avoir l'ouïe fine; understand everything: comprendre tout; get up early: se lever \
-    tôt; want to escape: vouloir s'échapper; gain weight: > prendre du poids; lose its mother: > \
-    perdre sa mère
+    tôt; want to escape: vouloir s'échapper; gain weight: > prendre du poids
 seed bud / plant = \
     germinate: >~ germer; open: > s'ouvrir; sprout: >~ germer
+beast bird small / animate = \
+    lose its mother: > perdre sa mère
+horse pony mare donkey mule bull zebra cow / animate = \
+    kick: ~ ruer; buck: ~ ruer
+bee wasp ant mosquito / animal people = \
+    swarm: ~ pulluler
+pig puppy mouse monkey / animate machine = \
+    squeal: ~ pousser des cris
+chick egg turtle / animal food = \
+    hatch: > éclore
+dog puppy cat kitten fox lion tiger / animate = \
+    curl up: > se rouler en boule; drool on the carpet: ~ baver sur le tapis; sniff around: ~ \
+    renifler partout
+people / animate = \
+    stammer: ~ bégayer; gossip: ~ bavarder; hitchhike: ~ faire du stop; rehearse: ~ répéter; \
+    compete: ~ concourir; train: ~ s'entraîner; jog: ~ faire du jogging; flirt: ~ flirter; \
+    bargain: ~ marchander; teach: ~ enseigner; paint: ~ peindre; dive: > plonger; snigger: ~ \
+    ricaner; faint from the heat: > s'évanouir de chaleur; pay in cash: > payer en espèces; tell \
+    stories: ~ raconter des histoires; lose the keys: > perdre les clés; go to church: aller à \
+    l'église; quit: > démissionner; phone the police: > appeler la police; forget everything: > \
+    oublier tout; win a medal: > gagner une médaille; play football: ~ jouer au football; have \
+    children: avoir des enfants; hold a meeting: > tenir une réunion; need a lawyer: avoir \
+    besoin d'un avocat; need a doctor: avoir besoin d'un médecin; keep a diary: tenir un \
+    journal; disagree: ne pas être d'accord; agree: être d'accord; nod off: > s'assoupir; hum a \
+    song: ~ fredonner une chanson; behave badly: se conduire mal; behave well: se conduire bien
 """

@@ -139,4 +139,17 @@ field beach forest desert meadow vineyard valley dune jungle suburb / place = \
     stretch to the sea: s'étendre jusqu'à la mer
 book novel biography thesis textbook manual guidebook encyclopedia / reading = \
     have ten chapters: avoir dix chapitres; have an index: avoir un index
+fan windmill mill globe planet / machine building decor land toy people ride = \
+    spin: ~ tourner; turn round: ~ tourner; whirl: ~ tourbillonner
+windmill mill / building = \
+    grind corn: moudre le grain; turn in the wind: ~ tourner au vent
+wall door gate shutter ceiling bench boat / part place wood ride = \
+    peel: ~ s'écailler; need a fresh coat of paint: avoir besoin d'une nouvelle couche de \
+    peinture
+door plank floor table shelf / part wood stone = \
+    warp: >~ se déformer
+jewel spoon trumpet bell coin / object decor handy = \
+    tarnish: >~ se ternir
+tank anchor pipe chain bolt bridge / handy part ride container = \
+    corrode: >~ se corroder
 """

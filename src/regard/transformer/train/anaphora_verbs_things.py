@@ -285,8 +285,8 @@ game / occasion work toy = \
     have simple rules: avoir des règles simples; need four players: se jouer à quatre; last \
     until midnight: durer jusqu'à minuit; end in a draw: > se terminer par un match nul
 song hymn symphony opera sonata melody / work occasion text instrument = \
-    play on the radio: passer à la radio; sound cheerful: avoir un air gai; remind her of \
-    summer: rappeler l'été; last ten minutes: durer dix minutes
+    play on the radio: passer à la radio; sound cheerful: avoir un air gai; remind everyone of \
+    summer: rappeler l'été à tout le monde; last ten minutes: durer dix minutes
 rock brick log branch tile beam / handy part wood toy food = \
     fall from the roof: > tomber du toit; roll down the hill: > dévaler la colline; weigh fifty \
     kilos: peser cinquante kilos; block the path: barrer le sentier

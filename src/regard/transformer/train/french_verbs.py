@@ -201,6 +201,9 @@ revenir revenu revient reviennent revenait
 découdre décousu découd décousent décousait
 nuire nui nuit nuisent nuisait
 refléter reflété reflète reflètent reflétait
+concourir concouru concourt concourent concourait
+éclore éclos éclot éclosent éclosait
+moudre moulu moud moulent moulait
 naître né naît naissent naissait
 """.splitlines()
 }
