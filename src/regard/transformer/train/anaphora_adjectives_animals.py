@@ -48,8 +48,7 @@ snake cobra lizard fish crocodile alligator trout salmon carp / animal = \
 snail slug frog toad fish worm jellyfish oyster octopus squid / animal food plant = \
     + slimy: gluant; + sticky to the touch: collant* au toucher
 bug / animal = \
-    buzzing around: !en plein vol; too small to be seen: trop petit* pour être vu*; squashed: \
-    écrasé
+    too small to be seen: trop petit* pour être vu*; squashed: écrasé
 wasp bee hornet scorpion mosquito fly flea tick / bug animal people = \
     + irritating: irritant; ready to sting: prêt* à piquer
 fish / animal food boat = \
@@ -75,4 +74,6 @@ flower rose tulip daisy lily orchid carnation poppy sunflower bouquet / plant fo
     this morning: cueilli* ce matin
 wheat hay corn grass lentil / plant produce = \
     harvested: récolté; mown: fauché
+bee fly wasp mosquito hornet dragonfly beetle / bug animal aircraft = \
+    buzzing around: !en plein vol
 """

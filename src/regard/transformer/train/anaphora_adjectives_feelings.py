@@ -28,16 +28,15 @@ animate = \
     asleep: à moitié endormi*; half starved: à moitié mort* de faim; sound asleep: \
     profondément endormi*; + uneasy: inquiet; + fearful: craintif; + alarmed: alarmé; \
     petrified: pétrifié; + jumpy: nerveux; + tense: tendu; + weak: faible; + feeble: faible; + \
-    frail: frêle; + weakened: affaibli; immobile: immobile; motionless: immobile; lying down: \
-    couché; + disoriented: désorienté; stranded: bloqué; surrounded: encerclé; captured: \
-    capturé; rescued: secouru; released: relâché; saved: sauvé; + happy to be outside: \
-    heureux* d'être dehors; tired of waiting: fatigué* d'attendre; tired of running: fatigué* \
-    de courir; eager to play: impatient* de jouer; afraid of the dark: avoir peur du noir; \
-    afraid of the noise: avoir peur du bruit; afraid of the storm: avoir peur de l'orage; \
-    afraid of water: avoir peur de l'eau; afraid of strangers: avoir peur des inconnus; used \
-    to the cold: habitué* au froid; used to people: habitué* aux humains; about to die: sur le \
-    point de mourir; about to run away: sur le point de fuir; about to attack: sur le point \
-    d'attaquer
+    frail: frêle; + weakened: affaibli; lying down: couché; + disoriented: désorienté; \
+    stranded: bloqué; surrounded: encerclé; captured: capturé; rescued: secouru; released: \
+    relâché; saved: sauvé; + happy to be outside: heureux* d'être dehors; tired of waiting: \
+    fatigué* d'attendre; tired of running: fatigué* de courir; eager to play: impatient* de \
+    jouer; afraid of the dark: avoir peur du noir; afraid of the noise: avoir peur du bruit; \
+    afraid of the storm: avoir peur de l'orage; afraid of water: avoir peur de l'eau; afraid \
+    of strangers: avoir peur des inconnus; used to the cold: habitué* au froid; used to \
+    people: habitué* aux humains; about to die: sur le point de mourir; about to run away: sur \
+    le point de fuir; about to attack: sur le point d'attaquer
 creature / bug = \
     + amazed by everything: émerveillé* par tout; + bewitched: ensorcelé; + outraged: indigné; \
     + indignant: indigné; + displeased: mécontent; + discontented: mécontent; + enthusiastic: \
@@ -93,4 +92,28 @@ beast small bird people / animate = \
     learn: prompt* à apprendre; + spoilt: gâté; colour-blind: daltonien; warm-blooded: !à sang \
     chaud; limping: boiteux; covered with mud: couvert* de boue; chained up: enchaîné; tied \
     up: attaché; three weeks old: âgé* de trois semaines; two years old: âgé* de deux ans
+creature / bug idea = \
+    + overwhelmed: submergé; devastated: anéanti; + obsessed: obsédé; + preoccupied: \
+    préoccupé; + flustered: troublé; appalled: consterné; + dumbfounded: abasourdi; + \
+    distraught: bouleversé; + mortified: mortifié; delirious: délirant; + paranoid: \
+    paranoïaque; + insensitive: insensible; + deranged: dérangé; + perplexed: perplexe; + \
+    baffled: déconcerté; + grouchy: grognon; + groggy: sonné; conscious: conscient; drowned: \
+    noyé; tortured: torturé; hypnotised: hypnotisé; quarantined: !en quarantaine; amputated: \
+    amputé; handicapped: handicapé; + lightheaded: étourdi; + pathetic: pathétique; + \
+    disloyal: déloyal; + careless: imprudent; + crazy: fou; + impressed by the noise: \
+    impressionné* par le bruit; + sulky: boudeur; + dreamy: rêveur; + merciful: clément
+animate / idea place = \
+    threatened: menacé; defeated: vaincu; + confused by the smell: désorienté* par l'odeur; \
+    stretched out: étendu; resting: !au repos; + fearful of strangers: craintif* devant les \
+    inconnus; warned: averti; unafraid: !sans peur; out of sorts: !mal en point; + parched: \
+    assoiffé; breathless: essoufflé; lifeless: !sans vie; + vigorous: vigoureux; + sluggish: \
+    apathique; + lethargic: apathique; + bloodthirsty: assoiffé* de sang; + voracious: vorace; \
+    + hungry for attention: avide* d'attention; + skittish: craintif; + docile and sweet: \
+    docile* et doux*; concussed: commotionné; + fidgety: agité; + spooked: effrayé; + thirsty \
+    for blood: assoiffé* de sang; + enraged by the noise: rendu* furieux* par le bruit; \
+    comatose: !dans le coma; + well rested: bien reposé*; + listless: apathique; + \
+    high-spirited: fougueux; cornered: acculé; + shaken: secoué; + shaken by the accident: \
+    secoué* par l'accident
+animate / object ride stone plant waters = \
+    immobile: immobile; motionless: immobile
 """

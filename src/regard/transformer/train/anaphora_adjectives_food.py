@@ -5,16 +5,13 @@ OF_FOOD = """\
 food seafood chicken turkey / fish bird beast care drink = \
     + mouth-watering: alléchant; irresistible to children: irrésistible* pour les enfants; + \
     exquisite: exquis; + heavenly: divin; + indigestible: indigeste; + perishable: périssable; \
-    + nauseating: écœurant; reheated: réchauffé; contaminated: contaminé; + savoury: \
-    savoureux; + badly cooked: mal cuit*; + well cooked: bien cuit*; too salty for the \
+    + nauseating: écœurant; contaminated: contaminé; + savoury: savoureux; too salty for the \
     children: trop salé* pour les enfants; + low in fat: pauvre* en graisses; + rich in \
     vitamins: riche* en vitamines; + rich in protein: riche* en protéines; + full of vitamins: \
-    plein* de vitamines; half cooked: à moitié cuit*; out of date: périmé; past the sell-by \
-    date: périmé; sold at the market: vendu* au marché; ready to serve: prêt* à servir; still \
-    frozen: encore congelé*; thawed: décongelé; cooked to perfection: cuit* à la perfection; + \
-    filling: nourrissant; + hard to chew: difficile* à mâcher; crawling with ants: grouillant* \
-    de fourmis; cut into pieces: coupé* en morceaux; covered with flies: couvert* de mouches; \
-    + well presented: bien présenté*; gluten-free: !sans gluten; + wholesome: sain
+    plein* de vitamines; out of date: périmé; past the sell-by date: périmé; sold at the \
+    market: vendu* au marché; + filling: nourrissant; cut into pieces: coupé* en morceaux; \
+    covered with flies: couvert* de mouches; + well presented: bien présenté*; gluten-free: \
+    !sans gluten; + wholesome: sain
 meat ham bacon steak chop pork beef sausage chicken turkey / food animal people = \
     + lean: maigre; + fatty: gras; well grilled: bien grillé*; barbecued: grillé* au barbecue; \
     halal: !halal; stringy: filandreux
@@ -114,9 +111,8 @@ cheese fish sock shoe dustbin dog egg skunk boot mattress / food animate clothin
     waters = \
     + smelly: malodorant; + stinky: puant; + strong-smelling: malodorant
 care / drink food dish = \
-    + addictive: addictif; bought at the chemist's: acheté* en pharmacie; recommended by \
-    dentists: recommandé* par les dentistes; out of stock: !en rupture de stock; dissolved in \
-    water: dilué* dans l'eau
+    bought at the chemist's: acheté* en pharmacie; recommended by dentists: recommandé* par \
+    les dentistes; out of stock: !en rupture de stock; dissolved in water: dilué* dans l'eau
 pill medicine syrup antibiotic vaccine aspirin ointment remedy drug / care food drink idea = \
     available on prescription: disponible* sur ordonnance; + good for headaches: bon* contre \
     les maux de tête; without side effects: !sans effets secondaires; tested on animals: \
@@ -127,4 +123,26 @@ soap shampoo detergent toothpaste / care food drink = \
 cigarette cigar tobacco / care drug = \
     half smoked: à moitié fumé*; rolled by hand: roulé* à la main; + bad for the lungs: \
     mauvais* pour les poumons
+soup coffee tea cocoa broth stew oven pan kettle heater sauce fireplace desert sand meal / place \
+    animate object food drink part waters ride = \
+    + hot: chaud
+water beer milk lemonade soup meal cellar bedroom lake sea pool river juice summit glacier / place \
+    animate object food drink part waters = \
+    + cold: froid
+cushion pillow blanket towel carpet sofa quilt sweater scarf slipper kitten teddy / cloth food \
+    animal seat animate object plant = \
+    + soft: doux
+rock diamond bench stone mattress brick walnut nail / object food idea seat occasion part = \
+    + hard: dur
+soup sauce cream wall carpet blanket book coat rope novel quilt / object part food text cloth \
+    plant land = \
+    + thick: épais
+dish vegetable seafood chicken turkey -salt -sugar -vinegar -oil -mustard -ketchup -mayonnaise \
+    -honey -jam -flour / fish bird beast care drink fruit = \
+    reheated: réchauffé; + badly cooked: mal cuit*; + well cooked: bien cuit*; half cooked: à \
+    moitié cuit*; still frozen: encore congelé*; thawed: décongelé; cooked to perfection: \
+    cuit* à la perfection; + hard to chew: difficile* à mâcher; ready to serve: prêt* à \
+    servir; crawling with ants: grouillant* de fourmis
+drug cigarette cigar tobacco game chocolate coffee popcorn / care food drink work idea = \
+    + addictive: addictif
 """

@@ -193,4 +193,45 @@ stone / part wood jewel = \
 log coal twig branch / stone wood = \
     + flammable: inflammable; damp and hard to burn: humide* et difficile* à brûler; dry \
     enough to burn: assez sec* pour brûler
+vase glass cup plate mirror bulb egg doll aquarium teapot ornament saucer window wristwatch / \
+    object part animate plant ride food = \
+    + fragile: fragile; + breakable: fragile
+shirt sock shoe car plate floor window towel glove pig carpet cup dustbin street pool apron sheet \
+    pan bathroom oven fork truck dog bathtub / object place part ride animate cloth water waters \
+    food plant = \
+    + dirty: sale; + filthy: crasseux; + grimy: crasseux; + grubby: sale; + clean: propre; + \
+    spotless: impeccable
+suitcase crate piano barrel wardrobe chest log statue parcel sofa dresser anchor bag table box \
+    backpack fridge rock beam / object stone wood furniture ride animate part food = \
+    + heavy: lourd; + hard to move: difficile* à déplacer
+towel shirt sock sheet hay log coat tent shoe / cloth place food animate plant object part ride = \
+    soaked: trempé; drenched: trempé; + damp: humide; damp from the rain: humide* de pluie
+box hat car egg carton ladybird snail ant sandwich cake tomato / object food bug ride = \
+    crushed: écrasé; flattened: aplati
+shirt dress skirt sheet curtain bag tent sock flag / cloth text object picture = \
+    ripped: déchiré
+candle cigarette fireplace cigar lamp torch / object machine part = \
+    extinguished: éteint; put out: éteint
+computer printer alarm heater oven microwave telephone camera satellite / machine object part = \
+    installed: installé; newly installed: nouvellement installé*
+telephone pistol toy passport rifle knife ball car cigarette / object ride document = \
+    confiscated: confisqué; seized by the police: saisi* par la police
+lamp carpet mirror ring sword broom flute mask / object animate place people = \
+    + magic: magique; enchanted: enchanté; cursed: maudit
+room desk drawer kitchen bedroom wardrobe garage shelf classroom cupboard / place container \
+    furniture people object = \
+    + tidy: rangé; + neat: rangé; in a mess: !en désordre
+tool dictionary map machine bicycle flashlight backpack umbrella compass / object idea animate \
+    ride = \
+    + useful: utile; + useless: inutile; + necessary: nécessaire
+puzzle clock bulb window tap fan heater printer bell / machine part object = \
+    replaced: remplacé; + badly made: mal fait*; + well made: bien fait*
+carpet window oven pool room kitchen bathroom car fridge chimney mirror aquarium floor / object \
+    place ride part = \
+    cleaned: nettoyé; cleaned every day: nettoyé* tous les jours; + hard to clean: difficile* \
+    à nettoyer; + easy to clean: facile* à nettoyer; freshly cleaned: fraîchement nettoyé*
+clothing textile vehicle door ball balloon flower tent umbrella boat bird cat horse rabbit / \
+    object animate plant food place part stone ride = \
+    white: blanc; black: noir; grey: gris; green: vert; dark red: !rouge foncé; light blue: \
+    !bleu clair; multicoloured: multicolore
 """

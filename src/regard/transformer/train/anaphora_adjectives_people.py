@@ -67,4 +67,13 @@ people = \
     quatre-vingts ans
 dog cat puppy kitten beast small bird people doll teddy / animate toy = \
     lovable: attachant
+people / animal idea text = \
+    + introverted: introverti; + outgoing: extraverti; + persuasive: persuasif; + articulate: \
+    éloquent; + insincere: hypocrite; + overconfident: présomptueux; evicted: expulsé; mugged: \
+    agressé; stabbed: poignardé; hospitalised: hospitalisé; + suicidal: suicidaire; + vulgar: \
+    vulgaire; + cunning in business: rusé* en affaires; + unsuccessful: malchanceux; + \
+    idealistic: idéaliste; + legendary: légendaire; + fearless in battle: intrépide* au \
+    combat; + paralysed with fear: paralysé* par la peur; blackmailed: victime* de chantage; + \
+    notorious: tristement célèbre*; + unpopular: impopulaire; + corruptible: corruptible; + \
+    mistrusted: suspect; + fanatical: fanatique; + abusive: abusif
 """

@@ -56,14 +56,13 @@ place part -waters -room / ride = \
     centre; near the sea: proche* de la mer; visible from afar: visible* de loin; closed in \
     winter: fermé* en hiver
 land -ditch -cave -planet / place people text = \
-    + bustling: animé; + mountainous: montagneux; + flat: plat; + green: verdoyant; + \
-    tropical: tropical; + rural: rural; + unspoilt: préservé; + scenic: pittoresque; + \
-    isolated: isolé; surrounded by mountains: entouré* de montagnes; + popular with hikers: \
-    apprécié* des randonneurs; + lush: luxuriant; + shady: ombragé; parched: desséché; bathed \
-    in sunlight: baigné* de soleil; shrouded in mist: enveloppé* de brume; hit by drought: \
-    frappé* par la sécheresse; + unexplored: inexploré; struck by an earthquake: frappé* par \
-    un séisme; home to many birds: riche* en oiseaux; + far from civilisation: éloigné* de \
-    tout; rich in minerals: riche* en minerais
+    + bustling: animé; + mountainous: montagneux; + flat: plat; + tropical: tropical; + rural: \
+    rural; + unspoilt: préservé; + scenic: pittoresque; + isolated: isolé; surrounded by \
+    mountains: entouré* de montagnes; + popular with hikers: apprécié* des randonneurs; + \
+    lush: luxuriant; + shady: ombragé; bathed in sunlight: baigné* de soleil; shrouded in \
+    mist: enveloppé* de brume; hit by drought: frappé* par la sécheresse; + unexplored: \
+    inexploré; struck by an earthquake: frappé* par un séisme; home to many birds: riche* en \
+    oiseaux; + far from civilisation: éloigné* de tout; rich in minerals: riche* en minerais
 country city kingdom town island province colony fortress region / place people = \
     at war: !en guerre; at peace: !en paix; besieged: assiégé; occupied by the enemy: occupé* \
     par l'ennemi; invaded: envahi; + democratic: démocratique; + prosperous: prospère; + \
@@ -132,4 +131,52 @@ plane helicopter rocket glider spaceship airship / ride bird = \
 village countryside island valley garden park forest meadow country cottage monastery lake bay / \
     place animate occasion people = \
     + peaceful: paisible; + tranquil: tranquille
+cellar forest room corridor tunnel cave attic alley dungeon basement jungle church / place part \
+    cloth food animal object = \
+    + dark: sombre; + gloomy and cold: sombre* et froid*; + poorly ventilated: mal aéré*; in \
+    darkness: plongé* dans le noir
+village library park countryside bedroom district suburb church beach hotel monastery / place \
+    animate machine occasion ride = \
+    + quiet: tranquille
+turtle snail tram tractor barge computer donkey train printer bus elevator carriage escalator ox / \
+    animate ride machine idea text work occasion = \
+    + slow: lent
+mountain wall tower hill ceiling fence cliff steeple skyscraper dam pyramid summit chimney \
+    staircase / part place furniture plant object = \
+    + high: haut
+wall ceiling bench table fence hill stool bed bridge sofa / part place furniture plant object ride \
+    = \
+    + low: bas
+river road avenue bed street canal corridor bridge valley boulevard motorway staircase door gulf / \
+    place part furniture object ride = \
+    + wide: large; + broad: large
+temple ruin castle pyramid coin monument church palace statue tomb fortress vase city bridge / \
+    place object text part idea = \
+    + ancient: ancien; thousands of years old: vieux* de plusieurs millénaires
+temple mountain river mosque book cow cave altar tomb / place text part animal idea = \
+    + sacred: sacré; holy: sacré
+beach plane garden party school road pool lake yacht island lesson clinic university / place ride \
+    occasion object idea = \
+    private: privé; privately owned: privé
+library park school beach garden pool meeting trial road fountain / place ride occasion idea = \
+    public: public
+factory shop farm hotel restaurant bakery vineyard mill bookshop / place idea = \
+    + profitable: rentable; + unprofitable: peu rentable*
+island planet country village town kingdom / place = \
+    + distant: lointain; + faraway: lointain; thinly populated: peu peuplé*
+jungle cellar bathroom greenhouse island cave laundry swamp coast / place cloth animal = \
+    + humid: humide; + rainy: pluvieux; + chilly: froid; + freezing: glacial; + sweltering: \
+    étouffant
+lion tiger bear wolf crocodile shark snake cobra scorpion bomb knife sword axe road volcano swamp \
+    cliff torrent motorcycle poison drug rifle bull panther / animate place ride handy care idea \
+    occasion plant machine part food waters = \
+    + dangerous: dangereux
+bridge building report puzzle statue tunnel house ship novel staircase project portrait / place \
+    part text idea object picture ride = \
+    completed: achevé; nearly finished: presque achevé*
+rocket satellite ship shuttle submarine spaceship / ride idea = \
+    launched: lancé; ready for launch: prêt* au lancement
+bull ox bear gorilla elephant horse lion tiger boxer athlete giant mule camel sailor / animate \
+    drink object care part food idea = \
+    + strong: fort; + mighty: puissant
 """

@@ -124,4 +124,33 @@ rumour secret answer explanation excuse promise / idea reading people = \
     invented: inventé; + believable: crédible; + unconvincing: peu convaincant*
 decision / idea = \
     final: définitif; + rash: irréfléchi; unanimous: unanime; irrevocable: irrévocable
+story film novel war legend opera poem speech / reading occasion people = \
+    + tragic: tragique; + dramatic: dramatique; + ironic: ironique; + epic: épique
+novel film song dinner story poem letter movie concert cruise / reading people occasion dish place \
+    = \
+    + romantic: romantique
+law decision king minister strike rule / idea people occasion = \
+    + unpopular with the people: impopulaire* auprès du peuple
+exam question puzzle language lesson recipe translation problem game sonata / idea reading \
+    occasion toy instrument people = \
+    + difficult: difficile; + easy: facile; + challenging: ardu; + complicated: compliqué; too \
+    difficult for beginners: trop difficile* pour les débutants; + tough to solve: difficile* \
+    à résoudre
+puzzle list encyclopedia series file album / text object work document = \
+    complete: complet
+drug strike contract election race / idea occasion care document place people = \
+    illegal: illégal; legal: légal; forbidden: interdit; prohibited: interdit
+law rule / idea text = \
+    abolished: aboli; enforced: appliqué; + strict and unfair: strict* et injuste*; passed by \
+    parliament: adopté* par le parlement
+painting song actor castle singer novel museum writer film symphony cathedral portrait / people \
+    place text picture work animate idea occasion = \
+    + famous: célèbre; + world-famous: mondialement connu*; well known: bien connu*; + \
+    renowned: renommé; + popular: populaire; unknown to the public: inconnu* du public
+film novel speech performance essay meal song poem / reading occasion people dish work = \
+    + mediocre: médiocre; + outstanding: remarquable; + disappointing: décevant; + impressive: \
+    impressionnant
+party journey trip flight funeral cruise wedding trial exam / occasion people idea text = \
+    + unpleasant: désagréable; + enjoyable for everyone: agréable* pour tous; + painful: \
+    pénible; + awkward for everyone: gênant* pour tous
 """

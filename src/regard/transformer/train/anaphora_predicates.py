@@ -96,5 +96,22 @@ _TEMPORARY = """\
     irritated, depressed, stressed, pleased, glad, delighted, on strike, on duty, in prison,
     in hospital, barefoot, blooming, wilted, spoiled, expired, overheated, turned on, turned off,
     plugged in, charged, jammed, deflated, delayed, packed, moored, untidy, messy, congested,
-    blocked, icy, muddy, dried out, ajar, wide open, shut, occupied, steaming"""
+    blocked, icy, muddy, dried out, ajar, wide open, shut, occupied, steaming, frustrated, bored,
+    amused, astonished, shocked, puzzled, bewildered, discouraged, startled, relaxed, hesitant,
+    reluctant, distracted, frantic, dizzy, shivering, trembling, sore, paralysed, bleeding, in
+    pain, in danger, in trouble, in a hurry, in shock, on the run, on the loose, at rest, on the
+    alert, half asleep, uneasy, alarmed, tense, weak, motionless, lying down, stranded, captured,
+    outraged, enthusiastic, hysterical, nauseous, seasick, in a bad mood, in a good mood, sweaty,
+    tied up, perched, curled up, overwhelmed, preoccupied, threatened, cornered, saddled, in full
+    bloom, in bud, diseased, out of water, soggy, thawed, chilled, melted, boiling, bubbling, hot,
+    cold, dirty, filthy, clean, soaked, drenched, damp, folded, overflowing, overturned, in pieces,
+    stuck, clogged, out of ink, running, stopped, out of service, under repair, on standby, offline,
+    online, flickering, unlit, extinguished, for sale, sold, on sale, on fire, in flames, burning,
+    collapsed, closed, open, half open, unlocked, padlocked, stuck in the mud, stuck in traffic,
+    out of control, stationary, derailed, adrift, aground, at anchor, at sea, in port, airborne,
+    grounded, in orbit, out of fuel, at war, at peace, besieged, invaded, dark, tidy, in a mess,
+    in progress, under way, sold out, called off, unanswered, unpaid, absent, mistaken, wrong,
+    early, away, arrested, jailed, handcuffed, tipsy, intoxicated, naked, pale, on a diet,
+    lost in thought, covered with dust, covered in mud, covered with ice, full of people, full of
+    smoke, full of rubbish, hospitalised, vacant"""
 TEMPORARY = frozenset(" ".join(_TEMPORARY.split()).split(", "))

@@ -12,8 +12,8 @@ Features = tuple[str, str]  # gender, m or f, and person: 1s, 3s, 1p or 3p
 # The h of these words is aspirated: le hibou, la hache, que huit.
 ASPIRATED = ("hache", "haie", "hamac", "hamster", "hangar", "haricot", "harpe", "hareng",
              "hamburger", "haut", "hérisson", "héros",
-             "harnach", "heurt", "héron", "hibou", "hochet", "homard", "huit", "hurl",
-             "hâl")  # fmt: skip
+             "harnach", "harcel", "heurt", "héron", "hibou", "hiss", "hochet", "homard", "huit",
+             "hurl", "hall", "hâl")  # fmt: skip
 _VOWEL = re.compile(rf"(?!(?:{'|'.join(ASPIRATED)}))[aeiouhàâéèêëîïôùûœAEIOUHÀÂÉÈÊÎÔŒ]")
 _ELIDED = re.compile(
     r"(?<![^\s'-])([Ll]|[DdNnSsJjMmTt]|[Qq]u|[Ll]orsqu|[Pp]uisqu|[Pp]arce qu|[Bb]ien qu|ce qu)"
@@ -149,7 +149,7 @@ _FEMININES = {
     "chic": "chic", "dissous": "dissoute", "protecteur": "protectrice", "veuf": "veuve",
     "conservateur": "conservatrice", "migrateur": "migratrice", "observateur": "observatrice",
     "novateur": "novatrice", "querelleur": "querelleuse", "sauf": "sauve", "snob": "snob",
-    "indiscret": "indiscrète", "aigu": "aiguë",
+    "indiscret": "indiscrète", "aigu": "aiguë", "boudeur": "boudeuse",
 }  # fmt: skip
 
 
