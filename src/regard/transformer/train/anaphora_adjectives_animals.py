@@ -43,7 +43,7 @@ dog cat cow giraffe jaguar panther horse frog ladybird trout / animal cloth = \
     spotted: tacheté; speckled: tacheté
 dog sheep lamb ewe ram / animal people plant = \
     curly: frisé
-snake cobra lizard fish crocodile alligator trout salmon carp / animal = \
+snake cobra lizard crocodile alligator trout salmon carp / animal = \
     scaly: écailleux; cold-blooded: !à sang froid
 snail slug frog toad fish worm jellyfish oyster octopus squid / animal food plant = \
     + slimy: gluant; + sticky to the touch: collant* au toucher

@@ -59,10 +59,10 @@ cake doughnut pie pancake croissant chocolate waffle biscuit / food = \
     with sugar: saupoudré* de sucre; decorated with candles: décoré* de bougies
 pizza omelette noodle potato soup salad / food = \
     covered with cheese: couvert* de fromage; sprinkled with parsley: parsemé* de persil
-noodle rice chicken meatball potato bean fish / food = \
+noodle rice chicken meatball potato bean tuna / food = \
     covered in sauce: nappé* de sauce; served with rice: servi* avec du riz; served cold: \
     servi* froid*
-fish chop chicken / food animal = \
+cod sardine chop chicken / food animal = \
     breaded: pané; steamed: cuit* à la vapeur
 coffee tea yoghurt lemonade cocoa cream / food drink = \
     unsweetened: !sans sucre; sweetened: sucré
@@ -132,7 +132,7 @@ water beer milk lemonade soup meal cellar bedroom lake sea pool river juice summ
 cushion pillow blanket towel carpet sofa quilt sweater scarf slipper kitten teddy / cloth food \
     animal seat animate object plant = \
     + soft: doux
-rock diamond bench stone mattress brick walnut nail / object food idea seat occasion part = \
+rock diamond bench mattress brick walnut nail / object food idea seat occasion part stone = \
     + hard: dur
 soup sauce cream wall carpet blanket book coat rope novel quilt / object part food text cloth \
     plant land = \

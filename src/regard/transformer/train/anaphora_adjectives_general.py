@@ -52,10 +52,10 @@ tame = apprivoisé = fox wolf bear monkey lion crow squirrel owl beast small bir
     rice popcorn seafood meal dinner sea omelette lunch chop curry noodle pizza / food drink water \
     waters
 + spicy = épicé = soup sauce meat sausage rice meal stew curry noodle pizza mustard salad lunch \
-    dinner food chop bean lentil meatball / drink
+    dinner chop bean lentil meatball / food drink
 + bitter = amer = coffee tea beer grapefruit lemon artichoke medicine syrup pill almond chocolate \
     walnut olive cocoa aspirin / food drink water waters care
-raw = cru = meat steak egg vegetable seafood fish beef pork bacon chop sausage ham meatball \
+raw = cru = meat steak egg vegetable seafood beef pork bacon chop sausage ham meatball \
     chicken / food animal
 overripe = trop mûr* = fruit / produce
 burnt = brûlé = cake meat omelette pizza pie toaster pancake bread -toaster steak biscuit rice \
@@ -109,7 +109,7 @@ varnished = verni = wood -hammock -mattress violin guitar floor staircase cello 
 parked = garé = vehicle -train -tram plane helicopter -subway -locomotive -wheelchair -pushchair \
     -wagon / ride subway locomotive wheelchair pushchair wagon
 out of petrol = !en panne d'essence = car truck van tractor motorcycle scooter bus taxi ambulance \
-    jeep minibus mower generator limousine boat chainsaw / ride
+    jeep minibus mower generator limousine ferry yacht chainsaw / ride
 + rusty = rouillé = vehicle blade gate key shovel hammer nail screw bolt chain hook wire anchor \
     fence bucket tank rake spade pickaxe spear cannon pistol bridge ship oven fridge heater \
     barrier tap bell helmet trap pan wheelbarrow pole / ride handy machine part container
@@ -310,12 +310,12 @@ cracked = fissuré = wall column statue roof chimney bowl plate cup vase mirror 
     building
 freshly painted = fraîchement repeint* = wall door gate fence bedroom bench boat room shutter \
     house corridor ceiling staircase balcony chair table / part place wood
-mossy = couvert* de mousse = stone rock wall roof log branch tomb tree statue fountain brick pier \
+mossy = couvert* de mousse = rock wall roof log branch plank tomb tree statue fountain brick pier \
     staircase path trail hut / part plant garden
-+ smooth = lisse = stone plank rock marble tile pearl shell table floor crystal coin / wood part \
++ smooth = lisse = plank rock marble tile pearl shell table floor crystal coin / wood part \
     waters drink road jewel
 sawn in two = scié* en deux = plank log beam branch / wood part
-engraved = gravé = ring medal bracelet trophy tomb sword pen wristwatch bell pistol stone / jewel \
+engraved = gravé = ring medal bracelet trophy tomb sword pen wristwatch bell pistol brick / jewel \
     object
 made of silver = !en argent = ring necklace bracelet spoon fork coin medal earring plate tray \
     crown trophy teapot cup knife / jewel object
@@ -332,8 +332,8 @@ tiled = carrelé = kitchen bathroom corridor roof floor wall pool laundry / plac
 + swampy = marécageux = field valley meadow forest / land
 home-made = fait* maison = cake jam pie soup bread pizza yoghurt biscuit lemonade pancake soap \
     cheese sauce stew omelette / food clothing toy
-vegetarian = végétarien = meal pizza salad soup sandwich stew curry dish hamburger / people \
-    restaurant
+vegetarian = végétarien = meal pizza salad soup sandwich stew curry hamburger omelette / dish \
+    people restaurant
 censored = censuré = newspaper novel letter book article film song magazine cartoon / reading
 automatic = automatique = machine door gate -lamp -tablet rifle elevator / device part
 made of brick = !en brique = wall chimney house school tower barn fireplace factory mill / \

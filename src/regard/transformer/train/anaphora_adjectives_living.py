@@ -70,8 +70,10 @@ people = \
     strict: strict; + tolerant: tolérant; + lazy at work: paresseux* au travail; + tanned: \
     bronzé; + eloquent: éloquent; + studious: studieux; + disorganised: désorganisé; away on \
     business: !en voyage d'affaires; + jobless: !sans emploi; + penniless: !sans le sou
-plant / dish = \
-    blooming: fleuri; + bushy: touffu; uprooted: déraciné; full of thorns: plein* d'épines
+plant -seed -moss -hay -bamboo -fern -reed / dish plant = \
+    blooming: fleuri
+plant -seed -moss -hay -bouquet / dish plant = \
+    + bushy: touffu; uprooted: déraciné; full of thorns: plein* d'épines
 rose lilac lily flower orchid carnation bouquet mint soap perfume candle tea shampoo / plant care \
     food drink = \
     + fragrant: parfumé

@@ -58,8 +58,8 @@ pan saucepan pot / container = \
     non-stick: antiadhésif; too hot to hold: trop chaud* pour être tenu*
 suitcase dustbin table chair stretcher / object container = \
     on wheels: !à roulettes
-pistol car bottle table boat truck chair vase bucket canoe wheelbarrow cart raft / container ride \
-    object = \
+car bottle table boat truck chair vase bucket canoe wheelbarrow cart raft / container ride object \
+    = \
     overturned: renversé; tipped over: renversé
 plate pan fork glass saucepan bowl spoon cup pot teapot mug / object container handy = \
     rinsed: rincé; dried with a towel: essuyé* avec un torchon; dishwasher-safe: adapté* au \
@@ -92,7 +92,7 @@ hose rope wire branch cane ski stick racket belt ruler tube / handy stone animat
     + flexible: souple; + bendy: souple; + rigid: rigide
 rope hose wire snake chain string / handy animal = \
     coiled: enroulé; + taut: tendu; + slack: détendu
-pen printer stapler typewriter / handy machine = \
+pen printer typewriter photocopier / handy machine = \
     out of ink: !à court d'encre
 tap funnel chimney hose pipe fountain / part handy machine road = \
     clogged: bouché; unclogged: débouché; dripping: !en train de goutter
@@ -101,7 +101,7 @@ door drawer window key elevator screw gate shutter ring / part place machine han
     stuck: coincé; + hard to turn: difficile* à tourner; forced open: forcé
 screw bolt nail tile plank pole / handy part stone clothing = \
     unscrewed: dévissé; + rusted through: rongé* par la rouille
-bicycle chain door pan gate machine / ride part handy = \
+bicycle chain door pan gate mower / ride part handy = \
     greased: graissé; well oiled: bien huilé*
 bomb cannon rocket / handy machine = \
     about to explode: sur le point d'exploser; defused: désamorcé; + explosive: explosif

@@ -16,14 +16,14 @@ lemon grapefruit cherry apple plum lemonade juice yoghurt / food drink people = 
 carrot apple biscuit lettuce cucumber almond popcorn walnut hazelnut peanut cabbage bean salad / \
     food = \
     + crunchy: croquant
-bread bacon croissant biscuit waffle pizza chicken pancake popcorn pie fish / food = \
+bread bacon croissant biscuit waffle pizza chicken pancake popcorn pie cod / food = \
     + crispy: croustillant
 meat steak beef pork chop carrot lamb chicken turkey ham bacon sausage / food fish animal people = \
     + tender: tendre; grilled: grillé; + tough: coriace; well done: bien cuit*
 soup sauce cheese yoghurt pudding cream butter mayonnaise avocado dessert mushroom curry ointment \
     soap / food drink care = \
     + creamy: onctueux
-potato egg fish chicken onion mushroom rice noodle sausage steak bacon shrimp squid aubergine \
+potato egg cod chicken onion mushroom rice noodle sausage steak bacon shrimp squid aubergine \
     courgette / food bird = \
     fried: frit; boiled: bouilli
 meat chicken beef pork turkey peanut potato lamb almond hazelnut goose duck coffee pumpkin walnut \
@@ -34,7 +34,7 @@ salmon ham bacon trout sausage tuna cod oyster cheese / food fish = \
 potato carrot onion orange banana apple cucumber pear peach mango garlic egg kiwi shrimp tomato \
     turnip / food = \
     peeled: épluché
-salad soup meat sauce steak chicken rice stew vegetable omelette fish / food = \
+salad soup meat sauce steak chicken rice stew vegetable omelette cod / food = \
     seasoned: assaisonné
 meat rice egg cake steak pizza bread pork beef sausage noodle bean lentil hamburger potato chicken \
     / food fish bird = \
@@ -47,11 +47,11 @@ fruit vegetable milk egg honey meat bread wine tea coffee flour soap rice butter
 milk yoghurt meat ham egg cheese cream bread juice medicine pill aspirin syrup butter antibiotic \
     passport visa licence / food drink care document = \
     expired: périmé
-meat fish milk egg seafood cheese cream sausage ham yoghurt soup chicken / food drink = \
+meat milk egg seafood cheese cream sausage ham yoghurt soup chicken / food drink = \
     spoiled: avarié; gone bad: avarié
-vegetable pizza meat fish bread chicken dessert raspberry meal seafood / food waters = \
+vegetable pizza meat bread chicken dessert raspberry meal seafood / food waters = \
     deep-frozen: surgelé
-meal breakfast lunch dinner feast food dessert / dish = \
+meal breakfast lunch dinner feast dessert / dish = \
     + copious: copieux; served: servi; ready to be served: prêt* à être servi*
 bread cake doughnut biscuit croissant pie loaf muffin pizza / food = \
     baked this morning: cuit* ce matin

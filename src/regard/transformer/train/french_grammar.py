@@ -108,6 +108,7 @@ _PLURALS = {
     "poisson rouge": "poissons rouges", "carte postale": "cartes postales",
     "mauvaise herbe": "mauvaises herbes", "journal intime": "journaux intimes",
     "dessin animé": "dessins animés", "petit ami": "petits amis", "petite amie": "petites amies",
+    "bande dessinée": "bandes dessinées", "soutien-gorge": "soutiens-gorge",
     "fauteuil roulant": "fauteuils roulants", "vaisseau spatial": "vaisseaux spatiaux",
     "ordinateur portable": "ordinateurs portables", "belle-mère": "belles-mères",
     "petit-déjeuner": "petits-déjeuners", "rond-point": "ronds-points", "naval": "navals",
