@@ -131,4 +131,31 @@ blade needle / handy container = \
     sterilise: stériliser; sterilize: stériliser
 pool pond ditch reservoir / waters container place land = \
     dig: creuser
+beast bird small bug / animate = \
+    scare off: effrayer; scare away: effrayer; drive away: chasser; shoo away: chasser
+dog puppy cat people horse / animate machine text = \
+    call back: rappeler; send away: renvoyer
+dog puppy bear bicycle monkey elephant / animate ride = \
+    chain up: enchaîner
+pancake omelette steak mattress page card sausage cushion / food wood textile reading stone = \
+    turn over: retourner; flip: retourner; flip over: retourner
+butter chocolate cheese wax candle / food care jewel stone = \
+    melt: fondre
+soup milk coffee tea sauce meal pizza stew broth / food drink people animal = \
+    warm up: réchauffer
+attic cellar garage drawer wardrobe cupboard shed locker / container site furniture = \
+    clear out: vider
+essay exam thesis report questionnaire / reading occasion = \
+    mark: corriger
+bread meat cheese ham cake pie melon rope string branch fabric ribbon / food plant cloth handy \
+    stone = \
+    cut off: couper; cut in half: couper; cut: couper
+branch bandage / stone clothing care = \
+    tear off: arracher
+wall tower barrier fence hedge / part place plant = \
+    tear down: démolir; put up: dresser
+candle lamp fireplace torch cigarette / decor machine part care = \
+    put out: éteindre; snuff out: éteindre
+letter parcel book ticket key bag suitcase wallet umbrella / object = \
+    hand out: distribuer; send back: renvoyer; bring back: rapporter; drop off: déposer
 """
