@@ -49,7 +49,7 @@ from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)
 _TABLES = {"adjective": ADJECTIVES, "phrase": PHRASES, "action": ACTIONS, "passive": ACTIONS}
 _KINDS = ("adjective", "phrase", "action", "passive", "part")
-_KIND_WEIGHTS = (31, 23, 27, 8, 11)
+_KIND_WEIGHTS = (44, 23, 27, 8, 11)
 _ACTIONS_OF_RELATIONS = 0.22  # share of the relations that end in something done to a noun
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
@@ -73,10 +73,16 @@ class Variant:
 
 @cache
 def _fitting(kind: str, noun: str, training: bool) -> tuple[Predicate, ...]:
-    """What fits a noun; an adjective of one word twice, since phrases are many and rarer."""
     fitting = [x for x in _TABLES[kind] if noun in x.fits and x.in_training == training]
-    again = (x for x in fitting if kind == "adjective" and " " not in x.english)
-    return (*fitting, *again)
+    if kind != "adjective":
+        return tuple(fitting)
+    return tuple(x for x in fitting for _ in range(_copies(x)))
+
+
+def _copies(adjective: Predicate) -> int:
+    """How often an adjective is in the draw: a word more than a phrase, one of few nouns more."""
+    nouns = len(adjective.fits)
+    return (1 if " " in adjective.english else 3) * (3 if nouns <= 20 else 2 if nouns <= 80 else 1)
 
 
 @cache
