@@ -43,7 +43,7 @@ _MEASURES = frozenset(
      "sharp", "agile", "powerful", "clean", "dry", "young", "solid", "modern", "quiet", "safe",
      "cheap", "patient", "brave", "cautious", "bold")
 )  # fmt: skip
-_LACKS = 0.15  # share of the failures that lack the opposite: 'it was not strong enough'
+_LACKS = 0.3  # share of the failures that lack the opposite: 'it was not strong enough'
 
 
 def reasons(

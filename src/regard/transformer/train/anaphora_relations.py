@@ -12,6 +12,7 @@ from regard.transformer.train.anaphora_relations_motion import OF_MOTION
 from regard.transformer.train.anaphora_relations_outcomes import OF_OUTCOMES
 from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
 from regard.transformer.train.anaphora_relations_results import OF_RESULTS, RESULT_FRENCH
+from regard.transformer.train.anaphora_relations_society import OF_IDEAS, OF_SOCIETY
 from regard.transformer.train.anaphora_relations_support import OF_SUPPORT
 from regard.transformer.train.anaphora_relations_things import OF_THINGS
 from regard.transformer.train.anaphora_relations_words import PREDICATE_FRENCH
@@ -279,7 +280,9 @@ def relative_in_training(english: str) -> bool:
 
 def _relations() -> tuple[Event, ...]:
     tables = _RELATIONAL + OF_THINGS + OF_RESULTS + OF_MOTION + OF_SUPPORT
-    rows = table_rows(tables + OF_ANIMALS + OF_HANDLING + OF_COMPARISONS + OF_OUTCOMES, 7)
+    rows = table_rows(
+        tables + OF_ANIMALS + OF_HANDLING + OF_COMPARISONS + OF_OUTCOMES + OF_IDEAS, 7
+    )
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 
@@ -305,7 +308,9 @@ def _wide(side: tuple[str, ...], degrees: bool) -> tuple[str, ...]:
 
 
 def _people() -> tuple[Event, ...]:
-    rows = [[*row[:2], "people", "people", *row[2:]] for row in table_rows(OF_PEOPLE, 5)]
+    rows = [
+        [*row[:2], "people", "people", *row[2:]] for row in table_rows(OF_PEOPLE + OF_SOCIETY, 5)
+    ]
     return tuple(event(row[:5], _own(row)) for row in rows)
 
 

@@ -76,7 +76,14 @@ _FRENCH = """\
     tireless:infatigable,
     transparent:transparent, undecided:indécis, unstable:instable, vague:vague, vast:vaste,
     wasted:gaspillé, well fed:bien nourri*, well watered:bien arrosé*, windowless:!sans fenêtres,
-    ~ be bored:s'ennuyer"""
+    > fall from a ladder:tomber d'une échelle, > accept a bribe:accepter un pot-de-vin,
+    amazing:étonnant, annoying:agaçant, awful:affreux, disloyal:déloyal, easy:facile, fair:juste,
+    forgettable:oubliable, fundamental:fondamental, illegal:illégal,
+    implausible:invraisemblable, ineffective:inefficace, merciful:clément, ordinary:ordinaire,
+    painful:douloureux, perfect:parfait, rebellious:rebelle, self-confident:!plein* d'assurance,
+    special:spécial, unarmed:!sans armes, unique:unique, unscrupulous:!sans scrupules,
+    untranslatable:intraduisible, weird:bizarre, well informed:bien informé*,
+    well known:bien connu*, wonderful:merveilleux, ~ be bored:s'ennuyer"""
 
 
 def _french() -> dict[str, str]:
