@@ -18,7 +18,7 @@ from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
 from regard.transformer.train.anaphora_predicates import ADJECTIVES
 from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
 from regard.transformer.train.anaphora_relations_results import OPPOSITES, RESULT_FRENCH
-from regard.transformer.train.anaphora_scenes import FAILURES, events, scene
+from regard.transformer.train.anaphora_scenes import FAILURES, IN_VAIN, events, scene
 from regard.transformer.train.anaphora_split import (
     TEST_ACTIONS,
     TEST_ADJECTIVES,
@@ -43,7 +43,9 @@ def test_there_are_enough_words_and_frames():
     assert len(ADJECTIVES) >= 2_000
     assert len(ACTIONS) >= 1_000
     assert len(PHRASES) >= 1_000
-    assert len(GENERAL) + len(RELATIONS) >= 350
+    assert len(GENERAL) >= 300
+    assert len(RELATIONS) >= 500
+    assert len({x.english[0] for x in (*GENERAL, *RELATIONS)}) >= 400
     assert len(PEOPLE) >= 60
     assert len(AROUND_EVENTS) + len(AROUND_NOUNS) >= 40
 
@@ -169,6 +171,26 @@ def test_what_was_tried_is_followed_by_but():
             for variant in relational(rng, drawn, TRAINING):
                 assert {"but", "Unfortunately"} & set(split_words(variant.pair.source)), variant
                 seen += 1
+
+
+def test_what_was_in_vain_is_followed_by_but():
+    rng, seen = random.Random(6), 0
+    while seen < 50:
+        drawn = scene(rng, TRAINING)
+        if drawn and drawn.event.option in IN_VAIN:
+            for variant in relational(rng, drawn, TRAINING):
+                assert {"but", "Unfortunately"} & set(split_words(variant.pair.source)), variant
+                seen += 1
+
+
+def test_enough_stands_behind_the_adjective():
+    enough = [x for x in RELATIVE_ADJECTIVES if x.endswith(" enough")]
+    assert len(enough) >= 10
+    assert RELATIVE_ADJECTIVES["big enough"] == "assez gros*"
+    sentences = [x.source for x in marked_pairs(10_000, seed=7)]
+    assert any("not strong enough" in x or "not big enough" in x for x in sentences)
+    assert any("large enough" in x for x in sentences)
+    assert not any(re.search(r"\b(?:very|too|so) \w+ enough", x) for x in sentences)
 
 
 def test_training_uses_no_noun_or_verb_of_the_other_cells(pairs):

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from regard.transformer.train.anaphora_frames_everyday import OF_EVERY_DAY
+from regard.transformer.train.anaphora_frames_handling import OF_HANDS
 from regard.transformer.train.anaphora_nouns import members
 
 Own = tuple[tuple[str, ...], tuple[str, ...]] | None
@@ -223,7 +225,7 @@ def table_rows(table: str, columns: int) -> list[list[str]]:
 
 
 def _events() -> tuple[Event, ...]:
-    rows = table_rows(_GENERAL, 5)
+    rows = table_rows(_GENERAL + OF_EVERY_DAY + OF_HANDS, 5)
     return tuple(event(row) for row in rows)
 
 

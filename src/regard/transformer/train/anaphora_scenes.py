@@ -191,7 +191,8 @@ _OF_SPEAKERS = ("cannot", "could", "can", "state", "state not")
 _ANIMATE = members("animate")
 _NO_PROGRESSIVE = frozenset(("see", "hear", "notice", "find", "forget", "lose", "discover", "trust",
                              "envy", "prefer", "like", "want", "refuse", "get", "believe",
-                             "respect", "suspect", "bear", "smell", "need"))  # fmt: skip
+                             "respect", "suspect", "bear", "smell", "need", "recognise",
+                             "remember", "spot", "inherit", "miss"))  # fmt: skip
 
 
 def rendered(

@@ -54,7 +54,8 @@ _ACTIONS_OF_RELATIONS = 0.22  # share of the relations that end in something don
 _DEGREES = ("", "very", "too", "so", "really", "quite", "extremely")
 _DEGREE_WEIGHTS = (45, 16, 16, 8, 6, 5, 4)
 _DURATIVE = frozenset(("look", "push", "play", "guard", "run", "walk", "stay", "wait", "drag",
-                       "watch", "search", "ignore", "avoid", "keep", "live"))  # fmt: skip
+                       "watch", "search", "ignore", "avoid", "keep", "live", "stare", "listen",
+                       "circle", "hover", "rest", "wander", "hold", "buzz"))  # fmt: skip
 _NEGATIONS = frozenset(("not", "cannot", "never", "refused"))
 _IMPERSONAL = (Connector("because", "parce que"), Connector("when", "quand"), Connector(".", "."),
                Connector("but", "mais"), Connector("since", "puisque"), Connector("and", "et"),

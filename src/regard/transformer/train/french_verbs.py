@@ -19,6 +19,7 @@ apprendre appris apprend apprennent apprenait
 comprendre compris comprend comprennent comprenait
 surprendre surpris surprend surprennent surprenait
 venir venu vient viennent venait
+souvenir souvenu souvient souviennent souvenait
 tenir tenu tient tiennent tenait
 contenir contenu contient contiennent contenait
 appartenir appartenu appartient appartiennent appartenait
