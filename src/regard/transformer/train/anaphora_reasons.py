@@ -33,7 +33,9 @@ _WITHOUT_DEGREES = WITHOUT_DEGREES.union(
      "waxed", "frozen", "free", "defenceless", "ironed", "delivered", "torn", "unfinished",
      "withered", "locked", "lit", "antique", "medieval", "abandoned", "newborn", "orphaned",
      "inflated", "fake", "trapped", "cracked", "nocturnal", "genuine", "childless", "homeless",
-     "furnished", "pregnant", "uninhabited", "neglected", "renovated", "diluted", "flooded")
+     "optional", "compulsory", "unique", "true", "false", "cancelled", "perfect", "illegal",
+     "bedridden", "furnished", "pregnant", "uninhabited", "neglected", "renovated", "diluted",
+     "flooded")
 )  # fmt: skip
 _ATTEMPTED = frozenset(("tried", "wanted"))
 _CONCESSIONS = 0.22  # share of the reasons that are turned around: 'although it was not heavy'

@@ -105,7 +105,7 @@ S postpone {a} because of {b} = reporter {a} à cause de {b} = picnic trip weddi
 S translate {a} rather than {b} = traduire {a} plutôt que {b} = poem article manual \
     = poem article manual = yes = easy, short, urgent = incomprehensible, endless, untranslatable
 S sing {a} instead of {b} = chanter {a} au lieu de {b} = song hymn melody = song hymn melody = yes \
-    = catchy, well known, easy = sad, complicated, boring
+    = catchy, well known, easy = solemn, complicated, boring
 S buy {a} rather than {b} = acheter {a} plutôt que {b} = map guidebook dictionary atlas \
     = map guidebook dictionary atlas = yes = detailed, accurate, cheap \
     = outdated, inaccurate, expensive
