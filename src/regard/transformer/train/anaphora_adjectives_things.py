@@ -173,8 +173,8 @@ letter contract note report message file petition / reading = \
     tamponné
 letter message note email poem petition / reading people = \
     anonymous: anonyme; unread: non lu*
-novel story film book series tale movie match race comic documentary journey tournament / reading \
-    occasion people = \
+novel story film book series tale movie match race comic documentary journey tournament poem \
+    opera biography legend speech / reading occasion people = \
     + thrilling: palpitant; + moving: émouvant; + captivating: captivant; + fascinating: \
     fascinant; + gripping: captivant; + heart-warming: réconfortant
 article report newspaper review map poster leaflet letter translation summary diagram answer \

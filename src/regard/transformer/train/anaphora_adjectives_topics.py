@@ -35,7 +35,7 @@ law treaty rule contract / reading document idea = \
     and void: nul* et non avenu*; unconstitutional: inconstitutionnel; + unjust: injuste; \
     amended: modifié; negotiated in secret: négocié* en secret; renewed for a year: renouvelé* \
     pour un an
-invoice ticket meal / document text = \
+invoice ticket meal trip cruise hotel / document text = \
     paid: payé; unpaid: impayé; refundable: remboursable; overdue: !en retard de paiement; \
     paid in cash: payé* en liquide
 picture / reading people = \
@@ -51,7 +51,8 @@ film movie documentary series cartoon programme photo / reading = \
     pour les enfants; shown in black and white: diffusé* en noir et blanc; filmed in Africa: \
     filmé* en Afrique; + badly acted: mal joué*; two hours in length: !d'une durée de deux \
     heures; shot in one day: tourné* en un jour
-story film novel tale cartoon legend / reading animate place occasion = \
+story film novel tale cartoon legend spider snake shark wolf bear crocodile mask dungeon cave \
+    scorpion cobra tiger bat / reading animate place occasion decor care ride = \
     + scary: effrayant; + terrifying: terrifiant; + frightening: effrayant; spooky: !à donner \
     la chair de poule
 work text -map -poster -invoice -list / reading occasion people place = \
@@ -104,41 +105,36 @@ journey trip cruise flight expedition / occasion road = \
     semaines; paid by the company: payé* par l'entreprise; booked in advance: réservé* à \
     l'avance
 idea / reading people occasion = \
-    + obvious: évident; false: faux; true: vrai; + wrong: faux; correct: correct; incorrect: \
-    incorrect; + complex: complexe; + simple: simple; + original: original; + ingenious: \
-    ingénieux; + brilliant: brillant; + unfair: injuste; + unacceptable: inacceptable; + \
-    acceptable: acceptable; + reasonable: raisonnable; + unreasonable: déraisonnable; + \
-    impractical: peu réaliste*; impossible: impossible; + understandable: compréhensible; + \
-    well thought out: bien pensé*; + innovative: novateur; + revolutionary: révolutionnaire; + \
-    relevant: pertinent; irrelevant: !hors sujet; + unfounded: infondé; + widespread: répandu; \
-    proven: prouvé; approved: approuvé; accepted: accepté; rejected: rejeté; forgotten: \
-    oublié; revealed: révélé; doomed to fail: voué* à l'échec; + far-fetched: tiré* par les \
-    cheveux; + contradictory: contradictoire; + hard to explain: difficile* à expliquer; + \
-    hard to prove: difficile* à prouver; + hard to accept: difficile* à accepter; supported by \
-    the facts: appuyé* par les faits; + ill-conceived: mal conçu*; + unclear: peu clair*; + \
+    + ingenious: ingénieux; + impractical: peu réaliste*; + well thought out: bien pensé*; + \
+    innovative: novateur; + revolutionary: révolutionnaire; + unfounded: infondé; + \
+    widespread: répandu; proven: prouvé; forgotten: oublié; revealed: révélé; doomed to fail: \
+    voué* à l'échec; + hard to prove: difficile* à prouver; + hard to accept: difficile* à \
+    accepter; supported by the facts: appuyé* par les faits; + ill-conceived: mal conçu*; + \
     silly but fun: bête* mais amusant*; shared by everyone: partagé* par tous; based on a \
     mistake: fondé* sur une erreur; kept secret: gardé* secret*; announced on Monday: annoncé* \
     lundi
-rumour secret answer explanation excuse promise / idea reading people = \
+rumour secret answer explanation excuse promise story theory legend article / idea reading people \
+    = \
     untrue: faux; hard to believe: difficile* à croire; confirmed: confirmé; denied: démenti; \
     invented: inventé; + believable: crédible; + unconvincing: peu convaincant*
 decision / idea = \
     final: définitif; + rash: irréfléchi; unanimous: unanime; irrevocable: irrévocable
 story film novel war legend opera poem speech / reading occasion people = \
     + tragic: tragique; + dramatic: dramatique; + ironic: ironique; + epic: épique
-novel film song dinner story poem letter movie concert cruise / reading people occasion dish place \
-    = \
+novel film song dinner story poem letter movie concert cruise opera melody tale wedding lake / \
+    reading people occasion dish place = \
     + romantic: romantique
 law decision king minister strike rule / idea people occasion = \
     + unpopular with the people: impopulaire* auprès du peuple
-exam question puzzle language lesson recipe translation problem game sonata / idea reading \
-    occasion toy instrument people = \
+exam question puzzle language lesson recipe translation problem game sonata course seminar match \
+    race essay text method project decision rule / idea reading occasion toy instrument people = \
     + difficult: difficile; + easy: facile; + challenging: ardu; + complicated: compliqué; too \
     difficult for beginners: trop difficile* pour les débutants; + tough to solve: difficile* \
     à résoudre
 puzzle list encyclopedia series file album / text object work document = \
     complete: complet
-drug strike contract election race / idea occasion care document place people = \
+drug strike contract election race war pistol cigarette tobacco parade / idea occasion care \
+    document place people = \
     illegal: illégal; legal: légal; forbidden: interdit; prohibited: interdit
 law rule / idea text = \
     abolished: aboli; enforced: appliqué; + strict and unfair: strict* et injuste*; passed by \
@@ -147,10 +143,24 @@ painting song actor castle singer novel museum writer film symphony cathedral po
     place text picture work animate idea occasion = \
     + famous: célèbre; + world-famous: mondialement connu*; well known: bien connu*; + \
     renowned: renommé; + popular: populaire; unknown to the public: inconnu* du public
-film novel speech performance essay meal song poem / reading occasion people dish work = \
+film novel speech performance essay meal song poem match concert wine restaurant hotel answer \
+    lesson trip / reading occasion people dish work = \
     + mediocre: médiocre; + outstanding: remarquable; + disappointing: décevant; + impressive: \
     impressionnant
 party journey trip flight funeral cruise wedding trial exam / occasion people idea text = \
     + unpleasant: désagréable; + enjoyable for everyone: agréable* pour tous; + painful: \
     pénible; + awkward for everyone: gênant* pour tous
+idea article report legend story biography sentence translation summary diagram rumour list \
+    invoice / reading people occasion machine jewel = \
+    false: faux; true: vrai; + wrong: faux; correct: correct; incorrect: incorrect
+idea essay thesis speech article story novel film poem letter contract manual report summary \
+    recipe / reading people occasion toy machine = \
+    + brilliant: brillant; + original: original; + complex: complexe; + simple: simple; + \
+    unclear: peu clair*; + contradictory: contradictoire; + relevant: pertinent; irrelevant: \
+    !hors sujet; + understandable: compréhensible; + hard to explain: difficile* à expliquer; \
+    + far-fetched: tiré* par les cheveux
+idea law treaty contract petition trial election exam invoice / reading people occasion = \
+    + unfair: injuste; + unacceptable: inacceptable; + acceptable: acceptable; + reasonable: \
+    raisonnable; + unreasonable: déraisonnable; accepted: accepté; approved: approuvé; \
+    rejected: rejeté; + obvious: évident; impossible: impossible
 """
