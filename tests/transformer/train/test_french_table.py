@@ -2,6 +2,7 @@
 
 import pytest
 
+from regard.transformer.train import french_grammar
 from regard.transformer.train.anaphora_clauses import (
     Clause,
     Connector,
@@ -293,3 +294,18 @@ def test_the_table_is_long_enough():
 @pytest.mark.parametrize(("row", "english", "french"), ROWS)
 def test_sentences_are_as_checked_by_hand(row, english, french):
     assert rendered(row) == (english, french)
+
+
+@pytest.mark.parametrize(
+    ("masculine", "feminine"),
+    [("protecteur", "protectrice"), ("querelleur", "querelleuse"), ("veuf", "veuve"),
+     ("sauf", "sauve"), ("snob", "snob"), ("indiscret", "indiscrète"), ("aigu", "aiguë"),
+     ("boudeur", "boudeuse"), ("migrateur", "migratrice"), ("courtois", "courtoise")],
+)  # fmt: skip
+def test_feminine_of_an_adjective(masculine, feminine):
+    assert french_grammar.feminine(masculine) == feminine
+
+
+def test_words_before_an_aspirated_h_are_whole():
+    assert french_grammar.joined("de hisser le_ hall") == "de hisser le hall"
+    assert french_grammar.plural("bande dessinée") == "bandes dessinées"

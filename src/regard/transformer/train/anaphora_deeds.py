@@ -33,7 +33,7 @@ _TABLE = """\
 ~ need advice:avoir besoin de conseils, ~ know the law:connaître la loi,
 ~ want to know the truth:vouloir connaître la vérité, ~ know the answer:connaître la réponse,
 ~ be in a hurry:être pressé*, ~ speak too loudly:parler trop fort, ~ talk too much:parler trop,
-~ want to become famous:vouloir devenir célèbre, ~ be crying:pleurer,
+~ want to become famous:vouloir devenir célèbre*, ~ be crying:pleurer,
 ~ want to learn French:vouloir apprendre le français, ~ know the way:connaître le chemin,
 ~ behave strangely:se comporter bizarrement, ~ want to read:vouloir lire,
 ~ need money:avoir besoin d'argent"""

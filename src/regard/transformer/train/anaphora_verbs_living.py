@@ -12,7 +12,7 @@ creature / animate = \
     ~ se dépêcher; hesitate: ~ hésiter; pant: ~ haleter; get hurt: > se blesser; wander around: \
     ~ errer; sniff: ~ renifler; get lost: > se perdre; listen: ~ écouter; bleed: ~ saigner; \
     choke: > s'étouffer; get bored: ~ s'ennuyer; feel dizzy: ~ avoir le vertige; wait patiently: \
-    ~ attendre patiemment; get sick: > tomber malade; roll on the ground: ~ se rouler par terre; \
+    ~ attendre patiemment; get sick: > tomber malade*; roll on the ground: ~ se rouler par terre; \
     suffocate: ~ suffoquer; hear footsteps: > entendre des pas; see the enemy: > voir l'ennemi
 quadruped people / animate = \
     sit down: > s'asseoir; stand up: > se lever; walk: ~ marcher; yawn: ~ bâiller; sneeze: ~ \
