@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from regard.text.words import split_words
-from regard.transformer.contrast_frames import RESERVED_VERBS, contrasts
+from regard.transformer.contrast_frames import OBJECT_VERBS, RESERVED_VERBS, contrasts
 from regard.transformer.train.anaphora import CELLS, TRAINING, cells, marked_pairs
 from regard.transformer.train.anaphora_frames import GENERAL, TEST_VERBS
 from regard.transformer.train.anaphora_impersonal import AROUND_EVENTS, AROUND_NOUNS
@@ -236,6 +236,15 @@ def test_no_verb_of_the_judge_occurs():
         used |= set(entry.english.split())
     used |= {word for english in RELATIVE_ADJECTIVES for word in english.split()}
     assert not used & reserved
+
+
+def test_no_verb_whose_object_the_judge_asks_for_occurs():
+    """Neither with a pronoun as its object nor as an event; clean and empty are adjectives too."""
+    events = (x for x in (*GENERAL, *RELATIONS, *PEOPLE) if x.in_training)
+    verbs = {x.english[0] for x in events}
+    verbs |= {x.english.split()[0] for x in (*ACTIONS, *PHRASES) if x.in_training}
+    assert OBJECT_VERBS
+    assert not verbs & OBJECT_VERBS
 
 
 def test_no_object_after_a_clause_with_be():

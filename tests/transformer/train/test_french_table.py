@@ -252,12 +252,12 @@ La sage-femme s'occupait des actrices parce qu'elles étaient blessées.
 trust {b} | the duchess | your nephew | present | because | a | naive
 The duchess trusts your nephew because she is naive.
 La duchesse fait confiance à ton neveu parce qu'elle est naïve.
-push {b} | the goat | the chairs | past | so | b | action repair
-The goat pushed the chairs so I repaired them.
-La chèvre a poussé les chaises donc je les ai réparées.
-push {b} | the goat | a chair | past | but | a | action feed
-The goat pushed a chair but Tom did not feed it.
-La chèvre a poussé une chaise mais Tom ne l'a pas nourrie.
+push {b} | the goat | the chairs | past | so | b | action assemble
+The goat pushed the chairs so I assembled them.
+La chèvre a poussé les chaises donc je les ai montées.
+push {b} | the goat | a chair | past | but | a | action frighten
+The goat pushed a chair but Tom did not frighten it.
+La chèvre a poussé une chaise mais Tom ne l'a pas effrayée.
 look at {b} | the cats | a flower | had | because | b | action water
 The cats had looked at a flower because Anna had watered it.
 Les chats avaient regardé une fleur parce qu'Anna l'avait arrosée.
@@ -273,9 +273,9 @@ Le chameau a reniflé la soupe donc je l'ai goûtée.
 see {b} | the otter | the villas | past | because | b | action rent
 The otter saw the villas because Anna had rented them.
 La loutre a vu les villas parce qu'Anna les avait louées.
-lick {b} | the fox | the bowl | past | . | b | action empty
-The fox licked the bowl. I had to empty it.
-Le renard a léché le bol. J'ai dû le vider.
+lick {b} | the fox | the bowl | past | . | b | action scrub
+The fox licked the bowl. I had to scrub it.
+Le renard a léché le bol. J'ai dû le récurer.
 jump over {b} | the zebra | the hedge | past | and | b | action prune
 The zebra jumped over the hedge and we wanted to prune it.
 Le zèbre a sauté par-dessus la haie et nous voulions la tailler.

@@ -24,7 +24,7 @@ VERBS = {x.english: x for x in ACTIONS}
 
 # noun, number | verb | subject | mode | French words before | English | French
 ACTIVE = """\
-house s|rebuild|I|decided||I decided to rebuild it.|J'ai décidé de la reconstruire.
+house s|demolish|I|decided||I decided to demolish it.|J'ai décidé de la démolir.
 house s|insulate|Tom|managed||Tom managed to insulate it.|Tom a réussi à l'isoler.
 wall s|scale|nobody|wanted|parce que|nobody wanted to scale it.|Parce que personne ne voulait \
 l'escalader.
@@ -38,7 +38,7 @@ horse p|saddle|Anna|past, subjunctive|jusqu'à ce que|Anna saddled them.|Jusqu'�
 ait sellés.
 garlic s|mince|I|is about||I am about to mince it.|Je suis sur le point de le hacher.
 bedroom s|air|we|has to||we have to air it.|Nous devons l'aérer.
-car s|start up|I|has just||I have just started it up.|Je viens de la démarrer.
+soup s|heat up|I|has just||I have just heated it up.|Je viens de la réchauffer.
 soup s|stir|someone|never||someone never stirred it.|Quelqu'un ne l'a jamais remuée.
 pill p|dissolve|I|past||I dissolved them.|Je les ai dissoutes.
 drawer s|reopen|Tom|past||Tom reopened it.|Tom l'a rouvert.

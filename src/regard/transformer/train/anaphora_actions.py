@@ -148,7 +148,7 @@ ointment lipstick powder perfume shampoo soap wax / care idea = \
     apply: appliquer
 door gate chest suitcase drawer cupboard window house car locker cell garage cage / part \
     container site ride furniture = \
-    lock: verrouiller; force open: forcer
+    force open: forcer
 envelope letter parcel jar / text document container part = \
     seal up: sceller
 bottle jug barrel / container part = \
@@ -173,8 +173,6 @@ table desk chair door floor plank / wood part stone = \
     sand: poncer
 sofa armchair chair stool bench / wood = \
     upholster: tapisser
-car truck tractor motorcycle mower generator bus van computer boat chainsaw / device handy = \
-    start up: démarrer
 plane bus ship ferry train / ride = \
     hijack: détourner
 ship boat warship submarine raft canoe / ride = \

@@ -5,31 +5,31 @@ DONE_TO_CLASSES = """\
 object part building ride / thing place work plant cloth = \
     destroy: détruire
 building -ruin -pyramid -zoo / place part ride wood text people = \
-    inspect: inspecter; surround: encercler; occupy: occuper; guard: garder; restore: restaurer; \
-    enlarge: agrandir; renovate: rénover; evacuate: évacuer; clean: nettoyer; rent: louer; \
-    reopen: rouvrir; modernise: moderniser; modernize: moderniser; insulate: isoler; set on \
-    fire: incendier; visit: visiter; repaint: repeindre; secure: sécuriser
+    inspect: inspecter; surround: encercler; occupy: occuper; guard: garder; restore: \
+    restaurer; enlarge: agrandir; renovate: rénover; evacuate: évacuer; rent: louer; reopen: \
+    rouvrir; modernise: moderniser; modernize: moderniser; insulate: isoler; set on fire: \
+    incendier; visit: visiter; repaint: repeindre; secure: sécuriser
 room / place container ride wood = \
-    sweep: balayer; tidy up: ranger; tidy: ranger; heat: chauffer; clean: nettoyer; air: aérer; \
-    repaint: repeindre; furnish: meubler; search: fouiller; clean out: nettoyer; redecorate: \
-    redécorer; ventilate: aérer; soundproof: insonoriser; paint: peindre
+    sweep: balayer; tidy up: ranger; tidy: ranger; heat: chauffer; air: aérer; repaint: \
+    repeindre; furnish: meubler; search: fouiller; redecorate: redécorer; ventilate: aérer; \
+    soundproof: insonoriser; paint: peindre
 land -planet -continent -volcano -cave -glacier / place = \
     visit: visiter; explore: explorer; map: cartographier; inhabit: habiter; populate: peupler; \
     discover: découvrir; ravage: ravager
 waters -fountain -puddle -waterfall / place drink = \
-    pollute: polluer; explore: explorer; contaminate: contaminer; chart: cartographier; clean \
-    up: nettoyer; poison: empoisonner
+    pollute: polluer; explore: explorer; contaminate: contaminer; chart: cartographier; \
+    poison: empoisonner
 pool pond ditch reservoir fountain lagoon puddle / waters container place = \
-    drain: vider; fill in: combler; clean: nettoyer; fill up: remplir; empty: vider
+    drain: vider
 ditch tunnel canal tomb / part place waters land = \
     dig: creuser
 beach park lawn courtyard campsite / place = \
-    clean up: nettoyer; litter: salir; rake: ratisser
+    litter: salir; rake: ratisser
 planet / land = \
     discover: découvrir; observe: observer
 part -tap -doorbell -stage / place wood ride stone = \
-    repair: réparer; repaint: repeindre; build: construire; restore: restaurer; demolish: \
-    démolir; rebuild: reconstruire; reinforce: renforcer; decorate: décorer
+    repaint: repeindre; build: construire; restore: restaurer; demolish: démolir; reinforce: \
+    renforcer; decorate: décorer
 plant / vegetable land = \
     water: arroser; dig up: déterrer; uproot: déraciner; replant: replanter; prune: tailler; \
     cut: couper; smell: sentir
@@ -44,26 +44,23 @@ clothing -helmet -wig -belt / textile = \
     dye: teindre; mend: raccommoder; stain: tacher; tear: déchirer; rip: déchirer; shrink: \
     rétrécir; iron: repasser; unpick: découdre
 seat furniture -saddle / ride part machine = \
-    assemble: monter; polish: cirer; dust: épousseter; repair: réparer; repaint: repeindre; \
-    restore: restaurer; varnish: vernir; put together: monter; clean: nettoyer
+    assemble: monter; polish: cirer; dust: épousseter; repaint: repeindre; restore: \
+    restaurer; varnish: vernir; put together: monter
 container -bag -pocket -cage -carton / food object = \
-    rinse: rincer; scrub: récurer; empty: vider; clean: nettoyer; fill: remplir; fill up: \
-    remplir; cover: couvrir; empty out: vider
+    rinse: rincer; scrub: récurer; cover: couvrir
 handy / object wood instrument = \
-    use: utiliser; oil: huiler; clean: nettoyer; repair: réparer
+    use: utiliser; oil: huiler
 pen pencil chalk eraser ruler / handy text = \
     chew: mordiller; use up: user
 machine / device = \
-    use: utiliser; repair: réparer; test: tester; switch off: éteindre; invent: inventer; \
-    improve: perfectionner; clean: nettoyer; disconnect: débrancher
+    use: utiliser; test: tester; switch off: éteindre; invent: inventer; improve: \
+    perfectionner; disconnect: débrancher
 vehicle / ride = \
-    repair: réparer; clean: nettoyer; park: garer; wreck: détruire; stop: arrêter; inspect: \
-    contrôler; paint: peindre
+    park: garer; wreck: détruire; stop: arrêter; inspect: contrôler; paint: peindre
 aircraft / ride = \
-    repair: réparer; design: concevoir; build: construire; fly: piloter; inspect: inspecter; \
-    track: suivre
+    design: concevoir; build: construire; fly: piloter; inspect: inspecter; track: suivre
 toy / object decor = \
-    repair: réparer; give away: donner; clean: nettoyer
+    give away: donner
 ball balloon / toy = \
     kick: frapper; inflate: gonfler; pass: passer; blow up: gonfler
 toy jewel decor clothing / object food = \
@@ -86,8 +83,8 @@ table window bedroom kitchen carpet field garden door shelf curtain / object pla
     people ride = \
     measure: mesurer
 text / reading = \
-    check: vérifier; improve: améliorer; finish: finir; publish: publier; read: lire; rewrite: \
-    réécrire; translate: traduire; reread: relire; destroy: détruire
+    check: vérifier; improve: améliorer; finish: finir; rewrite: réécrire; translate: \
+    traduire; reread: relire; destroy: détruire
 recipe method plan theory / reading machine = \
     improve: améliorer; invent: inventer; test: essayer; perfect: perfectionner
 idea work text / occasion people = \
@@ -132,7 +129,7 @@ blade needle / handy container = \
 pool pond ditch reservoir / waters container place land = \
     dig: creuser
 beast bird small bug / animate = \
-    scare off: effrayer; scare away: effrayer; drive away: chasser; shoo away: chasser
+    scare off: effrayer; scare away: effrayer; shoo away: chasser
 dog puppy cat people horse / animate machine text = \
     call back: rappeler; send away: renvoyer
 dog puppy bear bicycle monkey elephant / animate ride = \

@@ -10,9 +10,9 @@ creature / animate = \
     revive: ranimer; irritate: irriter; nurse: soigner; surprise: surprendre; alarm: effrayer; \
     tire out: épuiser
 beast bird small people / animate = \
-    kidnap: enlever; hypnotise: hypnotiser; hypnotize: hypnotiser; soothe: apaiser; wake up: \
-    réveiller; injure: blesser; amuse: amuser; torment: tourmenter; console: consoler; \
-    anaesthetise: anesthésier; anaesthetize: anesthésier; heal: guérir; starve: affamer
+    kidnap: enlever; hypnotise: hypnotiser; hypnotize: hypnotiser; soothe: apaiser; injure: \
+    blesser; amuse: amuser; torment: tourmenter; console: consoler; anaesthetise: \
+    anesthésier; anaesthetize: anesthésier; heal: guérir; starve: affamer
 beast bird small people / animate picture toy jewel = \
     kiss: embrasser
 beast bird small people / animate reading place ride = \
@@ -42,10 +42,10 @@ people / animate ride container = \
     cheat: escroquer; bore: ennuyer; impress: impressionner; disappoint: décevoir; shock: \
     choquer; embarrass: gêner; offend: offenser; motivate: motiver; notify: avertir; alert: \
     alerter; compliment: complimenter; hospitalise: hospitaliser; hospitalize: hospitaliser; \
-    baptise: baptiser; baptize: baptiser; banish: bannir; exile: exiler; expel: expulser; evict: \
-    expulser; detain: détenir; acquit: acquitter; defeat: vaincre; coach: entraîner; harass: \
-    harceler; bully: harceler; nominate: désigner; host: héberger; undress: déshabiller; ask \
-    out: inviter; lock up: enfermer; idolise: idolâtrer; idolize: idolâtrer
+    baptise: baptiser; baptize: baptiser; banish: bannir; exile: exiler; expel: expulser; \
+    evict: expulser; detain: détenir; acquit: acquitter; defeat: vaincre; coach: entraîner; \
+    harass: harceler; bully: harceler; nominate: désigner; host: héberger; undress: \
+    déshabiller; ask out: inviter; idolise: idolâtrer; idolize: idolâtrer
 people / animate reading topic place = \
     introduce: présenter; ridicule: ridiculiser; inspire: inspirer; condemn: condamner; \
     challenge: défier; confront: affronter; denounce: dénoncer; respect: respecter; teach: \
@@ -82,7 +82,7 @@ fly mosquito wasp cockroach hornet flea bee spider / animal = \
 bug / animal food = \
     squash: écraser
 rat mouse cockroach ant termite wasp mosquito flea mole / animate plant = \
-    exterminate: exterminer; drive out: chasser
+    exterminate: exterminer
 wolf deer bear rabbit fox lion hare pheasant tiger duck elephant / animate = \
     hunt down: traquer; stalk: traquer; track: pister; tranquillise: endormir; tranquillize: \
     endormir

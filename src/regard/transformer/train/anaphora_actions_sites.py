@@ -19,8 +19,6 @@ castle city fortress town island kingdom / place people = \
     besiege: assiéger; conquer: conquérir; bombard: bombarder
 country island kingdom province / place = \
     invade: envahir; colonise: coloniser; colonize: coloniser
-house bridge wall church city tower / place part ride wood = \
-    rebuild: reconstruire
 road street tunnel bridge path avenue / place part cloth = \
     widen: élargir
 road -trail -shortcut courtyard / place part = \

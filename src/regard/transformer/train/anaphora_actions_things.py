@@ -93,9 +93,9 @@ umbrella parasol tent parachute kite hammock / textile decor toy handy wood = \
 ladder / handy part = \
     prop up: dresser
 house apartment villa cottage castle farm shop mansion hut office / place ride object = \
-    inhabit: habiter; refurbish: rénover; modernise: moderniser; modernize: moderniser; extend: \
-    agrandir; heat: chauffer; tear down: démolir; do up: rénover; mortgage: hypothéquer; lock \
-    up: fermer
+    inhabit: habiter; refurbish: rénover; modernise: moderniser; modernize: moderniser; \
+    extend: agrandir; heat: chauffer; tear down: démolir; do up: rénover; mortgage: \
+    hypothéquer
 house castle village farm city forest barn church hut shop / place ride wood text people = \
     burn down: incendier; set on fire: incendier; set alight: incendier
 bridge dam tunnel tower wall / place part ride = \
@@ -109,9 +109,10 @@ school hospital museum library university factory restaurant shop hotel cinema /
     container part = \
     found: fonder; run: diriger; open up: ouvrir; expand: agrandir; visit: visiter; shut down: \
     fermer
-bedroom kitchen house office garage attic classroom corridor bathroom / place object part ride = \
-    tidy: ranger; clean up: nettoyer; mop: laver; vacuum: aspirer; decorate: décorer; wallpaper: \
-    tapisser; light: éclairer; search: fouiller; disinfect: désinfecter; soundproof: insonoriser
+bedroom kitchen house office garage attic classroom corridor bathroom / place object part \
+    ride = \
+    tidy: ranger; mop: laver; vacuum: aspirer; decorate: décorer; wallpaper: tapisser; \
+    light: éclairer; search: fouiller; disinfect: désinfecter; soundproof: insonoriser
 floor carpet staircase kitchen corridor sofa / place part textile wood = \
     mop: nettoyer; hoover: aspirer; vacuum: aspirer; sweep up: balayer
 field garden vineyard orchard meadow lawn / land plant place = \
@@ -140,17 +141,17 @@ road motorway street avenue path driveway highway lane / place part = \
 mountain volcano summit cliff / place part = \
     conquer: vaincre; ascend: gravir; scale: escalader
 wall ceiling fence door shutter gate / part place wood machine ride = \
-    paint over: repeindre; whitewash: blanchir; repair: réparer; insulate: isoler
+    paint over: repeindre; whitewash: blanchir; insulate: isoler
 wall / part place = \
     brick up: murer
 window door fireplace tunnel / part = \
     brick up: murer
 window mirror glass / part container = \
-    clean: nettoyer; smash: briser
+    smash: briser
 door gate cupboard window drawer box chest wardrobe / part container furniture site text = \
     bang: claquer; bolt: verrouiller; kick in: défoncer; push open: pousser; unbolt: \
-    déverrouiller; unlock: ouvrir; lock: fermer; open up: ouvrir; oil: huiler; padlock: \
-    cadenasser; jam: coincer
+    déverrouiller; unlock: ouvrir; open up: ouvrir; oil: huiler; padlock: cadenasser; jam: \
+    coincer
 door / part furniture wood = \
     batter down: enfoncer
 doorbell bell / part decor machine people = \
@@ -160,9 +161,9 @@ candle fireplace lamp heater / decor machine part care = \
 chimney / part = \
     sweep: ramoner
 car truck van bus motorcycle taxi jeep limousine / ride people = \
-    park: garer; crash: écraser; wreck: détruire; refuel: ravitailler; fill up: remplir; lease: \
-    louer; hire: louer; rent out: louer; dent: cabosser; flag down: arrêter; service: réviser; \
-    repossess: saisir; tow away: remorquer; speed up: accélérer; stop: arrêter
+    park: garer; crash: écraser; wreck: détruire; refuel: ravitailler; lease: louer; hire: \
+    louer; rent out: louer; dent: cabosser; flag down: arrêter; service: réviser; repossess: \
+    saisir; tow away: remorquer; speed up: accélérer; stop: arrêter
 car truck bicycle motorcycle tractor van wheelchair scooter cart / ride = \
     push: pousser; steer: diriger
 bicycle scooter motorcycle tricycle / ride animal = \
@@ -175,8 +176,8 @@ boat ship ferry yacht canoe raft sailboat barge / ride = \
 plane helicopter glider spaceship rocket / ride = \
     land: poser; fly: piloter; shoot down: abattre; refuel: ravitailler
 machine vehicle boat aircraft / device handy instrument = \
-    repair: réparer; test: tester; operate: manœuvrer; overhaul: réviser; modernise: moderniser; \
-    modernize: moderniser; service: entretenir
+    test: tester; operate: manœuvrer; overhaul: réviser; modernise: moderniser; modernize: \
+    moderniser; service: entretenir
 computer laptop tablet smartphone telephone robot modem printer / device idea = \
     restart: redémarrer; configure: configurer; unlock: déverrouiller; connect: connecter; \
     disconnect: déconnecter; set up: configurer; reprogram: reprogrammer; charge: charger; \

@@ -3,15 +3,15 @@
 # nouns that they fit / nouns that they might fit too = english: french; ...
 DONE_TO_WORKS = """\
 text -map / reading = \
-    copy out: recopier; revise: réviser; shorten: abréger; interpret: interpréter; criticise: \
-    critiquer; criticize: critiquer; publish: publier; distribute: distribuer; censor: censurer; \
-    circulate: diffuser; bring out: publier; read out: lire; read aloud: lire; digitise: \
-    numériser; digitize: numériser; adapt: adapter; ban: interdire
+    copy out: recopier; revise: réviser; shorten: abréger; interpret: interpréter; \
+    criticise: critiquer; criticize: critiquer; distribute: distribuer; censor: censurer; \
+    circulate: diffuser; bring out: publier; digitise: numériser; digitize: numériser; \
+    adapt: adapter; ban: interdire
 text document -stamp / reading = \
     sign: signer; write out: rédiger; copy: copier; rip up: déchirer; shred: déchiqueter; forge: \
     falsifier; print out: imprimer; laminate: plastifier; verify: vérifier
 questionnaire petition contract cheque visa licence diploma / text document = \
-    fill in: remplir; sign: signer; falsify: falsifier; authenticate: authentifier
+    sign: signer; falsify: falsifier; authenticate: authentifier
 book novel dictionary notebook magazine encyclopedia / reading container = \
     bind: relier; shelve: ranger; open: ouvrir; close: fermer; reprint: réimprimer; autograph: \
     dédicacer; dedicate: dédier; review: critiquer
@@ -63,8 +63,8 @@ journey trip expedition cruise flight / occasion = \
     book: réserver; put off: reporter; prolong: prolonger; plan: préparer; interrupt: \
     interrompre
 war strike debate trial election battle / occasion people idea = \
-    start: déclencher; avoid: éviter; declare: déclarer; prevent: empêcher; provoke: provoquer; \
-    wage: mener; end: arrêter; fight: livrer
+    avoid: éviter; declare: déclarer; prevent: empêcher; provoke: provoquer; wage: mener; \
+    end: arrêter; fight: livrer
 idea plan proposal suggestion project method solution theory / reading people occasion = \
     put forward: proposer; adopt: adopter; drop: abandonner; carry out: exécuter; think over: \
     examiner; implement: appliquer; dismiss: écarter; oppose: combattre; support: soutenir; \

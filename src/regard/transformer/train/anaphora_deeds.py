@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # english:french, both with the infinitive first
 _TABLE = """\
-> receive a present:recevoir un cadeau, > repair the roof:réparer le toit,
+> receive a present:recevoir un cadeau, > mend the roof:réparer le toit,
 > bring flowers:apporter des fleurs, > cook the dinner:préparer le dîner,
 > promise to help:promettre d'aider, > lose the keys:perdre les clés,
 > lose patience:perdre patience, > tell lies:raconter des mensonges,
@@ -35,7 +35,7 @@ _TABLE = """\
 ~ be in a hurry:être pressé*, ~ speak too loudly:parler trop fort, ~ talk too much:parler trop,
 ~ want to become famous:vouloir devenir célèbre*, ~ be crying:pleurer,
 ~ want to learn French:vouloir apprendre le français, ~ know the way:connaître le chemin,
-~ behave strangely:se comporter bizarrement, ~ want to read:vouloir lire,
+~ behave strangely:se comporter bizarrement, ~ want to study:vouloir étudier,
 ~ need money:avoir besoin d'argent"""
 
 

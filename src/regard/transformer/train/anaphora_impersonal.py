@@ -115,7 +115,7 @@ it is forbidden to bring {a} into {b} = il est interdit de faire entrer {a} dans
     = beast vehicle = building room
 it was not possible to push {a} to {b} = il n'était pas possible de pousser {a} jusqu'à {b} \
     = vehicle wood = building
-it is fun to repair {a} with {b} = c'est amusant de réparer {a} avec {b} = machine vehicle = tool
+it is fun to improve {a} with {b} = c'est amusant d'améliorer {a} avec {b} = machine vehicle = tool
 it is an hour's walk from {a} to {b} = il y a une heure de marche de {a} à {b} = building \
     = building land lake
 it is not far from {a} to {b} = ce n'est pas loin de {a} à {b} = building = building land lake
@@ -147,7 +147,7 @@ it was nice to find {a} in {b} = c'était agréable de trouver {a} dans {b} = to
     = container room
 it was not easy to hear {a} near {b} = il n'était pas facile d'entendre {a} près de {b} \
     = bird instrument = vehicle machine
-it is necessary to clean {a} and {b} = il est nécessaire de nettoyer {a} et {b} = machine wood \
+it is necessary to dust {a} and {b} = il est nécessaire d'épousseter {a} et {b} = machine wood \
     = vehicle room
 it is strange to see {a} without {b} = c'est étrange de voir {a} sans {b} = house garden castle \
     = tree wall roof

@@ -165,12 +165,8 @@ glitter in the sun = briller au soleil = jewel / part ride water waters object
 
 # Verbs of which the pronoun is the object: english = french = nouns.
 _ACTIONS = """\
-feed = nourrir = beast small bird / animate machine
-stroke = caresser \
-    = beast bird hamster -bull -bear -wolf -lion -tiger -panther -hyena / animate object
 train = dresser = dog horse lion monkey elephant puppy bear parrot pony / animate
 tame = apprivoiser = fox wolf squirrel crow monkey owl / animate
-wake = réveiller = animate -bug / bug
 cure = guérir = beast people / animate plant
 frighten = effrayer = animate -bug / bug
 milk = traire = cow goat ewe / animal
@@ -179,20 +175,14 @@ peel = éplucher = potato carrot onion apple pear cucumber / produce egg
 taste = goûter = food drink / water waters plant
 season = assaisonner = salad soup meat steak / food
 heat up = réchauffer = soup meal pizza sauce milk / food drink site water waters
-read = lire = text -map / reading
 write = écrire = letter novel poem essay recipe / reading
 translate = traduire = novel letter poem contract manual recipe / reading
-publish = publier = novel poem photo book / reading
 sign = signer = contract letter portrait / reading
-repair = réparer = machine vehicle roof bicycle boat / object device part
-drive = conduire = car truck van tractor bus ambulance / ride animate
 park = garer = car truck van motorcycle / ride
 water = arroser = plant garden / place vegetable
 plant = planter = tree rose tulip hedge oak lilac / plant produce
 prune = tailler = hedge rose vine bush / plant tool stone
 pick = cueillir = flower rose apple cherry pear fig plum strawberry / plant produce
-empty = vider = container wardrobe pool / furniture place ride
-fill = remplir = container -suitcase / pool object device
 tune = accorder = instrument -drum / device
 iron = repasser = shirt dress skirt sheet / cloth
 knit = tricoter = sweater scarf glove sock / cloth

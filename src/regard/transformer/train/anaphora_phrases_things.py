@@ -3,9 +3,10 @@
 # nouns that they fit / nouns that they might fit too = english: french; ...
 DONE_BY_THINGS = """\
 food / drink care plant fish = \
-    taste good: avoir bon goût; taste awful: avoir un goût affreux; melt in the mouth: fondre \
-    dans la bouche; smell of garlic: sentir l'ail; make everyone hungry: donner faim à tout le \
-    monde; contain a lot of fat: contenir beaucoup de graisse; need pepper: manquer de poivre
+    have a good taste: avoir bon goût; have an awful taste: avoir un goût affreux; melt in \
+    the mouth: fondre dans la bouche; smell of garlic: sentir l'ail; make everyone hungry: \
+    donner faim à tout le monde; contain a lot of fat: contenir beaucoup de graisse; need \
+    pepper: manquer de poivre
 cake bread pie pizza meat beef pork muffin croissant potato / food fish = \
     need another ten minutes in the oven: devoir rester encore dix minutes au four
 dish soup meat / food drink = \
@@ -49,8 +50,8 @@ handy / object = \
     need sharpening: avoir besoin d'être aiguisé*; be in the shed: être dans la remise
 vehicle -wheelchair -pushchair -bicycle -tricycle / ride = \
     have a powerful engine: avoir un moteur puissant; need a new tyre: avoir besoin d'un pneu \
-    neuf; use a lot of fuel: consommer beaucoup de carburant; refuse to start: refuser de \
-    démarrer; run out of petrol: > manquer d'essence; be blocking the entrance: bloquer \
+    neuf; use a lot of fuel: consommer beaucoup de carburant; refuse to move: refuser de \
+    bouger; run out of petrol: > manquer d'essence; be blocking the entrance: bloquer \
     l'entrée; need servicing: avoir besoin d'une révision; have leather seats: avoir des \
     sièges en cuir; have a dent: avoir une bosse
 train bus plane / ride people occasion = \

@@ -67,8 +67,6 @@ _RELATIONAL = """\
     = wall stone beam plank door = not = blunt, short, wide = hard, thick
 {a} tie up {b} = attacher {b} = rope net belt = beast boat container = not = short, thin, weak \
     = big, large
-{a} fill {b} = remplir {b} = bottle jug stream bucket = barrel pool pond = not = small, narrow \
-    = large, deep, big
 S put {a} in {b} = mettre {a} dans {b} = text clothing toy instrument = container drawer \
     = cannot = big, large, wide, long = small, full, narrow
 S push {a} into {b} = pousser {a} dans {b} = wood container appliance = room garage barn = cannot \
@@ -90,16 +88,12 @@ S dry {a} with {b} = sécher {a} avec {b} = beast bowl bottle window = towel she
     = wet, soaked = dry, soft, clean
 S clean {a} with {b} = nettoyer {a} avec {b} = machine vehicle wood window = sponge brush towel \
     = yes = dirty, dusty, muddy = clean, soft, damp
-S repair {a} with {b} = réparer {a} avec {b} = machine vehicle door wood \
-    = screwdriver hammer drill = yes = faulty, useless, damaged = practical, solid, new
 S cut {a} with {b} = couper {a} avec {b} = bread meat rope branch cheese cake = blade = yes \
     = hard, thick, big = sharp, new, clean
 S heat {a} in {b} = chauffer {a} dans {b} = soup milk water sauce = saucepan oven bowl = yes \
     = cold, frozen = clean, large, new
 S give {a} to {b} = donner {a} à {b} = food = beast bird = yes = old, fresh, useless, cheap \
     = hungry, skinny, weak, starving
-S feed {a} with {b} = nourrir {a} avec {b} = beast bird = produce bread = yes \
-    = hungry, skinny, weak, young = fresh, cheap, nourishing
 S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket sheet = yes \
     = fragile, precious, new = thick, large, solid
 {a} be faster than {b} = être plus rapide* que {b} = ride horse = ride donkey = more \
@@ -156,8 +150,6 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
     = fat, heavy, dirty, nervous = hard, wet, fragile, low
 {a} lie down on {b} = se coucher sur {b} = beast = carpet blanket sofa mattress cushion = yes \
     = tired, ill, exhausted, sleepy = soft, warm, comfortable
-{a} taste {b} = goûter {b} = beast bird people small = food = yes \
-    = hungry, curious, greedy, starving = delicious, fresh, tasty, sweet
 {a} devour {b} = dévorer {b} = beast bird small = dish fruit vegetable = past \
     = hungry, greedy, starving = delicious, fresh, tasty, sweet
 {a} finish {b} = finir {b} = people beast = dish = not = ill, tired, shy = salty, hot, big, bitter
@@ -192,8 +184,6 @@ S protect {a} with {b} = protéger {a} avec {b} = plant piano vehicle = blanket 
     = heavy, fat, clumsy, old = fragile, high, slippery, wobbly
 {a} admire {b} = admirer {b} = people = building painting statue garden bird = yes \
     = curious, idle, in love = magnificent, colourful, famous
-{a} read {b} = lire {b} = people = text = not = tired, young, short-sighted, busy \
-    = long, boring, illegible
 {a} buy {b} = acheter {b} = people = jewel vehicle instrument painting = not \
     = poor, mean, hesitant = expensive, ugly, damaged
 {a} watch {b} = surveiller {b} = dog soldier policeman goose = chest box crate = yes \
@@ -250,8 +240,6 @@ S move sand from {a} to {b} = transporter du sable de {a} dans {b} = truck crate
     = barrel crate bucket garage = until = empty = full, too full
 S carry stones from {a} to {b} = porter des pierres de {a} dans {b} = truck cellar barn \
     = crate garage van = until = empty, clean = full, overloaded
-S empty {a} into {b} = vider {a} dans {b} = bag bucket basket box = barrel crate chest = past \
-    = heavy, too full, damaged = empty, solid, clean
 """
 
 ENOUGH = " enough"

@@ -44,8 +44,6 @@ _LIVING = """\
     = affectionate, caring, patient = dirty, newborn, muddy, shivering
 {a} warm {b} = réchauffer {b} = hen cow dog bear = chick calf puppy kitten = past \
     = affectionate, furry, caring = shivering, newborn, frozen, ill
-{a} feed {b} = nourrir {b} = lioness owl eagle ewe sow = chick kitten lamb puppy = past \
-    = caring, patient, tireless = hungry, starving, newborn, orphaned
 {a} adopt {b} = adopter {b} = cow dog ewe hen gorilla = lamb kitten chick calf puppy = past \
     = affectionate, caring, gentle = orphaned, lost, newborn, abandoned
 {a} tempt {b} = tenter {b} = cake cheese bone carrot honey = mouse dog bear horse = yes \

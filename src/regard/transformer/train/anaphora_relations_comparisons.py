@@ -29,9 +29,6 @@ _COMPARISONS = """\
 {a} be tidier than {b} = être mieux rangé* que {b} = kitchen bedroom office attic classroom \
     = kitchen bedroom office attic classroom = more = freshly swept, renovated \
     = dusty, neglected, messy
-{a} be easier to read than {b} = être plus facile* à lire que {b} \
-    = manual map letter novel article = manual map letter novel article = more \
-    = well written, short, illustrated = illegible, badly written, faded
 {a} be stronger than {b} = être plus fort* que {b} = beast = beast = more \
     = muscular, well fed, young, in good shape = old, skinny, ill, lame
 {a} grow faster than {b} = pousser plus vite que {b} = plant = plant = more \

@@ -25,8 +25,6 @@ _CARE = """\
     = patient, skilled, retired = warm, made of wool, fashionable
 {a} oil {b} = huiler {b} = people = gate chain bicycle mower = past \
     = careful, conscientious, patient = rusty, creaky, noisy
-{a} repair {b} = réparer {b} = people = roof car clock bicycle radio = not \
-    = lazy, clumsy, busy, inexperienced = damaged, rusty, complicated
 {a} open {b} = ouvrir {b} = people = jar window chest bottle door = not \
     = weak, clumsy, lazy, timid = rusty, heavy, tight
 {a} translate {b} = traduire {b} = people = poem contract letter article = not \
@@ -53,8 +51,6 @@ _CARE = """\
     = hard-working, helpful, diligent = overgrown, high, green
 {a} brush {b} = brosser {b} = people = horse dog pony donkey = past = patient, careful, helpful \
     = muddy, dusty, dirty
-{a} feed {b} = nourrir {b} = people = dog hen calf lamb duck = past = kind, helpful, generous \
-    = starving, skinny, orphaned
 {a} tame {b} = apprivoiser {b} = people = wolf fox bear lion = not \
     = impatient, inexperienced, clumsy = wild, fierce, aggressive
 {a} train {b} = dresser {b} = people = dog horse elephant parrot = not \
@@ -126,8 +122,6 @@ S light up {a} with {b} = éclairer {a} avec {b} = cave cellar attic garden path
     = torch lamp candle flashlight = cannot = large, dark, vast = weak, dim, small
 S observe {a} with {b} = observer {a} avec {b} = planet bird ant island satellite \
     = telescope microscope camera = cannot = far away, small, tiny = weak, old, dirty, damaged
-S lock {a} with {b} = verrouiller {a} avec {b} = door chest gate shed = key chain = cannot \
-    = heavy, damaged, big = rusty, short, thin, bent
 S write {a} with {b} = écrire {a} avec {b} = letter poem message note = pen pencil computer = yes \
     = urgent, confidential = practical, new, reliable
 S defend {a} with {b} = défendre {a} avec {b} = castle village bridge fortress \

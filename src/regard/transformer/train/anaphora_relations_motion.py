@@ -60,8 +60,6 @@ _ROADS = """\
 {a} skid on {b} = déraper sur {b} = car bus truck motorcycle van bicycle \
     = road bridge motorway avenue = past = fast, overloaded, badly maintained, heavy \
     = icy, slippery, muddy
-{a} drive down {b} = descendre {b} = bus truck tractor caravan = alley path lane = not \
-    = wide, big, heavy = narrow, steep, muddy
 {a} speed along {b} = filer sur {b} = car motorcycle train bus = motorway road avenue street = yes \
     = powerful, fast, new = straight, empty, well maintained
 {a} brake before {b} = freiner avant {b} = truck car motorcycle bus \
@@ -69,8 +67,6 @@ _ROADS = """\
     = narrow, dangerous, icy
 {a} swerve around {b} = contourner {b} = car truck bicycle motorcycle = ditch rock tree log = past \
     = agile, fast, light = in the way, badly placed, dangerous
-{a} drive through {b} = traverser {b} = truck tractor jeep cart = river stream puddle brook = can \
-    = powerful, high, solid, big = shallow, narrow
 {a} leap across {b} = franchir {b} d'un bond = horse deer dog ram = stream ditch brook canyon \
     = not = old, tired, lame, fat = wide, deep
 {a} swim across {b} = traverser {b} à la nage = dog deer bear pony = river lake strait canal = not \

@@ -32,8 +32,6 @@ _RESULTS = """\
     = shiny, as good as new
 {a} paint {b} = peindre {b} = people = fence door gate shutter = result = tired, satisfied, proud \
     = colourful, as good as new
-{a} repair {b} = réparer {b} = people = roof clock bicycle tractor = result \
-    = proud, tired, satisfied = as good as new, ~ work again
 {a} mow {b} = tondre {b} = gardener farmer neighbour = lawn meadow = result \
     = tired, thirsty, exhausted = flat, freshly mown
 {a} sweep {b} = balayer {b} = people = courtyard kitchen corridor staircase = result \

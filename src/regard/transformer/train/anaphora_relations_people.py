@@ -8,7 +8,7 @@ from __future__ import annotations
 
 OF_PEOPLE = """\
 {a} thank {b} = remercier {b} = yes = grateful, polite, satisfied, > receive a present \
-    = generous, helpful, kind, > repair the roof, > bring flowers, > cook the dinner
+    = generous, helpful, kind, > mend the roof, > bring flowers, > cook the dinner
 {a} help {b} = aider {b} = yes = generous, strong, helpful, > promise to help \
     = injured, lost, in difficulty, ~ need help, > lose the keys
 {a} punish {b} = punir {b} = yes = strict, furious, severe, > lose patience \
@@ -40,7 +40,7 @@ OF_PEOPLE = """\
 {a} question {b} = interroger {b} = past = suspicious, curious, ~ want to know the truth \
     = mysterious, suspect, > see the thief
 {a} pay {b} = payer {b} = past = satisfied, rich, generous \
-    = efficient, hard-working, > repair the roof
+    = efficient, hard-working, > mend the roof
 {a} reward {b} = récompenser {b} = past = grateful, generous, pleased, > promise a reward \
     = brave, honest, > find the keys, > save the dog
 {a} accuse {b} = accuser {b} = past = suspicious, jealous, > lose a lot of money \
@@ -81,8 +81,6 @@ OF_PEOPLE = """\
 {a} overtake {b} = dépasser {b} = past = fast, athletic, ~ be in a hurry = slow, tired, injured
 {a} beat {b} = battre {b} = past = strong, fast, experienced, > train every day \
     = weak, slow, inexperienced, ill
-{a} wake {b} = réveiller {b} = past = noisy, > slam the door, > make a noise \
-    = asleep, fast asleep, drowsy
 {a} replace {b} = remplacer {b} = past = available, qualified, free = ill, absent, on holiday
 {a} guide {b} = guider {b} = past = experienced, ~ know the way = lost, blind, > lose the map
 {a} warn {b} = avertir {b} = past = worried, cautious, > see the danger \
@@ -106,7 +104,7 @@ OF_PEOPLE = """\
 {a} calm {b} = calmer {b} = past = patient, calm, kind = furious, nervous, frightened, panicked
 {a} treat {b} = soigner {b} = yes = qualified, on duty, > study medicine \
     = ill, wounded, hurt, sick, ~ have a fever
-{a} annoy {b} = agacer {b} = yes = noisy, rude, ~ talk too much = busy, tired, ~ want to read
+{a} annoy {b} = agacer {b} = yes = noisy, rude, ~ talk too much = busy, tired, ~ want to study
 {a} impress {b} = impressionner {b} = past = talented, brave, eloquent, > win a medal \
     = young, naive
 {a} search for {b} = chercher {b} = past = worried, vigilant = lost, missing, > run away

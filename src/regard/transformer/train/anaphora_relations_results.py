@@ -20,8 +20,6 @@ _RESULTS = """\
     = satisfied, locked in a cage = wounded, dying, terrified
 {a} frighten {b} = effrayer {b} = dog fox snake wolf = hen horse sheep rabbit = result \
     = locked outside, proud = terrified, panicked
-{a} wake {b} = réveiller {b} = alarm siren telephone radio = cat puppy lion bear = result \
-    = switched off, unplugged, ~ be still ringing = wide awake, grumpy, agitated
 {a} outrun {b} = distancer {b} = rabbit hare deer = wolf fox dog = result = safe, out of danger \
     = disappointed, annoyed
 {a} carry {b} for hours = porter {b} pendant des heures = donkey horse mule camel \
@@ -42,20 +40,12 @@ _RESULTS = """\
     = flattened, in pieces, uninhabitable
 {a} tow {b} = remorquer {b} = tractor truck van = caravan trailer = result \
     = overheated, ~ need petrol = hitched up
-S empty {a} into {b} = vider {a} dans {b} = bucket bag basket box bottle = barrel crate chest tank \
-    = result = empty, light = full, heavy, full to the brim
-S empty {a} with {b} = vider {a} avec {b} = pool pond barrel bathtub = bucket pump jug = result \
-    = empty, dry = wet, soaked
-S fill {a} from {b} = remplir {a} depuis {b} = bottle jug glass bucket = barrel tank tub = result \
-    = full, full to the brim, heavy = empty, half empty
 S wipe {a} with {b} = essuyer {a} avec {b} = table window mirror desk = towel handkerchief sponge \
     = result = clean, shiny = dirty, wet, soaked
 S dry {a} with {b} = sécher {a} avec {b} = dog horse puppy bowl = towel sheet blanket = result \
     = dry = wet, soaked, damp
 S saw {a} with {b} = scier {a} avec {b} = plank branch beam log = knife axe chainsaw = result \
     = in two pieces, short = blunt, overheated
-S repair {a} with {b} = réparer {a} avec {b} = machine bicycle car = screwdriver hammer drill \
-    = result = as good as new, ~ work again = unusable, bent
 S paint {a} with {b} = peindre {a} avec {b} = door wall fence gate = brush sponge = result \
     = as good as new, colourful = sticky, unusable
 S plant {a} in front of {b} = planter {a} devant {b} = tree hedge fir oak = window house bench \
@@ -80,8 +70,6 @@ S water {a} with {b} = arroser {a} avec {b} = plant = bucket bottle jug = result
     = blooming, in bloom, ~ grow quickly = empty, light
 S wrap {a} in {b} = emballer {a} dans {b} = glass plate vase cup = newspaper handkerchief towel \
     = result = well protected, ready to be sent = crumpled, torn
-S feed {a} with {b} = nourrir {a} avec {b} = beast bird = bread cheese fruit = result \
-    = satisfied, sleepy = finished
 """
 _REASONS = """\
 {a} drown out {b} = couvrir {b} = drum tractor siren trumpet = flute radio violin whistle = past \
@@ -107,8 +95,6 @@ _REASONS = """\
     = hotel street restaurant = more = crowded, packed, full of tourists = deserted, empty
 {a} be safer than {b} = être plus sûr* que {b} = road bridge path = road bridge path = more \
     = well lit, wide, well maintained = slippery, narrow, badly lit
-{a} taste better than {b} = avoir meilleur goût que {b} = cake soup meat cheese \
-    = cake soup meat cheese = more = fresh, home-made, well seasoned = bland, tasteless, expired
 {a} attract more people than {b} = attirer plus de monde que {b} = film concert festival opera \
     = film concert festival opera = more = famous, exciting, interesting \
     = boring, too expensive, tedious

@@ -37,8 +37,6 @@ OF_THINGS = """\
     = dry, warm, spacious, solid = wet, tired, frightened, shivering
 {a} mask {b} = cacher {b} = wall hedge tree building curtain = lake car statue path = yes \
     = high, thick, wide, leafy = small, low, narrow
-{a} wake {b} = réveiller {b} = alarm siren telephone radio = puppy cat lion horse bear \
-    = past = noisy, loud, deafening, faulty = asleep, fast asleep, drowsy
 {a} startle {b} = surprendre {b} = drum siren truck balloon helicopter = horse cat bird rabbit \
     = past = noisy, loud, deafening = nervous, asleep, timid
 {a} disturb {b} = déranger {b} = radio drum drill tractor motorcycle = dog cat horse lion bear \
@@ -95,8 +93,6 @@ S carry {a} up {b} = monter {a} par {b} = piano wardrobe sofa box appliance = st
     = cannot = heavy, bulky, wide = steep, narrow, slippery
 S pack {a} in {b} = emballer {a} dans {b} = vase statue lamp painting mirror = box crate suitcase \
     = cannot = big, large, bulky = small, flimsy, full
-S drive {a} along {b} = conduire {a} sur {b} = truck bus car tractor = road motorway bridge \
-    = cannot = wide, old, slow = icy, narrow, slippery
 S preserve {a} in {b} = conserver {a} dans {b} = fruit vegetable meat cheese = jar cellar freezer \
     = yes = fresh, ripe, raw, organic = cold, dark, airtight, cool
 S cool {a} in {b} = rafraîchir {a} dans {b} = wine beer lemonade melon \
@@ -118,8 +114,6 @@ S tie {a} to {b} = attacher {a} à {b} = horse dog bull goat = tree pole fence g
     = nervous, aggressive, stubborn, wild = solid, strong, thick
 S save {a} from {b} = sauver {a} de {b} = puppy kitten lamb horse = lake house swamp river = past \
     = afraid, trapped, panicked, young = deep, dangerous, flooded
-S repair {a} instead of {b} = réparer {a} au lieu de {b} = vehicle machine = vehicle machine = yes \
-    = precious, useful, rare = useless, worthless, obsolete
 S trade {a} for {b} = échanger {a} contre {b} = vehicle instrument machine \
     = vehicle instrument machine = yes = old, slow, noisy, rusty = new, fast, modern
 S choose {a} rather than {b} = choisir {a} plutôt que {b} = hotel restaurant apartment sofa dress \
@@ -128,8 +122,6 @@ S choose {a} rather than {b} = choisir {a} plutôt que {b} = hotel restaurant ap
 S recommend {a} instead of {b} = recommander {a} au lieu de {b} = novel film hotel restaurant \
     = novel film hotel restaurant = yes = interesting, captivating, excellent \
     = boring, bad, tedious
-S fill {a} with {b} = remplir {a} avec {b} = glass bottle pot jug mug = water milk wine soup tea \
-    = yes = empty, clean, big = fresh, delicious, boiling
 S season {a} with {b} = assaisonner {a} avec {b} = salad soup meat omelette \
     = salt vinegar oil mustard = yes = bland, tasteless, raw = spicy, organic
 S print {a} with {b} = imprimer {a} avec {b} = letter photo ticket invoice map = printer computer \

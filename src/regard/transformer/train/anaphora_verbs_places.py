@@ -4,15 +4,15 @@
 ACTS_OF_PLACES = """\
 vehicle -bicycle -cart -carriage -wagon -wheelchair -pushchair -tricycle -trailer -caravan / \
     ride people = \
-    skid: > déraper; stall: > caler; accelerate: > accélérer; swerve: > faire une embardée; have \
-    new brakes: avoir de nouveaux freins; make a lot of smoke: faire beaucoup de fumée; crash: > \
-    s'écraser; run out of fuel: > tomber en panne sèche; overheat: > surchauffer; need a new \
-    engine: avoir besoin d'un nouveau moteur; have a powerful motor: avoir un moteur puissant; \
-    drive past: > passer; have a puncture: avoir une crevaison; refuse to move: refuser \
-    d'avancer; start at once: démarrer aussitôt; honk: ~ klaxonner; brake suddenly: > freiner \
-    brusquement; have four wheels: avoir quatre roues; speed past: > passer à toute vitesse; \
-    pick up speed: > prendre de la vitesse; overturn: > se renverser; hit a tree: > heurter un \
-    arbre; use diesel: rouler au diesel
+    skid: > déraper; stall: > caler; accelerate: > accélérer; swerve: > faire une embardée; \
+    have new brakes: avoir de nouveaux freins; make a lot of smoke: faire beaucoup de fumée; \
+    crash: > s'écraser; run out of fuel: > tomber en panne sèche; overheat: > surchauffer; \
+    need a new engine: avoir besoin d'un nouveau moteur; have a powerful motor: avoir un \
+    moteur puissant; have a puncture: avoir une crevaison; refuse to move: refuser \
+    d'avancer; honk: ~ klaxonner; brake suddenly: > freiner brusquement; have four wheels: \
+    avoir quatre roues; speed past: > passer à toute vitesse; pick up speed: > prendre de la \
+    vitesse; overturn: > se renverser; hit a tree: > heurter un arbre; use diesel: rouler au \
+    diesel
 train tram subway locomotive bus / ride people occasion = \
     derail: > dérailler; depart: > partir; arrive late: > arriver en retard; stop at every \
     station: s'arrêter à toutes les gares; run on time: être à l'heure; arrive on time: > \
@@ -112,16 +112,15 @@ picture / reading part cloth = \
     colours: avoir des couleurs vives; show a child: représenter un enfant; be signed by the \
     artist: être signé* par l'artiste; yellow with age: > jaunir avec le temps
 occasion -war -battle / work reading = \
-    begin: > commencer; end: > se terminer; start late: commencer en retard; last all day: durer \
-    toute la journée; finish early: finir tôt; happen in June: avoir lieu en juin; attract \
-    crowds: attirer les foules; last a week: durer une semaine; go badly: se passer mal; go on \
-    for hours: durer des heures; end at midnight: finir à minuit; start on time: commencer à \
-    l'heure; be held every year: avoir lieu chaque année; continue until night: durer jusqu'à la \
-    nuit
+    begin: > commencer; end: > se terminer; last all day: durer toute la journée; finish \
+    early: finir tôt; happen in June: avoir lieu en juin; attract crowds: attirer les \
+    foules; last a week: durer une semaine; go badly: se passer mal; go on for hours: durer \
+    des heures; end at midnight: finir à minuit; be held every year: avoir lieu chaque \
+    année; continue until night: durer jusqu'à la nuit
 war battle strike / occasion people = \
-    last for months: durer des mois; end in defeat: finir par une défaite; cause many deaths: > \
-    causer beaucoup de morts; continue: ~ continuer; drag on: ~ s'éterniser; start in spring: > \
-    commencer au printemps; paralyse the country: paralyser le pays
+    last for months: durer des mois; end in defeat: finir par une défaite; cause many \
+    deaths: > causer beaucoup de morts; continue: ~ continuer; drag on: ~ s'éterniser; \
+    paralyse the country: paralyser le pays
 idea / reading people = \
     sound crazy: avoir l'air fou*; sound reasonable: avoir l'air raisonnable*; change \
     everything: > changer tout; shock the public: choquer le public; cause a scandal: > causer \

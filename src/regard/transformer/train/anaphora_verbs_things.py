@@ -7,16 +7,16 @@ butter chocolate cheese cream candle wax / food stone waters care land jewel dec
 glacier / land = \
     melt: >~ fondre; retreat: >~ reculer
 food -salt -sugar -honey -oil -vinegar / drink care plant fish wood part = \
-    rot: >~ pourrir; spoil: >~ se gâter; go bad: >~ s'abîmer; go mouldy: >~ moisir; smell bad: \
-    sentir mauvais; taste strange: avoir un goût étrange; taste bitter: avoir un goût amer; \
-    taste sweet: avoir un goût sucré; cook slowly: ~ cuire lentement; smell delicious: sentir \
-    délicieusement bon; taste of fish: avoir un goût de poisson; cool down: >~ refroidir; need \
-    more salt: manquer de sel; contain nuts: contenir des noix; look delicious: avoir l'air \
-    délicieux*; cause indigestion: > donner une indigestion; taste of lemon: avoir un goût de \
-    citron
+    rot: >~ pourrir; spoil: >~ se gâter; go bad: >~ s'abîmer; go mouldy: >~ moisir; smell \
+    bad: sentir mauvais; have an odd taste: avoir un goût étrange; have a bitter taste: \
+    avoir un goût amer; have a sweet taste: avoir un goût sucré; cook slowly: ~ cuire \
+    lentement; smell delicious: sentir délicieusement bon; have a fishy taste: avoir un goût \
+    de poisson; cool down: >~ refroidir; need more salt: manquer de sel; contain nuts: \
+    contenir des noix; look delicious: avoir l'air délicieux*; cause indigestion: > donner \
+    une indigestion; have a taste of lemon: avoir un goût de citron
 fruit vegetable / food plant = \
     ripen: >~ mûrir; go rotten: > pourrir; contain vitamins: contenir des vitamines; have seeds: \
-    avoir des pépins; grow in the garden: ~ pousser dans le jardin; taste of nothing: ne pas \
+    avoir des pépins; grow in the garden: ~ pousser dans le jardin; have no taste: ne pas \
     avoir de goût
 cake bread pie pizza biscuit muffin loaf croissant / food = \
     rise: >~ gonfler; crumble: >~ s'émietter; brown: >~ dorer; go stale: >~ rassir; burn: > \
@@ -27,9 +27,9 @@ soup sauce stew water milk broth tea coffee jam / drink food machine container =
     boil: ~ bouillir; boil over: > déborder; thicken: >~ épaissir; simmer: ~ mijoter; bubble: ~ \
     bouillonner; steam: ~ fumer; cool: >~ refroidir
 drink perfume / food waters care = \
-    evaporate: >~ s'évaporer; spill: > se renverser; contain sugar: contenir du sucre; taste of \
-    mint: avoir un goût de menthe; warm the heart: réchauffer le cœur; contain no alcohol: ne \
-    pas contenir d'alcool; spurt out: > jaillir
+    evaporate: >~ s'évaporer; spill: > se renverser; contain sugar: contenir du sucre; have \
+    a taste of mint: avoir un goût de menthe; warm the heart: réchauffer le cœur; contain no \
+    alcohol: ne pas contenir d'alcool; spurt out: > jaillir
 beer champagne cider soda lemonade / drink food = \
     fizz: ~ pétiller; froth: ~ mousser; go flat: > perdre ses bulles; foam: ~ mousser; sparkle: \
     ~ pétiller
@@ -112,7 +112,7 @@ siren alarm bell doorbell whistle horn trumpet drum / machine decor part instrum
     sound: > retentir; resound: > retentir; go off: > se déclencher
 bell clock doorbell telephone alarm / machine decor part = \
     chime: ~ carillonner; ring: ~ sonner; ring all night: > sonner toute la nuit; jingle: ~ \
-    tinter; tinkle: ~ tinter; wake everyone up: > réveiller tout le monde
+    tinter; tinkle: ~ tinter
 clock wristwatch / machine jewel people = \
     tick: ~ faire tic-tac; run fast: avancer; run late: retarder; stop at midnight: > s'arrêter \
     à minuit
