@@ -113,7 +113,6 @@ _OF_THINGS = """\
 {a} shine on {b} = briller sur {b} = lamp torch projector = animal building waters wood
 {a} echo through {b} = résonner dans {b} = drum bell siren song instrument = building land
 {a} frighten {b} = effrayer {b} = machine vehicle balloon bell = animal -bug
-{a} wake {b} = réveiller {b} = machine vehicle bell siren = animal -bug -fish
 {a} bore {b} = ennuyer {b} = text work occasion = people dog
 """
 OF_EVERY_DAY = _OF_ANIMATES + _OF_THINGS

@@ -14,15 +14,11 @@ S tie {a} to {b} = lier {a} à {b} = beast boat balloon rope = tree pole gate co
 S fasten {a} to {b} = accrocher {a} à {b} = flag lamp picture bell = wall tree car
 S nail {a} to {b} = clouer {a} à {b} = picture plank poster = tree wall door
 S glue {a} to {b} = coller {a} à {b} = picture poster card = wood door container
-S lock {a} in {b} = enfermer {a} dans {b} = animal jewel document = container room hut
 S release {a} near {b} = relâcher {a} près de {b} = animal = waters land building
-S feed {a} near {b} = nourrir {a} près de {b} = animal = building waters plant vehicle
 S walk {a} along {b} = promener {a} le long de {b} = dog pony horse puppy = road waters wall
 S ride {a} around {b} = mener {a} autour de {b} = horse bicycle camel pony = lake building field
-S drive {a} to {b} = conduire {a} à {b} = vehicle -train -tram = building village
 S park {a} near {b} = garer {a} près de {b} = vehicle = building waters plant
 S steer {a} towards {b} = diriger {a} vers {b} = ride = island building animal
-S repair {a} beside {b} = réparer {a} à côté de {b} = machine vehicle wood = building plant waters
 S build {a} near {b} = construire {a} près de {b} = building boat = waters land plant
 S plant {a} behind {b} = planter {a} derrière {b} = plant = building wood car
 S pick {a} near {b} = cueillir {a} près de {b} = flower fruit rose = building waters animal
@@ -42,8 +38,6 @@ S iron {a} on {b} = repasser {a} sur {b} = cloth = table bed
 S knit {a} for {b} = tricoter {a} pour {b} = sweater scarf sock mitten = dog doll teddy kitten
 S pack {a} with {b} = emballer {a} avec {b} = clothing tool toy = food text
 S unpack {a} in {b} = déballer {a} dans {b} = container clothing = room building
-S fill {a} in {b} = remplir {a} dans {b} = bottle bucket jug barrel = river lake fountain kitchen
-S empty {a} behind {b} = vider {a} derrière {b} = container = building plant
 S spill {a} on {b} = renverser {a} sur {b} = drink soup ink = cloth text wood
 S sprinkle {a} on {b} = répandre {a} sur {b} = sugar salt powder flour = cake wood plant
 S deliver {a} to {b} = livrer {a} à {b} = food object = building
@@ -76,7 +70,6 @@ S smash {a} against {b} = fracasser {a} contre {b} = container toy = part tree
 S tear {a} with {b} = déchirer {a} avec {b} = cloth text = blade tool
 S slice {a} with {b} = trancher {a} avec {b} = food -soup -sauce -rice = blade
 S open {a} with {b} = ouvrir {a} avec {b} = container door = blade key
-S read {a} to {b} = lire {a} à {b} = text = beast teddy
 S write {a} in {b} = écrire {a} dans {b} = letter poem message essay = kitchen garden library train
 S print {a} in {b} = imprimer {a} dans {b} = text picture = office school library
 S study {a} in {b} = étudier {a} dans {b} = text language animal plant = building

@@ -69,8 +69,6 @@ OF_SOCIETY = """\
     = hungry, ill, starving, > travel all day
 {a} translate for {b} = traduire pour {b} = past = bilingual, helpful, ~ speak three languages \
     = lost, ignorant, ~ want to learn French
-{a} wake up {b} = réveiller {b} = past = noisy, impatient, > make a noise \
-    = asleep, late, fast asleep
 {a} hire out a room to {b} = louer une chambre à {b} = past = hospitable, penniless, ~ need money \
     = homeless, on holiday, > travel all day
 {a} stare at {b} = fixer {b} = past = curious, rude, fascinated = beautiful, famous, weird
@@ -87,13 +85,8 @@ S reject {a} in favour of {b} = refuser {a} en faveur de {b} = idea plan proposa
     = reasonable, perfect, simple
 S believe {a} rather than {b} = croire {a} plutôt que {b} = explanation rumour answer \
     = explanation rumour answer = yes = plausible, true = absurd, false, implausible
-S read {a} before {b} = lire {a} avant {b} = novel article letter report \
-    = novel article letter report = past = short, urgent, captivating = tedious, endless, boring
 S learn {a} before {b} = apprendre {a} avant {b} = poem song rule language \
     = poem song rule language = past = easy, short, simple = complicated, endless
-S publish {a} instead of {b} = publier {a} au lieu de {b} = novel poem article essay \
-    = novel poem article essay = yes = original, well written, brilliant \
-    = boring, badly written, unfinished
 S watch {a} instead of {b} = regarder {a} au lieu de {b} = film documentary comedy match \
     = film documentary comedy match = yes = exciting, funny, wonderful = awful, boring, tedious
 S attend {a} instead of {b} = assister à {a} au lieu de {b} = concert wedding lesson meeting \
