@@ -3,17 +3,18 @@
 # nouns that they fit / nouns that they might fit too = english: french; ...
 ACTS_OF_LIVING = """\
 creature / animate = \
-    breathe: ~ respirer; shiver: ~ frissonner; tremble: ~ trembler; faint: > s'évanouir; wake \
-    up: > se réveiller; fall asleep: > s'endormir; doze: ~ somnoler; doze off: > s'assoupir; \
-    panic: ~ paniquer; flee: > s'enfuir; run away: > s'enfuir; look around: ~ regarder autour de \
-    soi; grow old: >~ vieillir; feel sick: ~ avoir la nausée; lose consciousness: > perdre \
-    connaissance; drown: > se noyer; starve: ~ mourir de faim; get scared: > prendre peur; lie \
-    down: > se coucher; stretch: ~ s'étirer; struggle: ~ se débattre; rest: ~ se reposer; hurry: \
-    ~ se dépêcher; hesitate: ~ hésiter; pant: ~ haleter; get hurt: > se blesser; wander around: \
-    ~ errer; sniff: ~ renifler; get lost: > se perdre; listen: ~ écouter; bleed: ~ saigner; \
-    choke: > s'étouffer; get bored: ~ s'ennuyer; feel dizzy: ~ avoir le vertige; wait patiently: \
-    ~ attendre patiemment; get sick: > tomber malade*; roll on the ground: ~ se rouler par terre; \
-    suffocate: ~ suffoquer; hear footsteps: > entendre des pas; see the enemy: > voir l'ennemi
+    breathe: ~ respirer; shiver: ~ frissonner; tremble: ~ trembler; faint: > s'évanouir; \
+    fall asleep: > s'endormir; doze: ~ somnoler; doze off: > s'assoupir; panic: ~ paniquer; \
+    flee: > s'enfuir; run away: > s'enfuir; look around: ~ regarder autour de soi; grow old: \
+    >~ vieillir; feel sick: ~ avoir la nausée; lose consciousness: > perdre connaissance; \
+    drown: > se noyer; starve: ~ mourir de faim; get scared: > prendre peur; lie down: > se \
+    coucher; stretch: ~ s'étirer; struggle: ~ se débattre; rest: ~ se reposer; hurry: ~ se \
+    dépêcher; hesitate: ~ hésiter; pant: ~ haleter; get hurt: > se blesser; wander around: ~ \
+    errer; sniff: ~ renifler; get lost: > se perdre; listen: ~ écouter; bleed: ~ saigner; \
+    choke: > s'étouffer; get bored: ~ s'ennuyer; feel dizzy: ~ avoir le vertige; wait \
+    patiently: ~ attendre patiemment; get sick: > tomber malade*; roll on the ground: ~ se \
+    rouler par terre; suffocate: ~ suffoquer; hear footsteps: > entendre des pas; see the \
+    enemy: > voir l'ennemi
 quadruped people / animate = \
     sit down: > s'asseoir; stand up: > se lever; walk: ~ marcher; yawn: ~ bâiller; sneeze: ~ \
     éternuer; snore: ~ ronfler; vomit: ~ vomir; snort: ~ grogner; hop: ~ sautiller; sweat: ~ \
@@ -64,8 +65,7 @@ sparrow robin blackbird lark nightingale cuckoo bird -ostrich -turkey -penguin -
 duck goose swan / animal = \
     quack: ~ cancaner; waddle: ~ se dandiner; paddle: ~ barboter; dive: > plonger
 hen rooster chicken turkey / animal = \
-    cluck: ~ glousser; crow: ~ chanter; peck: ~ picorer; cackle: ~ caqueter; wake everyone: \
-    réveiller tout le monde
+    cluck: ~ glousser; crow: ~ chanter; peck: ~ picorer; cackle: ~ caqueter
 owl dove pigeon / animal people = \
     hoot: ~ hululer; coo: ~ roucouler
 parrot / animal machine people = \
@@ -116,37 +116,38 @@ beast small bird / animate = \
     vivre dans la forêt; mate: > s'accoupler; be looking for its young: chercher ses petits; \
     crouch: > s'accroupir; lick its paws: ~ se lécher les pattes
 people / animate = \
-    laugh: ~ rire; cry: ~ pleurer; whisper: ~ chuchoter; shout: ~ crier; smile: ~ sourire; vote: \
-    > voter; pray: ~ prier; complain: ~ se plaindre; argue: ~ se disputer; joke: ~ plaisanter; \
-    giggle: ~ glousser; sigh: ~ soupirer; frown: ~ froncer les sourcils; nod: > hocher la tête; \
-    wave: ~ faire signe; apologise: > s'excuser; apologize: > s'excuser; lie: ~ mentir; swear: ~ \
-    jurer; sob: ~ sangloter; weep: ~ pleurer; dance: ~ danser; sing: ~ chanter; talk: ~ parler; \
-    chat: ~ bavarder; cook: ~ cuisiner; study: ~ étudier; read: ~ lire; write: ~ écrire; travel: \
-    ~ voyager; retire: > prendre sa retraite; resign: > démissionner; confess: > avouer; gamble: \
-    ~ jouer pour de l'argent; mumble: ~ marmonner; stutter: ~ bégayer; whistle: ~ siffler; \
-    scream: ~ crier; yell: ~ hurler; applaud: ~ applaudir; clap: ~ applaudir; meditate: ~ \
-    méditer; knit: ~ tricoter; ski: ~ skier; exercise: ~ faire de l'exercice; shave: > se raser; \
-    get dressed: > s'habiller; get married: > se marier; get divorced: > divorcer; get angry: > \
-    se fâcher; lose patience: > perdre patience; win the lottery: > gagner à la loterie; win the \
-    election: > gagner l'élection; lose the election: > perdre les élections; tell a joke: > \
-    raconter une blague; make a mistake: > faire une erreur; make a promise: > faire une \
-    promesse; change the subject: > changer de sujet; speak quietly: parler bas; keep silent: > \
-    garder le silence; shrug: > hausser les épaules; protest: ~ protester; negotiate: ~ \
-    négocier; go bankrupt: > faire faillite; pay the bill: > payer l'addition; borrow money: > \
-    emprunter de l'argent; spend too much money: dépenser trop d'argent; own three houses: \
-    posséder trois maisons; drive too fast: conduire trop vite; miss the train: > manquer le \
-    train; graduate: > obtenir son diplôme; wink: > faire un clin d'œil; blush: > rougir; have a \
-    good memory: avoir une bonne mémoire; have grey hair: avoir les cheveux gris; have many \
-    friends: avoir beaucoup d'amis; believe in ghosts: croire aux fantômes; forget the password: \
-    > oublier le mot de passe; sign the contract: > signer le contrat; tell the truth: > dire la \
-    vérité; want a divorce: vouloir divorcer; emigrate: > émigrer; daydream: ~ rêvasser; boast: \
-    ~ se vanter; quarrel: ~ se quereller; have a degree: avoir un diplôme; be on holiday: être \
-    en vacances; have the flu: avoir la grippe; have a job interview: avoir un entretien \
-    d'embauche; think aloud: ~ réfléchir à voix haute; play chess: ~ jouer aux échecs; work \
-    overtime: faire des heures supplémentaires; rob a bank: > dévaliser une banque; read the \
-    newspaper: ~ lire le journal; speak with an accent: parler avec un accent; know the \
-    password: connaître le mot de passe; cheat: ~ tricher; fight: ~ se battre; betray a friend: \
-    > trahir un ami; go shopping: > faire des courses; give a speech: > faire un discours
+    laugh: ~ rire; cry: ~ pleurer; whisper: ~ chuchoter; shout: ~ crier; smile: ~ sourire; \
+    vote: > voter; pray: ~ prier; complain: ~ se plaindre; argue: ~ se disputer; joke: ~ \
+    plaisanter; giggle: ~ glousser; sigh: ~ soupirer; frown: ~ froncer les sourcils; nod: > \
+    hocher la tête; wave: ~ faire signe; apologise: > s'excuser; apologize: > s'excuser; \
+    lie: ~ mentir; swear: ~ jurer; sob: ~ sangloter; weep: ~ pleurer; dance: ~ danser; sing: \
+    ~ chanter; talk: ~ parler; chat: ~ bavarder; cook: ~ cuisiner; study: ~ étudier; write: \
+    ~ écrire; travel: ~ voyager; retire: > prendre sa retraite; resign: > démissionner; \
+    confess: > avouer; gamble: ~ jouer pour de l'argent; mumble: ~ marmonner; stutter: ~ \
+    bégayer; whistle: ~ siffler; scream: ~ crier; yell: ~ hurler; applaud: ~ applaudir; \
+    clap: ~ applaudir; meditate: ~ méditer; knit: ~ tricoter; ski: ~ skier; exercise: ~ \
+    faire de l'exercice; shave: > se raser; get dressed: > s'habiller; get married: > se \
+    marier; get divorced: > divorcer; get angry: > se fâcher; lose patience: > perdre \
+    patience; win the lottery: > gagner à la loterie; win the election: > gagner l'élection; \
+    lose the election: > perdre les élections; tell a joke: > raconter une blague; make a \
+    mistake: > faire une erreur; make a promise: > faire une promesse; change the subject: > \
+    changer de sujet; speak quietly: parler bas; keep silent: > garder le silence; shrug: > \
+    hausser les épaules; protest: ~ protester; negotiate: ~ négocier; go bankrupt: > faire \
+    faillite; pay the bill: > payer l'addition; borrow money: > emprunter de l'argent; spend \
+    too much money: dépenser trop d'argent; own three houses: posséder trois maisons; miss \
+    the train: > manquer le train; graduate: > obtenir son diplôme; wink: > faire un clin \
+    d'œil; blush: > rougir; have a good memory: avoir une bonne mémoire; have grey hair: \
+    avoir les cheveux gris; have many friends: avoir beaucoup d'amis; believe in ghosts: \
+    croire aux fantômes; forget the password: > oublier le mot de passe; sign the contract: \
+    > signer le contrat; tell the truth: > dire la vérité; want a divorce: vouloir divorcer; \
+    emigrate: > émigrer; daydream: ~ rêvasser; boast: ~ se vanter; quarrel: ~ se quereller; \
+    have a degree: avoir un diplôme; be on holiday: être en vacances; have the flu: avoir la \
+    grippe; have a job interview: avoir un entretien d'embauche; think aloud: ~ réfléchir à \
+    voix haute; play chess: ~ jouer aux échecs; work overtime: faire des heures \
+    supplémentaires; rob a bank: > dévaliser une banque; speak with an accent: parler avec \
+    un accent; know the password: connaître le mot de passe; cheat: ~ tricher; fight: ~ se \
+    battre; betray a friend: > trahir un ami; go shopping: > faire des courses; give a \
+    speech: > faire un discours
 soldier knight guard policeman / people = \
     fight bravely: ~ se battre avec courage; obey orders: obéir aux ordres; carry a gun: porter \
     une arme; surrender: > se rendre; march: ~ marcher au pas
@@ -207,7 +208,7 @@ ant termite worm mole beetle cricket / animal plant = \
     live underground: vivre sous terre; dig tunnels: ~ creuser des galeries; carry crumbs: ~ \
     porter des miettes
 caterpillar snail slug grasshopper beetle termite cockroach / animate = \
-    feed on plants: se nourrir de plantes; devour the salad: > dévorer la salade
+    devour the salad: > dévorer la salade
 bug / animal text = \
     lay its eggs: > pondre ses œufs; have antennae: avoir des antennes; be an insect: être un \
     insecte
