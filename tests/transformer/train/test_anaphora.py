@@ -11,7 +11,11 @@ from regard.text.words import split_words
 from regard.transformer.contrast_frames import OBJECT_VERBS, RESERVED_VERBS, contrasts
 from regard.transformer.train.anaphora import CELLS, TRAINING, cells, marked_pairs
 from regard.transformer.train.anaphora_frames import GENERAL, TEST_VERBS
-from regard.transformer.train.anaphora_impersonal import AROUND_EVENTS, AROUND_NOUNS
+from regard.transformer.train.anaphora_impersonal import (
+    AROUND_EVENTS,
+    AROUND_NOUNS,
+    impersonal_clause,
+)
 from regard.transformer.train.anaphora_mentions import NAMES
 from regard.transformer.train.anaphora_nouns import NOUNS
 from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
@@ -48,6 +52,19 @@ def test_there_are_enough_words_and_frames():
     assert len({x.english[0] for x in (*GENERAL, *RELATIONS)}) >= 400
     assert len(PEOPLE) >= 60
     assert len(AROUND_EVENTS) + len(AROUND_NOUNS) >= 40
+
+
+@pytest.mark.parametrize("tense", ["past", "present"])
+def test_it_stands_for_no_noun_in_many_clauses(tense):
+    rng = random.Random(7)
+    clauses = [impersonal_clause(rng, tense) for _ in range(3000)]
+    assert len({" ".join(x.english) for x in clauses}) >= 1000
+    assert len({" ".join(x.english[:4]) for x in clauses}) >= 300
+    for clause in clauses:
+        assert clause.english[clause.pronoun] in ("it", "it's")
+        assert sum(word in ("it", "it's") for word in clause.english) == 1, clause
+        assert "  " not in clause.french
+        assert clause.french == clause.french.strip()
 
 
 def test_the_same_seed_gives_the_same_different_sentences(pairs):

@@ -33,13 +33,13 @@ CELLS = {
     "frame new, words new": Split(frames=False, words=False),
 }
 _FEWEST_FRAMES = 15  # no frame gives more than this part of a cell's pairs
-_STANDALONE = 0.14  # share of the draws that are sentences about no noun
+_STANDALONE = 0.1  # share of the draws that are sentences about no noun
 # Before a noun and a clause about no noun: 'behind the church it is forbidden to smoke'.
 _OPENINGS = (("behind", "derrière"), ("without", "sans"), ("thanks to", "grâce à"),
              ("next to", "à côté de"), ("because of", "à cause de"), ("despite", "malgré"),
              ("inside", "à l'intérieur de"), ("opposite", "en face de"),
              ("not far from", "non loin de"))  # fmt: skip
-_IMPERSONAL = 0.3  # share of the scenes that also get a clause about no noun
+_IMPERSONAL = 0.4  # share of the scenes that also get a clause about no noun
 
 
 def marked_pairs(number: int, seed: int) -> list[MarkedPair]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from regard.transformer.train.anaphora_clauses import Clause
 from regard.transformer.train.anaphora_judgements import judgement
 from regard.transformer.train.anaphora_nouns import out_of_training
+from regard.transformer.train.anaphora_times import clock_or_date, duration_or_distance
+from regard.transformer.train.anaphora_weather import weather
 
 # english past = french past = english present = french present: after a connector.
 _CLAUSES = """\
@@ -70,6 +72,57 @@ it was a secret = c'était un secret = it is a secret = c'est un secret
 it was nobody's fault = ce n'était la faute de personne = it is nobody's fault \
     = ce n'est la faute de personne
 it was fun = c'était amusant = it is fun = c'est amusant
+it was getting late = il se faisait tard = it is getting late = il se fait tard
+it was slippery outside = ça glissait dehors = it is slippery outside = ça glisse dehors
+it was still early = il était encore tôt = it is still early = il est encore tôt
+it was already late = il était déjà tard = it is already late = il est déjà tard
+it would soon be too late = il serait bientôt trop tard = it will soon be too late \
+    = il sera bientôt trop tard
+it was too soon = c'était trop tôt = it is too soon = c'est trop tôt
+it was too late for lunch = il était trop tard pour déjeuner = it is too late for lunch \
+    = il est trop tard pour déjeuner
+it was time for dinner = c'était l'heure du dîner = it is time for dinner = c'est l'heure du dîner
+it was time for bed = c'était l'heure d'aller au lit = it is time for bed \
+    = c'est l'heure d'aller au lit
+it was too cold for a walk = il faisait trop froid pour une promenade \
+    = it is too cold for a walk = il fait trop froid pour une promenade
+it looked like rain = on aurait dit qu'il allait pleuvoir = it looks like rain \
+    = on dirait qu'il va pleuvoir
+it was not far = ce n'était pas loin = it is not far = ce n'est pas loin
+it was far from here = c'était loin d'ici = it is far from here = c'est loin d'ici
+it did not matter = cela n'avait pas d'importance = it does not matter \
+    = cela n'a pas d'importance
+it depended on the weather = cela dépendait du temps = it depends on the weather \
+    = cela dépend du temps
+it was up to Tom = c'était à Tom de décider = it is up to you = c'est à toi de décider
+it was all Tom's fault = tout était de la faute de Tom = it is all Tom's fault \
+    = tout est de la faute de Tom
+it was Alice's turn = c'était le tour d'Alice = it is Alice's turn = c'est le tour d'Alice
+it was your turn = c'était ton tour = it is your turn = c'est ton tour
+it was a pity = c'était dommage = it is a pity = c'est dommage
+it was no wonder = ce n'était pas étonnant = it is no wonder = ce n'est pas étonnant
+it was no use crying = cela ne servait à rien de pleurer = it is no use crying \
+    = cela ne sert à rien de pleurer
+it was no use complaining = cela ne servait à rien de se plaindre = it is no use complaining \
+    = cela ne sert à rien de se plaindre
+it was no good waiting = cela ne servait à rien d'attendre = it is no good waiting \
+    = cela ne sert à rien d'attendre
+it was fun swimming there = c'était amusant d'y nager = it is fun swimming there \
+    = c'est amusant d'y nager
+it was Tom's idea = c'était l'idée de Tom = it is Tom's idea = c'est l'idée de Tom
+it was like that every day = c'était ainsi tous les jours = it is like that every day \
+    = c'est ainsi tous les jours
+it went on like that for hours = cela a continué ainsi pendant des heures \
+    = it goes on like that for hours = cela continue ainsi pendant des heures
+it was all over = tout était fini = it is all over = tout est fini
+it was quiet in the house = tout était tranquille dans la maison = it is quiet in the house \
+    = tout est tranquille dans la maison
+it was bad luck = c'était de la malchance = it is bad luck = c'est de la malchance
+it was our only chance = c'était notre seule chance = it is our only chance \
+    = c'est notre seule chance
+it had been ages = cela faisait une éternité = it has been ages = cela fait une éternité
+it would soon get dark = il ferait bientôt nuit = it will soon get dark = il fera bientôt nuit
+it must have rained = il avait dû pleuvoir = it must have rained = il a dû pleuvoir
 """
 
 # Whole sentences around a clause {e} with two nouns: english = french.
@@ -98,6 +151,26 @@ it appears that {e} = il paraît que {e}
 it was well known that {e} = il était bien connu que {e}
 it is no secret that {e} = ce n'est un secret pour personne que {e}
 it is possible that Tom knows that {e} = il est possible que Tom sache que {e}
+it was half past seven when {e} = il était sept heures et demie quand {e}
+it was getting dark when {e} = il commençait à faire nuit quand {e}
+it was very cold outside when {e} = il faisait très froid dehors quand {e}
+it happened that {e} = il se trouva que {e}
+it looked as if {e} = on aurait dit que {e}
+it was because of the rain that {e} = c'est à cause de la pluie que {e}
+it was in spring that {e} = c'est au printemps que {e}
+it is rumoured that {e} = le bruit court que {e}
+it is believed that {e} = on croit que {e}
+it is thought that {e} = on pense que {e}
+it is evident that {e} = il est évident que {e}
+it is reported that {e} = on rapporte que {e}
+it was announced that {e} = on a annoncé que {e}
+it was because of Tom that {e} = c'est à cause de Tom que {e}
+it was almost five o'clock when {e} = il était presque cinq heures quand {e}
+it was a cold day when {e} = il faisait froid le jour où {e}
+it is thanks to Tom that {e} = c'est grâce à Tom que {e}
+it must have been noon when {e} = il devait être midi quand {e}
+it was on Friday evening that {e} = c'est vendredi soir que {e}
+it was foggy when {e} = il y avait du brouillard quand {e}
 """
 
 # Whole sentences around infinitives and nouns: {a} and {b} are noun phrases.
@@ -155,6 +228,25 @@ it was Tom who forgot {a} near {b} = c'est Tom qui a oublié {a} près de {b} = 
     = building waters
 was it raining when you saw {a} and {b} ? = est-ce qu'il pleuvait quand tu as vu {a} et {b} ? \
     = animal ride = building plant
+it was too dark to find {a} in {b} = il faisait trop sombre pour trouver {a} dans {b} \
+    = portable animal = building room
+it is too late to bring {a} to {b} = il est trop tard pour apporter {a} à {b} = portable = building
+it was kind of Tom to bring {a} to {b} = c'était gentil de la part de Tom d'apporter {a} à {b} \
+    = portable = building
+it is against the rules to put {a} in {b} = il est contraire au règlement de mettre {a} dans {b} \
+    = portable = container room
+it is wise to compare {a} with {b} = il est sage de comparer {a} avec {b} = ride machine \
+    = ride tool
+it needs an hour to push {a} to {b} = il faut une heure pour pousser {a} jusqu'à {b} = vehicle \
+    = building
+it is no use looking for {a} in {b} = cela ne sert à rien de chercher {a} dans {b} \
+    = portable animal = building room
+it was Alice who found {a} behind {b} = c'est Alice qui a trouvé {a} derrière {b} = portable \
+    = wood building
+it is ten minutes on foot from {a} to {b} = il y a dix minutes à pied de {a} à {b} = building \
+    = building land lake
+it must be hard to move {a} without {b} = ce doit être difficile de déplacer {a} sans {b} \
+    = wood machine stone = vehicle rope
 """
 
 
@@ -187,7 +279,8 @@ _ROWS = [[part.strip() for part in line.split(" = ")] for line in _CLAUSES.split
 
 def impersonal_clause(rng: random.Random, tense: str) -> Clause:
     """'it was raining', 'it is Sunday', 'it is easy to go out'."""
-    words, french = judgement(rng, tense) if rng.random() < 0.5 else _fixed_clause(rng, tense)
+    kinds = (judgement, _fixed_clause, weather, clock_or_date, duration_or_distance)
+    words, french = rng.choices(kinds, (40, 15, 20, 20, 5))[0](rng, tense)
     if words[:2] == ["it", "is"] and rng.random() < 0.4:
         words[:2] = ["it's"]
     return Clause(words, 0, french)
