@@ -36,6 +36,7 @@ from regard.transformer.train.run import train_model
 from regard.transformer.train.subwords import learn_tokens, load_tokens
 from regard.transformer.train.token_links import word_table
 from regard.transformer.train.torch_model import to_torch
+from regard.transformer.train.training_state import finished
 
 SIZES = Config(vocabulary=400, layers=2, heads=4, width=64, feed_forward_width=128)
 HABITS = Hyperparameters(tokens_per_batch=2_048, dropout=0.0, split=0.02, alterations=NONE)
@@ -279,6 +280,35 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
     assert points[-1]["encoder 1.0 anaphora right"] > 0.98
 
 
+def test_a_round_can_train_the_taught_heads_alone(toy, tmp_path):
+    """Their queries and keys learn the links; every other parameter is the same to the bit."""
+    pairs = read_pairs(toy[0])[:400]
+    marked = tmp_path / "marked.tsv"
+    write_marked(marked, [MarkedPair(*x, (WordLink(1, 5, 5),)) for x in pairs])
+    start, config, text = ingredients(tmp_path, toy)[:3]
+    heads = TaughtHead("encoder", 1, 0, "anaphora", 0.5), TaughtHead("cross", 0, 3, "alignment")
+    hyperparameters = replace(HABITS, taught=heads)
+    part = Round(
+        "heads", (Corpus(marked, links="anaphora"),), steps=60, learning_rate=3e-3, warm_up=0.1,
+        trained="anaphora",
+    )  # fmt: skip
+    tokens = load_tokens(tmp_path / "tokens.model")
+    text = replace(text, dataset=gather(part, tokens, hyperparameters))
+    points = []
+    hooks = RoundHooks(tmp_path / "heads", lambda _, point: points.append(point))
+    end = finished(train_round(start, config, text, (part, hyperparameters), hooks))
+    losses = [point["encoder 1.0 anaphora loss"] for point in points]
+    assert losses[-1] < 0.8 * losses[0]
+    assert not any("cross" in name or name == "loss" for point in points for name in point)
+    columns = slice(0, config.head_width)
+    for name, parameter in end.items():
+        changed = parameter != start[name].float()
+        if name in ("encoder.1.self_attention.w_query", "encoder.1.self_attention.w_key"):
+            assert changed[:, columns].float().mean() > 0.99
+            changed = changed[:, config.head_width :]
+        assert not changed.any(), name
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -296,6 +326,11 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
             (', links = "anaphora"', ""),
             "a head taught anaphora needs a corpus with such links, but no round has one: add one "
             "with made = 'anaphora', or with links = 'anaphora' for a file that has them.",
+        ),
+        (
+            ("steps = 20", 'steps = 20\n    trained = "pronouns"'),
+            "round 'only' needs trained to be what a head is taught, alignment or anaphora, but it "
+            "is 'pronouns'.",
         ),
         (("weight = 0.05", "weight = 0"), "weight needs a number above 0, but it is 0."),
         (("share = 0.5", "share = 2"), "share needs a number above 0 and up to 1, but it is 2."),

@@ -124,6 +124,8 @@ def check_job(job: TrainingJob) -> None:
         _check_pattern(pattern)
     for head in job.hyperparameters.taught:
         _check_taught(head, job)
+    for part in job.rounds:
+        _check_trained(part, job)
     if job.text.valid is not None and importlib.util.find_spec("sacrebleu") is None:
         raise ArgumentError(
             "measuring BLEU on validation pairs needs sacrebleu, which is not installed: "
@@ -159,6 +161,15 @@ def _check_taught(head: TaughtHead, job: TrainingJob) -> None:
         raise ArgumentError(
             f"a head taught {head.of} needs a corpus with such links, but no round has one: add "
             f"one with made = {head.of!r}, or with links = {head.of!r} for a file that has them."
+        )
+
+
+def _check_trained(part: Round, job: TrainingJob) -> None:
+    kinds = sorted({head.of for head in job.hyperparameters.taught})
+    if part.trained and part.trained not in kinds:
+        raise ArgumentError(
+            f"round {part.name!r} needs trained to be what a head is taught, "
+            f"{' or '.join(kinds) or 'of which there is none'}, but it is {part.trained!r}."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,6 +46,7 @@ from regard.transformer.train.training_state import (
     new_state,
     save_state,
     set_learning_rate,
+    train_only,
 )
 from regard.transformer.train.training_step import DeviceBatch, step_function
 
@@ -111,14 +112,19 @@ def train_round(
 ) -> State:
     """Follow one round to its end, from `start` or from where its folder says it was left."""
     part, hyperparameters = plan
+    if part.trained:
+        plan = part, heads_alone(hyperparameters, part.trained)
+        hyperparameters = plan[1]
     device = next(iter(start.values())).device
     with attention_kernel(hyperparameters.attention, device):
         mode = working_mode(start, config, hyperparameters)
         torch.manual_seed(hyperparameters.seed)
         optimiser = hyperparameters.optimiser
         state = load_state(start, hooks.folder, optimiser) or new_state(start, optimiser)
+        if part.trained:
+            train_only(state, matrix_names(hyperparameters.taught))
         meter = Meter(state, plan, hooks)
-        take_step = step_function(state, config, hyperparameters, mode)
+        take_step = step_function(state, config, hyperparameters, mode, not part.trained)
         for batch in batches(text, hyperparameters, state, device):
             done = progress(part, state.step, meter.seconds())
             if done >= 1 or state.step == hooks.stop_at:
@@ -126,6 +132,23 @@ def train_round(
             meter.after_step(batch, take_step(batch))
     meter.save()
     return state
+
+
+def heads_alone(hyperparameters: Hyperparameters, kind: str) -> Hyperparameters:
+    """Those of a round that trains the heads taught one kind of links; nothing is dropped."""
+    heads = tuple(head for head in hyperparameters.taught if head.of == kind)
+    return replace(hyperparameters, taught=heads, dropout=0.0, optimiser="adamw")
+
+
+def matrix_names(heads: Iterable[TaughtHead]) -> set[str]:
+    """The parameters that hold the queries and keys of these heads.
+
+    >>> sorted(matrix_names([TaughtHead("cross", 2, 3, "alignment")]))
+    ['decoder.2.cross_attention.w_key', 'decoder.2.cross_attention.w_query']
+    """
+    parts = {"encoder": "encoder.{}.self_attention", "cross": "decoder.{}.cross_attention"}
+    layers = {parts[head.part].format(head.layer) for head in heads}
+    return {f"{layer}.{matrix}" for layer in layers for matrix in ("w_query", "w_key")}
 
 
 def batch_shape(hyperparameters: Hyperparameters) -> BatchShape:
@@ -276,7 +299,9 @@ class Meter:
         speed = (state.tokens - self.tokens_before) / (seconds - self.seconds_before)
         self.losses, self.tokens_before, self.seconds_before = [], state.tokens, seconds
         rate = float(self.state.optimiser.param_groups[0]["lr"])
-        numbers = {"done": done, "loss": loss, "tokens_per_second": speed, "learning_rate": rate}
+        numbers = {"done": done, "tokens_per_second": speed, "learning_rate": rate}
+        if not self.part.trained:
+            numbers["loss"] = loss
         self._add(numbers | taught_numbers(self.hyperparameters.taught, taught))
 
     def validate(self) -> None:

@@ -208,8 +208,13 @@ def packed_loss(
     batch: PackedTensors,
     mode: PackedMode,
     taught: Sequence[TaughtHead] = (),
+    *,
+    translated: bool = True,
 ) -> tuple[Tensor, list[TaughtLoss]]:
-    """Mean loss over the labels of a packed batch, and the loss of each taught head."""
+    """Mean loss over the labels of a packed batch, and the loss of each taught head.
+
+    Without translation the first is 0, and no decoder runs that no taught head needs.
+    """
     run = loss_functions(mode.compiled)
     masks = run.masks(batch.source.segments, batch.given.segments, mode.dtype)
     taught_losses: dict[TaughtHead, TaughtLoss] = {}
@@ -222,6 +227,8 @@ def packed_loss(
             matrices = _head_matrices(layer, "self_attention", head.head, config)
             vectors = (normed_bte, normed_bte)
             taught_losses[head] = run.taught_loss(vectors, matrices, batch.source, batch.source)
+    if not translated and all(head.part == "encoder" for head in taught):
+        return x_bte.new_zeros(()), [taught_losses[head] for head in taught]
     memory_bke = norm(x_bte, parameters, "encoder.norm")
     x_bte = run.embed(embedding_ve, batch.given, mode)
     for number in range(config.layers):

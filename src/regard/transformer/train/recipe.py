@@ -89,7 +89,8 @@ class Round:
     """One part of training with its own text and its own rise and fall of the learning rate.
 
     It lasts `steps`, or, when steps is 0, `minutes`. Steps make it repeatable to the last bit;
-    minutes make it end in time, however fast the machine is.
+    minutes make it end in time, however fast the machine is. It trains all parameters, or, where
+    `trained` is a kind of links, the queries and keys of the heads taught that and nothing else.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Round:
     learning_rate: float = 1e-3
     warm_up: float = 0.05
     final: float = 0.02
+    trained: str = ""
 
     def __post_init__(self) -> None:
         check_positive("learning_rate", self.learning_rate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,17 @@ def new_state(parameters: Tensors, optimiser: str = "adamw") -> State:
     own = {name: p.detach().clone().float().requires_grad_() for name, p in parameters.items()}
     average = {name: p.detach().clone() for name, p in own.items()}
     return State(own, optimiser_for(own, optimiser), average)
+
+
+def train_only(state: State, names: Collection[str]) -> None:
+    """Leave all other parameters as they are, and these without decay.
+
+    Adam does not move an entry whose gradient is always 0, as in the columns of other heads.
+    """
+    for name, parameter in state.parameters.items():
+        parameter.requires_grad_(name in names)
+    for group in state.optimiser.param_groups:
+        group["weight_decay"] = 0.0
 
 
 def set_learning_rate(state: State, rate: float) -> None:

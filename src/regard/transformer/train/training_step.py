@@ -32,23 +32,30 @@ Update = Callable[[PackedTensors, Tensor], Tensor]
 
 
 def step_function(
-    state: State, config: Config, hyperparameters: Hyperparameters, mode: PackedMode
+    state: State,
+    config: Config,
+    hyperparameters: Hyperparameters,
+    mode: PackedMode,
+    translated: bool = True,
 ) -> Callable[[DeviceBatch], Tensor]:
     """The function that takes a step with a batch: `update`, as a CUDA graph where compiled."""
     run: Update = partial(
-        update, state, config=config, hyperparameters=hyperparameters, mode=mode
+        update, state, config=config, hyperparameters=hyperparameters, mode=mode,
+        translated=translated,
     )  # fmt: skip
     if mode.compiled and state.parameters["embedding"].is_cuda:
         run = StepGraph(run)
 
     def take(batch: DeviceBatch) -> Tensor:
-        factors = loss_factors(state.step, batch.filled, hyperparameters.taught)
+        factors = loss_factors(state.step, batch.filled, hyperparameters.taught, translated)
         return run(batch.tensors, _to_device(factors, state.parameters["embedding"].device))
 
     return take
 
 
-def loss_factors(step: int, filled: float, taught: Sequence[TaughtHead]) -> Tensor:
+def loss_factors(
+    step: int, filled: float, taught: Sequence[TaughtHead], translated: bool = True
+) -> Tensor:
     """Factors of the losses of a step: that of translation, then those of the taught heads.
 
     The last batch of an epoch may be small; its few pairs must not count for a full one.
@@ -56,7 +63,7 @@ def loss_factors(step: int, filled: float, taught: Sequence[TaughtHead]) -> Tens
     >>> loss_factors(0, 0.5, [TaughtHead("encoder", 3, 6, "anaphora", weight=0.1)]).tolist()
     [0.5, 0.05000000074505806]
     """
-    weights = [1.0, *(head.weight * head.counts_at(step) for head in taught)]
+    weights = [float(translated), *(head.weight * head.counts_at(step) for head in taught)]
     return torch.tensor(weights) * filled
 
 
@@ -67,12 +74,16 @@ def update(
     config: Config,
     hyperparameters: Hyperparameters,
     mode: PackedMode,
+    translated: bool = True,
 ) -> Tensor:
     """One step of the optimiser; nothing in it waits for the device.
 
     Returned are the translation loss, and loss and accuracy of every taught head.
     """
-    loss, taught = packed_loss(state.parameters, config, tensors, mode, hyperparameters.taught)
+    heads = hyperparameters.taught
+    loss, taught = packed_loss(
+        state.parameters, config, tensors, mode, heads, translated=translated
+    )
     losses = torch.stack([loss, *(measured.loss for measured in taught)])
     (losses * factors).sum().backward()
     torch.nn.utils.clip_grad_norm_(state.parameters.values(), hyperparameters.clip)
