@@ -11,14 +11,15 @@ from typing import Any
 
 SHIPPED = Path(__file__).parent.parent / "src/regard/transformer/shipped"
 HEADS = SHIPPED / "heads.json"
-# The document's sentence and its twin, then three as a reader may try them.
-SENTENCES = (
-    "A dog ate the food because it was hungry",
-    "A dog ate the food because it was delicious",
-    "I put the letter in the drawer because it was empty",
-    "The children fed the ducks because they were hungry",
-    "The cat stays in the house when it is raining",
-)
+# The document's sentence and its twin, then three as a reader may try them; with each, the word
+# that the pronoun's row should rest on.
+SENTENCES = {
+    "A dog ate the food because it was hungry": "dog",
+    "A dog ate the food because it was delicious": "food",
+    "I put the letter in the drawer because it was empty": "drawer",
+    "The children fed the ducks because they were hungry": "ducks",
+    "The cat stays in the house when it is raining": "(end)",
+}
 SAID = (
     "I am good",
     "Smart robots perform complex tasks",
@@ -154,7 +155,9 @@ def rounds() -> str:
     for x in recipe["round"]:
         text = ", ".join(_corpus(corpus) for corpus in x["corpus"])
         rate = f"{x['learning_rate']:g}" if "learning_rate" in x else ""
-        lines.append(f"| {x['name']} | {x.get('minutes', '')} | {rate} | {text} |")
+        length = f"{x['steps']} steps" if "steps" in x else x["minutes"]
+        only = f"; {x['trained']} head alone" if "trained" in x else ""
+        lines.append(f"| {x['name']} | {length} | {rate} | {text}{only} |")
     return "\n".join(lines)
 
 
@@ -190,15 +193,17 @@ def teaching() -> str:
     )
 
 
-def _table(sentences: tuple[str, ...]) -> list[str]:
+def _table(sentences: dict[str, str]) -> list[str]:
     from regard import read
 
     lines = ["| the model reads | its pronoun looks at | and it writes |", "|---|---|---|"]
-    for sentence in sentences:
+    for sentence, antecedent in sentences.items():
         reading = read(sentence)
         shown = reading.highlight(next(x for x in reading.words if x.lower() in ("it", "they")))
         links = [(shown.link.key_word, shown.link.weight), *shown.others]
         shares = ", ".join(f"{word} {_percent(weight)}" for word, weight in links)
+        if shown.link.key_word != antecedent:
+            shares += f" (wrong: {shown.link.query_word} stands for {antecedent})"
         but = " (disagrees with its head)" if shown.disagreement else ""
         lines.append(f"| {sentence} | {shares} | {reading.translation}{but} |")
     return lines

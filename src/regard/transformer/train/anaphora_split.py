@@ -3,7 +3,8 @@
 A word is out of training where the CRC-32 of its English text is divisible by 8, among those
 that occur at least 25 times in the English of the everyday, pivot and back-translated pairs (a noun
 in the singular and plural together, a verb in all its forms, a phrase as often as its rarest word).
-All other words are in training. The lists are the result, and do not depend on the tables' order.
+All other words, and all that were added to the tables later, are in training. The lists are the
+result, and do not depend on the tables' order.
 """
 
 from __future__ import annotations
