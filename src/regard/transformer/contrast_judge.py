@@ -137,7 +137,7 @@ def judge_model(
 
 def judge_cells(model: Transformer, head: Head, number: int) -> dict[str, Any]:
     """The judge on the generator's own pairs: frame met in training or not, words met or not."""
-    from regard.transformer.train.anaphora import cells
+    from regard.transformer.train.anaphora.generator import cells
 
     chosen = cells(number, CELLS_SEED) if number else {}
     figures = {}
@@ -149,7 +149,7 @@ def judge_cells(model: Transformer, head: Head, number: int) -> dict[str, Any]:
 
 def generated_forms(noun: str) -> dict[str, str]:
     """The French noun of a noun of the generator, singular or plural, with its gender."""
-    from regard.transformer.train.anaphora_nouns import NOUNS
+    from regard.transformer.train.anaphora.nouns import NOUNS
 
     singular = {x.french: x.gender for x in NOUNS.values() if x.english == noun}
     return singular or {

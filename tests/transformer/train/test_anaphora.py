@@ -9,28 +9,28 @@ import pytest
 
 from regard.text.words import split_words
 from regard.transformer.contrast_frames import OBJECT_VERBS, RESERVED_VERBS, contrasts
-from regard.transformer.train.anaphora import CELLS, TRAINING, cells, marked_pairs
-from regard.transformer.train.anaphora_frames import GENERAL, TEST_VERBS
-from regard.transformer.train.anaphora_impersonal import (
+from regard.transformer.train.anaphora.frames import GENERAL, TEST_VERBS
+from regard.transformer.train.anaphora.generator import CELLS, TRAINING, cells, marked_pairs
+from regard.transformer.train.anaphora.impersonal import (
     AROUND_EVENTS,
     AROUND_NOUNS,
     impersonal_clause,
 )
-from regard.transformer.train.anaphora_mentions import NAMES
-from regard.transformer.train.anaphora_nouns import NOUNS
-from regard.transformer.train.anaphora_phrases import ACTIONS, PARTS, PHRASES
-from regard.transformer.train.anaphora_predicates import ADJECTIVES
-from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
-from regard.transformer.train.anaphora_relations_results import OPPOSITES, RESULT_FRENCH
-from regard.transformer.train.anaphora_scenes import FAILURES, IN_VAIN, events, scene
-from regard.transformer.train.anaphora_split import (
+from regard.transformer.train.anaphora.mentions import NAMES
+from regard.transformer.train.anaphora.nouns import NOUNS
+from regard.transformer.train.anaphora.phrases import ACTIONS, PARTS, PHRASES
+from regard.transformer.train.anaphora.predicates import ADJECTIVES
+from regard.transformer.train.anaphora.relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
+from regard.transformer.train.anaphora.relations_results import OPPOSITES, RESULT_FRENCH
+from regard.transformer.train.anaphora.scenes import FAILURES, IN_VAIN, events, scene
+from regard.transformer.train.anaphora.split import (
     TEST_ACTIONS,
     TEST_ADJECTIVES,
     TEST_NOUNS,
     TEST_PARTS,
     TEST_PHRASES,
 )
-from regard.transformer.train.anaphora_variants import relational
+from regard.transformer.train.anaphora.variants import relational
 from regard.transformer.train.data import AT_END, MarkedPair
 from regard.transformer.train.french_grammar import starts_with_vowel
 

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.transformer.train import french_grammar
-from regard.transformer.train.anaphora_clauses import (
+from regard.transformer.train.anaphora.clauses import (
     Clause,
     Connector,
     adjective_clause,
@@ -11,14 +11,14 @@ from regard.transformer.train.anaphora_clauses import (
     finished_french,
     phrase_clause,
 )
-from regard.transformer.train.anaphora_frames import GENERAL
-from regard.transformer.train.anaphora_mentions import MODES, SPEAKER, SPEAKERS, Mention, name
-from regard.transformer.train.anaphora_nouns import NOUNS
-from regard.transformer.train.anaphora_object_clauses import Deed, action_clause
-from regard.transformer.train.anaphora_phrases import ACTIONS, PHRASES
-from regard.transformer.train.anaphora_predicates import ADJECTIVES
-from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
-from regard.transformer.train.anaphora_scenes import active_clause, passive_clause
+from regard.transformer.train.anaphora.frames import GENERAL
+from regard.transformer.train.anaphora.mentions import MODES, SPEAKER, SPEAKERS, Mention, name
+from regard.transformer.train.anaphora.nouns import NOUNS
+from regard.transformer.train.anaphora.object_clauses import Deed, action_clause
+from regard.transformer.train.anaphora.phrases import ACTIONS, PHRASES
+from regard.transformer.train.anaphora.predicates import ADJECTIVES
+from regard.transformer.train.anaphora.relations import PEOPLE, RELATIONS, RELATIVE_ADJECTIVES
+from regard.transformer.train.anaphora.scenes import active_clause, passive_clause
 
 EVENTS = {" ".join(x.english): x for x in (*GENERAL, *RELATIONS, *PEOPLE)}
 CONNECTORS = {

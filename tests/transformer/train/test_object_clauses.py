@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from regard.transformer.train.anaphora_clauses import Connector, finished, finished_french
-from regard.transformer.train.anaphora_mentions import SPEAKER, SPEAKERS, Mention, name
-from regard.transformer.train.anaphora_nouns import NOUNS
-from regard.transformer.train.anaphora_object_clauses import (
+from regard.transformer.train.anaphora.clauses import Connector, finished, finished_french
+from regard.transformer.train.anaphora.mentions import SPEAKER, SPEAKERS, Mention, name
+from regard.transformer.train.anaphora.nouns import NOUNS
+from regard.transformer.train.anaphora.object_clauses import (
     ANYONE,
     NOBODY,
     SOMEONE,
@@ -17,7 +17,7 @@ from regard.transformer.train.anaphora_object_clauses import (
     passive,
     passive_pronoun_clause,
 )
-from regard.transformer.train.anaphora_phrases import ACTIONS
+from regard.transformer.train.anaphora.phrases import ACTIONS
 
 SUBJECTS = {"I": SPEAKER, "we": SPEAKERS, "nobody": NOBODY, "someone": SOMEONE, "anyone": ANYONE}
 VERBS = {x.english: x for x in ACTIONS}

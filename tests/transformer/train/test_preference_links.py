@@ -8,9 +8,9 @@ from regard.text.words import split_words
 from regard.transformer.config import PAD, START
 from regard.transformer.contrast_frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.transformer.train import preference_links
-from regard.transformer.train.anaphora_nouns import NOUNS
-from regard.transformer.train.anaphora_predicates import ADJECTIVES
-from regard.transformer.train.anaphora_split import TEST_ACTIONS, TEST_NOUNS
+from regard.transformer.train.anaphora.nouns import NOUNS
+from regard.transformer.train.anaphora.predicates import ADJECTIVES
+from regard.transformer.train.anaphora.split import TEST_ACTIONS, TEST_NOUNS
 from regard.transformer.train.data import (
     NO_TARGET,
     EncodedPairs,

@@ -78,7 +78,7 @@ def make_marked(job: TrainingJob) -> None:
     missing = _missing(job.corpora)
     for corpus in missing:
         if corpus.made == "anaphora":
-            from regard.transformer.train.anaphora import marked_pairs
+            from regard.transformer.train.anaphora.generator import marked_pairs
 
             number = max(x.sentences for x in job.corpora if x.made == "anaphora")
             write_marked(corpus.path, marked_pairs(number, job.hyperparameters.seed))

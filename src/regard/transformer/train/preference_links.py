@@ -16,12 +16,12 @@ from functools import cache
 from regard.text.words import split_words
 from regard.transformer.contrast_frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.transformer.train import english_grammar as english
-from regard.transformer.train.anaphora_clauses import finished
-from regard.transformer.train.anaphora_frames import GENERAL, TEST_VERBS, Event
-from regard.transformer.train.anaphora_mentions import mention
-from regard.transformer.train.anaphora_nouns import NOUNS, Noun
-from regard.transformer.train.anaphora_scenes import noun_of, rendered, subject_of
-from regard.transformer.train.anaphora_split import (
+from regard.transformer.train.anaphora.clauses import finished
+from regard.transformer.train.anaphora.frames import GENERAL, TEST_VERBS, Event
+from regard.transformer.train.anaphora.mentions import mention
+from regard.transformer.train.anaphora.nouns import NOUNS, Noun
+from regard.transformer.train.anaphora.scenes import noun_of, rendered, subject_of
+from regard.transformer.train.anaphora.split import (
     TEST_ACTIONS,
     TEST_ADJECTIVES,
     TEST_NOUNS,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from regard.text.words import split_words
-from regard.transformer.train.anaphora_mentions import NAMES
-from regard.transformer.train.anaphora_nouns import NOUNS, Noun
+from regard.transformer.train.anaphora.mentions import NAMES
+from regard.transformer.train.anaphora.nouns import NOUNS, Noun
 from regard.transformer.train.data import AT_END, MarkedPair, Pair, WordLink
 
 # Given names that are frequent in everyday text, besides those of the generator.

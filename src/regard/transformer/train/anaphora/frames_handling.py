@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# english = french = nouns of {a} = nouns of {b} = options, as in `anaphora_frames`
+# english = french = nouns of {a} = nouns of {b} = options, as in `frames`
 OF_HANDS = """\
 S kick {a} towards {b} = pousser du pied {a} vers {b} = ball bucket box rock = building animal part
 S toss {a} to {b} = lancer {a} à {b} = food toy stick = animal -bug

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from regard.transformer.train import english_grammar as english
 from regard.transformer.train import french_grammar as french
-from regard.transformer.train.anaphora_nouns import Noun, members
+from regard.transformer.train.anaphora.nouns import Noun, members
 from regard.transformer.train.french_grammar import Features
 
 NAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from regard.transformer.train.anaphora_clauses import (
+from regard.transformer.train.anaphora.clauses import (
     BUT,
     CAUSAL,
     CONCESSIVE,
@@ -17,11 +17,11 @@ from regard.transformer.train.anaphora_clauses import (
     perfect_clause,
     phrase_clause,
 )
-from regard.transformer.train.anaphora_mentions import Mention
-from regard.transformer.train.anaphora_relations import RELATIVE_ADJECTIVES, relative_in_training
-from regard.transformer.train.anaphora_relations_results import OPPOSITES
-from regard.transformer.train.anaphora_scenes import FAILURES, IN_VAIN, Scene, Split
-from regard.transformer.train.anaphora_synonyms import WITHOUT_DEGREES
+from regard.transformer.train.anaphora.mentions import Mention
+from regard.transformer.train.anaphora.relations import RELATIVE_ADJECTIVES, relative_in_training
+from regard.transformer.train.anaphora.relations_results import OPPOSITES
+from regard.transformer.train.anaphora.scenes import FAILURES, IN_VAIN, Scene, Split
+from regard.transformer.train.anaphora.synonyms import WITHOUT_DEGREES
 
 # Predicates before which no very, too or so goes.
 _WITHOUT_DEGREES = WITHOUT_DEGREES.union(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-from regard.transformer.train.anaphora_clauses import (
+from regard.transformer.train.anaphora.clauses import (
     ALTHOUGH,
     ANY,
     NOW,
@@ -23,16 +23,16 @@ from regard.transformer.train.anaphora_clauses import (
     part_clause,
     phrase_clause,
 )
-from regard.transformer.train.anaphora_impersonal import impersonal_clause
-from regard.transformer.train.anaphora_mentions import Mention, key
-from regard.transformer.train.anaphora_nouns import NOUNS, Noun
-from regard.transformer.train.anaphora_object_clauses import (
+from regard.transformer.train.anaphora.impersonal import impersonal_clause
+from regard.transformer.train.anaphora.mentions import Mention, key
+from regard.transformer.train.anaphora.nouns import NOUNS, Noun
+from regard.transformer.train.anaphora.object_clauses import (
     action_clause,
     deed,
     passive,
     passive_pronoun_clause,
 )
-from regard.transformer.train.anaphora_phrases import (
+from regard.transformer.train.anaphora.phrases import (
     ABSTRACT_PARTS,
     ACTIONS,
     PART_STATES,
@@ -40,10 +40,10 @@ from regard.transformer.train.anaphora_phrases import (
     PHRASES,
     OwnedPart,
 )
-from regard.transformer.train.anaphora_predicates import ADJECTIVES, TEMPORARY, Predicate
-from regard.transformer.train.anaphora_reasons import reasons
-from regard.transformer.train.anaphora_scenes import Scene, Split
-from regard.transformer.train.anaphora_verb_forms import verb_form
+from regard.transformer.train.anaphora.predicates import ADJECTIVES, TEMPORARY, Predicate
+from regard.transformer.train.anaphora.reasons import reasons
+from regard.transformer.train.anaphora.scenes import Scene, Split
+from regard.transformer.train.anaphora.verb_forms import verb_form
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)

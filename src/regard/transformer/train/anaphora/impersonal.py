@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from regard.transformer.train.anaphora_clauses import Clause
-from regard.transformer.train.anaphora_judgements import judgement
-from regard.transformer.train.anaphora_nouns import out_of_training
-from regard.transformer.train.anaphora_times import clock_or_date, duration_or_distance
-from regard.transformer.train.anaphora_weather import weather
+from regard.transformer.train.anaphora.clauses import Clause
+from regard.transformer.train.anaphora.judgements import judgement
+from regard.transformer.train.anaphora.nouns import out_of_training
+from regard.transformer.train.anaphora.times import clock_or_date, duration_or_distance
+from regard.transformer.train.anaphora.weather import weather
 
 # english past = french past = english present = french present: after a connector.
 _CLAUSES = """\

@@ -9,8 +9,8 @@ from functools import cache
 
 from regard.transformer.train import english_grammar as english
 from regard.transformer.train import french_grammar as french
-from regard.transformer.train.anaphora_frames import GENERAL, Event
-from regard.transformer.train.anaphora_mentions import (
+from regard.transformer.train.anaphora.frames import GENERAL, Event
+from regard.transformer.train.anaphora.mentions import (
     MODES,
     NAMES,
     OF_ANIMATES,
@@ -31,8 +31,8 @@ from regard.transformer.train.anaphora_mentions import (
     mention,
     name,
 )
-from regard.transformer.train.anaphora_nouns import NOUNS, Noun, members
-from regard.transformer.train.anaphora_relations import PEOPLE, RELATIONS
+from regard.transformer.train.anaphora.nouns import NOUNS, Noun, members
+from regard.transformer.train.anaphora.relations import PEOPLE, RELATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Relations of people: *he* or *she* may stand for either, and the predicate tells which.
 
 A row is `english = french = option = predicates of {a} = predicates of {b}`. A predicate is an
-adjective; after > what somebody had done, after ~ what somebody did (`anaphora_deeds`).
+adjective; after > what somebody had done, after ~ what somebody did (`deeds`).
 """
 
 from __future__ import annotations

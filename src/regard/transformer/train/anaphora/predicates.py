@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from regard.transformer.train.anaphora_adjectives_animals import OF_ANIMALS
-from regard.transformer.train.anaphora_adjectives_feelings import OF_FEELINGS
-from regard.transformer.train.anaphora_adjectives_food import OF_FOOD
-from regard.transformer.train.anaphora_adjectives_general import OF_EVERYTHING
-from regard.transformer.train.anaphora_adjectives_living import OF_LIVING
-from regard.transformer.train.anaphora_adjectives_materials import OF_MATERIALS
-from regard.transformer.train.anaphora_adjectives_objects import OF_OBJECTS
-from regard.transformer.train.anaphora_adjectives_people import OF_PEOPLE
-from regard.transformer.train.anaphora_adjectives_places import OF_PLACES
-from regard.transformer.train.anaphora_adjectives_sites import OF_SITES
-from regard.transformer.train.anaphora_adjectives_things import OF_THINGS
-from regard.transformer.train.anaphora_adjectives_topics import OF_TOPICS
-from regard.transformer.train.anaphora_nouns import members
-from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
+from regard.transformer.train.anaphora.adjectives_animals import OF_ANIMALS
+from regard.transformer.train.anaphora.adjectives_feelings import OF_FEELINGS
+from regard.transformer.train.anaphora.adjectives_food import OF_FOOD
+from regard.transformer.train.anaphora.adjectives_general import OF_EVERYTHING
+from regard.transformer.train.anaphora.adjectives_living import OF_LIVING
+from regard.transformer.train.anaphora.adjectives_materials import OF_MATERIALS
+from regard.transformer.train.anaphora.adjectives_objects import OF_OBJECTS
+from regard.transformer.train.anaphora.adjectives_people import OF_PEOPLE
+from regard.transformer.train.anaphora.adjectives_places import OF_PLACES
+from regard.transformer.train.anaphora.adjectives_sites import OF_SITES
+from regard.transformer.train.anaphora.adjectives_things import OF_THINGS
+from regard.transformer.train.anaphora.adjectives_topics import OF_TOPICS
+from regard.transformer.train.anaphora.nouns import members
+from regard.transformer.train.anaphora.split import TEST_ADJECTIVES
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from regard.transformer.train.anaphora_clauses import finished, finished_french, phrase_clause
-from regard.transformer.train.anaphora_mentions import Mention
-from regard.transformer.train.anaphora_nouns import NOUNS
-from regard.transformer.train.anaphora_phrases import PHRASES
-from regard.transformer.train.anaphora_verb_forms import formed, verb_form
+from regard.transformer.train.anaphora.clauses import finished, finished_french, phrase_clause
+from regard.transformer.train.anaphora.mentions import Mention
+from regard.transformer.train.anaphora.nouns import NOUNS
+from regard.transformer.train.anaphora.phrases import PHRASES
+from regard.transformer.train.anaphora.verb_forms import formed, verb_form
 
 VERBS = {x.english: x.french for x in PHRASES}
 

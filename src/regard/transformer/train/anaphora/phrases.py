@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from regard.transformer.train.anaphora_actions import DONE_TO
-from regard.transformer.train.anaphora_actions_classes import DONE_TO_CLASSES
-from regard.transformer.train.anaphora_actions_living import DONE_TO_LIVING
-from regard.transformer.train.anaphora_actions_sites import DONE_TO_SITES
-from regard.transformer.train.anaphora_actions_things import DONE_TO_THINGS
-from regard.transformer.train.anaphora_actions_works import DONE_TO_WORKS
-from regard.transformer.train.anaphora_phrases_living import DONE_BY_LIVING
-from regard.transformer.train.anaphora_phrases_things import DONE_BY_THINGS
-from regard.transformer.train.anaphora_predicates import (
+from regard.transformer.train.anaphora.actions import DONE_TO
+from regard.transformer.train.anaphora.actions_classes import DONE_TO_CLASSES
+from regard.transformer.train.anaphora.actions_living import DONE_TO_LIVING
+from regard.transformer.train.anaphora.actions_sites import DONE_TO_SITES
+from regard.transformer.train.anaphora.actions_things import DONE_TO_THINGS
+from regard.transformer.train.anaphora.actions_works import DONE_TO_WORKS
+from regard.transformer.train.anaphora.phrases_living import DONE_BY_LIVING
+from regard.transformer.train.anaphora.phrases_things import DONE_BY_THINGS
+from regard.transformer.train.anaphora.predicates import (
     Predicate,
     grouped_rows,
     nouns_of,
     predicate_rows,
 )
-from regard.transformer.train.anaphora_split import TEST_ACTIONS, TEST_PARTS, TEST_PHRASES
-from regard.transformer.train.anaphora_verbs_living import ACTS_OF_LIVING
-from regard.transformer.train.anaphora_verbs_places import ACTS_OF_PLACES
-from regard.transformer.train.anaphora_verbs_things import ACTS_OF_THINGS
+from regard.transformer.train.anaphora.split import TEST_ACTIONS, TEST_PARTS, TEST_PHRASES
+from regard.transformer.train.anaphora.verbs_living import ACTS_OF_LIVING
+from regard.transformer.train.anaphora.verbs_places import ACTS_OF_PLACES
+from regard.transformer.train.anaphora.verbs_things import ACTS_OF_THINGS
 
 # english = french; fits. The first English word is the base of a verb or 'be'.
 _PHRASES = """\

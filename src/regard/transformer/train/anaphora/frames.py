@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.transformer.train.anaphora_frames_everyday import OF_EVERY_DAY
-from regard.transformer.train.anaphora_frames_handling import OF_HANDS
-from regard.transformer.train.anaphora_nouns import members
+from regard.transformer.train.anaphora.frames_everyday import OF_EVERY_DAY
+from regard.transformer.train.anaphora.frames_handling import OF_HANDS
+from regard.transformer.train.anaphora.nouns import members
 
 Own = tuple[tuple[str, ...], tuple[str, ...]] | None
 

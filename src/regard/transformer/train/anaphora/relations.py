@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from regard.transformer.train.anaphora_deeds import DEEDS
-from regard.transformer.train.anaphora_frames import Event, event, table_rows
-from regard.transformer.train.anaphora_predicates import ADJECTIVES
-from regard.transformer.train.anaphora_relations_animals import OF_ANIMALS
-from regard.transformer.train.anaphora_relations_comparisons import OF_COMPARISONS
-from regard.transformer.train.anaphora_relations_handling import OF_HANDLING
-from regard.transformer.train.anaphora_relations_motion import OF_MOTION
-from regard.transformer.train.anaphora_relations_outcomes import OF_OUTCOMES
-from regard.transformer.train.anaphora_relations_people import OF_PEOPLE
-from regard.transformer.train.anaphora_relations_results import OF_RESULTS, RESULT_FRENCH
-from regard.transformer.train.anaphora_relations_society import OF_IDEAS, OF_SOCIETY
-from regard.transformer.train.anaphora_relations_support import OF_SUPPORT
-from regard.transformer.train.anaphora_relations_things import OF_THINGS
-from regard.transformer.train.anaphora_relations_words import PREDICATE_FRENCH
-from regard.transformer.train.anaphora_split import TEST_ADJECTIVES
-from regard.transformer.train.anaphora_synonyms import SYNONYM_FRENCH, with_synonyms
+from regard.transformer.train.anaphora.deeds import DEEDS
+from regard.transformer.train.anaphora.frames import Event, event, table_rows
+from regard.transformer.train.anaphora.predicates import ADJECTIVES
+from regard.transformer.train.anaphora.relations_animals import OF_ANIMALS
+from regard.transformer.train.anaphora.relations_comparisons import OF_COMPARISONS
+from regard.transformer.train.anaphora.relations_handling import OF_HANDLING
+from regard.transformer.train.anaphora.relations_motion import OF_MOTION
+from regard.transformer.train.anaphora.relations_outcomes import OF_OUTCOMES
+from regard.transformer.train.anaphora.relations_people import OF_PEOPLE
+from regard.transformer.train.anaphora.relations_results import OF_RESULTS, RESULT_FRENCH
+from regard.transformer.train.anaphora.relations_society import OF_IDEAS, OF_SOCIETY
+from regard.transformer.train.anaphora.relations_support import OF_SUPPORT
+from regard.transformer.train.anaphora.relations_things import OF_THINGS
+from regard.transformer.train.anaphora.relations_words import PREDICATE_FRENCH
+from regard.transformer.train.anaphora.split import TEST_ADJECTIVES
+from regard.transformer.train.anaphora.synonyms import SYNONYM_FRENCH, with_synonyms
 
 # ... = predicates of {a} = predicates of {b}; options: not (the event fails, 'too' before the
 # predicates), yes (it happens), more (comparison: the predicates explain it), vain and rest (it

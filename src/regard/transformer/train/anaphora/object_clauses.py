@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.transformer.train import french_grammar as french
-from regard.transformer.train.anaphora_clauses import Clause, Connector
-from regard.transformer.train.anaphora_mentions import (
+from regard.transformer.train.anaphora.clauses import Clause, Connector
+from regard.transformer.train.anaphora.mentions import (
     MODES,
     NAMES,
     SPEAKER,
@@ -20,8 +20,8 @@ from regard.transformer.train.anaphora_mentions import (
     english_group,
     name,
 )
-from regard.transformer.train.anaphora_nouns import Noun
-from regard.transformer.train.anaphora_predicates import Predicate
+from regard.transformer.train.anaphora.nouns import Noun
+from regard.transformer.train.anaphora.predicates import Predicate
 
 SOMEONE = Speaker("someone", "quelqu'un", ("m", "3s"))
 ANYONE = Speaker("anyone", "quelqu'un", ("m", "3s"))

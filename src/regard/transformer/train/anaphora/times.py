@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from regard.transformer.train.anaphora_weather import pairs
+from regard.transformer.train.anaphora.weather import pairs
 
 _NUMBERS = pairs("""\
 one = une, two = deux, three = trois, four = quatre, five = cinq, six = six, seven = sept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# english = french = nouns of {a} = nouns of {b} = options, as in `anaphora_frames`
+# english = french = nouns of {a} = nouns of {b} = options, as in `frames`
 _OF_ANIMATES = """\
 {a} grab {b} = attraper {b} = beast people = food toy cloth stick rope
 {a} hold {b} = tenir {b} = monkey bear people = food toy tool container -bathtub -tank

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from regard.transformer.train import english_grammar as english
 from regard.transformer.train import french_grammar as french
-from regard.transformer.train.anaphora_mentions import Mention
-from regard.transformer.train.anaphora_phrases import PART_STATES, OwnedPart
+from regard.transformer.train.anaphora.mentions import Mention
+from regard.transformer.train.anaphora.phrases import PART_STATES, OwnedPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ _OF_MANY = re.compile(r"\b(?:son|sa|ses)\b")
 
 
 def phrase_clause(item: Mention, texts: tuple[str, str], tense: str) -> Clause:
-    """'it needed rest', 'it exploded'; `anaphora_verb_forms` says what the French marks mean."""
+    """'it needed rest', 'it exploded'; `verb_forms` says what the French marks mean."""
     verb, *rest = texts[0].split()
     words = [item.pronouns[0], english.finite(verb, tense, item.plural), *rest]
     mark, text = _MARKED.findall(texts[1])[0]

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 
 from regard.text.words import split_words
 from regard.transformer.contrast_frames import ContrastPair, ContrastSentence
-from regard.transformer.train.anaphora_clauses import finished, finished_french
-from regard.transformer.train.anaphora_impersonal import (
+from regard.transformer.train.anaphora.clauses import finished, finished_french
+from regard.transformer.train.anaphora.impersonal import (
     AROUND_EVENTS,
     AROUND_NOUNS,
     impersonal_clause,
 )
-from regard.transformer.train.anaphora_mentions import mention
-from regard.transformer.train.anaphora_nouns import members
-from regard.transformer.train.anaphora_scenes import Scene, Split, noun_of, scene
-from regard.transformer.train.anaphora_variants import Variant, impersonal_variant, variants
+from regard.transformer.train.anaphora.mentions import mention
+from regard.transformer.train.anaphora.nouns import members
+from regard.transformer.train.anaphora.scenes import Scene, Split, noun_of, scene
+from regard.transformer.train.anaphora.variants import Variant, impersonal_variant, variants
 from regard.transformer.train.data import AT_END, MarkedPair, WordLink
 
 TRAINING = Split(frames=True, words=True)

@@ -6,11 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from regard.transformer.train import english_grammar, french_grammar
-from regard.transformer.train.anaphora_nouns_food import FOOD
-from regard.transformer.train.anaphora_nouns_living import LIVING
-from regard.transformer.train.anaphora_nouns_objects import OBJECTS
-from regard.transformer.train.anaphora_nouns_places import PLACES
-from regard.transformer.train.anaphora_split import TEST_NOUNS
+from regard.transformer.train.anaphora.nouns_food import FOOD
+from regard.transformer.train.anaphora.nouns_living import LIVING
+from regard.transformer.train.anaphora.nouns_objects import OBJECTS
+from regard.transformer.train.anaphora.nouns_places import PLACES
+from regard.transformer.train.anaphora.split import TEST_NOUNS
 
 _TABLE = LIVING | FOOD | OBJECTS | PLACES
 
@@ -59,7 +59,7 @@ class Noun:
 def out_of_training(position: int, size: int) -> bool:
     """Whether the frame at a position of a table is out of training: one in seven, the sixth first.
 
-    A short table gives its last entry. Words are split by a list instead (`anaphora_split`).
+    A short table gives its last entry. Words are split by a list instead (`split`).
     """
     return position % 7 == min(5, size - 1)
 

@@ -1,0 +1,1 @@
+"""Generator of English-French text that asks what a pronoun stands for."""
