@@ -208,14 +208,15 @@ def test_bfloat16():
 def test_refusal_where_the_attention_is_another(monkeypatch):
     """A model that scales in a way nobody told: the difference is found, and its size said."""
     model = LLAMA.made()
-    observed = observe_call.observed
+    observation_of = observe_call.observation_of
 
     def wrong(call, *arguments):
         call.options["scaling"] *= 2
-        yield from observed(call, *arguments)
+        seen = observation_of(call, *arguments)
         call.options["scaling"] /= 2
+        return seen
 
-    monkeypatch.setattr(observe_call, "observed", wrong)
+    monkeypatch.setattr(observe_call, "observation_of", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not"))
     text = str(error.value)

@@ -115,13 +115,28 @@ function drawSpace(drawing, { dots, weights }, view, handlers) {
     }),
   );
   const labels = labelsOf(dots, spot, isChosen, size);
+  const meant = (dot, event) =>
+    event.target.tagName === "text" ? dot : nearestDot(drawing, dots, spot, event);
+  const listeners = (dot) => ({
+    pointermove: (event) => handlers.hover(meant(dot, event).side, shownAt(meant(dot, event))),
+    pointerleave: () => handlers.hover(dot.side, null),
+    click: (event) => handlers.pick(meant(dot, event).side, shownAt(meant(dot, event)), event),
+  });
   replace(
     drawing,
     lines,
     dots.map((dot) =>
-      dotMark(dot, spot(dot.point), labels.get(dot), isChosen(dot), shownAt(dot), handlers),
+      dotMark(dot, spot(dot.point), labels.get(dot), isChosen(dot), listeners(dot)),
     ),
   );
+}
+
+// Close dots overlap: what is meant is the dot nearest to the pointer, unless it is on a label.
+function nearestDot(drawing, dots, spot, { clientX, clientY }) {
+  const toDrawing = drawing.getScreenCTM().inverse();
+  const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(toDrawing);
+  const distance = ({ point }) => Math.hypot(spot(point)[0] - x, spot(point)[1] - y);
+  return dots.reduce((best, dot) => (distance(dot) < distance(best) ? dot : best));
 }
 
 // What is chosen gets its label first.
@@ -138,7 +153,7 @@ function labelsOf(dots, spot, isChosen, frame) {
 
 // A label without room of its own comes when its dot is pointed at.
 /** @param {any} dot @param {number[]} spot */
-function dotMark({ side, token }, [x, y], label, isChosen, position, handlers) {
+function dotMark({ side, token }, [x, y], label, isChosen, listeners) {
   const at = label || { x: x + 8, y: y + 4, anchor: "start", size: LABEL_SIZES.wide };
   const shape =
     side === "query"
@@ -148,11 +163,7 @@ function dotMark({ side, token }, [x, y], label, isChosen, position, handlers) {
     "g",
     {
       class: `dot ${side}${isChosen ? " chosen" : ""}`,
-      on: {
-        pointerenter: () => handlers.hover(side, position),
-        pointerleave: () => handlers.hover(side, null),
-        click: (event) => handlers.pick(side, position, event),
-      },
+      on: listeners,
     },
     svgElement("circle", { class: "around", cx: x, cy: y, r: 13 }),
     shape,
