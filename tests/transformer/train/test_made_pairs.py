@@ -25,3 +25,45 @@ def test_pairs_are_aligned_up_to_a_number_drawn_evenly(tmp_path, monkeypatch, mo
     assert rows[0] == 0
     assert rows[-1] == 9
     assert len(rows) + sum(bool(pair.links) for pair in marked[1]) == linked
+
+
+def test_preferences_come_of_all_sources_of_a_recipe_and_have_no_labels(tmp_path):
+    """From the pairs' sources and the text in one language; only padding is to be predicted."""
+    from regard.transformer.checkpoint import SHIPPED, TOKENS
+    from regard.transformer.config import PAD
+    from regard.transformer.train.dataset import gather
+    from regard.transformer.train.job import read_recipe
+    from regard.transformer.train.made_pairs import make_marked
+    from regard.transformer.train.subwords import load_tokens
+
+    animals = [f"The {x} was barking at me." for x in ("dog", "puppy", "wolf", "fox")]
+    things = [f"I opened the {x} yesterday." for x in ("door", "window", "box", "drawer")]
+    write_pairs(tmp_path / "pairs.tsv", [(x, "Il aboyait.") for x in animals])
+    (tmp_path / "english.txt").write_text("\n".join(things), encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(
+        """
+        [text]
+        source = ["english.txt"]
+        [[taught]]
+        part = "encoder"
+        layer = 1
+        head = 0
+        of = "anaphora"
+        [[round]]
+        name = "only"
+        steps = 1
+        corpus = [{ path = "pairs.tsv" }, { made = "preferences" }]
+        """,
+        encoding="utf-8",
+    )
+    job = read_recipe(tmp_path / "recipe.toml", tmp_path / "out")
+    job.folder.mkdir()
+    make_marked(job)
+    marked = read_marked(job.folder / "preferences.tsv")
+    assert any("barking" in x.source for x in marked)
+    assert any("opened" in x.source for x in marked)
+    pairs = gather(job.rounds[0], load_tokens(SHIPPED / TOKENS), job.hyperparameters).pairs
+    labels = [set(x) for x in pairs.target.padded(PAD).tolist()]
+    assert sum(x == {PAD} for x in labels) == len(marked)
+    assert len(labels) == len(marked) + len(animals)
+    assert pairs.links.lengths.tolist() == [0] * len(animals) + [1] * len(marked)

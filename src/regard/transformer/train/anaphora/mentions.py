@@ -19,18 +19,9 @@ _FAMILY = frozenset(("uncle", "brother", "father", "grandfather", "nephew", "hus
                      "cousin", "neighbour", "aunt", "sister", "mother", "grandmother", "niece",
                      "wife", "daughter", "friend", "boss", "colleague", "boyfriend", "girlfriend",
                      "grandson", "granddaughter", "stepmother", "roommate"))  # fmt: skip
-_UNIQUE = (
-    "father",
-    "mother",
-    "grandfather",
-    "grandmother",
-    "husband",
-    "wife",
-    "stepmother",
-    "boyfriend",
-    "girlfriend",
-    "boss",
-)
+# Never of several people: no *our*. Of these and of parents a person has one: no plural.
+_OF_ONE_PERSON = ("husband", "wife", "stepmother", "boyfriend", "girlfriend", "boss")
+_UNIQUE = ("father", "mother", "grandfather", "grandmother", *_OF_ONE_PERSON)
 _POSSESSIVES = {
     "my": ("mon", "ma", "mes"), "your": ("ton", "ta", "tes"), "his": ("son", "sa", "ses"),
     "her": ("son", "sa", "ses"), "our": ("notre", "notre", "nos"),
@@ -179,14 +170,7 @@ def mention(
     """
     plural = plural and noun.countable and noun.english not in _UNIQUE
     if noun.english in _FAMILY:
-        shared = noun.english not in (
-            "husband",
-            "wife",
-            "stepmother",
-            "boyfriend",
-            "girlfriend",
-            "boss",
-        )
+        shared = noun.english not in _OF_ONE_PERSON
         determiner = rng.choice(("my", "my", "your", "our" if shared else "my"))
     elif plural:
         determiner = rng.choices(_PLURAL, _PLURAL_WEIGHTS)[0]
