@@ -6,6 +6,8 @@
 weights[yes, no] = e^0.000 / (e^0.707 + e^0.000) = 1.000 / 3.028 = 0.330
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 
 TYPE_CHECKING = False  # as typing has it, without importing typing

@@ -1,5 +1,7 @@
 """The command ``regard``, also as ``python -m regard``."""
 
+from __future__ import annotations
+
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it quietly, also while it is still being imported."""

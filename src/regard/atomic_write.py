@@ -10,6 +10,8 @@ A full disk, an error or a kill in between leaves the old file as it was.
 ['note.txt']
 """
 
+from __future__ import annotations
+
 import os
 import secrets
 import shutil

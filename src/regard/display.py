@@ -1,18 +1,42 @@
-"""Display of results: text in a terminal, a page in a notebook, a picture, a worksheet."""
+"""Display of results: text in a terminal, a page in a notebook, a picture, a worksheet.
 
-from typing import TYPE_CHECKING, Any, cast
+A result does not import what draws it. ``regard.view`` has a table of renderers by type and form,
+and the mix-ins here look them up when a result is shown.
+"""
 
-if TYPE_CHECKING:
-    from regard.textbook.steps import Steps
-    from regard.view.figure.figure import Picture
-    from regard.view.worksheet.worksheet import Worksheet
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def render(form: str, result: Any, *arguments: Any, **options: Any) -> Any:
+    """Call the renderer that ``regard.view`` registers for this type of result.
+
+    Parameters
+    ----------
+    form : str
+        What to make of it: 'text', 'html', 'picture', 'worksheet', ...
+    """
+    # By name: the view imports the results, so that a static import here would close a cycle.
+    renderers: dict[str, dict[str, str]] = import_module("regard.view").RENDERERS
+    for kind in type(result).__mro__:
+        target = renderers.get(f"{kind.__module__}.{kind.__qualname__}", {}).get(form)
+        if target is not None:
+            module, _, name = target.partition(":")
+            return getattr(import_module(module), name)(result, *arguments, **options)
+    raise TypeError(f"regard.view has no {form!r} renderer for {type(result).__name__}")
 
 
 class TextDisplay:
     """Mix-in whose repr is its text: in a terminal, in a notebook, and inside lists there.
 
-    A dataclass that takes it says ``repr=False`` and has a ``__str__`` of its own.
+    A dataclass that takes it says ``repr=False``. The text is the registered one, or that of a
+    ``__str__`` of its own.
     """
+
+    def __str__(self) -> str:
+        return str(render("text", self))
 
     def __repr__(self) -> str:
         return str(self)
@@ -24,49 +48,22 @@ class TextDisplay:
 class NotebookDisplay:
     """Mix-in of a result that a notebook shows as a page of its own."""
 
-    def _repr_html_(self) -> str:
-        from regard.view.page.notebook import in_notebook
+    def __str__(self) -> str:
+        return str(render("text", self))
 
-        return in_notebook(self)
+    def _repr_html_(self) -> str:
+        return str(render("html", self))
 
     def _display_(self) -> Any:
         """The output of a cell in marimo."""
-        from regard.view.page.widget import in_marimo
-
-        return in_marimo(self)
+        return render("marimo", self)
 
     def widget(self) -> Any:
         """The same page as an anywidget: what is chosen in it comes back as ``selection``.
 
-        Needs anywidget: ``pip install '.[notebook]'``.
+        Needs anywidget: ``pip install 'regard[notebook]'``.
         """
-        from regard.view.page.widget import widget
-
-        return widget(self)
-
-
-class StepsDisplay(NotebookDisplay):
-    """Mix-in of Steps: its text, its pictures and its worksheets."""
-
-    def picture(self, stage: str = "weights", head: int = 0, **options: Any) -> "Picture":
-        """One stage of one head to look at and to save; ``kind`` is 'lines' or 'heatmap'."""
-        from regard.view.figure.build import picture_of_steps
-
-        return picture_of_steps(cast("Steps", self), stage, head, options)
-
-    def worksheet(self, row: str | int | None = None, **options: Any) -> "Worksheet":
-        """The numbers of one row as blanks to fill in by hand, with a key; ``.save(path)`` it.
-
-        ``every_row``, ``head``, ``sentence`` and ``digits`` by keyword.
-        """
-        from regard.view.worksheet.worksheet import worksheet
-
-        return worksheet(cast("Steps", self), row, **options)
-
-    def __str__(self) -> str:
-        from regard.view.terminal.render import as_text
-
-        return as_text(self)
+        return render("widget", self)
 
 
 def percent(share: Any, decimals: int = 0) -> str:

@@ -15,6 +15,8 @@ Costs and limits of scaling: docs/scale.md.
 array([0, 1, 6, 7])
 """
 
+from __future__ import annotations
+
 from importlib.util import find_spec
 
 from regard.errors import BackendError

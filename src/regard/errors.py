@@ -3,6 +3,8 @@
 What was needed, what came, what to do next.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 

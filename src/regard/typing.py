@@ -1,5 +1,7 @@
 """Type aliases shared by every folder."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Calls of a candidate function with fresh copies of a case."""
 
+from __future__ import annotations
+
 import contextlib
 import sys
 import warnings

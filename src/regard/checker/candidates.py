@@ -1,5 +1,7 @@
 """Candidate calling conventions of a function, the likeliest first, and its claimed features."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product

@@ -3,6 +3,8 @@
 Axes of different sizes, masks, large scores, groups; from fixed seeds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -86,7 +88,7 @@ class Case(AttentionInputs):
         names = ("mask", "causal", "offset", "window", "softcap", "scale", "lengths")
         return {name: getattr(self, name) for name in names}
 
-    def with_projections(self, matrices: tuple[Array, ...], x: Array) -> "Case":
+    def with_projections(self, matrices: tuple[Array, ...], x: Array) -> Case:
         """The case with query, key and value made from x."""
         heads = self.query.shape[1]
         query, key, value = (split_heads(x @ matrix, heads) for matrix in matrices)

@@ -1,5 +1,7 @@
 """regard.check: the verdict on a function that should be attention, and its first wrong step."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The report of a check: verdict, properties and diagnosis, for people, programs and tests."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -83,7 +85,7 @@ class Report(TextDisplay):
         """The properties that do not hold."""
         return tuple(finding for finding in self.findings if finding.status == FAIL)
 
-    def require(self, hints: int = 3) -> "Report":
+    def require(self, hints: int = 3) -> Report:
         """The report; raises an error with the diagnosis where it is not right.
 
         Parameters
@@ -95,7 +97,7 @@ class Report(TextDisplay):
             raise WrongAttentionError(str(self) if hints >= 3 else self.hint(hints))
         return self
 
-    def raise_if_wrong(self) -> "Report":
+    def raise_if_wrong(self) -> Report:
         """The report; raises an error with its text as the message where it is not right."""
         return self.require()
 
@@ -105,7 +107,7 @@ class Report(TextDisplay):
 
         return hint(self, level)
 
-    def strictly(self) -> "Report":
+    def strictly(self) -> Report:
         """The report with a row that may see nothing counted as a mistake."""
         if not self.caveats:
             return self
@@ -122,7 +124,7 @@ class Report(TextDisplay):
         return {**fields, "diagnosis": diagnosis, "status": self.status}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Report":
+    def from_dict(cls, fields: dict[str, Any]) -> Report:
         """The report that ``to_dict`` wrote."""
         names = ("mistakes", "notes", "tried", "others", "caveats")
         departure = fields["departure"]
@@ -135,12 +137,6 @@ class Report(TextDisplay):
             findings=tuple(Finding(**_numbers(finding)) for finding in fields["findings"]),
             **{name: tuple(fields[name]) for name in names},
         )
-
-    def __str__(self) -> str:
-        from regard.view.terminal.check_text import draw_report
-        from regard.view.terminal.render import as_text
-
-        return as_text(draw_report(self))
 
 
 def _plain(finding: dict[str, Any]) -> dict[str, Any]:

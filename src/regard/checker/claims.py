@@ -1,5 +1,7 @@
 """Intervals of numbers that were written with few digits, and arithmetic on them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -20,15 +22,15 @@ class Interval:
     high: Array
 
     @classmethod
-    def exactly(cls, array: Array) -> "Interval":
+    def exactly(cls, array: Array) -> Interval:
         """The interval of exact numbers."""
         return cls(array, array)
 
-    def overlaps(self, other: "Interval") -> Array:
+    def overlaps(self, other: Interval) -> Array:
         """The elements in which the intervals have a number in common."""
         return np.asarray((self.low <= other.high + NOISE) & (other.low <= self.high + NOISE))
 
-    def times(self, other: "Interval") -> "Interval":
+    def times(self, other: Interval) -> Interval:
         """The interval of the matrix product."""
         corners = np.stack(
             [
@@ -40,21 +42,21 @@ class Interval:
         return Interval(corners.min(axis=0).sum(axis=-2), corners.max(axis=0).sum(axis=-2))
 
     @property
-    def transposed(self) -> "Interval":
+    def transposed(self) -> Interval:
         """The interval of the transposed matrix."""
         return Interval(self.low.T, self.high.T)
 
-    def scaled(self, factor: float) -> "Interval":
+    def scaled(self, factor: float) -> Interval:
         """The interval times a positive factor."""
         return Interval(self.low * factor, self.high * factor)
 
-    def hidden(self, visible_k: Array) -> "Interval":
+    def hidden(self, visible_k: Array) -> Interval:
         """The interval with minus infinity for hidden keys."""
         return Interval(
             np.where(visible_k, self.low, -np.inf), np.where(visible_k, self.high, -np.inf)
         )
 
-    def softmax(self, visible_k: Array) -> "Interval":
+    def softmax(self, visible_k: Array) -> Interval:
         """The interval of the softmax of each row; 0 for hidden keys.
 
         A weight is least with its own score lowest and all others highest.
@@ -93,7 +95,7 @@ class Claimed:
         one, other = self.rounded, self.cut
         return Interval(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
-    def row(self, index: int) -> "Claimed":
+    def row(self, index: int) -> Claimed:
         """One row, as a matrix."""
         return Claimed(self.numbers[index : index + 1], self.decimals[index : index + 1])
 

@@ -3,6 +3,8 @@
 Tolerances from plain code in the same dtype, and where they differ most.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -99,7 +101,7 @@ def agrees(
     )
 
 
-def empty_elements(reference: "Reference", convention: CallingConvention) -> dict[str, Array]:
+def empty_elements(reference: Reference, convention: CallingConvention) -> dict[str, Array]:
     """The elements of each kind that belong to rows which may see nothing; {} where none may."""
     if reference.empty_bhq is None:
         return {}

@@ -1,5 +1,7 @@
 """Calling conventions: the form in which a function takes a case and gives its results."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from types import SimpleNamespace

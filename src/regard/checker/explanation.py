@@ -4,6 +4,8 @@ An exception is no answer. Among the ways to call a function, one in which a cla
 never answered gives way to one in which it is, and a way with more axes to one with fewer.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Questions after the explanation: rows that see nothing, masks that hide, the first departure."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

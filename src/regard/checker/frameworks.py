@@ -1,5 +1,7 @@
 """Array libraries of a function under test: which to try, and the dtypes to try them in."""
 
+from __future__ import annotations
+
 import importlib.util
 import sys
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Gradients of query, key and value: those of a function, and those of the definition."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

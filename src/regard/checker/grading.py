@@ -1,5 +1,7 @@
 """Grading of a report: points by step, and the results file that Gradescope reads."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The harness of a check: a function with its calling convention, called with any case."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

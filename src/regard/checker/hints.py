@@ -1,5 +1,7 @@
 """Hints in names, docstrings, comments and buffers about the conventions of a function."""
 
+from __future__ import annotations
+
 import inspect
 import re
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Hints for students: from the step that is wrong to the fix."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from regard.checker.mistakes import Mistake
@@ -29,7 +31,7 @@ def step_of(mistake: Mistake) -> str:
     return mistake.name.partition(" used wrongly")[0] if mistake.unnamed else "result"
 
 
-def hint(report: "Report", level: int) -> str:
+def hint(report: Report, level: int) -> str:
     """The diagnosis at one of four levels: 0 the step, 1 the name, 2 what it does, 3 the fix."""
     if report.right:
         return "Every step is right."

@@ -1,5 +1,7 @@
 """Instances of classes under test, made with sizes that the names of their parameters ask for."""
 
+from __future__ import annotations
+
 import inspect
 import re
 import sys

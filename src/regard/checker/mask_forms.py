@@ -4,6 +4,8 @@ Forms: bool (True may look), hides (True hides), added (0 and -inf), ones (1 and
 Shapes: full, b1qk, bqk, qk, and for masks of keys alone b11k, b1k, bk, k; given: as it is.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

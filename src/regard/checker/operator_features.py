@@ -1,5 +1,7 @@
 """Features of the operator suite: the input of every row of the table."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """The operator suite for kernel authors: the error of each feature in each dtype, as a table."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -59,7 +61,7 @@ class Suite:
         return asdict(self) | {"status": self.status}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Suite":
+    def from_dict(cls, fields: dict[str, Any]) -> Suite:
         """The table that ``to_dict`` wrote."""
         rows = {
             name: {dtype: SuiteCell(**cell) for dtype, cell in row.items()}

@@ -5,6 +5,8 @@ where each of them begins; a paged one takes keys and values in pages of a pool,
 pages of each sequence. As a function of (batch, head, token, feature) they are checked like others.
 """
 
+from __future__ import annotations
+
 import importlib
 import inspect
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Positions inside attention: rotary embeddings of both orders, biases by distance."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Projections of a module or object: its matrices of query, key, value and output."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Properties of any attention, each tested on the smallest input that could show a fault."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -5,6 +5,8 @@ diagnosis as the message; with ``regard_attention = [...]`` in a test module eac
 list becomes a test of its own, and every mistake found in it another.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def regard_check(request: pytest.FixtureRequest) -> Callable[..., "Report"]:
+def regard_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
     """A function that checks attention and fails the test with the diagnosis."""
 
-    def run(function: Callable[..., Any], **options: Any) -> "Report":
+    def run(function: Callable[..., Any], **options: Any) -> Report:
         report = _checked(function, request.config, options)
         if not report.right:
             pytest.fail(_message(report, request.config), pytrace=False)
@@ -62,7 +64,7 @@ class AttentionModule(pytest.Module):
 class AttentionItem(pytest.Item):
     """One test: a function is right, or one of its mistakes."""
 
-    def __init__(self, *, report: "Report", mistake: str, **options: Any) -> None:
+    def __init__(self, *, report: Report, mistake: str, **options: Any) -> None:
         super().__init__(**options)
         self.report, self.mistake = report, mistake
 
@@ -76,14 +78,14 @@ class AttentionItem(pytest.Item):
         return self.path, None, self.name
 
 
-def _checked(function: Callable[..., Any], config: pytest.Config, options: Any) -> "Report":
+def _checked(function: Callable[..., Any], config: pytest.Config, options: Any) -> Report:
     from regard.checker.check import check
 
     options.setdefault("strict", config.getoption("--regard-strict"))
     return check(function, **options)
 
 
-def _message(report: "Report", config: pytest.Config, mistake: str = "") -> str:
+def _message(report: Report, config: pytest.Config, mistake: str = "") -> str:
     """The diagnosis, as far as the hints go; of one mistake where it is named."""
     from dataclasses import replace
 

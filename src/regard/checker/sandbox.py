@@ -5,6 +5,8 @@ or a signal that leaves the parent no time. Nothing is left on disk: both channe
 temporary files.
 """
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import importlib
@@ -137,7 +139,7 @@ def _module(origin: str) -> Any:
     return module
 
 
-def _end_group(child: "subprocess.Popen[bytes]") -> None:
+def _end_group(child: subprocess.Popen[bytes]) -> None:
     """Kill the child and whatever it started, also after a result."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):

@@ -1,5 +1,7 @@
 """Claims of a sheet: the numbers that its author wrote, by head, stage and word."""
 
+from __future__ import annotations
+
 import contextlib
 import re
 from dataclasses import dataclass, replace

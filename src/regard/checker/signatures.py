@@ -1,5 +1,7 @@
 """Roles of a function's parameters, read from their names."""
 
+from __future__ import annotations
+
 import inspect
 import re
 from collections.abc import Callable

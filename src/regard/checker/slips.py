@@ -1,5 +1,7 @@
 """Slips in a sheet worked by hand: the arithmetic, and a known slip that gives the wrong number."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, combinations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 Slips = Iterator[tuple[str, Array]]
 
 
-def explain_step(step: "Step", row: Claimed, claims: "Claims", true: Steps) -> "Step":
+def explain_step(step: Step, row: Claimed, claims: Claims, true: Steps) -> Step:
     """The step with its arithmetic, and the known slip that gives its numbers."""
     before = {stage: _row(stage, step.row, claims, true) for stage in ("scores", "scaled")}
     plain_k = before["scaled"]
@@ -42,7 +44,7 @@ def explain_step(step: "Step", row: Claimed, claims: "Claims", true: Steps) -> "
     return replace(step, arithmetic=_arithmetic(step, before, value), instead=instead)
 
 
-def explain_joined(step: "Step", row: Claimed, sums: list[Interval], true: Steps) -> "Step":
+def explain_joined(step: Step, row: Claimed, sums: list[Interval], true: Steps) -> Step:
     """The output of all heads with its arithmetic, and the known slip that gives its numbers."""
     w_output = None if true.w_output is None else np.asarray(true.w_output)
     for name, interval in _joining(sums, w_output):
@@ -94,7 +96,7 @@ def _gives(row: Claimed, array: Array) -> bool:
     return bool(row.either.overlaps(Interval.exactly(np.atleast_2d(array))).all())
 
 
-def _row(stage: str, at: int, claims: "Claims", true: Steps) -> Array:
+def _row(stage: str, at: int, claims: Claims, true: Steps) -> Array:
     """The author's own numbers, or the true ones where there are none."""
     claimed = claims.get(stage, {}).get(at)
     if claimed is not None:
@@ -166,7 +168,7 @@ def _oddities(row: Claimed, scaled_k: Array) -> str:
     return how + ("; " if how else "") + "no known slip gives all of these numbers"
 
 
-def _arithmetic(step: "Step", before: dict[str, Array], value_kv: Array) -> str:
+def _arithmetic(step: Step, before: dict[str, Array], value_kv: Array) -> str:
     """The number that is furthest off, worked out from the author's own step before."""
     at = _furthest(step)
     end = f"= {step.due[at]:.4g}, not {step.claimed[at]:g}"
@@ -186,19 +188,19 @@ def _arithmetic(step: "Step", before: dict[str, Array], value_kv: Array) -> str:
     return _number_off(step)
 
 
-def _number_off(step: "Step") -> str:
+def _number_off(step: Step) -> str:
     at = _furthest(step)
     return f"number {at} is {step.due[at]:.4g}, not {step.claimed[at]:g}"
 
 
-def _furthest(step: "Step") -> int:
+def _furthest(step: Step) -> int:
     """The index of the number that is furthest off."""
     with np.errstate(invalid="ignore"):  # minus infinity less minus infinity
         gap = np.abs(np.array(step.claimed) - np.array(step.due))
     return int(np.nan_to_num(gap, nan=0.0, posinf=np.inf).argmax())
 
 
-def step_width(step: "Step", before: dict[str, Array]) -> float:
+def step_width(step: Step, before: dict[str, Array]) -> float:
     """The width whose root the true scaling divides by."""
     scores_k, true_k = before["scores"], np.array(step.due)
     ratios = scores_k[true_k != 0] / true_k[true_k != 0]

@@ -1,5 +1,7 @@
 """PyTorch modules as functions: self-attention of x, and the attention inside a block."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

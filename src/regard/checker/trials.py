@@ -1,5 +1,7 @@
 """Trials of a function: every question in one calling convention, and what came back."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property

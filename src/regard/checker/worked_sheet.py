@@ -1,5 +1,7 @@
 """The check of a sheet worked by hand: each claimed row against the step before and the truth."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,12 +90,6 @@ class SheetReport(TextDisplay):
             "first wrong": where,
             "steps": [_plain(step) | {"right": step.right} for step in self.steps],
         }
-
-    def __str__(self) -> str:
-        from regard.view.terminal.check_text import draw_sheet
-        from regard.view.terminal.render import as_text
-
-        return as_text(draw_sheet(self))
 
 
 def _plain(step: Step) -> dict[str, Any]:

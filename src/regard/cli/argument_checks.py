@@ -1,5 +1,7 @@
 """Checks of arguments that several commands share, made before any work is done."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from pathlib import Path

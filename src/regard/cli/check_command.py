@@ -1,5 +1,7 @@
 """regard check: the first wrong step in attention code or in a sheet; a saved file's checksums."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,13 +73,13 @@ def check(
         raise typer.Exit(status)
 
 
-def _function(target: str, options: dict[str, Any], limits: tuple[float, float]) -> "Report":
+def _function(target: str, options: dict[str, Any], limits: tuple[float, float]) -> Report:
     from regard.checker.sandbox import Limits, check_apart
 
     return check_apart(target, options, Limits(*limits))
 
 
-def _show_report(report: "Report", hints: int, json: bool) -> None:
+def _show_report(report: Report, hints: int, json: bool) -> None:
     """Print the report, as far as the hints go."""
     if json:
         show_json(report.to_dict())
@@ -89,7 +91,7 @@ def _show_report(report: "Report", hints: int, json: bool) -> None:
         show(draw_report(report))
 
 
-def _write_grades(report: "Report", path: Path, hints: int) -> None:
+def _write_grades(report: Report, path: Path, hints: int) -> None:
     from json import dumps
 
     from regard.atomic_write import write_text

@@ -1,5 +1,7 @@
 """Table of the commands: name, module and function, summary, example."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module

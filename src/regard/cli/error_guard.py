@@ -4,6 +4,8 @@ Status 0 is success; 1 is a wrong result of ``check``; 2 is an error that the us
 fault of regard; 130 is Ctrl-C; 141 is a closed pipe. REGARD_DEBUG=1 shows the traceback instead.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """regard example: published examples reproduced and put right."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import typer

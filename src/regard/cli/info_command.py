@@ -1,5 +1,7 @@
 """regard info: versions, cores, BLAS, and which backends can serve."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import os
 import platform

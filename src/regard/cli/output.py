@@ -1,5 +1,7 @@
 """Output of the commands: tables for people, JSON for programs."""
 
+from __future__ import annotations
+
 import json
 import sys
 from typing import Any

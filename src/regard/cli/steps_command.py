@@ -1,5 +1,7 @@
 """regard steps: self-attention on a sentence or on the user's own numbers, step by step."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

@@ -89,7 +89,7 @@ class WatchOptions:
 
     def results(self, seen: Seen) -> dict[str, Any]:
         """What was asked beside the report, by name, each with a text and ``to_dict``."""
-        from regard.view.terminal.progress_bar import late_bar
+        from regard.progress import late_bar
 
         results: dict[str, Any] = {"sinks": seen.sinks()}
         if self.changes:

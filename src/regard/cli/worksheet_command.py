@@ -1,5 +1,7 @@
 """regard worksheet: self-attention to work out by hand, with a key, as a page to print."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +70,7 @@ def worksheet(
     _write(steps.worksheet(row, every_row=every_row, note=note), out, answers)
 
 
-def _write(sheet: "Worksheet", out: Path, answers: bool) -> None:
+def _write(sheet: Worksheet, out: Path, answers: bool) -> None:
     if str(out) == "-":
         # As bytes: the page declares UTF-8, whatever the terminal takes.
         write_standard_output(sheet.html(answers=answers))

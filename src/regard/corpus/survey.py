@@ -21,7 +21,7 @@ from regard.corpus.shards import DOCUMENTS, Shard, Shards, need, write_failed
 from regard.corpus.sources import CorpusFile, find_sources
 from regard.corpus.survey_report import make_report
 from regard.corpus.totals import Totals, total
-from regard.display import TextDisplay
+from regard.display import TextDisplay, render
 from regard.engine.distances import bands_within
 from regard.errors import ArgumentError
 
@@ -54,11 +54,6 @@ class Survey(TextDisplay):
 
     folder: Path
     report: dict[str, Any]
-
-    def __str__(self) -> str:
-        from regard.view.terminal.survey_text import summary
-
-        return summary(self)
 
 
 def survey(
@@ -192,14 +187,13 @@ class SurveyJob:
             progress(Progress(done, max(done, expected), earlier, failed))
 
     def _write_report(self, report: dict[str, Any], parts: list[int]) -> Survey:
-        from regard.view.page.offline import survey_page
-
         with replacing(self.folder / FAILED) as draft:
             write_failed(draft, _failed(Shards(self.folder), parts))
-        write_text(self.folder / PAGE, survey_page(report))
         text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1)
         write_text(self.folder / REPORT, text)
-        return Survey(self.folder, report)
+        survey = Survey(self.folder, report)
+        write_text(self.folder / PAGE, render("page", survey))
+        return survey
 
 
 def _failed(shards: Shards, parts: Iterable[int]) -> Iterator[dict[str, list[Any]]]:

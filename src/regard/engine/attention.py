@@ -1,5 +1,7 @@
 """Attention of any length, in tiles on all cores: the same mathematics as ``steps``."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Backends of attention, and the reasons why one cannot serve on this machine."""
 
+from __future__ import annotations
+
 import importlib.util
 import sys
 from collections.abc import Callable

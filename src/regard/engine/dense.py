@@ -4,6 +4,8 @@ A decoding step has one query a head; there the checks and tiles of ``attention`
 than the mathematics. Nothing is validated: the transformer makes its own arrays.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

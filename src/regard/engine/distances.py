@@ -4,6 +4,8 @@ A distance is counted backwards: query position - key position, so that 1 is the
 -1 the token after.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np

@@ -4,6 +4,8 @@ A memory map would end the process (SIGBUS) where another program cuts the file 
 raises a FileError instead.
 """
 
+from __future__ import annotations
+
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -66,7 +68,7 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
         self.decode = decode
         self.dtype = stored if decode is None else decode(np.zeros(0, stored)).dtype
 
-    def decoded(self, decode: Decode) -> "FileArray":
+    def decoded(self, decode: Decode) -> FileArray:
         """The same array, each of whose numbers is decoded when it is read."""
         return FileArray(self.reader, self.start, self.stored, self.shape, decode)
 
@@ -120,7 +122,7 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise IndexError(f"index {first} is out of bounds for axis 0 of size {self.shape[0]}")
         return at, at + 1
 
-    def _blocks(self, start: int, stop: int) -> "FileArray":
+    def _blocks(self, start: int, stop: int) -> FileArray:
         step = math.prod(self.shape[1:]) * self.stored.itemsize
         shape = (stop - start, *self.shape[1:])
         begin = self.start + start * step

@@ -3,6 +3,8 @@
 It is written completely or not at all, and read at once or range by range.
 """
 
+from __future__ import annotations
+
 import json
 import zlib
 from collections.abc import Callable, Iterator

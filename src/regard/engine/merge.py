@@ -1,5 +1,7 @@
 """Exact merge of two observations of the same queries over disjoint keys."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from regard.engine.interfaces import ArrayFacts, ProblemLike

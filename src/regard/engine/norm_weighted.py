@@ -4,6 +4,8 @@ p_ij |v_j W_O| / sum_k p_ik |v_k W_O| = softmax_j(s_ij + log |v_j W_O|) (Kobayas
 bias on each key, so that every fact of an observation is the same fact of these weights.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Exact statistics of all attention weights without the weights, and their text summary."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
-from regard.display import NotebookDisplay, percent
+from regard.display import NotebookDisplay, percent, render
 from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
 from regard.engine.profile import Profile
 from regard.engine.tiles.plan import Cost
@@ -130,14 +132,13 @@ class Observation(NotebookDisplay):
         result: NDArray[Any] = self.tile(query, slice(None), head)[..., 0, :]
         return result
 
-    def picture(self, head: Head = None, **options: Any) -> "Picture":
+    def picture(self, head: Head = None, **options: Any) -> Picture:
         """One head, the first unless given, to look at and to save: every weight or the map.
 
         ``between=((0, 8), (8, 20))`` shows the weights that one span of tokens gives to another.
         """
-        from regard.view.figure.build import picture_of_observation
-
-        return picture_of_observation(self, head, options)
+        picture: Picture = render("picture", self, head, options)
+        return picture
 
     def check_mergeable(self) -> None:
         """Raise where ``merge`` cannot take this observation; any of a whole call it can."""

@@ -1,5 +1,7 @@
 """Exact facts about all the weights in memory that grows with n: the public functions."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from typing import Unpack
@@ -182,7 +184,7 @@ def _observation(
     return Observation(ArrayFacts(shaped), profile, (part,), problem.visibility.keys, spent)
 
 
-def gather(problem: Problem, requested: Requested, plan: TilePlan) -> "Gathered":
+def gather(problem: Problem, requested: Requested, plan: TilePlan) -> Gathered:
     """Run a plan; what belongs to columns is left as sums."""
     gathered = Gathered(problem, requested)
     if plan.name == "panel":

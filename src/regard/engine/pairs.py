@@ -1,5 +1,7 @@
 """Exact weights at listed queries and keys, computed chunk by chunk."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -34,7 +36,7 @@ class Listed(NamedTuple):
     weights_hmab: Any
     visible_hmab: NDArray[np.bool_]
 
-    def split(self, parts: int) -> Iterator["Listed"]:
+    def split(self, parts: int) -> Iterator[Listed]:
         """Equal parts of the keys of each list, which may mean different things."""
         rows_ma, columns_mb = self.block
         width = columns_mb.shape[1] // parts

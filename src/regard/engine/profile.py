@@ -1,5 +1,7 @@
 """Mean weight by distance: on the first key, itself, its neighbours, and at every distance."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +29,7 @@ class Profile:
     @classmethod
     def of(
         cls, problem: Problem, received_hk: Array, distance_hn: Array, live_hq: Array
-    ) -> "Profile":
+    ) -> Profile:
         """Means from the sums of a call; distances come in as key - query, ascending."""
         leading, dtype = problem.leading, problem.dtype
         return cls.of_sums(problem.visibility, leading, dtype, received_hk, distance_hn, live_hq)
@@ -41,7 +43,7 @@ class Profile:
         received_hk: Array,
         distance_hn: Array,
         live_hq: Array,
-    ) -> "Profile":
+    ) -> Profile:
         """The same where the numbers lie elsewhere than in a Problem."""
         live_h = np.maximum(live_hq.sum(axis=1), 1)
         first_h = received_hk[:, :1].sum(axis=1) / live_h
@@ -59,7 +61,7 @@ class Profile:
         """0: nothing is on a device."""
         return 0
 
-    def resolve(self) -> "Profile":
+    def resolve(self) -> Profile:
         """This profile, which is on the host already."""
         return self
 

@@ -3,6 +3,8 @@
 No library is imported unless its arrays came in or were asked for.
 """
 
+from __future__ import annotations
+
 import importlib
 import sys
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from regard.typing import Array, Float64Array
 Tensor = Any  # torch.Tensor, which mypy is not shown
 
 
-def is_tensor(array: Any) -> "TypeGuard[Tensor]":
+def is_tensor(array: Any) -> TypeGuard[Tensor]:
     """Whether this is a torch tensor; where one exists, torch is imported already.
 
     >>> is_tensor(np.zeros(3))

@@ -4,6 +4,8 @@ Every other part of the engine asks this module; nothing of size q x k is made b
 the pairs that are asked for.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
@@ -37,7 +39,7 @@ class Visibility:
         """Whether the band alone decides: neither mask nor lengths, and all heads are alike."""
         return self.mask is None and self.lengths_h is None
 
-    def part(self, rows: slice, columns: slice) -> "Visibility":
+    def part(self, rows: slice, columns: slice) -> Visibility:
         """Visibility among a range of queries and a range of keys, both counted from 0 again.
 
         >>> Visibility((1,), queries=8, keys=8, right=0).part(slice(4, 8), slice(2, 6)).offset
@@ -56,7 +58,7 @@ class Visibility:
             lengths_h=None if lengths_h is None else np.clip(lengths_h - columns.start, 0, keys),
         )
 
-    def subsample(self, head: int, rows: NDArray[np.intp]) -> "Visibility":
+    def subsample(self, head: int, rows: NDArray[np.intp]) -> Visibility:
         """Visibility of one head for some of its queries, counted from 0 again, as a mask function.
 
         >>> causal = Visibility((1,), queries=4, keys=4, right=0)

@@ -139,11 +139,6 @@ class ScoreDecomposition(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.experiment_text import decomposition_page
-
-        return decomposition_page(self)
-
 
 @one_blas_thread()
 def because(

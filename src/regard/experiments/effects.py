@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
-from regard.display import TextDisplay
+from regard.display import TextDisplay, render
 from regard.engine.tiles.threads import run_in_order
 from regard.errors import ArgumentError
 from regard.experiments.outcome import log_probabilities
@@ -95,9 +95,8 @@ class Effects(TextDisplay):
 
     def picture(self, part: str | None = None, **options: Any) -> Picture:
         """The grid of effects to look at and to save: rows are layers, columns are heads."""
-        from regard.view.figure.experiment_picture import picture_of_effects
-
-        return picture_of_effects(self, part, options)
+        picture: Picture = render("picture", self, part, options)
+        return picture
 
     def to_dict(self) -> dict[str, Any]:
         """The effects as JSON values."""
@@ -118,15 +117,8 @@ class Effects(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.experiment_text import effects_page
-
-        return effects_page(self)
-
     def _repr_html_(self) -> str:
-        from regard.view.page.experiment_html import effects_html
-
-        return effects_html(self)
+        return str(render("html", self))
 
 
 def effects(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.display import NotebookDisplay
+from regard.display import NotebookDisplay, render
 from regard.errors import ArgumentError
 from regard.experiments.changes import Change, KnockOut
 from regard.experiments.outcome import (
@@ -144,9 +144,8 @@ class Experiment(Changeable, NotebookDisplay):
         ``what`` is 'after' or 'difference'; ``part``, ``word``, ``kind`` and ``by`` as in a
         reading's picture.
         """
-        from regard.view.figure.experiment_picture import picture_of_experiment
-
-        return picture_of_experiment(self, layer, head, options)
+        picture: Picture = render("picture", self, layer, head, options)
+        return picture
 
     def to_dict(self, by: str = "words") -> dict[str, Any]:
         """The experiment as JSON values; ``weights`` are those after the changes."""
@@ -171,18 +170,8 @@ class Experiment(Changeable, NotebookDisplay):
             "caution": CAUTION,
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.experiment_text import experiment_page
-
-        return experiment_page(self)
-
     def __repr__(self) -> str:
         return f"Experiment({'; '.join(self.changed) or 'nothing is changed'})"
-
-    def _repr_html_(self) -> str:
-        from regard.view.page.experiment_html import experiment_html
-
-        return experiment_html(self)
 
     def _experiment(self) -> Experiment:
         return self

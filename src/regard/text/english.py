@@ -1,5 +1,7 @@
 """Function words of English, and a test for text in another language."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from regard.text.tokens import MARKS

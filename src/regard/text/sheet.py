@@ -1,5 +1,7 @@
 """Sheets: words, vectors and matrices in a TOML or JSON file or a table, and their one reader."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
@@ -61,7 +63,7 @@ class SheetFile:
     is_json: bool
 
     @classmethod
-    def read(cls, path: str | Path) -> "SheetFile":
+    def read(cls, path: str | Path) -> SheetFile:
         """The text of a TOML or JSON file, or of a table."""
         path = Path(path)
         try:

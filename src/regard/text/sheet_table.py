@@ -4,6 +4,8 @@ A line with a name (x, w_query, weights, ...) begins a block; its rows may begin
 without numbers is a heading. ``words``, ``heads`` and ``causal`` have their values beside them.
 """
 
+from __future__ import annotations
+
 import csv
 import re
 from typing import Any
@@ -27,7 +29,7 @@ class WrittenFloat(float):
 
     text: str
 
-    def __new__(cls, text: str) -> "WrittenFloat":
+    def __new__(cls, text: str) -> WrittenFloat:
         number = super().__new__(cls, text)
         number.text = text
         return number

@@ -1,5 +1,7 @@
 """Words of a sentence and random vectors for them, as in the third document."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 

@@ -5,6 +5,8 @@ whatever the order in which it is added up (Higham, Accuracy and Stability of Nu
 section 3.1): so the bounds hold for every BLAS. What the operands are off by is carried along.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ TINY = 1e-321  # below about this, float64 has no relative precision left
 FAR = 50.0  # scores beyond it are written less the highest of their row
 
 
-def error_bounds(steps: "Steps", stage: str) -> Float64Array:
+def error_bounds(steps: Steps, stage: str) -> Float64Array:
     """A bound on the error of each number of a stage, in the shape of the stage.
 
     >>> from regard.textbook.steps import attend
@@ -33,12 +35,12 @@ def error_bounds(steps: "Steps", stage: str) -> Float64Array:
         return np.nan_to_num(_BOUNDS[stage](steps, stage), nan=np.inf, posinf=np.inf)
 
 
-def _input_bound(steps: "Steps", stage: str) -> Float64Array:
+def _input_bound(steps: Steps, stage: str) -> Float64Array:
     array: Float64Array = getattr(steps, stage)
     return np.full(array.shape, steps.x_error if stage == "x" else 0.0)
 
 
-def _projected(steps: "Steps", stage: str) -> Float64Array:
+def _projected(steps: Steps, stage: str) -> Float64Array:
     """The bound of x times the parameters, cut into heads as the stage is."""
     parameters: Float64Array | None = getattr(steps, f"w_{stage}")
     if steps.x is None or parameters is None:
@@ -50,22 +52,22 @@ def _projected(steps: "Steps", stage: str) -> Float64Array:
     return by_head.reshape(array.shape)
 
 
-def _scores(steps: "Steps", stage: str) -> Float64Array:
+def _scores(steps: Steps, stage: str) -> Float64Array:
     query, key = (error_bounds(steps, x) for x in ("query", "key"))
     return _product(steps.query, query, steps.key.swapaxes(-1, -2), key.swapaxes(-1, -2))
 
 
-def _scaled(steps: "Steps", stage: str) -> Float64Array:
+def _scaled(steps: Steps, stage: str) -> Float64Array:
     return abs(steps.scale) * error_bounds(steps, "scores") + 4 * EPSILON * abs(steps.scaled) + TINY
 
 
-def _capped(steps: "Steps", stage: str) -> Float64Array:
+def _capped(steps: Steps, stage: str) -> Float64Array:
     """The bound of capped scores: tanh never widens a difference."""
     size = np.minimum(abs(steps.scaled), steps.softcap or np.inf)
     return error_bounds(steps, "scaled") + 8 * EPSILON * size + TINY
 
 
-def _masked(steps: "Steps", stage: str) -> Float64Array:
+def _masked(steps: Steps, stage: str) -> Float64Array:
     before = "scaled" if steps.capped is None else "capped"
     masked, score = (steps.stages()[x] for x in ("masked", before))
     added = np.where(masked == score, 0.0, abs(score) + abs(masked - score))
@@ -73,7 +75,7 @@ def _masked(steps: "Steps", stage: str) -> Float64Array:
     return np.where(np.isfinite(masked), bound, 0.0)
 
 
-def _weights(steps: "Steps", stage: str) -> Float64Array:
+def _weights(steps: Steps, stage: str) -> Float64Array:
     """p / (1 - p) changes by the factor e^(change of two scores), so p by p (1 - p) times that."""
     last = next(x for x in ("masked", "capped", "scaled") if getattr(steps, x) is not None)
     scores, bound = steps.stages()[last], error_bounds(steps, last)
@@ -87,13 +89,13 @@ def _weights(steps: "Steps", stage: str) -> Float64Array:
     return bound_qk
 
 
-def _sums(steps: "Steps", stage: str) -> Float64Array:
+def _sums(steps: Steps, stage: str) -> Float64Array:
     return _product(
         steps.weights, error_bounds(steps, "weights"), steps.value, error_bounds(steps, "value")
     )
 
 
-def _output(steps: "Steps", stage: str) -> Float64Array:
+def _output(steps: Steps, stage: str) -> Float64Array:
     """The weighted sums of all heads side by side, times w_output where given."""
     bound_htd = _sums(steps, "sums")
     if steps.sums is None:
@@ -117,7 +119,7 @@ def _product(
     return bound
 
 
-_BOUNDS: dict[str, Callable[["Steps", str], Float64Array]] = {
+_BOUNDS: dict[str, Callable[[Steps, str], Float64Array]] = {
     "x": _input_bound,
     "query": _projected,
     "key": _projected,

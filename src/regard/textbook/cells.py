@@ -1,5 +1,7 @@
 """Cells of Steps: addressed by stage, row and column, each with the expression that made it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 BETWEEN_WORDS = ("scores", "scaled", "capped", "masked", "weights")
 
 
-def matrix(steps: "Steps", stage: str, head: int = 0, sentence: int = 0) -> Float64Array:
+def matrix(steps: Steps, stage: str, head: int = 0, sentence: int = 0) -> Float64Array:
     """The two-dimensional array of a stage, for one head of one sentence.
 
     >>> from regard.textbook.steps import attend
@@ -37,7 +39,7 @@ def matrix(steps: "Steps", stage: str, head: int = 0, sentence: int = 0) -> Floa
 
 
 def of_head(
-    steps: "Steps", stage: str, array: Float64Array, head: int, sentence: int
+    steps: Steps, stage: str, array: Float64Array, head: int, sentence: int
 ) -> Float64Array:
     """The two-dimensional part of an array of a stage's shape, for one head of one sentence."""
     array_bhtx = _by_head(steps, stage, array)
@@ -48,20 +50,20 @@ def of_head(
     return result
 
 
-def sizes(steps: "Steps") -> tuple[int, int]:
+def sizes(steps: Steps) -> tuple[int, int]:
     """The number of sentences and of heads."""
     sentences, heads = _by_head(steps, "weights", steps.weights).shape[:2]
     return int(sentences), int(heads)
 
 
-def has_heads(steps: "Steps", stage: str) -> bool:
+def has_heads(steps: Steps, stage: str) -> bool:
     """Whether a stage has an axis of heads."""
     if steps.x is None:
         return steps.query.ndim > 2
     return steps.sums is not None and stage not in ("x", "output")
 
 
-def labels(steps: "Steps", size: int, sentence: int = 0) -> tuple[str, ...]:
+def labels(steps: Steps, size: int, sentence: int = 0) -> tuple[str, ...]:
     """A name for each position: its word, with its index where the word occurs twice."""
     words = words_of(steps, sentence)
     if len(words) != size:
@@ -69,7 +71,7 @@ def labels(steps: "Steps", size: int, sentence: int = 0) -> tuple[str, ...]:
     return tuple(f"{w} ({i})" if words.count(w) > 1 else w for i, w in enumerate(words))
 
 
-def words_of(steps: "Steps", sentence: int = 0) -> tuple[str, ...]:
+def words_of(steps: Steps, sentence: int = 0) -> tuple[str, ...]:
     """The words of one sentence; none where none were given."""
     words: Any = steps.words
     chosen: tuple[str, ...] = words[sentence] if words and isinstance(words[0], tuple) else words
@@ -107,7 +109,7 @@ def find_feature(name: str, key: str | int, size: int, stage: str) -> int:
     return _check_index(name, key, size)
 
 
-def _by_head(steps: "Steps", stage: str, array: Float64Array) -> Float64Array:
+def _by_head(steps: Steps, stage: str, array: Float64Array) -> Float64Array:
     """Any stage as (b, h, rows, columns); an axis that it does not have counts 1."""
     heads = array.shape[-3] if has_heads(steps, stage) else 1
     return array.reshape(
@@ -128,7 +130,7 @@ def _check_index(name: str, key: Any, size: int) -> int:
 class Cell:
     """One cell of one matrix of Steps, by its row and column."""
 
-    steps: "Steps"
+    steps: Steps
     stage: str
     row: int
     column: int

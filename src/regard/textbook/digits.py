@@ -1,5 +1,7 @@
 """Numbers with just the digits they can support."""
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """The expression behind a cell of each stage: its operands and the rule that joins them."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ class Bounded(NamedTuple):
     values: Float64Array
     bounds: Float64Array
 
-    def at(self, *index: int | slice) -> "Bounded":
+    def at(self, *index: int | slice) -> Bounded:
         """The numbers and bounds at an index."""
         return Bounded(self.values[index], self.bounds[index])
 
@@ -44,7 +46,7 @@ class Expression:
     arithmetic: Callable[[Sequence[str]], str]
     noise: tuple[float, ...] = ()
     note: str = ""
-    then: "Expression | None" = None
+    then: Expression | None = None
 
 
 def stored(value: float, formula: str = "", note: str = "", noise: float = 0.0) -> Expression:

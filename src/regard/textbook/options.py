@@ -4,6 +4,8 @@
 same words.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 from collections.abc import Callable

@@ -6,6 +6,8 @@ the engine that it judges. Axes: (..., h, q, d) for query, (..., h_kv, k, d) for
 axes alone are one head.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields

@@ -1,14 +1,16 @@
 """Steps: self-attention from vectors to output, every intermediate under its name."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.blas import one_blas_thread
-from regard.display import StepsDisplay
+from regard.display import NotebookDisplay, render
 from regard.errors import ArgumentError, expect, refuse_masked_array
 from regard.textbook.options import (
     AttentionOptions,
@@ -27,6 +29,10 @@ from regard.textbook.options import (
 from regard.textbook.stages import SPECIFICATION, AttentionInputs, run, scale_of
 from regard.textbook.why import Why, read_row, why
 from regard.typing import Float64Array
+
+if TYPE_CHECKING:
+    from regard.view.figure.figure import Picture
+    from regard.view.worksheet.worksheet import Worksheet
 
 
 def floats(name: str, array: ArrayLike) -> Float64Array:
@@ -86,7 +92,7 @@ def named(words: Any, x_te: Float64Array) -> Any:
 PARAMETERS = ("w_query", "w_key", "w_value", "w_output", "scale", "softcap")
 
 
-def to_dict(steps: "Steps") -> dict[str, Any]:
+def to_dict(steps: Steps) -> dict[str, Any]:
     """Words, parameters, and every stage with its shape; -inf is the string "-inf".
 
     JSON has no infinities, so a reader of any language can take this as it is.
@@ -118,7 +124,7 @@ def lists(value: NDArray[Any] | float) -> Any:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def _is_present(steps: "Steps", name: str) -> bool:
+def _is_present(steps: Steps, name: str) -> bool:
     return getattr(steps, name) is not None
 
 
@@ -127,7 +133,7 @@ STAGES = ("x", "query", "key", "value", "scores", "scaled", "capped", "masked", 
 
 
 @dataclass(frozen=True)
-class Steps(StepsDisplay):
+class Steps(NotebookDisplay):
     """Every stage of one self-attention under its name; absent stages are None.
 
     Shapes without a batch; with one, a leading axis b is added to each.
@@ -168,6 +174,19 @@ class Steps(StepsDisplay):
     def why(self, stage: str, row: str | int, column: str | int, **where: int) -> Why:
         """The arithmetic of a cell; ``head``, ``sentence`` and ``digits`` by keyword."""
         return why(self, stage, row, column, **where)
+
+    def picture(self, stage: str = "weights", head: int = 0, **options: Any) -> Picture:
+        """One stage of one head to look at and to save; ``kind`` is 'lines' or 'heatmap'."""
+        picture: Picture = render("picture", self, stage, head, options)
+        return picture
+
+    def worksheet(self, row: str | int | None = None, **options: Any) -> Worksheet:
+        """The numbers of one row as blanks to fill in by hand, with a key; ``.save(path)`` it.
+
+        ``every_row``, ``head``, ``sentence`` and ``digits`` by keyword.
+        """
+        worksheet: Worksheet = render("worksheet", self, row, **options)
+        return worksheet
 
     def read(self, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
         """The row of one word, in words."""

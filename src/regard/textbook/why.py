@@ -1,5 +1,7 @@
 """Explanations of Steps: a cell by its expression, a row of weights in words."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -39,7 +41,7 @@ class Share(NamedTuple):
     weight: float
 
 
-def read_row(steps: "Steps", row: str | int, *, head: int = 0, sentence: int = 0) -> str:
+def read_row(steps: Steps, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
     """A row of weights in words: the keys that a word attends to, and its output.
 
     Examples
@@ -116,7 +118,7 @@ class Why(TextDisplay):
 
 
 def why(
-    steps: "Steps",
+    steps: Steps,
     stage: str,
     row: str | int,
     column: str | int,
@@ -196,7 +198,7 @@ def _agrees(
 
 
 def _find_cell(
-    steps: "Steps", stage: str, row: str | int, column: str | int, head: int, sentence: int
+    steps: Steps, stage: str, row: str | int, column: str | int, head: int, sentence: int
 ) -> Cell:
     rows, columns = matrix(steps, stage, head, sentence).shape
     words = words_of(steps, sentence)

@@ -1,5 +1,7 @@
 """LAYERS STACKED, TRAINED, SAVED: the encoder-decoder that translates."""
 
+from __future__ import annotations
+
 from typing import Any
 
 _HOMES = {

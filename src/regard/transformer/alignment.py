@@ -72,11 +72,6 @@ class Alignment(TextDisplay):
         order = np.argsort(-weights_k, kind="stable").tolist()
         return [k for k in order if weights_k[k] >= enough_k[k] and self.sources[k] != "(end)"]
 
-    def __str__(self) -> str:
-        from regard.view.terminal.reading_text import alignment_table
-
-        return alignment_table(self)
-
 
 def align(reading: Reading) -> Alignment:
     """Average the heads that align best, as taught or measured; else a whole late layer."""

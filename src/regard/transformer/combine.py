@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.blas import one_blas_thread
-from regard.display import TextDisplay
+from regard.display import TextDisplay, render
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
@@ -39,14 +39,8 @@ class Mixed(TextDisplay):
 
     def picture(self, kind: str = "heatmap", by: str = "words") -> Picture:
         """The table to look at and to save, with what it is and is not."""
-        from regard.view.figure.build import picture_of_mixed
-
-        return picture_of_mixed(self, kind, by)
-
-    def __str__(self) -> str:
-        from regard.view.terminal.reading_text import mixed_table
-
-        return mixed_table(self)
+        picture: Picture = render("picture", self, kind, by)
+        return picture
 
 
 def average(reading: Reading, part: str, layer: int | None) -> Mixed:

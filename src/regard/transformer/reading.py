@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.display import NotebookDisplay
+from regard.display import NotebookDisplay, render
 from regard.engine.norm_weighted import carried_norms, check_weighted
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION, Link, WordLinks
+from regard.progress import late_bar
 from regard.text.words import TokenizedText, to_words
 from regard.transformer.changeable import Changeable
 from regard.transformer.config import START
@@ -234,7 +235,6 @@ class Reading(Changeable, NotebookDisplay):
             The word it is compared with; the likeliest other one where none is given.
         """
         from regard.experiments.effects import effects
-        from regard.view.terminal.progress_bar import late_bar
 
         with late_bar("running without each head") as notice:
             return effects(self, of, against, notice)
@@ -306,18 +306,12 @@ class Reading(Changeable, NotebookDisplay):
         ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines', 'heatmap' or 'card';
         ``by``; ``weighted``.
         """
-        from regard.view.figure.build import picture_of_reading
-
-        return picture_of_reading(self, layer, head, options)
+        picture: Picture = render("picture", self, layer, head, options)
+        return picture
 
     def to_dict(self, by: str = "words", weighted: str | None = None) -> dict[str, Any]:
         """The reading as JSON values."""
         return to_dict(self, by, weighted)
-
-    def __str__(self) -> str:
-        from regard.view.terminal.reading_text import page
-
-        return page(self)
 
     @cached_property
     def _weights(self) -> dict[tuple[str, str], Array]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from regard.display import NotebookDisplay
+from regard.atomic_write import write_text
+from regard.display import NotebookDisplay, render
 from regard.engine.norm_weighted import check_weighted
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
@@ -327,9 +328,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
     def save(self, path: str | Path, *, query_and_key: bool = True) -> None:
         """Write a .regard file that ``regard.load`` reads, or with .html a page to look at."""
         if Path(path).suffix.lower() == ".html":
-            from regard.view.page.offline import save_page
-
-            save_page(self, Path(path))
+            write_text(Path(path), render("page", self))
             return
         from regard.watcher.files.watched_file import save
 
@@ -387,8 +386,3 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
             raise ArgumentError(
                 f"this model has {', '.join(self.parts)}, so say which: seen[{first!r}, {key!r}]."
             )
-
-    def __str__(self) -> str:
-        from regard.view.terminal.watch_text import summary
-
-        return summary(self)

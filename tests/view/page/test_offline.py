@@ -1,8 +1,11 @@
 """The report of a survey in a real browser: from disk, offline, whatever the documents say."""
 
+from pathlib import Path
+
 import pytest
 
 import regard
+from regard.corpus.survey import Survey
 from regard.view.page.offline import survey_page
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[survey]'")
@@ -21,7 +24,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def html(report):
-    return survey_page(report)
+    return survey_page(Survey(Path(), report))
 
 
 def test_a_grid_of_heads_and_the_one_that_is_chosen(offline_page, html, report):

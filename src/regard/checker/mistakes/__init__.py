@@ -1,5 +1,7 @@
 """The catalogue of mistakes that can be named, in the order in which they are tried."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from itertools import combinations
 

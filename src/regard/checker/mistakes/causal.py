@@ -1,5 +1,7 @@
 """Mistakes of causal masks: transposed, shifted, at the wrong corner or stage, or missing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

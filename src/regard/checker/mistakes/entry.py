@@ -1,5 +1,7 @@
 """One mistake: its name, what it does and why it looks plausible, the fix, and its stages."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Mistakes with heads: split, joined or shared in the wrong order."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Mistakes of masks: inverted, too weak, at the wrong stage, ignored, and empty rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Mistakes of scores: the wrong arrays, a key that is not transposed, a wrong scale."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Mistakes of conduct: wrong statistics beside the output, and side effects of a call."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

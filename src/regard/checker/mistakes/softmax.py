@@ -1,5 +1,7 @@
 """Mistakes of the softmax: the wrong axis or stage, no maximum subtracted, no division."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from regard.checker.cases import Case

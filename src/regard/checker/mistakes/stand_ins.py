@@ -1,5 +1,7 @@
 """Results that are no attention at all: zeros, an input unchanged, NaN, equal weights."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

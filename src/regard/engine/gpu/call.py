@@ -1,5 +1,7 @@
 """One call of attention on a device: validated arguments, and whether kernels can serve it."""
 
+from __future__ import annotations
+
 import math
 import os
 from dataclasses import dataclass, field

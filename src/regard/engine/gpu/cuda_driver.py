@@ -1,5 +1,7 @@
 """CUDA C++ compiled by NVRTC, which torch installs, and launched through the driver, by ctypes."""
 
+from __future__ import annotations
+
 import ctypes
 from functools import cache, lru_cache
 from pathlib import Path
@@ -130,7 +132,7 @@ class Module:
 
     def prepare(
         self, name: str, grid: tuple[int, int], threads: int, *arguments: Any, shared: int = 0
-    ) -> "PreparedLaunch":
+    ) -> PreparedLaunch:
         """A launch that can be repeated with other numbers in its arguments."""
         if name not in self._functions:
             self._functions[name] = self._load(name, shared)

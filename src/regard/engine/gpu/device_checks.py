@@ -1,5 +1,7 @@
 """Numeric checks of a device call, deferred until its results are read."""
 
+from __future__ import annotations
+
 import math
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -30,7 +32,7 @@ class FirstNonFinite(NamedTuple):
     @classmethod
     def of(
         cls, name: str, tensor: Tensor, leading: tuple[int, ...], stacked: int
-    ) -> "FirstNonFinite":
+    ) -> FirstNonFinite:
         """The search, started on the device without waiting for it."""
         index = (tensor * 0).argmax()  # nan and infinity times 0 are nan, the largest to argmax
         return cls(name, (*leading, *tensor.shape[1:]), index, tensor.take(index), stacked)

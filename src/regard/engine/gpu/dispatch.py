@@ -1,5 +1,7 @@
 """attention and observe on a device: choice of the path, and the observation made of it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -86,7 +88,7 @@ class StartedObservation:
     @classmethod
     def of(
         cls, query: Any, key: Any, logsumexp: Any, requested: Requested, options: AttentionOptions
-    ) -> "StartedObservation":
+    ) -> StartedObservation:
         """Start the pass that sums over queries; the host does not wait for it."""
         call, total_hq = _call_of_logsumexp(query, key, logsumexp, options)
         facts, plan = compute_facts(call, requested, total_hq, put_off=True)

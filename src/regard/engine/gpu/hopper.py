@@ -1,5 +1,7 @@
 """CUDA C++ kernels for Hopper GPUs: one call of them, best keys and distances."""
 
+from __future__ import annotations
+
 import ctypes
 from functools import cache, lru_cache
 from typing import Any, NamedTuple

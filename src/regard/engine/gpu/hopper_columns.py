@@ -1,5 +1,7 @@
 """The pass over columns on Hopper: received, entropy, map and thresholds, planned by sizes."""
 
+from __future__ import annotations
+
 import ctypes
 import threading
 from dataclasses import dataclass
@@ -64,7 +66,7 @@ class MapLayout:
     parts: int
 
     @classmethod
-    def of(cls, sizes: HopperSizes, most: int) -> "MapLayout":
+    def of(cls, sizes: HopperSizes, most: int) -> MapLayout:
         """The layout of a map of at most so many blocks a side."""
         block = block_sizes(sizes.queries, sizes.keys, most)
         rows, columns = block or (64, TILE)
@@ -144,7 +146,7 @@ class ColumnPlan:
             "reduce", ARGUMENTS=ctypes.sizeof(ReduceArguments), **lists, **self.macros
         )
 
-    def run(self, hopper: HopperCall, total_hq: Tensor, buffers: "ColumnBuffers") -> None:
+    def run(self, hopper: HopperCall, total_hq: Tensor, buffers: ColumnBuffers) -> None:
         """Launch all three kernels on torch's current stream."""
         stream = current_stream(self.sizes.device_index)
         scratch, minus = buffers.scratch.data_ptr(), hopper.minus_hq.data_ptr()

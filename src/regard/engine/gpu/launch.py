@@ -1,5 +1,7 @@
 """Arguments and results that all kernel launches share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

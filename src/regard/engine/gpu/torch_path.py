@@ -1,5 +1,7 @@
 """Facts by plain torch operations on chunks of full rows: exact, any mask, any device."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from itertools import pairwise

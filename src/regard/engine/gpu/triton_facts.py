@@ -3,6 +3,8 @@
 Received and map, best keys, sums by distance, repeated tokens.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -86,7 +88,7 @@ class CandidateLists:
     block: int
 
     @classmethod
-    def allocate(cls, common: CommonArguments, top: int, block: int) -> "CandidateLists":
+    def allocate(cls, common: CommonArguments, top: int, block: int) -> CandidateLists:
         """Uninitialised lists: 4 of 8 candidates, or of 16 for more than 8 best keys."""
         queries, count = common.queries, 64 if top > 8 else 32
         tensors = Candidates(

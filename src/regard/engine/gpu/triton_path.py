@@ -1,5 +1,7 @@
 """Facts by kernels: the forward pass, then one pass for each kind of fact that was requested."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Callable
 from functools import cache, partial

@@ -1,5 +1,7 @@
 """Calls of the native attention kernel: which problems it serves, their arguments and memory."""
 
+from __future__ import annotations
+
 import ctypes
 import threading
 from dataclasses import dataclass, field

@@ -9,6 +9,8 @@ The loader reads names from this file at every start: modules that only a build 
 by the functions that build.
 """
 
+from __future__ import annotations
+
 import os
 import platform
 import zlib

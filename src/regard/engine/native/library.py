@@ -4,6 +4,8 @@
 ``REGARD_NATIVE_LIBRARY`` names another file, such as one built with sanitizers.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import os

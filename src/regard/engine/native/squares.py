@@ -1,5 +1,7 @@
 """Squared lengths of rows by a native kernel, which bound the scores before any is computed."""
 
+from __future__ import annotations
+
 import ctypes
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Process group of a call, and the agreement of its ranks on the arguments."""
 
+from __future__ import annotations
+
 import hashlib
 import math
 import os

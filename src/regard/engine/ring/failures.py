@@ -4,6 +4,8 @@ Its messages go through the store of the process group, so it still works when a
 ring does not. Every wait has a timeout.
 """
 
+from __future__ import annotations
+
 import pickle
 import threading
 import time

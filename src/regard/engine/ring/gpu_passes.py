@@ -4,6 +4,8 @@ The facts of a row over each rank's keys (log-sum-exp, output, entropy, best key
 ``regard.merge`` does it; only sums over columns are copied to the host at every step.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Passes of a ring on the CPU: rows, columns and distances, or one pass over gathered keys."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -33,7 +35,7 @@ class RankDistances:
     incoming: list[tuple[int, slice, Array]] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, rank_slice: RankSlice) -> "RankDistances":
+    def empty(cls, rank_slice: RankSlice) -> RankDistances:
         """Zeros, cut into slices as equal as they can be."""
         ranks = rank_slice.ranks
         edges = [rank * rank_slice.distances // ranks for rank in range(ranks + 1)]
@@ -185,7 +187,7 @@ def _write_rows(facts: dict[str, Array], target: tuple[slice, slice], rows: Rows
 
 def column_pass(
     rank_slice: RankSlice, requested: Requested, log2_total_hq: Array, transport: Transport
-) -> "RankColumns":
+) -> RankColumns:
     """Facts of this rank's keys, and its part of the map and of the distances."""
     columns = RankColumns(rank_slice, requested)
     distances = columns.distances

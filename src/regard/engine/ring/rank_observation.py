@@ -1,5 +1,7 @@
 """Observation of one rank: facts of its queries and keys, and sums that all ranks share."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -90,7 +92,7 @@ class RankObservation(Observation):
             "you want, and give them to regard.observe_from_logsumexp or regard.self_attention."
         )
 
-    def picture(self, head: Head = None, **options: Any) -> "Picture":
+    def picture(self, head: Head = None, **options: Any) -> Picture:
         """The map of the whole sequence, one head of it, the first unless given."""
         queries, keys = self.sequence_sizes
         logsumexp = np.broadcast_to(0.0, (*self.leading, queries))

@@ -1,5 +1,7 @@
 """One rank's slice of a sequence, for arrays on the CPU and tensors on a GPU."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

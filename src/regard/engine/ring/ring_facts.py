@@ -1,5 +1,7 @@
 """Choice of the passes, and the observation made of their facts."""
 
+from __future__ import annotations
+
 import math
 import time
 

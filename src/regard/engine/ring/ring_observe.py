@@ -1,5 +1,7 @@
 """regard.distributed.observe: exact facts about a sequence that is split over ranks."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

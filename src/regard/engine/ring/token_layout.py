@@ -1,5 +1,7 @@
 """Layouts of tokens over ranks: one run of tokens each, or two that balance causal work."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

@@ -1,5 +1,7 @@
 """Messages between ranks: asynchronous transfers, passes around the ring, and ordered sums."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable
@@ -30,7 +32,7 @@ class Transport:
     sent_bytes: int = 0
     waited_seconds: float = 0.0
 
-    def exchange(self, send: list[Message], receive: list[Message]) -> "Transfer":
+    def exchange(self, send: list[Message], receive: list[Message]) -> Transfer:
         """Start sending and receiving; the arrays must not be touched before ``wait`` returns."""
         send = [(rank, contiguous(array)) for rank, array in send if array.nbytes]
         receive = [(rank, array) for rank, array in receive if array.nbytes]
@@ -44,7 +46,7 @@ class Transport:
             raise self.monitor.connection_lost(peers[-1]) from None
         return Transfer(list(zip(peers, works, strict=False)), [array for _, array in send])
 
-    def wait(self, transfer: "Transfer") -> None:
+    def wait(self, transfer: Transfer) -> None:
         """Wait until a transfer is complete, or raise the error that names the rank at fault."""
         begin, waits_for = time.monotonic(), None
         transfer.start(self.monitor.timeout)

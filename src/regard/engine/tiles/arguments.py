@@ -1,5 +1,7 @@
 """Arguments of attention and observe: validated once, and the dtype they are computed in."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, Unpack

@@ -1,5 +1,7 @@
 """Facts of each key: attention received, the map, and sums by distance."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Full rows of a block of queries, so that columns can be summed in the same pass."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

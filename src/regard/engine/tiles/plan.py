@@ -1,5 +1,7 @@
 """Plan of a call: its units of work, chosen from its shape alone so that results never vary."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """One call of attention with validated arguments, in the form that every path reads."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from functools import cache
@@ -49,7 +51,7 @@ class Problem:
     softcap: float | None
     output_dtype: np.dtype[Any]
     bounded: bool
-    options: "AttentionOptions" = field(repr=False)
+    options: AttentionOptions = field(repr=False)
     value_scale: float = (
         1.0  # values near the end of float64 are divided by it: sums would overflow
     )
@@ -89,13 +91,11 @@ class Problem:
         """None: this problem is on the host."""
         return
 
-    def on_host(self) -> "Problem":
+    def on_host(self) -> Problem:
         """This problem, which is on the host already."""
         return self
 
-    def cut(
-        self, heads: slice, rows: slice, columns: slice
-    ) -> tuple["Problem", slice, slice, slice]:
+    def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """The problem that a rectangle of weights is computed from, and its slices in it.
 
         On the host that is this problem; one on a device copies the rectangle alone.

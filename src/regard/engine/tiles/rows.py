@@ -1,5 +1,7 @@
 """Facts of each query: sum, entropy, output and best keys, accumulated tile by tile."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,7 +56,7 @@ class Rows:
     value_scale: float = 1.0  # see Problem
 
     @classmethod
-    def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> "Rows":
+    def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> Rows:
         """Before the first key."""
         shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
         start = 0.0 if problem.bounded else problem.floor

@@ -1,5 +1,7 @@
 """Units of work on a thread pool, committed in order, so that any number of threads agrees."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import threading

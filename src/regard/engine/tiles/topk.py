@@ -4,6 +4,8 @@ The k largest lie in the k groups of columns with the largest maxima. So group m
 first, in one pass of plain SIMD, then maxima of those; the search goes down from there.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +28,7 @@ class Best:
     columns_hqn: NDArray[np.int64]
 
     @classmethod
-    def empty(
-        cls, shape: tuple[int, ...], number: int, dtype: np.dtype[Any], floor: float
-    ) -> "Best":
+    def empty(cls, shape: tuple[int, ...], number: int, dtype: np.dtype[Any], floor: float) -> Best:
         """No entries yet: every value at the floor, every column -1."""
         full = (*shape, number)
         return cls(np.full(full, floor, dtype), np.full(full, -1, np.int64))
@@ -78,7 +78,7 @@ class Groups:
     tile: int
 
     @classmethod
-    def blank(cls, buffer_shqc: Array, floor: float) -> "Groups":
+    def blank(cls, buffer_shqc: Array, floor: float) -> Groups:
         """No tile seen yet."""
         buffer_shqc.fill(floor)
         return cls(buffer_shqc, buffer_shqc.shape[-1])

@@ -1,5 +1,7 @@
 """Three published examples of self-attention, reproduced from their inputs and put right."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from regard.errors import ArgumentError

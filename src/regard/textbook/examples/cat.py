@@ -1,5 +1,7 @@
 """The cat sat on the mat: np.dot on three-dimensional arrays, and what it does to a batch."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from regard.textbook.digits import tidy

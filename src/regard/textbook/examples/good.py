@@ -1,5 +1,7 @@
 """I am good: X 3 x 512, Q, K, V 3 x 64, and scores that give the document's percentages."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Smart robots perform complex tasks: two dimensions, identity matrices, a softmax gone wrong."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from regard.textbook.digits import tidy

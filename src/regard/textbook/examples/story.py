@@ -1,10 +1,13 @@
 """An example of a document: its claims, the truth, and the differences."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from regard.display import render
 from regard.textbook.steps import Steps, lists
 
 Numbers = tuple[float, ...]
@@ -53,9 +56,7 @@ class Example:
         }
 
     def __str__(self) -> str:
-        from regard.view.terminal.render import as_text
-
-        return as_text(self)
+        return str(render("text", self))
 
 
 def rounds_to(printed: str, true: Any) -> bool:

@@ -1,6 +1,8 @@
 """Forms of the irregular French verbs of the made sentences."""
 
 # infinitive: participle, present 3s, present 3p, imperfect 3s
+from __future__ import annotations
+
 IRREGULAR_VERBS: dict[str, tuple[str, ...]] = {
     row.split()[0]: tuple(row.split()[1:])
     for row in """\

@@ -1,5 +1,7 @@
 """Builders of pictures: one head of a reading, one stage of steps, an observation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

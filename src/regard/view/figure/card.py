@@ -1,5 +1,7 @@
 """Card for sharing, 1200 x 630 pixels: one sentence, the strongest line of one word, its number."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +49,7 @@ class Word:
     width: float
 
 
-def draw_card(picture: "Picture") -> Drawing:
+def draw_card(picture: Picture) -> Drawing:
     """The sentence shaded by the row of one word, its lines, and the largest weight in large."""
     words = picture.names[0]
     query = picture.chosen[0] if picture.chosen else strongest_pair(picture.weights)[0]
@@ -79,7 +81,7 @@ def strongest_pair(weights_qk: Array) -> tuple[int, int]:
     return int(query), int(key)
 
 
-def check_card(picture: "Picture") -> None:
+def check_card(picture: Picture) -> None:
     """Raise where the picture is not of one sentence that looks at itself."""
     if picture.what != "weights" or picture.names[0] != picture.names[1]:
         raise ArgumentError(

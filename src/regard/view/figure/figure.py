@@ -1,5 +1,7 @@
 """Picture: weights with names, caption and provenance, as SVG, PNG, PDF, JSON, CSV or HTML."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
@@ -171,12 +173,12 @@ class Picture:
         )
 
 
-def to_json(picture: "Picture") -> str:
+def to_json(picture: Picture) -> str:
     """One line of strict JSON."""
     return json.dumps(picture.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def to_csv(picture: "Picture") -> str:
+def to_csv(picture: Picture) -> str:
     """Rows are queries, columns are keys; every digit that tells a number from its neighbours."""
     page = io.StringIO()
     writer = csv.writer(page, lineterminator="\n")

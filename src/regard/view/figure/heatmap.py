@@ -1,5 +1,7 @@
 """Heatmap figure: rows are queries, columns are keys, a bar says what the shades mean."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +40,7 @@ SMALLEST = 4.5
 BASELINE = 0.36  # from the middle of a line of text to its baseline, as a share of its size
 
 
-def draw_heatmap(picture: "Picture") -> Drawing:
+def draw_heatmap(picture: Picture) -> Drawing:
     """Names on the left and above, the matrix, and the bar of shades beside it."""
     rows, columns = picture.weights.shape
     grid = _grid(picture)
@@ -62,7 +64,7 @@ class Grid:
     turn: float
 
 
-def _grid(picture: "Picture") -> Grid:
+def _grid(picture: Picture) -> Grid:
     rows, columns = picture.weights.shape
     cell = min(22.0, LARGEST / max(rows, columns, 1))
     numbered = all(map(_is_number, picture.names[1]))
@@ -79,14 +81,14 @@ def _grid(picture: "Picture") -> Grid:
     return Grid(left, top, cell, size, turn)
 
 
-def shares(picture: "Picture") -> Array:
+def shares(picture: Picture) -> Array:
     """Each number as a share of the largest, or its root; hidden (-inf) is no number."""
     finite = np.where(np.isfinite(picture.weights), picture.weights, np.nan)
     share = np.asarray(finite / picture.colour_limits[1])
     return np.sqrt(np.maximum(share, 0)) if picture.root_scale else share
 
 
-def _cells(picture: "Picture", grid: Grid) -> Iterator[Mark]:
+def _cells(picture: Picture, grid: Grid) -> Iterator[Mark]:
     cell, left, top = grid.cell, grid.left, grid.top
     rows, columns = picture.weights.shape
     share = shares(picture)
@@ -112,7 +114,7 @@ def _number(text: str, dark: bool, middle: tuple[float, float]) -> Label:
     )
 
 
-def _names(picture: "Picture", grid: Grid) -> Iterator[Label]:
+def _names(picture: Picture, grid: Grid) -> Iterator[Label]:
     """Every name, or as many as do not run into each other."""
     rows, columns = picture.names
     size = grid.size
@@ -150,7 +152,7 @@ def shown(names: tuple[str, ...], cells: float) -> list[int]:
     return sorted({bisect_left(positions, tick) for tick in ticks if tick >= positions[0]})
 
 
-def _axes(picture: "Picture", grid: Grid) -> list[Mark]:
+def _axes(picture: Picture, grid: Grid) -> list[Mark]:
     rows, columns = picture.weights.shape
     middle = grid.left + columns * grid.cell / 2
     return [
@@ -159,7 +161,7 @@ def _axes(picture: "Picture", grid: Grid) -> list[Mark]:
     ]
 
 
-def _bar(picture: "Picture", x: float, top: float, height: float) -> list[Mark]:
+def _bar(picture: Picture, x: float, top: float, height: float) -> list[Mark]:
     """The colour bar, with the numbers at both ends, and midway in a large map.
 
     Half as dark is a quarter as much there, since shades follow the root.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.display import percent
+from regard.png import encode_png
 from regard.typing import Array
 from regard.view.figure.layout import ACCENT, INK, LINE, QUIET
 from regard.view.figure.svg import FONT, clean
@@ -124,11 +125,10 @@ def _texts(lines: list[str], height: float) -> str:
 
 def image_png(seen: ImageAttention) -> bytes:
     """The same as PNG, in the picture's own pixels."""
-    from regard.view.figure.svg import png
     from regard.watcher.media.picture_bytes import need_pillow
 
     need_pillow("an image as .png (.svg needs nothing)")
-    return png(_with_text(_blended(seen), caption_lines(seen)))
+    return encode_png(_with_text(_blended(seen), caption_lines(seen)))
 
 
 def _blended(seen: ImageAttention) -> Array:

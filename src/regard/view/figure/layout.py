@@ -1,5 +1,7 @@
 """Layout of a figure: shapes, colours, text widths, title, caption and provenance."""
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

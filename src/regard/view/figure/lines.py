@@ -1,5 +1,7 @@
 """Line figure: queries and keys joined by lines as thick as the weights."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,7 @@ Pair = tuple[float, float]
 PITCH, GAP, THICKEST, LONGEST = 13.0, 120.0, 7.0, 110.0
 
 
-def draw_lines(picture: "Picture") -> Drawing:
+def draw_lines(picture: Picture) -> Drawing:
     """Queries on the left, keys on the right, both from top to bottom."""
     left, right = (_column(names, axis) for names, axis in zip(picture.names, picture.axes,
                                                                strict=True))  # fmt: skip
@@ -46,7 +48,7 @@ def _column(names: tuple[str, ...], axis: str) -> float:
     return max(min(widest, LONGEST) + 28, width_of(axis, TEXT))
 
 
-def _curves(picture: "Picture", column_x: Pair, starts: list[float]) -> Iterator[Curve]:
+def _curves(picture: Picture, column_x: Pair, starts: list[float]) -> Iterator[Curve]:
     """The thin ones first, the chosen ones last, so that nothing that matters is covered."""
     shown = np.argwhere(picture.weights >= max(picture.threshold, 1e-12))
     order = sorted(shown.tolist(), key=lambda x: (x[0] in picture.chosen, picture.weights[*x]))
@@ -60,7 +62,7 @@ def _curves(picture: "Picture", column_x: Pair, starts: list[float]) -> Iterator
         )  # fmt: skip
 
 
-def _headings(picture: "Picture", column_x: Pair) -> list[Mark]:
+def _headings(picture: Picture, column_x: Pair) -> list[Mark]:
     query_axis, key_axis = picture.axes
     return [
         Label(column_x[0], 0.7 * PITCH, query_axis, TEXT, QUIET, "end"),
@@ -68,7 +70,7 @@ def _headings(picture: "Picture", column_x: Pair) -> list[Mark]:
     ]
 
 
-def _words(picture: "Picture", column_x: Pair, starts: list[float]) -> Iterator[Label]:
+def _words(picture: Picture, column_x: Pair, starts: list[float]) -> Iterator[Label]:
     queries, keys = picture.names
     for row, name in enumerate(queries):
         chosen = row in picture.chosen
@@ -84,7 +86,7 @@ def _words(picture: "Picture", column_x: Pair, starts: list[float]) -> Iterator[
             yield Label(x, y, f"{100 * shares[column]:.0f} %", TEXT, ACCENT, bold=True)
 
 
-def _caption(picture: "Picture") -> str:
+def _caption(picture: Picture) -> str:
     hidden = picture.weights[picture.weights < picture.threshold]
     if not picture.threshold or not hidden.size or not hidden.any():
         return picture.caption

@@ -4,6 +4,8 @@ Without matplotlib pdf.py writes the PDF; a PNG needs the letters of a font, whi
 base installation has.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import io
 import warnings

@@ -4,6 +4,8 @@ The fonts are named, not embedded. Where matplotlib is installed it writes the P
 its fonts inside (matplotlib_backend.py), as some journals ask.
 """
 
+from __future__ import annotations
+
 import math
 import re
 import zlib

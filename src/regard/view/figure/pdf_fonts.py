@@ -4,6 +4,8 @@ Helvetica, bold and not, in the encoding of Western European text (WinAnsi, whic
 Symbol for Greek letters and mathematics. Widths are in thousandths of the font size.
 """
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass

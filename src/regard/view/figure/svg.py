@@ -1,12 +1,12 @@
 """A drawing as SVG: text as text, nothing from outside, every character escaped."""
 
+from __future__ import annotations
+
 import base64
-import struct
-import zlib
 from functools import singledispatch
 from xml.sax.saxutils import escape, quoteattr
 
-from regard.typing import Array
+from regard.png import encode_png
 from regard.view.figure.layout import Box, Curve, Drawing, Image, Label, Mark
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -65,7 +65,7 @@ def _(mark: Box) -> str:
 
 @write.register
 def _(mark: Image) -> str:
-    data = base64.b64encode(png(mark.colours)).decode()
+    data = base64.b64encode(encode_png(mark.colours)).decode()
     return (
         f'<image x="{_n(mark.x)}" y="{_n(mark.y)}" width="{_n(mark.width)}" '
         f'height="{_n(mark.height)}" preserveAspectRatio="none" '
@@ -83,19 +83,6 @@ def _(mark: Label) -> str:
         f"{f' transform={quoteattr(turn)}' if turn else ''} "
         f'xml:space="preserve">{clean(mark.text)}</text>'
     )
-
-
-def png(colours: Array) -> bytes:
-    """Colours (rows, columns, 3) as a PNG file, whose form is a few lines long."""
-    rows, columns, _ = colours.shape
-    lines = b"".join(b"\0" + row.tobytes() for row in colours)
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
 def _n(number: float) -> str:

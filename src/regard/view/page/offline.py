@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from regard.atomic_write import write_text
+from regard.corpus.survey import Survey
 from regard.engine.observation import Observation
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
@@ -113,7 +114,7 @@ def _script() -> str:
     return bundle(web_files(), ENTRY)
 
 
-def survey_page(report: dict[str, Any]) -> str:
+def survey_page(survey: Survey) -> str:
     """The report of a survey; text of documents is shown as text, never as markup."""
     from regard import __version__
 
@@ -122,7 +123,7 @@ def survey_page(report: dict[str, Any]) -> str:
         texts["survey/survey.html"],
         style=page_style() + texts["survey/survey.css"],
         script=bundle(texts, "survey/survey.js"),
-        blocks=[json_block("report", report)],
+        blocks=[json_block("report", survey.report)],
         version=__version__,
         caution=CAUTION,
     )

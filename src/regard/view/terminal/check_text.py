@@ -1,5 +1,7 @@
 """Text of check reports: of a function, and of a sheet worked by hand."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 
@@ -21,6 +23,7 @@ from regard.checker.check_report import (
 from regard.checker.mistakes import Mistake
 from regard.checker.worked_sheet import SheetReport, Step
 from regard.textbook.digits import tidy
+from regard.view.terminal.render import as_text
 
 STYLES = {
     RIGHT: "bold green",
@@ -31,6 +34,16 @@ STYLES = {
 
 
 MARKS = {PASS: "green", FAIL: "bold red"}
+
+
+def report_text(report: Report) -> str:
+    """The report as plain text."""
+    return as_text(draw_report(report))
+
+
+def sheet_text(report: SheetReport) -> str:
+    """The report on a worked sheet as plain text."""
+    return as_text(draw_sheet(report))
 
 
 def draw_report(report: Report) -> Group:

@@ -1,5 +1,7 @@
 """An example in a terminal: the computation, then each claim beside the truth."""
 
+from __future__ import annotations
+
 from rich.console import ConsoleRenderable, Group
 from rich.padding import Padding
 from rich.rule import Rule

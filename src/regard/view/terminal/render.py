@@ -1,5 +1,7 @@
 """Rich renderables as text for a terminal or a pipe, and sections of facts."""
 
+from __future__ import annotations
+
 import io
 from dataclasses import dataclass
 from functools import singledispatch

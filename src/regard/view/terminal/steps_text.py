@@ -1,5 +1,7 @@
 """Steps in a terminal: each stage's formula beside its matrix, words as headings."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 

@@ -4,6 +4,8 @@ Without rich, whose import alone would be a tenth of the time of ``regard "A sen
 drawn with rich is turned into text in ``render``.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys

@@ -1,5 +1,7 @@
 """One matrix as a table: words as headings, elided in the middle where it is wide or long."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Arithmetic as done by hand: each result rounded half up before it is used again."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

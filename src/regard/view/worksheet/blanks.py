@@ -1,5 +1,7 @@
 """Blanks of a worksheet, each with the expression that gives its answer."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

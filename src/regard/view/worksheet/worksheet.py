@@ -1,5 +1,7 @@
 """Worksheet: self-attention of a small sentence with blanks to fill in, questions, and the key."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The worksheet as HTML for A4: tables with boxes to fill in, questions, and the key."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files

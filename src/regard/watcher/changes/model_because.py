@@ -65,11 +65,6 @@ class ModelScore(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.model_outcome_text import score_page
-
-        return score_page(self)
-
 
 @dataclass
 class StreamCapture:

@@ -68,11 +68,6 @@ class ModelEffects(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.model_outcome_text import model_effects_page
-
-        return model_effects_page(self)
-
 
 def model_effects(
     rerun: TextRerun,

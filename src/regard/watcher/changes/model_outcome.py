@@ -112,11 +112,6 @@ class ModelOutcome(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.model_outcome_text import outcome_page
-
-        return outcome_page(self)
-
 
 def outcome_of(changes: tuple[str, ...], capture: RunCapture, tokenizer: Any) -> ModelOutcome:
     """Run the model once more without the changes, and put both runs side by side."""

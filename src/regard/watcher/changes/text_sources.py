@@ -85,11 +85,6 @@ class TextSources(TextDisplay):
             "unit": "attention: norm-weighted share; effect: nats of log-probability lost",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.model_outcome_text import sources_page
-
-        return sources_page(self)
-
 
 def text_sources(
     rerun: TextRerun, spans: Mapping[str, Span], of: Sequence[Span] | Span | None

@@ -73,11 +73,6 @@ class HeadClusters(TextDisplay):
             "counting": "layers and heads count from 0",
         }  # fmt: skip
 
-    def __str__(self) -> str:
-        from regard.view.terminal.research_text import clusters_page
-
-        return clusters_page(self)
-
 
 def cluster_heads(
     layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = WITHIN

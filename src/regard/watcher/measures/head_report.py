@@ -93,11 +93,6 @@ class HeadReport(TextDisplay):
             write_text(path, lines.getvalue())
         return lines.getvalue()
 
-    def __str__(self) -> str:
-        from regard.view.terminal.watch_text import report_text
-
-        return report_text(self)
-
 
 def report(layers: Sequence[tuple[LayerKey, LayerObservation]]) -> HeadReport:
     """Measures of every head, from what was added up while the model ran."""

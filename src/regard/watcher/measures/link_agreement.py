@@ -88,11 +88,6 @@ class LinkAgreement(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.research_text import agreement_page
-
-        return agreement_page(self)
-
 
 def measure_agreement(
     watching: Watching, sentences: Sequence[LinkedSentence], fewest: int = 10

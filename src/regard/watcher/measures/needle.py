@@ -92,11 +92,6 @@ class NeedleReport(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.research_text import needle_page
-
-        return needle_page(self)
-
 
 def find_retrieval_heads(watching: Watching, task: NeedleTask) -> NeedleReport:
     """Run the model once for each depth, and score every head."""

@@ -107,11 +107,6 @@ class RunComparison(TextDisplay):
             "counting": "layers and heads count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.research_text import comparison_page
-
-        return comparison_page(self)
-
 
 def compare_runs(one: Seen, other: Seen) -> RunComparison:
     """Compare all layers that both runs have."""

@@ -124,11 +124,6 @@ class SinkReport(TextDisplay):
             "counting": "layers, heads and tokens count from 0",
         }
 
-    def __str__(self) -> str:
-        from regard.view.terminal.research_text import sinks_page
-
-        return sinks_page(self)
-
 
 def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 32) -> SinkReport:
     """Sinks of all layers; ``near`` is a power of two, as distances are counted in such bands."""

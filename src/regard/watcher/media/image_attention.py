@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.atomic_write import write_bytes
-from regard.display import TextDisplay
+from regard.display import TextDisplay, render
 from regard.errors import ArgumentError, NotAskedError
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -76,24 +76,15 @@ class ImageAttention(TextDisplay):
 
     def svg(self) -> str:
         """The picture with its weights above it, as SVG."""
-        from regard.view.figure.image_picture import image_svg
-
-        return image_svg(self)
+        return str(render("svg", self))
 
     def save(self, path: str | Path) -> Path:
         """Write the picture with its weights above it (.png, .svg), or the numbers (.json)."""
-        from regard.view.figure.image_picture import image_content
-
-        write_bytes(Path(path), image_content(self, check_image_ending(Path(path).suffix)))
+        write_bytes(Path(path), render("image", self, check_image_ending(Path(path).suffix)))
         return Path(path)
 
     def _repr_svg_(self) -> str:
         return self.svg()
-
-    def __str__(self) -> str:
-        from regard.view.terminal.image_text import image_text
-
-        return image_text(self)
 
 
 def check_image_ending(ending: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError, BackendError, FileError
+from regard.png import encode_png
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 MOST = 768  # pixels of the longer side of a picture that is stored in a file
@@ -45,8 +46,6 @@ class PictureBytes:
     @classmethod
     def of_array(cls, colours: Any) -> PictureBytes:
         """A picture from colours (rows, columns, 3), whole numbers from 0 to 255."""
-        from regard.view.figure.svg import png
-
         if colours.ndim == 2 and colours.dtype == np.uint8:
             colours = np.repeat(colours[..., None], 3, axis=-1)
         if colours.ndim != 3 or colours.shape[2] not in (3, 4) or colours.dtype != np.uint8:
@@ -54,7 +53,7 @@ class PictureBytes:
                 "a picture needs to be a file, its bytes, an image of Pillow or an array (rows, "
                 f"columns, 3) of uint8, but it is {colours.dtype} of shape {colours.shape}."
             )
-        data = png(np.ascontiguousarray(colours[..., :3]))
+        data = encode_png(np.ascontiguousarray(colours[..., :3]))
         return cls(data, colours.shape[1], colours.shape[0])
 
     @classmethod

@@ -1,6 +1,8 @@
 """Transitive verbs of the anaphora text, of which the pronoun is the object."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_TO = """\
 beast people parrot / animate = \
     scold: gronder; calm down: calmer

@@ -1,6 +1,8 @@
 """Transitive verbs of the anaphora text that fit whole classes of nouns."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_TO_CLASSES = """\
 object part building ride / thing place work plant cloth = \
     destroy: détruire

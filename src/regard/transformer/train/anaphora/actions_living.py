@@ -1,6 +1,8 @@
 """Transitive verbs of the anaphora text: what is done to animals, people, food and drink."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_TO_LIVING = """\
 creature / animate plant place = \
     attack: attaquer; shelter: abriter; defend: défendre

@@ -1,6 +1,8 @@
 """Transitive verbs of the anaphora text: what is done to sites, plants, machines, tools, ideas."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_TO_SITES = """\
 house apartment kitchen bathroom theatre hotel / place part ride wood = \
     renovate: rénover

@@ -1,6 +1,8 @@
 """Transitive verbs of the anaphora text: what is done to objects, places, rides and machines."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_TO_THINGS = """\
 portable stone / thing ride animate textile machine = \
     pick up: ramasser; hand over: remettre; carry: porter; give back: rendre; return: rendre; \

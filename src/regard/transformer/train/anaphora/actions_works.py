@@ -1,6 +1,8 @@
 """Transitive verbs of the anaphora text: what is done to texts, works, occasions and ideas."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_TO_WORKS = """\
 text -map / reading = \
     copy out: recopier; revise: réviser; shorten: abréger; interpret: interpréter; \

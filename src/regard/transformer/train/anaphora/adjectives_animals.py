@@ -1,6 +1,8 @@
 """Adjectives of animals by their kind and of plants in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_ANIMALS = """\
 cow mare ewe lioness sow doe goat dog cat rabbit mouse rat sheep elephant zebra giraffe camel \
     llama kangaroo tiger panda hamster / animal woman = \

@@ -1,6 +1,8 @@
 """Feelings, traits and states of living beings as adjectives of the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_FEELINGS = """\
 animate = \
     + frustrated: frustré; + bored: lassé; + amused: amusé; + astonished: étonné; + amazed: \

@@ -1,6 +1,8 @@
 """Adjectives of food, drinks and remedies in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_FOOD = """\
 food seafood chicken turkey / fish bird beast care drink = \
     + mouth-watering: alléchant; irresistible to children: irrésistible* pour les enfants; + \

@@ -2,6 +2,8 @@
 
 # english = french = nouns that it fits / nouns that it might fit too; a plus marks what has degrees
 # (very, too). French is the masculine; 'avoir' begins an idiom, ! an adverbial that never agrees.
+from __future__ import annotations
+
 OF_EVERYTHING = """\
 + hungry = avoir faim = animate
 + thirsty = avoir soif = animate / plant land

@@ -1,6 +1,8 @@
 """Adjectives of animals, people and plants in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_LIVING = """\
 creature / bug = \
     + upset: contrarié

@@ -1,6 +1,8 @@
 """Materials and contents as adjectives of the anaphora text: made of, full of, covered with."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_MATERIALS = """\
 bucket bottle bag cup plate ruler comb toy chair tube toothbrush tablecloth spoon box tray flower \
     crate / object part ride cloth = \

@@ -1,6 +1,8 @@
 """Adjectives of clothes, containers, furniture, tools, machines in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_OBJECTS = """\
 clothing textile -helmet -wig -parachute / people text container = \
     + shabby: miteux; tattered: !en lambeaux; ragged: !en haillons; frayed: effiloché; \

@@ -1,6 +1,8 @@
 """Adjectives of people in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_PEOPLE = """\
 people / animal = \
     + responsible: responsable; + irresponsible: irresponsable; + trustworthy: digne* de \

@@ -1,6 +1,8 @@
 """Adjectives of sites, vehicles, occasions and ideas in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_PLACES = """\
 vehicle -wheelchair -pushchair -tram -train -subway / ride = \
     crashed: accidenté; + well maintained by its owner: bien entretenu* par son propriétaire; \

@@ -1,6 +1,8 @@
 """Adjectives of buildings, land, roads, waters and vehicles in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_SITES = """\
 building room -lighthouse -pyramid -ruin -stadium -zoo -farm / place ride part = \
     under renovation: !en rénovation; + badly insulated: mal isolé*; heated by gas: chauffé* \

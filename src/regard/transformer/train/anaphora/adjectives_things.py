@@ -1,6 +1,8 @@
 """Adjectives of food and objects in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_THINGS = """\
 food / drink fish bird beast care = \
     + disgusting: dégoûtant

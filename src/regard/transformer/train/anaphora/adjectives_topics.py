@@ -1,6 +1,8 @@
 """Adjectives of texts, pictures, works, occasions and ideas in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 OF_TOPICS = """\
 text / reading people idea = \
     + concise: concis; + vague: vague; + ambiguous: ambigu; + repetitive: répétitif; + \

@@ -1,6 +1,8 @@
 """Food, drinks, substances of the anaphora text: nouns by class."""
 
 # class: 'english french gender' items; _ is a space; ~ marks a noun without a plural.
+from __future__ import annotations
+
 FOOD = {
     "fruit": """\
         apple pomme f, pear poire f, banana banane f, lemon citron m, cherry cerise f,

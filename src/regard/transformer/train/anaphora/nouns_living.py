@@ -1,6 +1,8 @@
 """Living beings of the anaphora text: nouns by class."""
 
 # class: 'english french gender' items; _ is a space; ~ marks a noun without a plural.
+from __future__ import annotations
+
 LIVING = {
     "beast": """\
         dog chien m, cat chat m, horse cheval m, cow vache f, goat chèvre f, pig cochon m,

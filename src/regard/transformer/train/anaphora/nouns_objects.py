@@ -1,6 +1,8 @@
 """Objects of the anaphora text: nouns by class."""
 
 # class: 'english french gender' items; _ is a space; ~ marks a noun without a plural.
+from __future__ import annotations
+
 OBJECTS = {
     "container": """\
         box boîte f, bag sac m, suitcase valise f, basket panier m, bucket seau m, bottle

@@ -1,6 +1,8 @@
 """Sites, vehicles, occasions, ideas of the anaphora text: nouns by class."""
 
 # class: 'english french gender' items; _ is a space; ~ marks a noun without a plural.
+from __future__ import annotations
+
 PLACES = {
     "building": """\
         house maison f, church église f, castle château m, school école f, hospital hôpital m,

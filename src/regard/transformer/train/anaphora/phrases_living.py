@@ -1,6 +1,8 @@
 """Verb phrases of animals, people and plants in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_BY_LIVING = """\
 dog puppy wolf / animate = \
     be barking: aboyer; be barking at the postman: aboyer après le facteur; be growling: \

@@ -1,6 +1,8 @@
 """Verb phrases of things, sites and ideas in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 DONE_BY_THINGS = """\
 food / drink care plant fish = \
     have a good taste: avoir bon goût; have an awful taste: avoir un goût affreux; melt in \

@@ -1,6 +1,8 @@
 """Intransitive verbs of animals, people and plants in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 ACTS_OF_LIVING = """\
 creature / animate = \
     breathe: ~ respirer; shiver: ~ frissonner; tremble: ~ trembler; faint: > s'évanouir; \

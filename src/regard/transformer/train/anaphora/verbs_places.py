@@ -1,6 +1,8 @@
 """Intransitive verbs of rides, places, texts and ideas in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 ACTS_OF_PLACES = """\
 vehicle -bicycle -cart -carriage -wagon -wheelchair -pushchair -tricycle -trailer -caravan / \
     ride people = \

@@ -1,6 +1,8 @@
 """Intransitive verbs of things and materials in the anaphora text."""
 
 # nouns that they fit / nouns that they might fit too = english: french; ...
+from __future__ import annotations
+
 ACTS_OF_THINGS = """\
 butter chocolate cheese cream candle wax / food stone waters care land jewel decor = \
     melt: >~ fondre; soften: >~ ramollir

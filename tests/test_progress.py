@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from regard.view.terminal import progress_bar
-from regard.view.terminal.progress_bar import late_bar
+from regard import progress
+from regard.progress import late_bar
 
 
 def drawn(monkeypatch, seconds: float, *, terminal: bool = True) -> str:
@@ -14,7 +14,7 @@ def drawn(monkeypatch, seconds: float, *, terminal: bool = True) -> str:
     clock, stream = [0.0], io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     with late_bar("running") as notice:
         clock[0] = seconds
         notice(1, 2)

@@ -19,14 +19,14 @@ def late_bar(name: str) -> Iterator[Callable[[int, int], None]]:
     """
     start, drawn = time.monotonic(), [False]
 
-    def notice(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         if sys.stderr.isatty() and time.monotonic() - start >= PATIENCE:
             drawn[0] = True
             sys.stderr.write("\r" + bar_text(name, done, total))
             sys.stderr.flush()
 
     try:
-        yield notice
+        yield progress
     finally:
         if drawn[0]:
             sys.stderr.write("\r\x1b[K")
