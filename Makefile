@@ -93,6 +93,7 @@ nightly: $(VENV)/test.stamp ## tests that repeat others, and every model type of
 check: $(VENV)/test.stamp check-js ## lint and type-check alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 # Node is a tool for developers of the page: without it the rest is checked all the same.
@@ -126,4 +127,4 @@ bench: $(VENV)/bench.stamp ## measure speed and memory against peers; writes ben
 	$(BIN)/python tools/scale.py --write
 
 clean: ## remove the environment and every cache
-	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist

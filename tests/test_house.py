@@ -1,4 +1,4 @@
-"""Rules of the source, read from it: names, sizes, words, axis letters, reasons of skips.
+"""Rules that no maintained tool checks: axis letters against einsum, reasons of skips.
 
 Every test lists all faults of its kind at once.
 """
@@ -15,9 +15,6 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "regard"
 FILES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
 TESTS = {path: ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("tests/**/*.py")}
-KERNELS = SOURCE / "engine" / "gpu" / "kernels"
-PRIVATE_WORDS = {"place", "found", "held", "told", "said", "kept", "whole", "here", "there",
-                 "wanted"}  # fmt: skip
 # Endings of names that have no vowel, as axes have none, and are words all the same.
 NOT_AXES = {"by", "chrf", "csv", "cxx", "html", "my", "nccl", "ptr", "rng", "svg", "ty", "xml",
             "xy", "y"}  # fmt: skip
@@ -35,14 +32,6 @@ def none(faults: Mapping[str, object] | Sequence[str]) -> None:
     assert not faults, "\n" + "\n".join(sorted(f"{key} {value}" for key, value in pairs))
 
 
-def functions(tree: ast.AST) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
-
-
-def doubled(owners: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {key: files for key, files in owners.items() if len(files) > 1}
-
-
 def bound_names(tree: ast.AST) -> Iterator[str]:
     """Names that the source itself gives to anything: what it only uses may be another's."""
     for node in ast.walk(tree):
@@ -56,85 +45,6 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
             yield node.asname
 
 
-def words(identifier: str) -> set[str]:
-    """The words of an identifier.
-
-    >>> sorted(words("_HeldOut_keys"))
-    ['held', 'keys', 'out']
-    """
-    return set(re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", identifier).lower()))
-
-
-def test_no_two_files_share_a_name() -> None:
-    owners = defaultdict(list)
-    for path in FILES:
-        if path.name != "__init__.py":
-            owners[path.name].append(name(path))
-    none(doubled(owners))
-
-
-def test_no_two_classes_share_a_name() -> None:
-    owners = defaultdict(list)
-    for path, tree in FILES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                owners[node.name].append(name(path))
-    none(doubled(owners))
-
-
-def test_files_are_not_too_long() -> None:
-    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    limit = {path: 500 if KERNELS in path.parents else 400 for path in FILES}
-    none({name(path): n for path, n in lines.items() if n > limit[path]})
-
-
-def test_functions_are_not_too_long() -> None:
-    faults = {}
-    for path, tree in FILES.items():
-        for node in functions(tree):
-            size = (node.end_lineno or 0) - node.lineno + 1
-            if size > (90 if KERNELS in path.parents else 60):
-                faults[f"{name(path)}:{node.name}"] = size
-    none(faults)
-
-
-def test_functions_have_few_positional_parameters() -> None:
-    faults = {}
-    for path, tree in FILES.items():
-        for node in functions(tree):
-            positional = [x.arg for x in (*node.args.posonlyargs, *node.args.args)]
-            number = len([x for x in positional if x not in ("self", "cls")])
-            if number > 7 and KERNELS not in path.parents:
-                faults[f"{name(path)}:{node.name}"] = number
-    none(faults)
-
-
-def test_a_small_file_serves_more_than_one_other() -> None:
-    """A file of less than 40 lines that one other imports belongs into that one."""
-    importers = defaultdict(set)
-    for path, tree in FILES.items():
-        for module in imported(tree):
-            importers[module].add(path)
-    faults = []
-    for path in FILES:
-        module = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
-        short = len(path.read_text(encoding="utf-8").splitlines()) < 40
-        public = path.parent == SOURCE  # a module of the package itself has a name for users
-        if path.name != "__init__.py" and not public and short and len(importers[module]) == 1:
-            faults.append(name(path))
-    none(faults)
-
-
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Modules that a file imports; 'from a import b' may mean the module a.b."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-
-
 def test_packages_delete_no_names() -> None:
     """No folder has the name of a public function, so none has to be deleted from a package."""
     faults = [
@@ -143,22 +53,6 @@ def test_packages_delete_no_names() -> None:
         if path.name == "__init__.py" and any(isinstance(x, ast.Delete) for x in ast.walk(tree))
     ]
     none(faults)
-
-
-def test_names_are_the_fields_words() -> None:
-    faults = defaultdict(set)
-    for path, tree in FILES.items():
-        for identifier in bound_names(tree):
-            if words(identifier) & PRIVATE_WORDS:
-                faults[name(path)].add(identifier)
-    none({path: sorted(names) for path, names in faults.items()})
-
-
-def test_the_glossary_is_short() -> None:
-    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    table = re.search(r"\| word \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", design)
-    assert table is not None
-    assert len(table[1].splitlines()) <= 20
 
 
 def axis_letters() -> set[str]:

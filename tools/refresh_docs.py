@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,16 @@ def tree() -> str:
 
 
 def _import_order(path: Path) -> tuple[int, tuple[str, ...]]:
-    """Folders as tests/test_layers.py orders them."""
-    from tests.test_layers import ORDER
-
     parts = path.parent.relative_to(ROOT / "src/regard").parts
-    return ORDER.index(parts[0]) if parts else -1, parts
+    return _layers().index(parts[0]) if parts else -1, parts
+
+
+@cache
+def _layers() -> list[str]:
+    """Folders in the order of the import contract in pyproject.toml, the first one first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    return [layer.strip("()").removeprefix("regard.") for layer in reversed(layers)]
 
 
 def first_sentence(path: Path) -> str:
