@@ -1,0 +1,127 @@
+"""Walks through the code: which files of regard a call passes, in the order it first enters them.
+
+Run ``python tools/walks.py``; ``make docs`` writes the walks into docs/design.md.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+SOURCE = Path(__file__).parent.parent / "src" / "regard"
+PREFIX = f"{SOURCE}/"
+SENTENCE = "A dog ate the food because it was hungry"
+
+
+def walk(call: Callable[[], object]) -> list[str]:
+    """Files under src/regard whose functions ran during a call, in order of first entry."""
+    entered: dict[str, None] = {}
+    known: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if event != "call" or code in known:
+            return
+        if not code.co_filename.startswith(PREFIX):
+            known.add(code)
+        elif not _is_import(frame):
+            known.add(code)
+            entered.setdefault(code.co_filename.removeprefix(PREFIX).removesuffix(".py"))
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return list(entered)
+
+
+def _is_import(frame: FrameType | None) -> bool:
+    """Whether a module body is on the stack: what an import runs is not part of the walk."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "<module>" and code.co_filename.startswith(PREFIX):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def sentence() -> list[str]:
+    """The walk of ``regard "A dog ate ..."``."""
+    import contextlib
+    import io
+
+    from regard.cli import main
+
+    def command() -> None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            main([SENTENCE])
+
+    return walk(command)
+
+
+def observed() -> list[str]:
+    """The walk of ``regard.observe`` on 600 tokens."""
+    import numpy as np
+
+    import regard
+
+    query, key, value = np.random.default_rng(0).standard_normal((3, 600, 64), dtype=np.float32)
+    return walk(lambda: regard.observe(query, key, value, causal=True))
+
+
+def checked() -> list[str]:
+    """The walk of ``regard.check`` on a three-line NumPy function."""
+    import numpy as np
+
+    import regard
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        scores = q @ k.swapaxes(-1, -2) / q.shape[-1]
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        return weights / weights.sum(-1, keepdims=True) @ v
+
+    return walk(lambda: regard.check(attention))
+
+
+def watched() -> list[str]:
+    """The walk of ``regard.watch`` around one forward of a small BERT, and of one fact read."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    import regard
+
+    sizes = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 32}
+    model = BertModel(BertConfig(vocab_size=50, num_hidden_layers=2, **sizes)).eval()
+
+    def block() -> None:
+        with regard.watch(model) as seen, torch.no_grad():
+            model(torch.arange(8)[None])
+        _ = seen[1].entropy
+
+    return walk(block)
+
+
+WALKS = {
+    'regard "A dog ate ..."': sentence,
+    "regard.observe": observed,
+    "regard.watch of a BERT": watched,
+    "regard.check": checked,
+}
+
+
+def table() -> str:
+    """All walks as a Markdown list, files in order of first entry."""
+    lines = []
+    for name, trace in WALKS.items():
+        files = trace()
+        lines.append(f"- **`{name}`**, {len(files)} files: {' -> '.join(files)}.")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())
