@@ -151,9 +151,7 @@ def test_errors():
     seen = observed({})
     with pytest.raises(ArgumentError) as error:
         head_measures(seen, ["a"])
-    assert (
-        str(error.value) == "tokens needs one token for each of the 23 keys, but its shape is (1,)."
-    )
+    assert str(error.value) == "tokens must be one token for each of the 23 keys, got shape (1,)."
     with pytest.raises(NotAskedError) as missing:
         head_measures(replace(seen, parts=()))
     assert str(missing.value) == (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.engine.observe import observe
 from regard.heads import repeats
-from regard.heads.baseline import uniform_baseline
+from regard.heads.measures import uniform_baseline
 from regard.heads.repeats import (
     SHIFTS,
     pair_sums,
@@ -82,13 +82,13 @@ def test_all_ways_agree(options, factor, monkeypatch):
     query, key = query.astype(np.float32), key.astype(np.float32)
     seen = observe(query, key, key, map=40, offset=6, **options)
     problem, total = seen.parts[0], seen.logsumexp
-    baseline = uniform_baseline(problem)
+    choices = uniform_baseline(problem).choices_hq
     ways = [repeat_sums_from_weights(seen.map, problem, tokens)]
     for most, at_once in ((2**23, 2**16), (2**23, 5), (0, 1)):
-        monkeypatch.setattr(repeats, "MOST_PAIRS", most)
-        monkeypatch.setattr(repeats, "AT_ONCE", at_once)
+        monkeypatch.setattr(repeats, "MAX_CACHED_PAIRS", most)
+        monkeypatch.setattr(repeats, "PAIRS_PER_UNIT", at_once)
         repeats._repeated_tokens.cache_clear()
-        ways.append(repeat_sums(problem, total, tokens, baseline))
+        ways.append(repeat_sums(problem, total, tokens, choices))
     repeats._repeated_tokens.cache_clear()
     eps = np.finfo(np.float32).eps
     for way in ways[:-1]:

@@ -119,7 +119,7 @@ def test_cat_mixes_sentences_in_a_batch():
 def test_unknown_example():
     with pytest.raises(ArgumentError) as error:
         run_example("dog")
-    assert str(error.value) == "example needs one of robots, good, cat or all, but it is 'dog'."
+    assert str(error.value) == "example must be one of robots, good, cat or all, got 'dog'."
 
 
 def test_rounding_is_judged_by_the_digits_printed():

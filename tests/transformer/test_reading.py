@@ -263,7 +263,7 @@ def test_readings_of_a_batch_are_those_of_each_sentence(model):
 
 def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
     dense = read(SENTENCE, model=model)
-    monkeypatch.setattr("regard.transformer.model.DENSE_KEYS", 3)
+    monkeypatch.setattr("regard.transformer.model.MAX_DENSE_KEYS", 3)
     tiled = read(SENTENCE, model=model)
     assert tiled.translation == dense.translation
     assert tiled.attention_call("encoder", 0).weights_bhqk is None

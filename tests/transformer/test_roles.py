@@ -9,7 +9,7 @@ import pytest
 from regard.errors import FileError
 from regard.transformer import load_model, read
 from regard.transformer.highlight import usual_weights
-from regard.transformer.roles import HEADS, HeadRoles, Role, load_roles, roles_from
+from regard.transformer.roles import HEADS, HeadRoles, Role, load_roles
 
 SENTENCE = "A dog ate the food because it was hungry."
 
@@ -70,7 +70,7 @@ def test_a_role_carries_its_figure_and_its_own_measure_bears_it_out(shares, desc
     measured = MEASURED | {"sentences": 400, "text": "held out"}
     measured["heads"] = MEASURED["heads"] | {"encoder": [row(0, 0, **shares)]}
     measured["pronouns"] = MEASURED["pronouns"] | {"pairs": 1200}
-    assert roles_from(measured).encoder[0, 0].described == described
+    assert HeadRoles.from_dict(measured).encoder[0, 0].described == described
 
 
 def test_without_heads_json_nothing_is_known(tmp_path):

@@ -86,13 +86,13 @@ def test_the_training_side_translates_a_batch_as_each_sentence(talker, one_torch
 def test_a_step_may_cancel_the_search(model):
     steps = []
 
-    def on_step():
+    def progress():
         steps.append(len(steps))
         if len(steps) == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        beam_search(model, SOURCES, on_step=on_step)
+        beam_search(model, SOURCES, progress=progress)
     assert steps == [0, 1, 2, 3]
 
 
@@ -111,7 +111,7 @@ def test_a_translation_at_its_limit_is_said_to_be_cut(model):
 
 
 def test_no_beams_is_an_error():
-    with pytest.raises(ArgumentError, match=r"beams needs a whole number from 1 up, but it is 0\."):
+    with pytest.raises(ArgumentError, match=r"beams must be a whole number from 1 up, got 0\."):
         Search(beams=0)
 
 
@@ -129,5 +129,5 @@ def test_nothing_to_translate_is_nothing(model):
 
 
 def test_one_sentence_alone_is_not_taken_for_a_list(model):
-    with pytest.raises(ArgumentError, match="sentences needs a list of sentences"):
+    with pytest.raises(ArgumentError, match="sentences must be a list of sentences"):
         translate(model, "I am good.")

@@ -86,11 +86,11 @@ def dot_products(query_bhqd: Array, key_bhkd: Array) -> Array:
 
 def scale_scores(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
     """Scores divided by the square root of the head width, or multiplied by ``scale``."""
-    return np.asarray(scores_bhqk * scores_bhqk.dtype.type(scale_of(inputs)))
+    return np.asarray(scores_bhqk * scores_bhqk.dtype.type(score_scale(inputs)))
 
 
-def scale_of(inputs: AttentionInputs) -> float:
-    """The factor of the scores: 1 / sqrt(d) unless given."""
+def score_scale(inputs: AttentionInputs) -> float:
+    """Factor of the scores: 1 / sqrt(d) unless given."""
     return 1 / math.sqrt(max(1, inputs.query.shape[-1])) if inputs.scale is None else inputs.scale
 
 

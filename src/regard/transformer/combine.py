@@ -62,8 +62,8 @@ def average_of_heads(
     """The plain mean over chosen heads."""
     if layer is not None or not heads or any(np.shape(pair) != (2,) for pair in heads):
         raise ArgumentError(
-            "heads needs (layer, head) of one head at least and no layer besides, as in "
-            f"heads=[(3, 6), (4, 4)], but heads is {heads!r} and layer is {layer!r}."
+            "heads must be a list of (layer, head), given without layer, as in "
+            f"heads=[(3, 6), (4, 4)], got heads={heads!r} and layer={layer!r}."
         )
     tables = [reading.weights(part, layer=at, head=head, by="tokens") for at, head in heads]
     names = ", ".join(f"{at}.{head}" for at, head in heads)
@@ -81,8 +81,8 @@ def rollout(reading: Reading, part: str) -> Mixed:
     """Follow attention down the layers, half of each vector coming straight from below."""
     if part == "cross":
         raise ArgumentError(
-            "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part "
-            "is 'cross': use average or alignment."
+            "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
+            "words, got 'cross': use average or alignment."
         )
     mixed_qk = rolled_out(reading.weights(part, by="tokens").mean(axis=1))
     return Mixed(

@@ -52,10 +52,10 @@ class Config:
     def __post_init__(self) -> None:
         for name, size in vars(self).items():
             if not isinstance(size, int) or size < 1:
-                raise ArgumentError(f"{name} needs a whole number from 1 up, but it is {size!r}.")
+                raise ArgumentError(f"{name} must be a whole number from 1 up, got {size!r}.")
         if self.width % (2 * self.heads):
             raise ArgumentError(
-                f"width needs an even multiple of heads, but width is {self.width} and heads is "
+                f"width must be an even multiple of heads, got width {self.width} and heads "
                 f"{self.heads}: choose a width such as {64 * self.heads}."
             )
 

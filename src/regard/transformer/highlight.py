@@ -25,7 +25,7 @@ def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
     usual_lhk = usual_weights(reading, part, query)
     best_lh = (reading.weights(part)[:, :, query] - usual_lhk).argmax(axis=-1)
     links = [
-        link_of(reading, part, head, query, int(best_lh[head]))
+        head_link(reading, part, head, query, int(best_lh[head]))
         for head in np.ndindex(best_lh.shape)
     ]
     links.sort(key=lambda link: -link.excess)
@@ -41,7 +41,7 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
     queries, keys = reading.texts(part)
     query, key = word_position(queries.words, word), word_position(keys.words, other)
     shape = reading.weights(part).shape[:2]
-    links = [link_of(reading, part, head, query, key) for head in np.ndindex(shape)]
+    links = [head_link(reading, part, head, query, key) for head in np.ndindex(shape)]
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
@@ -50,7 +50,7 @@ def usual_weights(reading: Reading, part: str, query: int) -> Array:
 
     From the measured roles where there are any, else from the other words of this sentence.
     """
-    roles = reading.model.roles.of(part)
+    roles = reading.model.roles.heads(part)
     weights_lhqk = reading.weights(part)
     *shape, queries, keys = weights_lhqk.shape
     usual_lhk = np.zeros((*shape, keys))
@@ -80,11 +80,11 @@ def _relative_keys(query: int, keys: int, part: str) -> dict[str, int]:
     return at
 
 
-def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key: int) -> Link:
+def head_link(reading: Reading, part: str, head: tuple[int, ...], query: int, key: int) -> Link:
     """One head's link from a word to another; ``head`` is (layer, head)."""
     queries, keys = reading.texts(part)
     layer, number = head
-    role = reading.model.roles.of(part).get((layer, number))
+    role = reading.model.roles.heads(part).get((layer, number))
     return Link(
         part=part,
         layer=layer,
@@ -102,8 +102,8 @@ def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key:
 Words = tuple[str, ...]
 
 
-UNUSUAL = "the weight that most exceeds what its head usually gives to that place"
-LEAST = 0.005  # a smaller share would be shown as 0 %
+UNUSUAL_REASON = "the weight that most exceeds what its head usually gives to that place"
+MIN_SHOWN_WEIGHT = 0.005  # a smaller share would be shown as 0 %
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def highlight(
     """Choose a word, a head and what it looks at, where they are not given."""
     query = _pronoun(reading.words) if word is None else word_position(reading.words, word)
     if head is not None and layer is None:
-        raise ArgumentError("head needs a layer: say which layer's head it is.")
+        raise ArgumentError("head needs a layer: give layer= too.")
     if query is not None and layer is None and _is_resolvable(reading, query):
         return _pronoun_link(reading, query)
     if query is not None and layer is not None and head is not None:
@@ -186,7 +186,7 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
 def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
     """The largest weight of one row of one head."""
     key = int(reading.weights("encoder", layer=head[0], head=head[1])[query].argmax())
-    return link_of(reading, "encoder", head, query, key)
+    return head_link(reading, "encoder", head, query, key)
 
 
 def _unusual_link(
@@ -207,10 +207,10 @@ def _unusual_link(
         candidates.append((float(excess_lhk[best]), at, best))
     _, at, (best_layer, best_head, key) = max(candidates, key=lambda x: x[0])
     chosen = int(best_layer), int(best_head)
-    link = link_of(reading, "encoder", chosen, at, int(key))
-    if link.weight < LEAST:
+    link = head_link(reading, "encoder", chosen, at, int(key))
+    if link.weight < MIN_SHOWN_WEIGHT:
         link = _largest_link(reading, chosen, at)
-    reason = UNUSUAL if head is None else "the head you asked for"
+    reason = UNUSUAL_REASON if head is None else "the head you asked for"
     return Highlight(link, _others(reading, link), reason)
 
 
@@ -227,4 +227,6 @@ def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
     weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[link.query]
     order = sorted(range(len(words)), key=lambda k: -weights_k[k])
     rivals = [k for k in order if k != link.key]
-    return tuple((words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= LEAST)
+    return tuple(
+        (words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= MIN_SHOWN_WEIGHT
+    )

@@ -29,7 +29,7 @@ from regard.transformer.roles import HeadRoles
 from regard.typing import Array
 
 TINY_TEXT = "A dog ate the food because it was hungry"
-DENSE_KEYS = 1024  # longer texts run through the tiled engine, whose memory grows with n alone
+MAX_DENSE_KEYS = 1024  # longer texts run through the tiled engine, whose memory grows with n alone
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class AttentionCall:
     """Inputs and weights of one attention of one layer, on a batch.
 
     x_bqe are the normed vectors of the queries, memory_bke those of the keys, which in
-    self-attention are the same ones. weights_bhqk is None for a text of more than DENSE_KEYS
+    self-attention are the same ones. weights_bhqk is None for a text of more than MAX_DENSE_KEYS
     tokens, whose weights are computed on demand.
     """
 
@@ -60,7 +60,7 @@ class AttentionCall:
     def run(self) -> tuple[Array, AttentionCall]:
         """output_bhqd, the weighted sums of each head, and the call with its weights."""
         arrays = (self.query_bhqd, self.key_bhkd, self.value_bhkd)
-        if self.key_bhkd.shape[2] > DENSE_KEYS:
+        if self.key_bhkd.shape[2] > MAX_DENSE_KEYS:
             from regard.engine.attention import attention
 
             return attention(*arrays, causal=self.causal, lengths=self.lengths_b), self
@@ -178,7 +178,7 @@ class Transformer:
         from regard.transformer.checkpoint import assemble
 
         if tokenizer is None:
-            tokenizer = WordTokenizer.of(text)
+            tokenizer = WordTokenizer.from_text(text)
             vocabulary = len(tokenizer.words)
         if vocabulary is None:
             raise ArgumentError(

@@ -41,7 +41,7 @@ def test_a_sentence_its_translation_the_highlight_and_every_head(page, open_read
     for name in ("encoder", "decoder", "cross"):
         part = page.locator(f'.part[aria-label="{name}"]')
         assert part.locator(".layer button").count() == 48
-        role = reading.model.roles.of(name)[2, 1].name
+        role = reading.model.roles.heads(name)[2, 1].name
         assert part.get_by_label(f"{name}, layer 2, head 1: {role}").count() == 1
 
 

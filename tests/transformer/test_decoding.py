@@ -10,8 +10,7 @@ from regard.engine.native.library import levels, using_level
 from regard.engine.tiles.threads import using_threads
 from regard.transformer import Search, beam_search, load_model, translate
 from regard.transformer.config import END, PAD, START
-from regard.transformer.decoding import StepDecoder
-from regard.transformer.native_decoding import native_decoder
+from regard.transformer.decoding import StepDecoder, native_decoder
 from regard.transformer.search import encode_sources
 
 SOURCES = ([10, 20, 30, 40, 50, 60, 3], [7, 8, 3], [100, 101, 102, 103, 3], [9, 3])
