@@ -94,7 +94,7 @@ def suggest_keywords(function: Callable[Arguments, Result]) -> Callable[Argument
     Traceback (most recent call last):
     TypeError: <lambda>() got an unexpected keyword 'is_causal'; did you mean 'causal'?
     """
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @wraps(function)

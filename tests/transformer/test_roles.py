@@ -79,9 +79,7 @@ def test_without_heads_json_nothing_is_known(tmp_path):
 
 def test_a_broken_heads_json_is_explained(tmp_path):
     (tmp_path / HEADS).write_text('{"heads": 1}')
-    with pytest.raises(
-        FileError, match=r"needs what `python -m regard.transformer.measure_heads` writes"
-    ):
+    with pytest.raises(FileError, match="must hold the measured roles of the heads, and cannot be"):
         load_roles(tmp_path)
 
 

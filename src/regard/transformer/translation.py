@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from regard.blas import one_blas_thread
-from regard.engine.tiles.threads import run_in_order, using_threads
+from regard.engine.tiles.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END
@@ -70,6 +70,21 @@ def translate(
     return run_batches(model, sentences, search, lambda one, encoded: one, progress)
 
 
+def translate_one(
+    model: Transformer,
+    sentence: str,
+    search: Search = DEFAULT_SEARCH,
+    *,
+    progress: OnStep | None = None,
+) -> tuple[Translation, Encoded]:
+    """Translation of one sentence, and the encoder's run that it was made from."""
+    source = source_tokens(model, sentence)
+    with one_blas_thread():
+        encoded = encode_sources(model, [source], progress)
+        (best,) = search_encoded(model, encoded, search, progress)
+    return Translation.from_hypothesis(model, sentence, source, best), encoded.sentence(0)
+
+
 def run_batches(
     model: Transformer,
     sentences: Sequence[str],
@@ -90,25 +105,19 @@ def run_batches(
     sources = [source_tokens(model, sentence) for sentence in sentences]
     results: dict[int, Result] = {}
 
-    def translate_batch(rows: list[int]) -> None:
-        change = None if intervene is None else intervene(rows)
-        encoded = encode_sources(model, [sources[row] for row in rows], progress, change)
-        hypotheses = search_encoded(model, encoded, search, progress)
+    batches = _batches([len(source) for source in sources])
+    each = 1 if len(batches) > 1 else threads()  # batches share the cores
+
+    def work(rows: list[int], scratch: object) -> None:
+        with using_threads(each):
+            change = None if intervene is None else intervene(rows)
+            encoded = encode_sources(model, [sources[row] for row in rows], progress, change)
+            hypotheses = search_encoded(model, encoded, search, progress)
         for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
             one = Translation.from_hypothesis(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))
 
-    def work(rows: list[int], scratch: object) -> None:
-        with using_threads(1):  # the batches share the cores
-            translate_batch(rows)
-
-    batches = _batches([len(source) for source in sources])
-    if len(batches) > 1:
-        run_in_order(batches, work)
-    else:
-        with one_blas_thread():  # one batch, such as one sentence, needs no queue
-            for rows in batches:
-                translate_batch(rows)
+    run_in_order(batches, work)
     return [results[row] for row in range(len(sources))]
 
 

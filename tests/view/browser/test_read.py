@@ -137,7 +137,9 @@ def test_a_sentence_that_cannot_be_read_is_a_sentence(page, noticed):
     noticed.expect("400")
     page.goto("/#read?sentence=" + "dog+" * 900)
     page.wait_for_selector(".headline .problem")
-    assert page.text_content(".headline .problem").startswith("a sentence needs at most 256 tokens")
+    assert page.text_content(".headline .problem").startswith(
+        "a sentence must have at most 256 tokens"
+    )
 
 
 WRONG = ("layer=99&head=-3", "part=nowhere", "show=nothing&by=letters&as=smoke", "least=-5",
