@@ -72,7 +72,7 @@ def test_repeats(case, blocks):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_places_and_what_even_attention_gives(case):
+def test_positions_and_uniform_baseline(case):
     seen = observed(CASES[case])
     weights, seeing = seen.tile(slice(None), slice(None)), visible(seen)
     even = seeing / np.maximum(seeing.sum(axis=-1, keepdims=True), 1)

@@ -75,7 +75,7 @@ def test_sums_by_definition_and_alone(length, texts, seed):
     "options", [{}, {"causal": True}, {"window": (5, 2)}, {"causal": True, "softcap": 3.0}], ids=str
 )
 @pytest.mark.parametrize("factor", [1.0, 90.0])  # the second is too large for sums without a shift
-def test_all_ways_agree(options, factor, monkeypatch):
+def test_all_implementations_agree(options, factor, monkeypatch):
     random = np.random.default_rng(3)
     query, key = random.standard_normal((4, 30, 8)) * factor, random.standard_normal((2, 36, 8))
     tokens = random.integers(0, 9, 36)

@@ -6,7 +6,7 @@ from regard.errors import FileError
 from regard.text.tokens import SentencePieceTokenizer, WordTokenizer, unknown_characters
 
 
-def test_whole_words_know_only_their_own():
+def test_word_tokenizer_knows_only_its_words():
     tokens = WordTokenizer.from_text("I am good , I am")
     assert tokens.words[4:] == ("I", "am", "good", ",")
     assert tokens.encode("I am bad") == [4, 5, 1]

@@ -35,7 +35,7 @@ def test_shown_in_80_columns(example):
         assert f"{claim.about}: {'agrees' if claim.agrees else 'DIFFERS'}" in text
 
 
-def test_every_parting_is_explained(example):
+def test_every_disagreement_is_explained(example):
     assert all(claim.because for claim in example.claims if not claim.agrees)
 
 

@@ -23,7 +23,7 @@ def robots(**options) -> Steps:
 
 
 @pytest.mark.smoke
-def test_the_line_of_the_issue():
+def test_line_of_a_weight():
     assert str(robots().why("weights", "robots", "tasks")) == (
         "weights[robots, tasks] = e^1.414 / (e^0.000 + e^0.707 + e^0.707 + e^0.000 + e^1.414)"
         " = 4.113 / 10.169 = 0.404"
@@ -195,7 +195,7 @@ def random_attend(draw) -> Steps:
 
 @settings(max_examples=60, deadline=None)
 @given(random_steps() | random_attend(), st.integers(0, 12), st.data())
-def test_what_is_shown_gives_what_is_stored(steps, digits, data):
+def test_operands_shown_give_the_stored_value(steps, digits, data):
     """For every stage: the operands shown lead to the stored value, to the precision shown."""
     heads = steps.weights.shape[0] if steps.weights.ndim == 3 else 1
     for stage, array in steps.stages().items():
@@ -292,7 +292,7 @@ def assert_within(steps: Steps, true: dict[str, Exact]) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), SIZES, SIZES, st.tuples(*[st.integers(1, 9)] * 3))
-def test_no_stage_is_further_off_than_its_bounds(seed, size, other, shape):
+def test_every_stage_is_within_its_error_bound(seed, size, other, shape):
     random = np.random.default_rng(seed)
     words, width, head_width = shape
     x = random.standard_normal((words, width)) * size
@@ -303,14 +303,14 @@ def test_no_stage_is_further_off_than_its_bounds(seed, size, other, shape):
 
 
 @pytest.mark.parametrize("softcap", [None, 2.0])
-def test_attention_from_query_key_and_value_on(softcap):
+def test_bounds_of_attention_from_query_key_and_value(softcap):
     random = np.random.default_rng(3)
     steps = attend(*(random.standard_normal((7, 5)) * 3 for _ in range(3)), softcap=softcap)
     with localcontext(prec=60):
         assert_within(steps, exact_stages(steps))
 
 
-def test_what_x_is_off_by_is_carried_along():
+def test_error_of_x_is_propagated():
     """x moved by x_error in any direction stays within the bounds of every stage."""
     random = np.random.default_rng(0)
     x, *matrices = (random.integers(-64, 65, (16, 16)) / 32 for _ in range(4))
@@ -325,7 +325,7 @@ def test_what_x_is_off_by_is_carried_along():
             assert (off <= error_bounds(bounded, stage)).all(), stage
 
 
-def test_masks_and_heads():
+def test_bounds_with_masks_and_heads():
     """The same sums in another order: every stage within the bounds of both."""
     random = np.random.default_rng(1)
     x, *matrices = (random.standard_normal((2, 9, 12)), *random.standard_normal((3, 12, 12)))
@@ -345,7 +345,7 @@ def test_masks_and_heads():
         assert not bounds[~seen].any()
 
 
-def test_what_overflows_is_sure_to_nothing():
+def test_bounds_of_overflowing_scores():
     steps = attend(np.full((2, 2), 1e200), np.full((2, 2), 1e100), np.eye(2))
     assert (error_bounds(steps, "scores") > 1e280).all()
     assert (error_bounds(steps, "weights") == 1).all()

@@ -31,7 +31,7 @@ def some_parameters(seed=0):
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def test_names_are_the_designs_words():
+def test_parameter_names():
     shapes = parameter_shapes(CONFIG)
     assert list(shapes)[:4] == [
         "embedding",

@@ -93,7 +93,7 @@ def test_searches_agree_on_any_threads(int8_model, level, beams):
 
 
 @pytest.mark.parametrize("level", NATIVE)
-def test_the_shipped_model_translates_alike_with_and_without(level):
+def test_shipped_model_translates_the_same_without_native_kernels(level):
     model = load_model()
     with using_level("off"):
         expected = translate(model, SENTENCES)

@@ -41,7 +41,7 @@ def test_a_head_that_is_asked_for_leads_with_its_largest_weight(model):
         assert shown.reason == "the head you asked for"
 
 
-def test_no_share_is_told_as_nothing(model):
+def test_shown_shares_never_round_to_zero(model):
     roles = HeadRoles(
         encoder={(1, 2): Role(1, 2, {}, 1.0, pronouns=0.5)}, pronoun_heads=((1, 2),),
         measured={"pronouns": {"taught": False}},

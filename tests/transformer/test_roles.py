@@ -66,7 +66,7 @@ def test_roles_are_loaded_with_the_model(folder):
     ids=["position", "pronouns", "pronouns at chance", "pronouns without weight", "alignment",
          "spread"],
 )  # fmt: skip
-def test_a_role_carries_its_figure_and_its_own_measure_bears_it_out(shares, described):
+def test_role_is_named_by_its_own_measure_with_the_figure(shares, described):
     measured = MEASURED | {"sentences": 400, "text": "held out"}
     measured["heads"] = MEASURED["heads"] | {"encoder": [row(0, 0, **shares)]}
     measured["pronouns"] = MEASURED["pronouns"] | {"pairs": 1200}
@@ -83,7 +83,7 @@ def test_a_broken_heads_json_is_explained(tmp_path):
         load_roles(tmp_path)
 
 
-def test_the_usual_is_no_news(model):
+def test_usual_weight_comes_from_the_measured_role(model):
     always = Role(1, 2, {"previous": 0.97}, entropy=0.1)
     known = replace(model, roles=HeadRoles(encoder={(1, 2): always}))
     for link in read(SENTENCE, model=known).links("it").links:

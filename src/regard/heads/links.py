@@ -21,8 +21,8 @@ class Link(TextDisplay):
     """One head's weight from a query word to a key word; layers and heads count from 0.
 
     ``query`` and ``key`` are positions among the words. ``usual`` is the weight to expect there
-    whatever the words are: a weight says as much as it exceeds it. ``role`` names what the head
-    usually does, where that was measured.
+    for any words: only the excess over it is informative. ``role`` names what the head usually
+    does, where that was measured.
     """
 
     part: str

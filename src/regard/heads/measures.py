@@ -213,7 +213,7 @@ def _repeats(
     tokens_k: NDArray[np.int64] | None,
     baseline: UniformBaseline,
 ) -> dict[str, Sums]:
-    """From the map where it holds every weight, else from query and key."""
+    """Sums of repeats from the map where it has every weight, else from query and key."""
     if tokens_k is not None and seen.map_is_weights and problem.visibility.is_band:
         weights_hqk = seen.map.reshape(problem.heads, seen.queries, seen.keys)
         return repeat_sums_from_weights(weights_hqk, problem, tokens_k)

@@ -66,7 +66,7 @@ def pair_sums(
 ) -> Sums:
     """Weight (b, h), uniform baseline and queries (b, 1) of the pairs, from every weight.
 
-    A text's sums are the same bits whatever other texts stand beside it. Weights of pairs that
+    A text's sums do not depend on the other texts of the batch, to the bit. Weights of pairs that
     are not visible are 0.
     """
     texts, heads, queries, keys = weights_bhqk.shape

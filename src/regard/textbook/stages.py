@@ -70,7 +70,7 @@ class Trace:
 
 
 def given_arrays(inputs: AttentionInputs) -> tuple[Array, Array, Array]:
-    """query, key and value as they are given."""
+    """query, key and value unchanged."""
     return inputs.query, inputs.key, inputs.value
 
 
@@ -122,7 +122,7 @@ def window_visibility(inputs: AttentionInputs) -> Array:
 
 
 def mask_visibility(inputs: AttentionInputs) -> Array:
-    """Mask: bool values as they are; a float mask hides where it is minus infinity."""
+    """Mask: bool values unchanged; a float mask hides where it is minus infinity."""
     mask = inputs.mask
     if mask is None:
         return np.ones((1, 1), bool)
@@ -173,7 +173,7 @@ def zero_empty_rows(weights_bhqk: Array, visible: Array, inputs: AttentionInputs
 
 
 def unchanged_weights(weights_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
-    """The weights as they are; dropout and the like would come at this stage."""
+    """Weights unchanged; the stage for dropout and similar changes."""
     return weights_bhqk
 
 

@@ -283,7 +283,7 @@ def _exact(values: Float64Array) -> Bounded:
 
 @dataclass(frozen=True)
 class Expression:
-    """Operands, the rule that makes the value of them, and how to write it down.
+    """Operands of a value, the rule that computes it, and how to write it.
 
     ``noise`` bounds the error of each operand; it is empty where all are exact. ``then`` writes
     the same value a second time, one step further worked out.
@@ -623,7 +623,7 @@ def why(
     expressions = [expression] if expression.then is None else [expression, expression.then]
     for wider in count():  # as many digits as both the value and its operands can support
         shown = show(value, digits, noise * 10.0**wider)
-        # What a reader works out may differ from the rule by as much again as the noise.
+        # A reader who computes the line by hand may be off by the noise once more.
         rounded = [_round_operands(x, value, shown.tolerance - noise, digits) for x in expressions]
         if wider == MAX_WIDENINGS or all(x.agrees for x in rounded):
             break
@@ -635,7 +635,7 @@ def why(
 
 
 def _line(cell: str, links: list[str], shown: str, note: str) -> str:
-    """cell = link = link = value (note); a number that is its own value is not said twice."""
+    """cell = link = link = value (note), without a link that repeats the value."""
     parts = [cell, *(link for link in links if link and link != shown), shown]
     return " = ".join(parts) + (f" ({note})" if note else "")
 
@@ -649,9 +649,9 @@ class Rounded(NamedTuple):
 
 
 def _round_operands(expression: Expression, value: float, allowed: float, digits: int) -> Rounded:
-    """Round the operands as far as the value recomputed from them still holds.
+    """Round the operands as far as the value recomputed from them still agrees.
 
-    None is written with more digits than are sure.
+    No operand is written with more digits than are certain.
     """
     noise = expression.noise or (0.0,) * len(expression.operands)
     for decimals in range(digits, MAX_FLOAT64_DIGITS + 1):
@@ -699,7 +699,7 @@ class Share(NamedTuple):
 
 
 def read_row(steps: Steps, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
-    """A row of weights in words: the keys that a word attends to, and its output.
+    """A row of weights as a sentence: the keys that a word looks at, and its output.
 
     Examples
     --------
@@ -725,7 +725,7 @@ def read_row(steps: Steps, row: str | int, *, head: int = 0, sentence: int = 0) 
 
 
 def _shares(weights_k: Float64Array, names: tuple[str, ...], query: str) -> list[Share]:
-    """The largest weights first, what remains of a long row together."""
+    """The largest weights first, and the rest of a long row as one share."""
     # Equal weights may differ in their last bit; rounded, they keep the order of the sentence.
     largest_first = np.argsort(-weights_k.round(12), kind="stable")
     order = [int(k) for k in largest_first if weights_k[k] > 0]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 # A link needs this weight, this share of the largest weight of its row, and this share of the
-# largest of its column: a word of the sentence that another word of the translation holds much more
-# firmly is not what this one came from. Chosen on 100 hand-aligned sentences (docs/model-card.md).
+# largest of its column: where another word of the translation gives a source word much more weight,
+# this one did not come from it. Chosen on 100 hand-aligned sentences (docs/model-card.md).
 MIN_WEIGHT = 0.25
 SHARE_OF_ROW = 0.5
 SHARE_OF_COLUMN = 0.8

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Mixed(TextDisplay):
-    """A table made of weights: its name, what it is and is not, and both views of it.
+    """A table combined from many heads, with an explanation of what it does and does not show.
 
     weights_qk is between words, tokens_qk between tokens; every row sums to 1.
     """
@@ -96,7 +96,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
 
 
 def rolled_out(means_lqk: Iterable[Array]) -> Array:
-    """Mean weights of the layers, the first first, multiplied with half the identity added.
+    """Product of the mean weights of the layers, first layer first, each averaged with identity.
 
     >>> rolled_out([np.array([[1.0, 0.0], [1.0, 0.0]])]).tolist()
     [[1.0, 0.0], [0.5, 0.5]]
@@ -109,7 +109,7 @@ def rolled_out(means_lqk: Iterable[Array]) -> Array:
 
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
-    """Each weight times the length of the vector it brings, as shares of the row."""
+    """Each weight times the norm of the vector it weights, as shares of the row."""
     carried_qk = reading.weights(part, layer=layer, head=head, by="tokens", weighted="norm")
     return Mixed(
         f"value-weighted, layer {layer}, head {head}",

@@ -181,7 +181,7 @@ def _source_keys(layer: DecoderLayer, memory_bke: Array) -> SourceKeys:
 
 
 def _beams_to_rows(array_bhqx: Array) -> Array:
-    """(b, h, beams, x) to (n, h, 1, x); an array with one query a row stays as it is."""
+    """(b, h, beams, x) to (n, h, 1, x); an array with one query per row is unchanged."""
     batch, heads, beams, width = array_bhqx.shape
     return array_bhqx.swapaxes(1, 2).reshape(batch * beams, heads, 1, width)
 

@@ -50,7 +50,7 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
 
 
 def usual_weights(reading: Reading, part: str, query: int) -> Array:
-    """usual_lhk: the weight that each head gives to each key of one query, whatever the words.
+    """usual_lhk: the weight to expect from each head on each key of one query, for any words.
 
     From the measured roles where there are any, else from the other words of this sentence.
     """

@@ -173,7 +173,7 @@ class Transformer:
         """An untrained transformer: every matrix random, gains 1, biases 0.
 
         Its vocabulary is the words of ``text`` unless a ``tokenizer`` and its size,
-        ``vocabulary``, are given. Nothing it says means anything until it is trained.
+        ``vocabulary``, are given. Its output means nothing until it is trained.
         """
         from regard.transformer.checkpoint import assemble
 
@@ -198,7 +198,7 @@ class Transformer:
 
     @property
     def untrained(self) -> bool:
-        """Whether the parameters are as random as they were made."""
+        """Whether the parameters are random, never trained."""
         return bool(self.about.get("untrained"))
 
     def parameters(self) -> dict[str, Array]:
