@@ -8,7 +8,6 @@ import pytest
 from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION
 from regard.transformer import Transformer, read
-from regard.transformer.checkpoint import assemble
 from regard.transformer.config import END, PAD, START
 from regard.transformer.roles import PARTS
 from regard.transformer.search import longest_target
@@ -96,7 +95,7 @@ def without_head(model: Transformer, part: str, layer: int, head: int) -> Transf
     attention = "cross_attention" if part == "cross" else "self_attention"
     width = model.config.head_width
     parameters[f"{stack}.{layer}.{attention}.w_output"][head * width : (head + 1) * width] = 0
-    return assemble(model.config, parameters, model.tokenizer, model.about)
+    return Transformer.from_parameters(model.config, parameters, model.tokenizer, model.about)
 
 
 @pytest.mark.parametrize("part", PARTS)

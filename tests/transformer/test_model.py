@@ -7,7 +7,6 @@ from regard.errors import FileError
 from regard.transformer import Transformer, load_model
 from regard.transformer.checkpoint import (
     SHIPPED,
-    assemble,
     load_parameters,
     model_folder,
 )
@@ -54,7 +53,7 @@ def test_parameters_have_the_names_and_shapes_of_the_config(model):
 
 
 def test_parameters_given_come_back(model):
-    again = assemble(model.config, model.parameters(), model.tokenizer, {})
+    again = Transformer.from_parameters(model.config, model.parameters(), model.tokenizer, {})
     for name, array in model.parameters().items():
         np.testing.assert_array_equal(again.parameters()[name], array)
 

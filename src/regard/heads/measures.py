@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from regard.engine.distances import BANDS, at_distance, sum_by_band, sum_by_distance
 from regard.engine.interfaces import ProblemLike
 from regard.engine.observation import Observation
+from regard.engine.observe import observe_problem
+from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.repeats import (
@@ -342,9 +344,6 @@ def _by_distance(
 
 def _counted_choices(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     """Attention with every score 0 is uniform; for one head where all share a mask."""
-    from regard.engine.observe import observe_problem
-    from regard.engine.tiles.rows import Requested
-
     problem = part.on_host()
     visibility = problem.visibility
     shared = callable(visibility.mask) or visibility.mask is None or _is_shared(visibility)

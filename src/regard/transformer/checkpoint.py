@@ -8,27 +8,20 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
-from regard.text.tokens import SentencePieceTokenizer, Tokenizer
+from regard.text.tokens import SentencePieceTokenizer
 from regard.transformer.config import Config, Parameters, output_axis, parameter_shapes
-from regard.transformer.layers import (
-    Attention,
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    Matrix,
-    Norm,
-)
+from regard.transformer.layers import Matrix
 from regard.transformer.model import Transformer
-from regard.transformer.roles import UNKNOWN_ROLES, HeadRoles, load_roles
+from regard.transformer.roles import load_roles
 from regard.typing import Array
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -37,10 +30,6 @@ EXPORT = "model"  # folder of the exported model inside that of its training
 FORMAT = "regard transformer 1"
 DTYPES = {"I8": "<i1", "F32": "<f4"}  # those of a saved model
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
-
-_PROJECTIONS = ("w_query", "w_key", "w_value")
-
-Layer = TypeVar("Layer", EncoderLayer, DecoderLayer)
 
 
 def model_folder(folder: str | Path) -> Path:
@@ -78,7 +67,7 @@ def load_model(folder: str | Path | None = None) -> Transformer:
             f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
         )
     parameters = map_parameters(path / PARAMETERS, config)
-    return assemble(config, parameters, tokenizer, description, roles)
+    return Transformer.from_parameters(config, parameters, tokenizer, description, roles)
 
 
 def load_parameters(folder: Path) -> tuple[Config, Parameters]:
@@ -206,57 +195,6 @@ def check_parameters(config: Config, parameters: Mapping[str, np.ndarray]) -> No
                 f"{name} must have shape {shape}, got {parameters[name].shape}: "
                 "check that config and parameters belong together."
             )
-
-
-def assemble(
-    config: Config,
-    parameters: Mapping[str, Matrix],
-    tokenizer: Tokenizer,
-    about: Mapping[str, Any],
-    roles: HeadRoles = UNKNOWN_ROLES,
-) -> Transformer:
-    """The transformer of parameters under the names of ``parameter_shapes``."""
-    numbers, heads = range(config.layers), config.heads
-    return Transformer(
-        config=config,
-        embedding_ve=parameters["embedding"],
-        encoders=tuple(_layer(EncoderLayer, parameters, f"encoder.{x}", heads) for x in numbers),
-        encoder_norm=_norm(parameters, "encoder.norm"),
-        decoders=tuple(_layer(DecoderLayer, parameters, f"decoder.{x}", heads) for x in numbers),
-        decoder_norm=_norm(parameters, "decoder.norm"),
-        tokenizer=tokenizer,
-        about=about,
-        roles=roles,
-    )
-
-
-def _layer(kind: type[Layer], parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Layer:
-    """A layer whose fields are named as in ``parameter_shapes``."""
-    blocks = {x.name: _block(parameters, f"{prefix}.{x.name}", heads) for x in fields(kind)}
-    return kind(**blocks)
-
-
-def _block(parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Any:
-    if prefix.endswith("_norm"):
-        return _norm(parameters, prefix)
-    if prefix.endswith("_attention"):
-        w_qkv = _side_by_side([parameters[f"{prefix}.{x}"] for x in _PROJECTIONS])
-        return Attention(w_qkv, parameters[f"{prefix}.w_output"], heads)
-    feed_forward: dict[str, Any] = {
-        x.name: parameters[f"{prefix}.{x.name}"] for x in fields(FeedForward)
-    }
-    return FeedForward(**feed_forward)
-
-
-def _side_by_side(matrices: Sequence[Matrix]) -> Matrix:
-    int8 = [x for x in matrices if isinstance(x, Int8Matrix)]
-    if len(int8) == len(matrices):
-        return Int8Matrix.side_by_side(*int8)
-    return np.concatenate([np.asarray(x) for x in matrices], axis=1)
-
-
-def _norm(parameters: Mapping[str, Matrix], prefix: str) -> Norm:
-    return Norm(np.asarray(parameters[f"{prefix}.gain"]), np.asarray(parameters[f"{prefix}.bias"]))
 
 
 def _is_model(folder: Path) -> bool:
