@@ -115,8 +115,8 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     ({"part": "nowhere", "layer": 0, "head": 0},
      "part must be 'encoder', 'decoder' or 'cross', got 'nowhere'."),
     ({"part": "cross", "show": "rollout"},
-     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
-     "'cross': use average or alignment."),
+     "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
+     "words, got 'cross': use average or alignment."),
     ({"sentence": 5}, "a sentence needs to be text: send it as 'sentence'."),
     ({"sentence": "  "},
      "a sentence must have at least one word, got only spaces: "
@@ -203,7 +203,7 @@ def test_all_examples_are_told(client):
 def test_an_example_that_is_none(client):
     answer = client.post("/api/steps", json={"example": "../../etc/passwd"})
     assert answer.json() == {
-        "error": "example needs one of robots, good, cat or all, but it is '../../etc/passwd'."
+        "error": "example must be one of robots, good, cat or all, got '../../etc/passwd'."
     }
 
 
