@@ -17,7 +17,7 @@ from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.reading import Reading
 from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
-from regard.transformer.translation import Translation, run_batches, translation_of
+from regard.transformer.translation import Translation, run_batches, translate_one
 
 ENGLISH = "English"
 
@@ -33,7 +33,10 @@ def read(
 
     ``on_step`` is called before every step of the model; it may raise to cancel.
     """
-    return read_all([sentence], model=model, beams=beams, on_step=on_step)[0]
+    model = shipped_model() if model is None else model
+    translated, encoded = translate_one(model, sentence, Search(beams), progress=on_step)
+    with one_blas_thread():
+        return _reading(model, translated, encoded, beams=beams)
 
 
 def read_all(
@@ -77,7 +80,7 @@ def read_changed(
     search = Search(reading.beams)
     in_search = None if encoder_only else intervention
     best = search_encoded(model, encoded, search, intervention=in_search)[0]
-    translated = translation_of(model, reading.sentence, source, best)
+    translated = Translation.from_hypothesis(model, reading.sentence, source, best)
     return _reading(model, translated, encoded, beams=reading.beams, intervention=intervention)
 
 

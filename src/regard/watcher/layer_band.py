@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.visibility import Visibility
-from regard.heads.baseline import UniformBaseline, uniform_in_band
+from regard.heads.measures import UniformBaseline, uniform_in_band
 from regard.typing import Array
 from regard.watcher.layer import LayerObservation
 
