@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import regard
-from regard.text.tokens import SentencePieceTokenizer
+from regard.text.subwords import UnigramModel
 from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
 
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )  # fmt: skip
     model = Transformer.random(
         layers=2, heads=4, width=32, feed_forward_width=48, seed=5,
-        tokenizer=SentencePieceTokenizer(folder / "tokens.model"), vocabulary=320,
+        tokenizer=UnigramModel.from_file(folder / "tokens.model"), vocabulary=320,
     )  # fmt: skip
     save_model(folder, model.config, model.parameters(), {"name": "tiny"})
     return folder

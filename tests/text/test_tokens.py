@@ -3,7 +3,8 @@
 import pytest
 
 from regard.errors import FileError
-from regard.text.tokens import SentencePieceTokenizer, WordTokenizer, unknown_characters
+from regard.text.subwords import UnigramModel
+from regard.text.tokens import WordTokenizer, unknown_characters
 
 
 def test_word_tokenizer_knows_only_its_words():
@@ -19,16 +20,4 @@ def test_characters_spelled_in_bytes_are_named():
 
 def test_missing_tokens_are_explained(tmp_path):
     with pytest.raises(FileError, match=r"^no SentencePiece model at"):
-        SentencePieceTokenizer(tmp_path / "tokens.model")
-
-
-@pytest.mark.parametrize("data", [b"", b"not a model", b"\n\x0e\n\x05<pad>"], ids=str)
-def test_broken_tokens_are_explained(tmp_path, data):
-    path = tmp_path / "tokens.model"
-    path.write_bytes(data)
-    with pytest.raises(FileError) as error:
-        SentencePieceTokenizer(path)
-    assert str(error.value) == (
-        f"{path} must be a SentencePiece model, and cannot be read as one: copy or export "
-        "the model again."
-    )
+        UnigramModel.from_file(tmp_path / "tokens.model")

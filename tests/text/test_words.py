@@ -3,7 +3,7 @@
 import pytest
 
 from regard.errors import ArgumentError
-from regard.text.tokens import SentencePieceTokenizer
+from regard.text.subwords import UnigramModel
 from regard.text.words import split_words, tokenized_text, word_groups
 from regard.transformer.checkpoint import SHIPPED
 
@@ -68,6 +68,6 @@ SPLIT = [
 @pytest.mark.parametrize("text", SPLIT)
 @pytest.mark.parametrize("elisions", [False, True])
 def test_text_is_split_into_words_as_its_pieces_are(text, elisions):
-    tokenizer = SentencePieceTokenizer(SHIPPED / "tokens.model")
+    tokenizer = UnigramModel.from_file(SHIPPED / "tokens.model")
     pieces = tokenized_text(tokenizer, tokenizer.encode(text), elisions=elisions)
     assert split_words(text, elisions=elisions) == list(pieces.words)

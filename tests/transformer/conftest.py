@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.text.tokens import SentencePieceTokenizer
+from regard.text.subwords import UnigramModel
 from regard.transformer.checkpoint import save_model
 from regard.transformer.model import Transformer
 
@@ -47,7 +47,7 @@ def tokens_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(tokens_path: Path) -> Transformer:
     """Untrained; what it says means nothing, but every number must still add up."""
-    tokens = SentencePieceTokenizer(tokens_path)
+    tokens = UnigramModel.from_file(tokens_path)
     return Transformer.random(
         layers=3, heads=4, width=32, feed_forward_width=48, seed=5, tokenizer=tokens, vocabulary=340
     )

@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from regard.errors import FileError
+from regard.text.tokens import SPACE
 
-SPACE = "\u2581"  # SentencePiece writes the space before a word like this
 UNIGRAM = 1  # TrainerSpec.ModelType
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # SentencePiece.Type
 UNKNOWN_PENALTY = 10.0  # below the lowest score of all pieces
@@ -116,6 +116,11 @@ class UnigramModel:
     @classmethod
     def from_file(cls, path: Path) -> UnigramModel:
         """Read a model as SentencePiece writes it."""
+        if not path.is_file():
+            raise FileError(
+                f"no SentencePiece model at {path}: copy the tokens.model that was made with the "
+                "parameters into their folder."
+            )
         try:
             return cls.from_bytes(path.read_bytes())
         except (ValueError, IndexError, KeyError, struct.error):
@@ -144,6 +149,15 @@ class UnigramModel:
         if len(set(pieces)) != len(pieces) or kinds.count(BYTE) != 256 or UNKNOWN not in kinds:
             raise ValueError("not a model with byte fallback")
         return cls(tuple(pieces), tuple(scores), bytes(kinds), charsmap)
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of pieces."""
+        return len(self.pieces)
+
+    def piece(self, token: int) -> str:
+        """One piece as it is written in the vocabulary."""
+        return self.pieces[token]
 
     def normalise(self, text: str) -> str:
         """NFKC with SentencePiece's additions, single spaces, each written as U+2581."""

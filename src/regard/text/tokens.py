@@ -6,10 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
-
-from regard.errors import FileError
+from typing import Protocol
 
 SPACE = "\u2581"  # SentencePiece writes the space before a word like this
 MARKS = frozenset('.,?!;:"()') | {"..."}
@@ -42,47 +39,6 @@ class Tokenizer(Protocol):
 
     def piece(self, token: int) -> str:
         """One piece as it is written in the vocabulary."""
-
-
-class SentencePieceTokenizer:
-    """Sub-words of a SentencePiece model."""
-
-    def __init__(self, path: Path) -> None:
-        import sentencepiece
-
-        if not path.is_file():
-            raise FileError(
-                f"no SentencePiece model at {path}: copy the tokens.model that was made with the "
-                "parameters into their folder."
-            )
-        self._model: Any = sentencepiece.SentencePieceProcessor()
-        try:
-            self._model.LoadFromSerializedProto(path.read_bytes())
-        except RuntimeError:  # its text names a line of SentencePiece's own source
-            raise FileError(
-                f"{path} must be a SentencePiece model, and cannot be read as one: copy or export "
-                "the model again."
-            ) from None
-
-    @property
-    def vocabulary(self) -> int:
-        """The number of pieces."""
-        return int(self._model.vocab_size())
-
-    def encode(self, text: str) -> list[int]:
-        """The id of each piece of the text."""
-        ids: list[int] = self._model.EncodeAsIds(text)
-        return ids
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of these pieces."""
-        text: str = self._model.DecodeIds([int(token) for token in ids])
-        return text
-
-    def piece(self, token: int) -> str:
-        """One piece as it is written in the vocabulary."""
-        piece: str = self._model.IdToPiece(int(token))
-        return piece
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
-from regard.text.tokens import SentencePieceTokenizer
+from regard.text.subwords import UnigramModel
 from regard.transformer.config import Config, Parameters, output_axis, parameter_shapes
 from regard.transformer.layers import Matrix
 from regard.transformer.model import Transformer
@@ -60,7 +60,7 @@ def load_model(folder: str | Path | None = None) -> Transformer:
         )
     description = load_description(path)
     config = _config(description, path / DESCRIPTION)
-    tokenizer, roles = SentencePieceTokenizer(path / TOKENS), load_roles(path)
+    tokenizer, roles = UnigramModel.from_file(path / TOKENS), load_roles(path)
     if tokenizer.vocabulary > config.vocabulary:
         raise FileError(
             f"{path / TOKENS} must have at most {config.vocabulary} pieces, got "
