@@ -165,7 +165,7 @@ class Rank:
         """A large array to the other rank, and its like back."""
         import numpy as np
 
-        from regard.engine.ring.agreement import monitor_of
+        from regard.engine.ring.observe import monitor_of
         from regard.engine.ring.transport import Transport
 
         transport = Transport(self.dist.group.WORLD, monitor_of(self.dist.group.WORLD, 60))

@@ -94,7 +94,7 @@ def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
     from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shard, Shards
     from regard.corpus.sources import find_sources
     from regard.corpus.totals import Totals, total
-    from regard.engine.distances import bands_within
+    from regard.engine.profile import bands_within
 
     held, times = Shards(out), {}
     parts = sorted(held.finished())
@@ -162,7 +162,7 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     from regard.corpus.readers import documents
     from regard.corpus.shards import pack
     from regard.corpus.sources import find_sources
-    from regard.engine.distances import bands_within
+    from regard.engine.profile import bands_within
 
     torch.set_num_threads(1)
     spec = ModelSpec()

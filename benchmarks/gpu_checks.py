@@ -6,10 +6,10 @@ from typing import Any
 import torch
 
 import regard
+from regard.engine.call import Requested
 from regard.engine.gpu.call import device_call
 from regard.engine.gpu.dispatch import build_observation
 from regard.engine.gpu.torch_path import facts_in_chunks
-from regard.engine.tiles.rows import Requested
 from regard.errors import ArgumentError
 from regard.textbook.options import DEFAULT_OPTIONS
 

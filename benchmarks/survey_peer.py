@@ -18,7 +18,7 @@ from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
 from regard.corpus.window_sums import COMPARED, MOST, NAMES
-from regard.engine.distances import BANDS
+from regard.engine.profile import BANDS
 from regard.transformer.model import Transformer
 
 

@@ -7,8 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
-from regard.engine.file_array import FileArray, FileReader
-from regard.engine.files import open_mapped
+from regard.engine.files import FileArray, FileReader, open_mapped
 from regard.errors import FileError
 
 RANDOM = np.random.default_rng(3)

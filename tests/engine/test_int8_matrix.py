@@ -5,7 +5,7 @@ import pytest
 
 from regard.engine.int8_matrix import Int8Matrix, quantise, restore
 from regard.engine.native.library import levels, using_level
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 from regard.errors import ShapeError
 
 ROUNDING = 2.0**-24

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from regard.engine.call import NOTE, carried_norms
 from regard.engine.merge import merge
-from regard.engine.norm_weighted import NOTE, carried_norms
 from regard.engine.observe import observe
 from regard.errors import ArgumentError, ShapeError
 

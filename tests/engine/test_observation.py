@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import regard
+from regard.engine.observation import ArrayFacts, FactsLike
 from regard.engine.observe import observe, observe_from_logsumexp
 from regard.errors import ArgumentError, NotAskedError
 
@@ -127,3 +129,23 @@ def test_a_logsumexp_of_nothing_over_keys_that_are_seen_gives_no_weight(engine):
     facts = [seen.entropy, seen.top().weights, seen.row(0)]
     assert all((fact == 0).all() for fact in facts)
     assert (seen.top().keys == -1).all()
+
+
+def test_facts_of_the_host_are_arrays_with_shapes():
+    facts = ArrayFacts(entropy=np.zeros((2, 3)), map=np.zeros((2, 4, 4)))
+    assert isinstance(facts, FactsLike)
+    assert facts.shape_of("map") == (2, 4, 4)
+    assert (facts.on_device, facts.device_bytes) == (False, 0)
+    assert list(facts.without("map")) == ["entropy"]
+    assert list(facts) == ["entropy", "map"]
+
+
+def test_an_observation_of_arrays_is_on_the_host():
+    x = np.random.default_rng(0).standard_normal((2, 5, 4))
+    seen = regard.observe(x, x, x)
+    assert (seen.on_device, seen.device_bytes) == (False, 0)
+    part = seen.parts[0]
+    assert part.on_host() is part
+    assert part.device_weights is part.device_repeats(np.arange(5)) is None
+    assert (part.width, seen.profile.resolve()) == (4, seen.profile)
+    assert seen.shape_of("map") == seen.map.shape

@@ -18,10 +18,10 @@ from tests.helpers.attention_random import draw_arrays, draw_options
 from tests.helpers.attention_strategies import calls
 
 from regard.engine.attention import attention
+from regard.engine.call import blocks
 from regard.engine.files import load, open_mapped
 from regard.engine.observe import observe, observe_from_logsumexp
-from regard.engine.tiles.plan import blocks
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 # A sum over at most 40 keys and 40 queries, each weight with a few roundings in it.

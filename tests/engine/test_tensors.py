@@ -12,9 +12,9 @@ from regard.errors import ArgumentError, ShapeError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from regard.engine.call import Requested  # noqa: E402
 from regard.engine.gpu import call as call_module  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 if find_spec("triton") is not None:

@@ -17,9 +17,10 @@ from tests.helpers.ring_cases import RINGS, SLICE, Slices, cases_of, taken
 from tests.helpers.ring_start import PATIENCE
 
 from regard import distributed
-from regard.engine.ring import passes, ring_observe
+from regard.engine.ring import observe as ring_observe
+from regard.engine.ring import passes
+from regard.engine.threads import using_threads
 from regard.engine.tiles import plan
-from regard.engine.tiles.threads import using_threads
 from regard.errors import RegardError
 
 # Two ranks may share one GPU: the group's gloo sends what was moved to the CPU.

@@ -10,7 +10,7 @@ import torch
 from tests.helpers.model_families import FAMILIES, batch
 
 import regard
-from regard.engine.tiles.plan import blocks
+from regard.engine.call import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.names import MEASURES
 from regard.text.words import tokenized_ids, word_starts

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.corpus.unpadded import observe_windows
 from regard.corpus.window_sums import HeadKey, MeasuredRun, WindowSums
 from regard.corpus.windows import Window, cut, groups_of_length
-from regard.engine.distances import bands_within
+from regard.engine.profile import bands_within
 from regard.errors import ArgumentError, BackendError, FileError
 from regard.transformer.config import END
 from regard.transformer.model import Transformer

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regard.engine.call import Problem, Requested, prepare
 from regard.engine.native.attend import output_of, reason_against
 from regard.engine.tensors import cast_like, on_device
-from regard.engine.tiles.arguments import prepare
+from regard.engine.threads import run_in_order
 from regard.engine.tiles.plan import Unit, choose
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested, Scratch, stream_rows
-from regard.engine.tiles.threads import run_in_order
+from regard.engine.tiles.rows import Scratch, stream_rows
 from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
 

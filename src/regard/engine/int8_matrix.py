@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from regard.engine.native.library import function
-from regard.engine.tiles.threads import threads
+from regard.engine.threads import threads
 from regard.errors import ShapeError
 from regard.typing import Array
 

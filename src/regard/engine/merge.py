@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.engine.interfaces import ArrayFacts, ProblemLike
-from regard.engine.norm_weighted import NOTE
-from regard.engine.observation import Observation
+from regard.engine.call import LOG2_E, NOTE, Cost, ProblemLike, Requested, blocks
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
-from regard.engine.tiles.plan import Cost, blocks
-from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Requested
 from regard.errors import ArgumentError
 from regard.typing import Array
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, percent, render
-from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
+from regard.engine.call import LOG2_E, Cost, Problem, ProblemLike
 from regard.engine.profile import Profile
-from regard.engine.tiles.plan import Cost
-from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.typing import Array
 
 if TYPE_CHECKING:
+    from regard.engine.call import Problem
+    from regard.engine.profile import Profile
     from regard.view.figure.figure import Picture
 
 
@@ -33,6 +35,69 @@ class Top(NamedTuple):
 
     weights: NDArray[Any]
     keys: NDArray[np.int64]
+
+
+class FactsLike(Mapping[str, Array]):
+    """Facts of an observation under their names, each a NumPy array once it is read."""
+
+    @property
+    @abstractmethod
+    def on_device(self) -> bool:
+        """Whether the facts were computed on a device and are copied when they are read."""
+
+    @property
+    @abstractmethod
+    def device_bytes(self) -> int:
+        """Bytes still on the device."""
+
+    @abstractmethod
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact, known without a copy."""
+
+    @abstractmethod
+    def tensor(self, name: str) -> Any:
+        """A fact where it lies: a tensor of the device until it is read, else an array."""
+
+    @abstractmethod
+    def without(self, name: str) -> FactsLike:
+        """All facts but one, without a copy."""
+
+
+class ArrayFacts(dict[str, Array], FactsLike):
+    """Facts on the host: a dict of NumPy arrays."""
+
+    @property
+    def on_device(self) -> bool:
+        """False: everything is on the host."""
+        return False
+
+    @property
+    def device_bytes(self) -> int:
+        """0: nothing is on a device."""
+        return 0
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact."""
+        return self[name].shape
+
+    def tensor(self, name: str) -> Array:
+        """The array."""
+        return self[name]
+
+    def without(self, name: str) -> ArrayFacts:
+        """All facts but one."""
+        return ArrayFacts({other: array for other, array in self.items() if other != name})
+
+
+class ProfileLike(Protocol):
+    """A Profile, or the sums on a device that one is made from."""
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes still on the device."""
+
+    def resolve(self) -> Profile:
+        """The profile on the host."""
 
 
 @dataclass(frozen=True)

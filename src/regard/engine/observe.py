@@ -9,19 +9,24 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.engine.interfaces import ArrayFacts
+from regard.engine.call import (
+    LOG2_E,
+    NOTE,
+    Cost,
+    Problem,
+    Requested,
+    check_weighted,
+    prepare,
+    with_norm_bias,
+)
 from regard.engine.native.attend import NativeFacts, attend_natively, reason_against
-from regard.engine.norm_weighted import NOTE, check_weighted, with_norm_bias
-from regard.engine.observation import Observation
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
-from regard.engine.tiles.panel import panel_rows
-from regard.engine.tiles.plan import Cost, TilePlan, Unit, choose, cost
-from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_rows
-from regard.engine.tiles.threads import run_in_order
+from regard.engine.threads import run_in_order
+from regard.engine.tiles.columns import ColumnPart, ColumnSums, panel_rows, second_pass
+from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
+from regard.engine.tiles.rows import Rows, Scratch, stream_rows
 from regard.errors import ArgumentError, expect
 from regard.textbook.options import AttentionOptions, with_defaults
 from regard.typing import Array

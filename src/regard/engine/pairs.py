@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
-from regard.engine.interfaces import ProblemLike
+from regard.engine.call import LOG2_E, Problem, ProblemLike
 from regard.engine.tensors import move_like, sum_float64
-from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.typing import Array
 
 CHUNK = 2**21  # weights held at once, 8 MB in float32

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.distances import at_distance, sum_by_band, sum_by_distance
-from regard.engine.interfaces import ProblemLike
+from regard.engine.call import ProblemLike
+from regard.engine.profile import at_distance, sum_by_band, sum_by_distance
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
@@ -114,8 +114,8 @@ def _by_distance(
 
 def _counted(part: ProblemLike) -> tuple[NDArray[np.int64], Array, Array]:
     """Attention with every score 0 is uniform; for one head where all share a mask."""
+    from regard.engine.call import Requested
     from regard.engine.observe import observe_problem
-    from regard.engine.tiles.rows import Requested
 
     problem = part.on_host()
     visibility = problem.visibility

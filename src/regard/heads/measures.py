@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.engine.distances import BANDS, at_distance, sum_by_band, sum_by_distance
-from regard.engine.interfaces import ProblemLike
+from regard.engine.call import ProblemLike
 from regard.engine.observation import Observation
+from regard.engine.profile import BANDS, at_distance, sum_by_band, sum_by_distance
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.baseline import UniformBaseline, uniform_baseline
 from regard.heads.repeats import (

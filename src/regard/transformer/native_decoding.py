@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.engine.int8_matrix import Int8Matrix
 from regard.engine.native.library import function
-from regard.engine.tiles.threads import threads
+from regard.engine.threads import threads
 from regard.transformer.config import END, NORM_EPSILON, PAD
 from regard.transformer.decoding import Numbers
 from regard.transformer.layers import DecoderLayer, Matrix, Norm, times

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from regard.engine.tiles.threads import run_in_order, threads, using_threads
+from regard.engine.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END

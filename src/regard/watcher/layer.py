@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Head, Observation, index_range
+from regard.engine.call import Problem
+from regard.engine.observation import ArrayFacts, Head, Observation, index_range
 from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
-from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import HeadMeasures

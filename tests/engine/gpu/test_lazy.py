@@ -8,10 +8,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
+from regard.engine.call import Requested  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import release  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.errors import ArgumentError, NotAskedError  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402

@@ -9,9 +9,9 @@ from tests.helpers.attention_cases import CASES
 from tests.helpers.attention_facts import MAP
 from tests.helpers.ring_cases import parameters, taken
 
-from regard.engine.distances import bands_between
-from regard.engine.ring.token_layout import layout_of
-from regard.engine.tiles.plan import blocks
+from regard.engine.call import blocks
+from regard.engine.profile import bands_between
+from regard.engine.ring.layout import layout_of
 
 
 def chunks(slices, tokens, ranks):

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import DeviceCall, device_call, reasons_against_kernels
-from regard.engine.gpu.device_checks import DeviceCheck
+from regard.engine.call import Cost, Requested
+from regard.engine.gpu.call import DeviceCall, DeviceCheck, device_call, reasons_against_kernels
 from regard.engine.gpu.launch import FactTensors, map_edges
 from regard.engine.gpu.lazy import LazyFacts, LazyProblem, LazyProfile, byte_size
 from regard.engine.gpu.torch_path import facts_in_chunks
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, is_tensor, send
-from regard.engine.tiles.plan import Cost
-from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
 from regard.textbook.options import AttentionOptions

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import DeviceCall, reasons_against_kernels
-from regard.engine.gpu.device_checks import DeviceCheck
-from regard.engine.interfaces import FactsLike, ListedWeights
-from regard.engine.observation import Observation
+from regard.engine.call import ListedWeights, Problem, Requested
+from regard.engine.gpu.call import DeviceCall, DeviceCheck, reasons_against_kernels
+from regard.engine.observation import FactsLike, Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, as_array, is_tensor
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.typing import Array
@@ -164,7 +161,7 @@ class LazyProblem:
         if not self.has_repeats_kernel:
             return None
         self._check_unchanged()
-        from regard.engine.gpu.triton_facts import repeats_on_device
+        from regard.engine.gpu.triton_path import repeats_on_device
 
         return repeats_on_device(self._call, self._total_hq, tokens_k)
 

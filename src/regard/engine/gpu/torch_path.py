@@ -9,13 +9,12 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from regard.engine.call import LOG2_E, Requested
 from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.launch import FactTensors, map_edges, sum_blocks
 from regard.engine.pairs import Block
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.columns import cut
-from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.call import LOG2_E, Cost, Problem, Requested, block_size
 from regard.engine.native.library import function, native_state
-from regard.engine.tiles.plan import Cost, block_size
-from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.tiles.rows import Requested
-from regard.engine.tiles.threads import threads
+from regard.engine.threads import threads
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
@@ -26,9 +24,7 @@ SMALL = 2**22  # operations that one thread has done before a second one is awak
 TURN = 2**36  # operations of one native call: between two of them Ctrl-C is heard
 SCRATCH_FLOATS = 2**20  # the largest buffer that outlives a call
 UNBOUNDED = 2**40  # no edge of the band: beyond any number of keys
-
 _local = threading.local()
-
 _POINTERS = ["query", "key", "value"]
 _SIZES = ["heads", "inner", "group", "queries", "keys", "width", "value_width",
           "query_entry", "query_head", "query_row", "key_entry", "key_head", "key_row",

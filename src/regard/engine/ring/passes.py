@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.call import Problem, Requested, blocks
 from regard.engine.observe import Gathered, gather
+from regard.engine.ring.layout import Chunk
 from regard.engine.ring.rank_slice import RankSlice
-from regard.engine.ring.token_layout import Chunk
 from regard.engine.ring.transport import Message, Transfer, Transport, empty_tokens, ring_pass
+from regard.engine.threads import run_in_order
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, cut, second_pass
-from regard.engine.tiles.plan import Unit, blocks, choose
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_past
-from regard.engine.tiles.threads import run_in_order
+from regard.engine.tiles.plan import Unit, choose
+from regard.engine.tiles.rows import Rows, Scratch, stream_past
 from regard.typing import Array
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard.engine.call import Extent, Problem, build_problem, extent_of
 from regard.engine.gpu.call import DeviceCall, broadcast_mask, device_call
-from regard.engine.ring.token_layout import Chunk, Layout
+from regard.engine.ring.layout import Chunk, Layout
 from regard.engine.tensors import as_array, tensor_to_array
-from regard.engine.tiles.arguments import Extent, build_problem, extent_of
 from regard.engine.tiles.plan import choose, cost
-from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
 from regard.textbook.options import DEFAULT_OPTIONS, AttentionOptions

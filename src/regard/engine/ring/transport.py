@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 
 from regard.engine.ring.failures import POLL_SECONDS, FailureMonitor
+from regard.engine.ring.layout import Layout
 from regard.engine.ring.rank_slice import RankSlice
-from regard.engine.ring.token_layout import Layout
 from regard.engine.tensors import is_tensor
 from regard.typing import Array
 

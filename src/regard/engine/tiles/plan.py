@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.threads import threads
+from regard.engine.call import Cost, Problem
+from regard.engine.threads import threads
 
 ROWS, COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
 # Scores in a unit of several heads. Small units meet too often at Python's lock; large tiles leave
@@ -52,24 +49,6 @@ class TilePlan:
             for h in range(0, problem.heads, self.heads)
             for q in reversed(starts)
         ]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a call: its plan, floating-point operations and peak working memory.
-
-    ``kernels`` names the native kernels that served, or NumPy and the reason.
-    """
-
-    plan: str
-    flops: int
-    peak_bytes: int
-    kernels: str = ""
-
-    def __str__(self) -> str:
-        kernels = f", {self.kernels}" if self.kernels else ""
-        spent = f"{self.flops / 1e9:,.3g} GFLOP, {self.peak_bytes / 1e6:,.3g} MB at peak"
-        return f"{self.plan}, {spent}{kernels}"
 
 
 def choose(problem: Problem, column_facts: bool) -> TilePlan:
@@ -127,20 +106,3 @@ def cost(problem: Problem, plan: TilePlan) -> Cost:
 def _numbers_in_memory(plan: TilePlan, reach: int, value_width: int) -> int:
     tile = min(plan.columns, reach)
     return 2 * tile + 2 * value_width + (reach if plan.name == "panel" else 0)
-
-
-def blocks(positions: int, number: int) -> NDArray[np.int64]:
-    """Edges that cut positions into at most ``number`` equal blocks; the last may be smaller.
-
-    The size is the smallest power of two that will do, so that coarser blocks are whole finer ones
-    and tiles can be cut at them. Asked for as many blocks as it gave, it gives the same again.
-
-    >>> blocks(10, 4)
-    array([ 0,  4,  8, 10])
-    """
-    return np.append(np.arange(0, max(1, positions), block_size(positions, number)), positions)
-
-
-def block_size(positions: int, number: int) -> int:
-    """Positions in each of at most ``number`` blocks: the smallest power of two that will do."""
-    return 1 << int((positions - 1) // max(1, number)).bit_length()

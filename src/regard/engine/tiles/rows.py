@@ -9,34 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from regard.engine.call import Problem, Requested
 from regard.engine.tiles.plan import TilePlan, Unit
-from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.topk import Best
 from regard.typing import Array
 
 Scratch = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Requested:
-    """The facts that the caller asked for; the others are not computed."""
-
-    output: bool = True
-    entropy: bool = False
-    top: int = 0
-    map: int = 0
-    received: bool = False
-    profile: bool = False
-    log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
-    edges: Array | None = (
-        None  # where the map's blocks of keys begin and end, if these keys are a part
-    )
-    row_edges: Array | None = None  # the same of queries
-
-    @property
-    def column_facts(self) -> bool:
-        """Whether anything was asked that belongs to keys, and so needs every row's sum first."""
-        return bool(self.map or self.received or self.profile)
 
 
 @dataclass

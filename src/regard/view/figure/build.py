@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.display import percent
-from regard.engine.norm_weighted import NOTE
+from regard.engine.call import NOTE
 from regard.engine.observation import Head, Observation
 from regard.errors import ArgumentError, count
 from regard.heads.links import word_position

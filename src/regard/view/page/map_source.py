@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from regard.engine.call import Problem
 from regard.engine.files import check_header, mapped_arrays, observation_of, unread
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Observation
-from regard.engine.tiles.problem import Problem
+from regard.engine.observation import ArrayFacts, Observation
 from regard.errors import ArgumentError
 from regard.typing import Array
 from regard.watcher.files.watched_file import FORMAT as SEEN

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.attention import attention
+from regard.engine.call import Requested, prepare
 from regard.engine.observation import Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
 from regard.engine.tensors import as_wide_array, cast_like, engine_input, in_host_memory
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.rows import Requested
 from regard.errors import BackendError
 from regard.heads.measures import head_measures
 from regard.typing import Array

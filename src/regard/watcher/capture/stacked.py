@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Observation
+from regard.engine.call import Requested
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.rows import Requested
 from regard.textbook.options import with_defaults
 from regard.watcher.capture.deferred import DeferredChecks, DeviceQueue, queue_facts
 from regard.watcher.capture.model_call import ModelCall

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.interfaces import FactsLike
+from regard.engine.call import Problem, Requested, blocks
+from regard.engine.observation import FactsLike
 from regard.engine.observe import observe_problem
 from regard.engine.profile import Profile
-from regard.engine.tiles.plan import blocks
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 from regard.watcher.files.packed_arrays import StoredArrays
 

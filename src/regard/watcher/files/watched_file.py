@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.atomic_write import check_writable
+from regard.engine.call import Problem, ProblemLike, prepare
 from regard.engine.files import (
     PROFILE,
     BuildProblem,
@@ -27,10 +28,7 @@ from regard.engine.files import (
     write_file,
 )
 from regard.engine.files import load as load_observation
-from regard.engine.interfaces import ProblemLike
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
 from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from regard.engine.attention import attention
 from regard.engine.native.library import using_level
 from regard.engine.observe import observe
-from regard.engine.tiles.threads import run_in_order, threads, using_threads
+from regard.engine.threads import run_in_order, threads, using_threads
 from regard.textbook.steps import self_attention
 
 RANDOM = np.random.default_rng(0)

@@ -9,8 +9,8 @@ from torch.distributed import distributed_c10d
 import regard
 from regard import distributed
 from regard.engine.native.library import using_level
+from regard.engine.ring.facts import RankProfile
 from regard.engine.ring.failures import FailureMonitor
-from regard.engine.ring.rank_observation import RankProfile
 from regard.errors import ArgumentError, BackendError, NotAskedError, RankError
 
 

@@ -17,9 +17,7 @@ from regard.blas import one_blas_thread
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-
 SCRATCH_BYTES = 2**22  # the largest buffer that outlives a call
-
 _local = threading.local()
 _chosen: ContextVar[int | None] = ContextVar("threads", default=None)
 
