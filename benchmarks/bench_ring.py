@@ -130,13 +130,13 @@ class Rank:
         """The map of a sequence by way of the ring even where it would fit, on one core or two."""
         from regard.engine.ring import passes
 
-        before, passes.GATHERED_BYTES = passes.GATHERED_BYTES, -1
+        before, passes.MAX_GATHERED_BYTES = passes.MAX_GATHERED_BYTES, -1
         alone, both = self.dist.new_group([0]), self.dist.group.WORLD
         sizes = self.tokens // 2, self.tokens, round(self.tokens * WEAK)
         runs = [(alone, sizes[0]), (alone, sizes[1]), *((both, tokens) for tokens in sizes)]
         points = [self.point(MAP, *run) for run in runs]
         first, tiny = self.point(FIRST, alone, self.tokens), self.point(FIRST, both, 4)
-        passes.GATHERED_BYTES = before
+        passes.MAX_GATHERED_BYTES = before
         pairs = HEADS * self.tokens * (self.tokens + 1) / 2
         spent = [point["processor_seconds"] for point in (first, points[1])]
         costs = {
@@ -165,10 +165,10 @@ class Rank:
         """A large array to the other rank, and its like back."""
         import numpy as np
 
-        from regard.engine.ring.observe import monitor_of
+        from regard.engine.ring.observe import new_monitor
         from regard.engine.ring.transport import Transport
 
-        transport = Transport(self.dist.group.WORLD, monitor_of(self.dist.group.WORLD, 60))
+        transport = Transport(self.dist.group.WORLD, new_monitor(self.dist.group.WORLD, 60))
         other, array = 1 - self.rank, np.zeros(SENT, np.float32)
         transport.wait(transport.exchange([(other, array)], [(other, np.empty_like(array))]))
 

@@ -22,7 +22,8 @@ from pathlib import Path
 from regard.errors import FileError
 
 DRAFT_SUFFIX = ".draft"
-NAME_IN_DRAFT = 40  # characters: a draft's name stays short where the target's is at the limit
+# Characters: a draft's name stays short where the target's is at the limit.
+MAX_DRAFT_NAME_CHARACTERS = 40
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -109,7 +110,7 @@ def _refuse(path: str | Path, target: Path) -> None:
 def _new_draft(path: str | Path, target: Path) -> Path:
     """An empty draft; made by ``os.open``, so that the user's umask decides its permissions."""
     token = f"{os.getpid()}.{secrets.token_hex(4)}"
-    draft = target.with_name(f".{target.name[:NAME_IN_DRAFT]}.{token}{DRAFT_SUFFIX}")
+    draft = target.with_name(f".{target.name[:MAX_DRAFT_NAME_CHARACTERS]}.{token}{DRAFT_SUFFIX}")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except OSError as error:

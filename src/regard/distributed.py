@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from regard.errors import BackendError
 
 if find_spec("torch") is None:
-    raise BackendError("regard.distributed needs torch: pip install '.[models]'.")
+    raise BackendError("regard.distributed needs torch: pip install 'regard[models]'.")
 
 from regard.engine.ring.facts import RankObservation
 from regard.engine.ring.layout import positions

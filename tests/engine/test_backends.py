@@ -18,18 +18,18 @@ def test_an_old_numpy_is_a_reason(monkeypatch):
     monkeypatch.delattr(np, "vecdot")
     monkeypatch.setattr(np, "__version__", "1.26.4")
     assert BACKENDS[0].reasons_against() == [
-        "it needs numpy 2.0 or later, but numpy is 1.26.4: pip install -U numpy"
+        "numpy must be 2.0 or later, got 1.26.4: pip install -U numpy"
     ]
     assert "numpy" not in [backend.name for backend in usable_backends()]
 
 
 def test_what_is_not_installed_is_a_reason(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr(tensors, "NVIDIA", Path("/nowhere"))
+    monkeypatch.setattr(tensors, "NVIDIA_DEVICE", Path("/nowhere"))
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert BACKENDS[1].reasons_against() == ["torch is not installed: pip install '.[models]'"]
+    assert BACKENDS[1].reasons_against() == ["torch is not installed: pip install 'regard[models]'"]
     assert BACKENDS[2].reasons_against() == [
-        "torch is not installed: pip install '.[models]'",
+        "torch is not installed: pip install 'regard[models]'",
         "triton is not installed: pip install triton",
         "there is no NVIDIA GPU here",
     ]
@@ -39,7 +39,7 @@ def test_an_old_triton_is_a_reason(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     monkeypatch.setattr(tensors, "version", lambda name: "3.2.0")
     assert tensors.reasons_against_triton() == [
-        "it needs triton 3.3 or later, but triton is 3.2.0: pip install -U triton"
+        "triton must be 3.3 or later, got 3.2.0: pip install -U triton"
     ]
     monkeypatch.setattr(tensors, "version", lambda name: "3.10.0+git1")
     assert tensors.reasons_against_triton() == []

@@ -113,7 +113,7 @@ def test_rows_of_the_vocabulary_are_restored_when_they_are_looked_up():
 
 def test_as_an_array_it_is_restored():
     values, scale = quantise(some_floats(6, 4), axis=1)
-    matrix = Int8Matrix.of(values, scale)
+    matrix = Int8Matrix.from_values(values, scale)
     np.testing.assert_array_equal(np.asarray(matrix), restore(values, scale, 1))
     np.testing.assert_array_equal(matrix[2:4], restore(values, scale, 1)[2:4])
     assert np.asarray(matrix, np.float64).dtype == matrix.astype(np.float64).dtype == np.float64
@@ -131,4 +131,4 @@ def test_float64_is_multiplied_in_float64():
 def test_vectors_of_another_width_are_refused():
     with pytest.raises(ShapeError) as error:
         some_floats(2, 9) @ stored(8, 3, 1)
-    assert str(error.value) == "x @ matrix needs x with axes (n, 8), but its shape is (2, 9)."
+    assert str(error.value) == "x in x @ matrix must have axes (n, 8), got shape (2, 9)."

@@ -57,19 +57,19 @@ def test_nothing_to_see_prints_too() -> None:
 SEEN = observe(X, X, X, top=2)
 BARE = observe(HEADS, HEADS, HEADS, top=0, map=0, entropy=False, received=False, profile=False)
 AGAIN = observe_from_logsumexp(X, X, SEEN.logsumexp)
-RANGE = "needs a range inside 3 positions, but it is"
-HEAD = "head needs an index into the leading axes (2, 6), but it is"
+RANGE = "must be a range inside 3 positions, got"
+HEAD = "head must be an index into the leading axes (2, 6), got"
 
 ASKED = [
-    (lambda: observe(X, X, X, top=-1), "top needs a whole number from 0 up, but it is -1."),
-    (lambda: observe(X, X, X, top=1.5), "top needs a whole number from 0 up, but it is 1.5."),
-    (lambda: observe(X, X, X, map=-1), "map needs a whole number from 0 up, but it is -1."),
-    (lambda: observe(X, X, X, map="all"), "map needs a whole number from 0 up, but it is 'all'."),
+    (lambda: observe(X, X, X, top=-1), "top must be a whole number from 0 up, got -1."),
+    (lambda: observe(X, X, X, top=1.5), "top must be a whole number from 0 up, got 1.5."),
+    (lambda: observe(X, X, X, map=-1), "map must be a whole number from 0 up, got -1."),
+    (lambda: observe(X, X, X, map="all"), "map must be a whole number from 0 up, got 'all'."),
     (lambda: SEEN.tile(slice(2, 1), 0), f"rows {RANGE} slice(2, 1, None)."),
     (lambda: SEEN.tile(slice(0, 3, 2), 0), f"rows {RANGE} slice(0, 3, 2)."),
     (lambda: SEEN.tile(0, slice(3, 5)), f"columns {RANGE} slice(3, 5, None)."),
-    (lambda: SEEN.tile(0, [0, 2]), "columns needs a slice or a whole number, but it is list: ask "
-     "for a slice around them, and index the weights that come back."),
+    (lambda: SEEN.tile(0, [0, 2]), "columns must be a slice or a whole number, got list: ask for "
+     "a slice around them, and index the weights that come back."),
     (lambda: SEEN.row(3), f"rows {RANGE} 3."),
     (lambda: SEEN.row(-4), f"rows {RANGE} -4."),
     (lambda: SEEN.row(-5), f"rows {RANGE} -5."),
@@ -77,13 +77,13 @@ ASKED = [
     (lambda: BARE.row(0, head=(-1, 0)), f"{HEAD} (-1, 0)."),
     (lambda: BARE.row(0, head=1), f"{HEAD} 1."),
     (lambda: observe_from_logsumexp(X, X, np.zeros(2)),
-     "logsumexp needs numbers or -inf of shape (3,), but its shape is (2,)."),
+     "logsumexp must be numbers or -inf of shape (3,), got shape (2,)."),
     (lambda: observe_from_logsumexp(X, X, [0, np.nan, 0]),
-     "logsumexp needs numbers or -inf of shape (3,), but its shape is (3,) "
-     "and it has nan or +inf in it."),
+     "logsumexp must be numbers or -inf of shape (3,), got shape (3,) "
+     "with nan or +inf in it."),
     (lambda: observe_from_logsumexp(X, X, [0, np.inf, 0]),
-     "logsumexp needs numbers or -inf of shape (3,), but its shape is (3,) "
-     "and it has nan or +inf in it."),
+     "logsumexp must be numbers or -inf of shape (3,), got shape (3,) "
+     "with nan or +inf in it."),
 ]  # fmt: skip
 NOT_ASKED = [
     (lambda: AGAIN.output, "output was not asked for: observe again with value."),
@@ -94,7 +94,7 @@ NOT_ASKED = [
     (lambda: BARE.profile, "profile was not asked for: observe again with profile=True."),
     (lambda: BARE.top(), "top was not asked for: observe again with top=16."),
     (lambda: BARE.top(3), "top was not asked for: observe again with top=3."),
-    (lambda: SEEN.top(3), "top(3) needs more than the 2 kept: observe with top=3."),
+    (lambda: SEEN.top(3), "k must be from 0 to 2, the best keys kept, got 3: observe with top=3."),
 ]
 
 
@@ -134,7 +134,7 @@ def test_a_logsumexp_of_nothing_over_keys_that_are_seen_gives_no_weight(engine):
 def test_facts_of_the_host_are_arrays_with_shapes():
     facts = ArrayFacts(entropy=np.zeros((2, 3)), map=np.zeros((2, 4, 4)))
     assert isinstance(facts, FactsLike)
-    assert facts.shape_of("map") == (2, 4, 4)
+    assert facts.fact_shape("map") == (2, 4, 4)
     assert (facts.on_device, facts.device_bytes) == (False, 0)
     assert list(facts.without("map")) == ["entropy"]
     assert list(facts) == ["entropy", "map"]
@@ -143,9 +143,9 @@ def test_facts_of_the_host_are_arrays_with_shapes():
 def test_an_observation_of_arrays_is_on_the_host():
     x = np.random.default_rng(0).standard_normal((2, 5, 4))
     seen = regard.observe(x, x, x)
-    assert (seen.on_device, seen.device_bytes) == (False, 0)
+    assert (seen._on_device, seen._device_bytes) == (False, 0)
     part = seen.parts[0]
     assert part.on_host() is part
     assert part.device_weights is part.device_repeats(np.arange(5)) is None
     assert (part.width, seen.profile.resolve()) == (4, seen.profile)
-    assert seen.shape_of("map") == seen.map.shape
+    assert seen._fact_shape("map") == seen.map.shape

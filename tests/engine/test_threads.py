@@ -249,7 +249,7 @@ def test_a_mask_function_never_sees_more_than_a_tile(engine):
         return True
 
     attention(*ARRAYS, mask=rule)
-    tile = engine.constants.get("ROWS", 512)
+    tile = engine.constants.get("TILE_ROWS", 512)
     assert {query[1:] for query, _ in sizes} == {(1,)}
     assert max(query[0] * key[1] for query, key in sizes) <= tile * tile
 

@@ -36,7 +36,6 @@ from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.engine.pairs import Block
-    from regard.textbook.options import AttentionOptions
 
 
 LOG2_E = math.log2(math.e)
@@ -367,7 +366,7 @@ def prepare(
         mask, lengths = complete["mask"], complete["lengths"]
         complete["mask"] = _copied(mask) if isinstance(mask, np.ndarray) else mask
         complete["lengths"] = _copied(lengths) if isinstance(lengths, np.ndarray) else lengths
-    return build_problem(arrays, extent_of(arrays), complete)
+    return build_problem(arrays, measure_extent(arrays), complete)
 
 
 def _copied(array: Array) -> Array:
@@ -392,7 +391,7 @@ class Extent:
     sizes: dict[str, float]  # a bound on the length of a row of each
 
 
-def extent_of(arrays: dict[str, Array]) -> Extent:
+def measure_extent(arrays: dict[str, Array]) -> Extent:
     """The extent of validated arrays."""
     dtype = check_dtypes(arrays)
     leading = check_shapes(**arrays)
@@ -410,7 +409,9 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
     bias = largest_bias(mask)
     dtype = np.dtype(np.float64) if _is_beyond(mask, bias, 2.0**98) else extent.dtype
     if dtype == np.float64 and _is_beyond(mask, bias, 2.0**998):
-        raise ArgumentError("mask has numbers beyond 1e300: to hide a key give -inf.")
+        raise ArgumentError(
+            "mask must be below 1e300, got larger numbers: give -inf to hide a key."
+        )
     compute = compute_dtype(dtype, max(bound, sizes["value"]), scale, softcap or 1.0)
     value_scale = 1.0 if sizes["value"] < 2.0**960 else 2.0**64
     if value_scale != 1:
@@ -462,11 +463,11 @@ def _visibility(extent: Extent, options: AttentionOptions) -> Visibility:
         left=left,
         right=right,
         mask=check_mask(options["mask"], (*extent.leading, queries, keys)),
-        lengths_h=_lengths_of_heads(options["lengths"], extent),
+        lengths_h=_head_lengths(options["lengths"], extent),
     )
 
 
-def _lengths_of_heads(lengths: ArrayLike | None, extent: Extent) -> NDArray[np.int64] | None:
+def _head_lengths(lengths: ArrayLike | None, extent: Extent) -> NDArray[np.int64] | None:
     """lengths, repeated for the heads of each entry of the batch."""
     lengths_b = check_lengths(lengths, extent.leading, extent.keys)
     if lengths_b is None:
@@ -474,7 +475,7 @@ def _lengths_of_heads(lengths: ArrayLike | None, extent: Extent) -> NDArray[np.i
     return np.repeat(lengths_b.reshape(-1), extent.leading[-1] if extent.leading else 1)
 
 
-NOTE = (
+NORM_WEIGHTED_NOTE = (
     "norm-weighted: each weight times the length of the value it carries, through w_output, as a "
     "share of the row. These are not the attention weights."
 )
@@ -483,7 +484,7 @@ NOTE = (
 def check_weighted(weighted: str | None) -> bool:
     """Whether weights are norm-weighted; says what else cannot be asked for."""
     if weighted not in (None, "norm"):
-        raise ArgumentError(f"weighted needs to be None or 'norm', but it is {weighted!r}.")
+        raise ArgumentError(f"weighted must be None or 'norm', got {weighted!r}.")
     return weighted == "norm"
 
 
@@ -521,8 +522,8 @@ def with_norm_bias(
     mask = options.get("mask")
     if callable(mask):
         raise ArgumentError(
-            "weighted='norm' needs a mask of values, but mask is a function: say causal, window "
-            "or lengths instead, or give the mask as an array."
+            "mask must be an array with weighted='norm', got a function: say causal, window or "
+            "lengths instead, or give the mask as an array."
         )
     heads = 1 if query.ndim == 2 else query.shape[-3]
     norms = carried_norms(value, w_output, heads)

@@ -17,7 +17,7 @@ from regard.typing import Array
 
 # Scores from which on a native call takes less time than ten calls of NumPy: one sentence of 64
 # tokens, 8 heads. Shorter ones are mostly packing and arguments.
-LEAST_SCORES = 2**15
+MIN_NATIVE_SCORES = 2**15
 
 
 def dense_attention(
@@ -62,6 +62,6 @@ def _are_served(*arrays: Array) -> bool:
     scores = math.prod(arrays[0].shape[:-1]) * arrays[1].shape[-2]
     return (
         len(heads) == 1
-        and scores >= LEAST_SCORES
+        and scores >= MIN_NATIVE_SCORES
         and all(x.ndim == 4 and x.dtype == np.float32 and x.strides[-1] == 4 for x in arrays)
     )

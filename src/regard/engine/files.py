@@ -26,10 +26,10 @@ from regard.typing import Array
 
 FORMAT = "regard observation"
 VERSION = 1
-PROFILE = ("first", "back", "weight")
+PROFILE_ARRAYS = ("first", "back", "weight")
 BuildProblem = Callable[..., Problem]
 Decode = Callable[[Array], Array]
-SEPARATE_READS = 1024  # blocks read one by one; more of them are read in one piece
+MAX_SEPARATE_READS = 1024  # blocks read one by one; more of them are read in one piece
 
 
 class FileReader:
@@ -122,7 +122,7 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
         if self.shape and isinstance(first, slice) and first.step in (None, 1):
             start, stop, _ = first.indices(self.shape[0])
             part = self._blocks(start, max(start, stop))
-            if rest and 0 < part.shape[0] <= SEPARATE_READS:
+            if rest and 0 < part.shape[0] <= MAX_SEPARATE_READS:
                 return np.stack([part[(i, *rest)] for i in range(len(part))])
             return part.read()[(slice(None), *rest)] if rest else part.read()
         return self.read()[index]
@@ -162,7 +162,7 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
     """Write the facts; with ``query_and_key`` also what tiles and rows are computed from."""
     arrays = dict(seen.facts)
     if seen._profile is not None:
-        arrays |= {f"profile.{name}": getattr(seen.profile, name) for name in PROFILE}
+        arrays |= {f"profile.{name}": getattr(seen.profile, name) for name in PROFILE_ARRAYS}
     arguments: list[dict[str, Any]] = []
     notes = list(seen.notes)
     for index, part in enumerate(seen.parts if query_and_key else ()):
@@ -203,7 +203,7 @@ def load(path: str | Path, *, verify: bool = True) -> Observation:
     """
     header, arrays = read_file(Path(path), verify=verify)
     with file_errors(path):
-        return observation_of(header, arrays)
+        return observation_from_arrays(header, arrays)
 
 
 @contextmanager
@@ -223,36 +223,36 @@ def file_errors(path: str | Path) -> Iterator[None]:
         ) from None
 
 
-def observation_of(
+def observation_from_arrays(
     header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
 ) -> Observation:
     """Facts, profile and parts out of named arrays; ``build`` makes a part of query and key."""
     profile = None
     if "profile.first" in arrays:
-        profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
+        profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE_ARRAYS))
     parts = tuple(
         part_problem(options, arrays, i, build) for i, options in enumerate(header["parts"])
     )
     facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
     check_facts(facts, header["keys"], parts)
-    cost, notes = cost_of(header["cost"]), tuple(str(note) for note in header["notes"])
+    cost, notes = cost_from_header(header["cost"]), tuple(str(note) for note in header["notes"])
     return Observation(ArrayFacts(facts), profile, parts, header["keys"], cost, notes)
 
 
-def cost_of(entry: dict[str, Any]) -> Cost:
+def cost_from_header(entry: dict[str, Any]) -> Cost:
     """The cost in a header."""
     plan, flops, peak = entry["plan"], entry["flops"], entry["peak_bytes"]
     kernels = entry.get("kernels", "")  # files of the first version have none
     texts, numbers = (plan, kernels), (flops, peak)
     if not all(isinstance(x, str) for x in texts) or not all(isinstance(x, int) for x in numbers):
-        raise FileError("cost needs a plan, flops and peak_bytes.")
+        raise FileError("cost must have a plan, flops and peak_bytes.")
     return Cost(plan, flops, peak, kernels)
 
 
 def check_facts(facts: dict[str, Array], keys: Any, parts: tuple[Problem, ...]) -> None:
     """Compare the axes of all facts of an observation with each other."""
     if not isinstance(keys, int) or isinstance(keys, bool) or keys < 0:
-        raise FileError(f"the file needs a number of keys from 0 up, but it has {keys!r}.")
+        raise FileError(f"keys must be a whole number from 0 up, got {keys!r}.")
     rows = tuple(facts["logsumexp"].shape)
     axes = {"logsumexp": rows, "entropy": rows, "received": (*rows[:-1], keys)}
     leading = {"output": rows, "top_weights": rows, "top_keys": rows, "map": rows[:-1]}
@@ -303,7 +303,7 @@ def part_problem(
         arrays.get(f"part.{index}.{x}") for x in ("query", "key", "mask", "lengths")
     )
     if query is None or key is None:
-        raise FileError("the file promises query and key, but does not hold them.")
+        raise FileError("the header lists query and key, but the file does not have them.")
     options = {name: arguments[name] for name in ("causal", "offset", "softcap", "scale")}
     window = tuple(arguments["window"]) if arguments["window"] else None
     options |= {"window": window, "mask": mask, "lengths": lengths}
@@ -317,7 +317,7 @@ def read_file(
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise FileError(f"{path} is not there.")
+        raise FileError(f"No such file: {path}")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -368,7 +368,7 @@ def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VER
     """A header of this kind of file, and of a version that this regard can read."""
     if not isinstance(header, dict) or header.get("format") != kind:
         raise FileError(
-            f"{path} is a safetensors file, but not a .regard one: it has no such header."
+            f"{path} must be a .regard file, got a safetensors file without its header."
         )
     if not isinstance(header.get("version"), int):
         raise FileError(f"{path} has no version in its header: make it again with seen.save(...).")
@@ -384,9 +384,12 @@ def described(array: Array) -> dict[str, Any]:
     return {"shape": list(array.shape), "dtype": str(array.dtype), "crc32": checksum(array)}
 
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
-          "U16": "<u2", "U8": "u1", "BOOL": "?"}  # fmt: skip
-LONG = 1e4  # stands for the length of a row nobody measured: too long for sums without a shift
+SAFETENSORS_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
+    "U16": "<u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+# Stands for the length of a row nobody measured: too long for sums without a shift.
+ASSUMED_ROW_LENGTH = 1e4
 
 
 def open_mapped(path: str | Path, *, verify: bool = False) -> Observation:
@@ -399,13 +402,13 @@ def open_mapped(path: str | Path, *, verify: bool = False) -> Observation:
     with file_errors(path):
         if verify:
             check_contents(header["contents"], arrays, Path(path), verify)
-        return observation_of(header, arrays, unread)
+        return observation_from_arrays(header, arrays, unread)
 
 
 def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
     """The header of a file, and its arrays, which are read as they are indexed."""
     if not path.is_file():
-        raise FileError(f"{path} is not there.")
+        raise FileError(f"No such file: {path}")
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -421,7 +424,7 @@ def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
 def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Array:
     start, stop = (base + int(offset) for offset in entry["data_offsets"])
     shape = tuple(int(size) for size in entry["shape"])
-    array = FileArray(reader, start, np.dtype(DTYPES[entry["dtype"]]), shape)
+    array = FileArray(reader, start, np.dtype(SAFETENSORS_DTYPES[entry["dtype"]]), shape)
     if (
         min(shape, default=0) < 0
         or not base <= start <= stop <= end
@@ -434,8 +437,9 @@ def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Ar
 def unread(query: Array, key: Array, value: Array, **options: Unpack[AttentionOptions]) -> Problem:
     """As ``prepare``, but no number of query and key is read."""
     check_shapes(query, key, value)
-    extent = Extent(query.dtype, tuple(query.shape[:-2]), query.shape[-2], key.shape[-2],
-                   {"query": LONG, "key": LONG, "value": 0.0})  # fmt: skip
+    lengths = {"query": ASSUMED_ROW_LENGTH, "key": ASSUMED_ROW_LENGTH, "value": 0.0}
+    leading = tuple(query.shape[:-2])
+    extent = Extent(query.dtype, leading, query.shape[-2], key.shape[-2], lengths)
     return build_problem(
         {"query": query, "key": key, "value": value}, extent, with_defaults(**options)
     )

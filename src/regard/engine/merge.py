@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.engine.call import LOG2_E, NOTE, Cost, ProblemLike, Requested, blocks
+from regard.engine.call import LOG2_E, NORM_WEIGHTED_NOTE, Cost, ProblemLike, Requested, blocks
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
@@ -27,22 +27,22 @@ def merge(first: Observation, second: Observation) -> Observation:
     >>> bool(np.allclose(both.received, observe(x, x, x).received))
     True
     """
-    first.check_mergeable()
-    second.check_mergeable()
-    if (first.leading, first.queries) != (second.leading, second.queries):
+    first._check_mergeable()
+    second._check_mergeable()
+    if (first._leading, first.queries) != (second._leading, second.queries):
         raise ArgumentError(
-            f"merge needs two observations of the same queries, but one has axes "
-            f"{(*first.leading, first.queries)} and the other {(*second.leading, second.queries)}."
+            "merge must get two observations of the same queries, got axes "
+            f"{(*first._leading, first.queries)} and {(*second._leading, second.queries)}."
         )
     _check_same_queries(first, second)
     logsumexp = np.logaddexp(first.logsumexp, second.logsumexp)
     shares = [_share(part.logsumexp, logsumexp) for part in (first, second)]
     facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
     columns, notes = _column_facts(first, second, logsumexp)
-    if (NOTE in first.notes) != (NOTE in second.notes):
+    if (NORM_WEIGHTED_NOTE in first.notes) != (NORM_WEIGHTED_NOTE in second.notes):
         raise ArgumentError(
-            "merge needs two observations weighted alike, but one is norm-weighted: observe both "
-            "with weighted='norm', or both without."
+            "merge must get two observations weighted alike, got one that is norm-weighted: "
+            "observe both with weighted='norm', or both without."
         )
     return Observation(
         ArrayFacts(facts | columns),
@@ -50,7 +50,7 @@ def merge(first: Observation, second: Observation) -> Observation:
         first.parts + second.parts if first.parts and second.parts else (),
         first.keys + second.keys,
         _joint_cost(first.cost, second.cost),
-        (*notes, NOTE) if NOTE in first.notes else notes,
+        (*notes, NORM_WEIGHTED_NOTE) if NORM_WEIGHTED_NOTE in first.notes else notes,
     )
 
 
@@ -61,12 +61,12 @@ def _check_same_queries(first: Observation, second: Observation) -> None:
     one, other = first.parts[0].on_host(), second.parts[0].on_host()
     if (one.scale, one.softcap) != (other.scale, other.softcap):
         raise ArgumentError(
-            f"merge needs two observations with the same scale and softcap, but one has "
-            f"{one.scale:.6g} and {one.softcap}, the other {other.scale:.6g} and {other.softcap}."
+            "merge must get two observations with the same scale and softcap, got "
+            f"{one.scale:.6g} and {one.softcap}, then {other.scale:.6g} and {other.softcap}."
         )
     if not np.array_equal(one.query_hqd, other.query_hqd):
         raise ArgumentError(
-            "merge needs two observations of the same queries, but their queries differ."
+            "merge must get two observations of the same queries, got different queries."
         )
 
 

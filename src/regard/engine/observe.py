@@ -1,17 +1,16 @@
-"""Exact facts about all the weights in memory that grows with n: the public functions."""
+"""observe: attention with exact facts about all its weights, in memory that grows with n."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.engine.call import (
     LOG2_E,
-    NOTE,
+    NORM_WEIGHTED_NOTE,
     Cost,
     Problem,
     Requested,
@@ -27,16 +26,24 @@ from regard.engine.threads import run_in_order
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, panel_rows, second_pass
 from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
 from regard.engine.tiles.rows import Rows, Scratch, stream_rows
-from regard.errors import ArgumentError, expect
-from regard.textbook.options import AttentionOptions, with_defaults
+from regard.errors import ArgumentError, expect, suggest_keywords
+from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
 
 
-def observe(
+@suggest_keywords
+def observe(  # noqa: PLR0913 (the options of attention, and what to report)
     query: ArrayLike,
     key: ArrayLike,
     value: ArrayLike,
     *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
     top: int = 16,
     map: int = 256,
     entropy: bool = True,
@@ -44,21 +51,29 @@ def observe(
     profile: bool = True,
     weighted: str | None = None,
     w_output: ArrayLike | None = None,
-    **options: Unpack[AttentionOptions],
 ) -> Observation:
-    """Run attention and report what it attends to, exactly, in memory that grows with n.
+    """Attention with exact statistics of all its weights, in memory that grows with n.
 
-    ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
-    ``entropy``, ``received`` and ``profile`` say what to report; 0 or False saves its cost. The
-    map's blocks all have the same size, a power of two of tokens; the last may be smaller. The
-    other arguments are those of ``attention``. The observation computes tiles from its own copies
-    of query, key, mask and lengths, in memory that grows with n: what is done to the arrays
-    afterwards does not change it. With torch tensors the output is one too; facts are
+    The observation computes tiles from its own copies of query, key, mask and lengths: what is done
+    to the arrays afterwards does not change it. With torch tensors the output is one too; facts are
     NumPy arrays, which leave a GPU when they are first read.
 
-    With ``weighted="norm"`` every fact is about p_ij |v_j W_O| as a share of its row, not about
-    the attention weights; ``w_output`` (h d_v, e) is the matrix after the heads, and without it the
-    values' own lengths are taken.
+    Parameters
+    ----------
+    query, key, value, mask, causal, offset, window, softcap, scale, lengths :
+        As for ``attention``.
+    top : int
+        Number of best keys of each query; 0 for none.
+    map : int
+        Largest number of blocks a side of the map; 0 for none. Blocks have one size, a power of
+        two of tokens; the last may be smaller.
+    entropy, received, profile : bool
+        Whether to compute these facts; False saves their cost.
+    weighted : str or None
+        With 'norm' every fact is about p_ij |v_j W_O| as a share of its row, not about the
+        attention weights.
+    w_output : (h d_v, e)
+        The matrix after the heads, for weighted='norm'; without it the values' own lengths count.
 
     Examples
     --------
@@ -69,6 +84,15 @@ def observe(
     >>> seen.entropy.round(3)
     array([1.053, 1.053, 1.037])
     """
+    options = AttentionOptions(
+        mask=mask,
+        causal=causal,
+        offset=offset,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        lengths=lengths,
+    )
     requested = Requested(
         True, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )
@@ -76,7 +100,7 @@ def observe(
         query = query if is_tensor(query) else as_array(query)
         biased = with_norm_bias(query, value, w_output, options)
         seen = _observe(query, key, value, requested, biased)
-        return replace(seen, notes=(*seen.notes, NOTE))
+        return replace(seen, notes=(*seen.notes, NORM_WEIGHTED_NOTE))
     return _observe(query, key, value, requested, options)
 
 
@@ -90,27 +114,39 @@ def _observe(
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import observe_on_device
 
-        return observe_on_device(query, key, value, requested, with_defaults(**options))
+        return observe_on_device(query, key, value, requested, options)
     seen = observe_problem(prepare(query, key, value, copy=True, **options), requested)
     return replace(seen, _tensor=cast_like(seen.output, query)) if is_tensor(query) else seen
 
 
+@suggest_keywords
 def observe_from_logsumexp(
     query: ArrayLike,
     key: ArrayLike,
     logsumexp: ArrayLike,
     *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
     top: int = 16,
     map: int = 256,
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
-    **options: Unpack[AttentionOptions],
 ) -> Observation:
-    """Report what a kernel elsewhere attended to, from its natural log-sum-exp (..., h, q).
+    """Statistics of weights that another kernel computed, from its log-sum-exp.
 
-    The log-sum-exp may belong to more keys than are given here: then the facts are this part's
-    share, and the shares of disjoint keys stand side by side. There is no output.
+    Parameters
+    ----------
+    logsumexp : (..., h, q)
+        Natural log-sum-exp of each query. It may be over more keys than are given here: then the
+        facts are these keys' share, and those of disjoint keys can be concatenated.
+    query, key, top, map, entropy, received, profile, and the options of attention :
+        As for ``observe``. There is no output.
 
     Examples
     --------
@@ -120,15 +156,22 @@ def observe_from_logsumexp(
     >>> bool(np.allclose(again.received, seen.received))
     True
     """
+    options = AttentionOptions(
+        mask=mask,
+        causal=causal,
+        offset=offset,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        lengths=lengths,
+    )
     requested = Requested(
         False, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )
     if on_device(query=query, key=key):
         from regard.engine.gpu.dispatch import observe_from_logsumexp_on_device
 
-        return observe_from_logsumexp_on_device(
-            query, key, logsumexp, requested, with_defaults(**options)
-        )
+        return observe_from_logsumexp_on_device(query, key, logsumexp, requested, options)
     keys = as_array(key)
     expect("key", keys, "... k d")
     no_value = np.zeros((*keys.shape[:-1], 0), keys.dtype)
@@ -137,8 +180,8 @@ def observe_from_logsumexp(
     shape = (*problem.leading, problem.visibility.queries)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
         raise ArgumentError(
-            f"logsumexp needs numbers or -inf of shape {shape}, but its shape is {array.shape}"
-            + ("." if array.shape != shape else " and it has nan or +inf in it.")
+            f"logsumexp must be numbers or -inf of shape {shape}, got shape {array.shape}"
+            + ("." if array.shape != shape else " with nan or +inf in it.")
         )
     log2_total_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
     return observe_problem(problem, replace(requested, log2_total_hq=log2_total_hq))
@@ -172,7 +215,7 @@ def _native_profile(problem: Problem, native: NativeFacts) -> Profile | None:
     if native.distance_hn is None or native.received_hk is None or native.logsumexp_hq is None:
         return None
     live_hq = np.isfinite(native.logsumexp_hq)
-    return Profile.of(problem, native.received_hk, native.distance_hn, live_hq)
+    return Profile.from_problem(problem, native.received_hk, native.distance_hn, live_hq)
 
 
 def _observation(
@@ -245,7 +288,9 @@ class Gathered:
             facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
         profile = None
         if columns.distance_hn is not None:
-            profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
+            profile = Profile.from_problem(
+                problem, columns.received_hk, columns.distance_hn, live_hq
+            )
         return _observation(problem, facts, profile, cost(problem, plan))
 
 
@@ -305,5 +350,5 @@ def _check_external_total(sums_hq: Array) -> None:
 def from_zero(name: str, number: int) -> int:
     """A validated number of best keys, or of blocks a side of the map; 0 for none."""
     if not isinstance(number, int | np.integer) or number < 0:
-        raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
+        raise ArgumentError(f"{name} must be a whole number from 0 up, got {number!r}.")
     return int(number)

@@ -120,15 +120,15 @@ class Profile:
     weight: NDArray[Any]
 
     @classmethod
-    def of(
+    def from_problem(
         cls, problem: Problem, received_hk: Array, distance_hn: Array, live_hq: Array
     ) -> Profile:
         """Means from the sums of a call; distances come in as key - query, ascending."""
         leading, dtype = problem.leading, problem.dtype
-        return cls.of_sums(problem.visibility, leading, dtype, received_hk, distance_hn, live_hq)
+        return cls.from_sums(problem.visibility, leading, dtype, received_hk, distance_hn, live_hq)
 
     @classmethod
-    def of_sums(
+    def from_sums(
         cls,
         visibility: Visibility,
         leading: tuple[int, ...],

@@ -46,8 +46,7 @@ def on_device(**arrays: Any) -> bool:
     if len(kinds) > 1 or "meta" in kinds:
         where = ", ".join(f"{name} on {device}" for name, device in devices.items())
         raise ArgumentError(
-            f"{', '.join(arrays)} need to lie on one device, but here are {where}: move them with "
-            ".to(device)."
+            f"{', '.join(arrays)} must be on one device, got {where}: move them with .to(device)."
         )
     return True
 
@@ -136,7 +135,9 @@ def to_library(array: Array, library: str, dtype: str) -> Any:
     floats = array.dtype.kind == "f"
     if library == "numpy":
         if dtype == "bfloat16":
-            raise ArgumentError("bfloat16 needs a function of PyTorch or JAX arrays.")
+            raise ArgumentError(
+                "dtype must be one that NumPy has, got bfloat16: give PyTorch or JAX arrays."
+            )
         return array.astype(dtype) if floats else array.copy()
     if library == "torch":
         torch: Any = importlib.import_module("torch")
@@ -159,8 +160,8 @@ def dtype_name(array: Any) -> str:
     return str(getattr(array, "dtype", "float64")).removeprefix("torch.")
 
 
-NVIDIA = Path("/dev/nvidiactl")  # made by the driver: tells of a GPU without importing torch
-OLDEST_TRITON = (3, 3)  # the first whose kernels take named tuples
+NVIDIA_DEVICE = Path("/dev/nvidiactl")  # made by the driver: tells of a GPU without importing torch
+MIN_TRITON_VERSION = (3, 3)  # the first whose kernels take named tuples
 
 
 @dataclass(frozen=True)
@@ -175,13 +176,13 @@ class Backend:
 def _against_numpy() -> list[str]:
     if hasattr(np, "vecdot"):  # new in NumPy 2.0, and called by the engine
         return []
-    return [f"it needs numpy 2.0 or later, but numpy is {np.__version__}: pip install -U numpy"]
+    return [f"numpy must be 2.0 or later, got {np.__version__}: pip install -U numpy"]
 
 
 def _against_torch() -> list[str]:
     if importlib.util.find_spec("torch") is not None:
         return []
-    return ["torch is not installed: pip install '.[models]'"]
+    return ["torch is not installed: pip install 'regard[models]'"]
 
 
 def reasons_against_triton() -> list[str]:
@@ -189,15 +190,15 @@ def reasons_against_triton() -> list[str]:
     if importlib.util.find_spec("triton") is None:
         return ["triton is not installed: pip install triton"]
     installed = version("triton")
-    if tuple(int(part) for part in installed.split(".")[:2]) < OLDEST_TRITON:
-        return [f"it needs triton 3.3 or later, but triton is {installed}: pip install -U triton"]
+    if tuple(int(part) for part in installed.split(".")[:2]) < MIN_TRITON_VERSION:
+        return [f"triton must be 3.3 or later, got {installed}: pip install -U triton"]
     return []
 
 
 def _against_triton() -> list[str]:
     reasons = _against_torch() + reasons_against_triton()
     torch = sys.modules.get("torch")
-    if not (torch.cuda.is_available() if torch is not None else NVIDIA.exists()):
+    if not (torch.cuda.is_available() if torch is not None else NVIDIA_DEVICE.exists()):
         reasons.append("there is no NVIDIA GPU here")
     return reasons
 

@@ -17,7 +17,7 @@ from regard.blas import one_blas_thread
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-SCRATCH_BYTES = 2**22  # the largest buffer that outlives a call
+MAX_KEPT_SCRATCH_BYTES = 2**22  # the largest buffer that outlives a call
 _local = threading.local()
 _chosen: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -45,7 +45,9 @@ def _scratch() -> Iterator[dict[str, Any]]:
     """
     scratch: dict[str, Any] = _local.__dict__.pop("scratch", {})
     yield scratch
-    _local.scratch = {x: buffer for x, buffer in scratch.items() if buffer.nbytes <= SCRATCH_BYTES}
+    _local.scratch = {
+        x: buffer for x, buffer in scratch.items() if buffer.nbytes <= MAX_KEPT_SCRATCH_BYTES
+    }
 
 
 @cache

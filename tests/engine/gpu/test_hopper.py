@@ -122,7 +122,7 @@ def test_partial_sums_do_not_overlap(entropy, top, most):
 )
 def test_the_layout_of_a_map(queries, most, expected):
     sizes = SIZES._replace(queries=queries, keys=queries)
-    assert MapLayout.of(sizes, most) == expected
+    assert MapLayout.from_sizes(sizes, most) == expected
 
 
 def test_without_facts_of_queries_nothing_is_reduced(launched):

@@ -36,9 +36,9 @@ def test_a_fact_that_was_read_is_released():
 
 def test_shapes_are_known_before_anything_is_read():
     seen = observed()
-    size = seen.device_bytes
-    assert (seen.queries, seen.leading, seen.shape_of("map")) == (30, (2,), (2, 4, 4))
-    assert seen.device_bytes == size
+    size = seen._device_bytes
+    assert (seen.queries, seen._leading, seen._fact_shape("map")) == (30, (2,), (2, 4, 4))
+    assert seen._device_bytes == size
 
 
 def test_query_and_key_can_be_released_before_facts_are_read():
@@ -77,7 +77,7 @@ def test_a_profile_is_resolved_once_and_its_sums_are_released():
     seen = observed()
     size = seen._profile.device_bytes
     assert size > 0
-    assert seen.device_bytes == seen.facts.device_bytes + size
+    assert seen._device_bytes == seen.facts.device_bytes + size
     assert seen.profile is seen.profile
     assert seen._profile.device_bytes == 0
 

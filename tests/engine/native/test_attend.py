@@ -152,7 +152,7 @@ def test_any_number_of_threads_and_turns_gives_the_same_bits(level, map_size, mo
             assert bits() == once
         with using_threads(5):
             assert bits() == once
-        monkeypatch.setattr(attend, "TURN", 2**20)
+        monkeypatch.setattr(attend, "FLOPS_PER_CALL", 2**20)
         assert bits() == once
 
 

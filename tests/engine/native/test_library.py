@@ -9,7 +9,7 @@ import pytest
 
 from regard.engine.call import largest_norm
 from regard.engine.native import library
-from regard.engine.native.compile import RECORD, library_name
+from regard.engine.native.compile import RECORD_FILE, library_name
 from regard.engine.native.library import levels, using_level
 from regard.errors import ArgumentError
 
@@ -23,7 +23,7 @@ def fresh():
     def clear():
         for cached in (
             library._bound,
-            library._state_of,
+            library._state,
             library._library,
             library._from_environment,
         ):
@@ -68,7 +68,7 @@ def test_the_environment_forces_a_level(fresh, monkeypatch):
 
 
 def test_an_unknown_level_is_refused(fresh, monkeypatch):
-    message = "{} needs one of off, baseline, avx2, avx512, neon, but it is 'sse'."
+    message = "{} must be one of off, baseline, avx2, avx512, neon, got 'sse'."
     with (
         pytest.raises(ArgumentError, match=message.format("level")),
         library.using_level("sse"),
@@ -93,7 +93,9 @@ def test_no_library_is_a_reason(elsewhere):
 
 
 def test_the_reason_of_the_build_is_repeated(elsewhere):
-    (elsewhere / RECORD).write_text('{"reason": "there is no C compiler here"}', encoding="utf-8")
+    (elsewhere / RECORD_FILE).write_text(
+        '{"reason": "there is no C compiler here"}', encoding="utf-8"
+    )
     reason = f"at installation there is no C compiler here; {AGAIN}"
     assert library.native_state().reason == reason
 
@@ -116,7 +118,7 @@ def test_a_library_of_other_sources_is_a_reason(fresh, monkeypatch):
     if not library.levels():
         pytest.skip(f"no native library: {library.native_state().reason}")
     library._library.cache_clear()
-    library._state_of.cache_clear()
+    library._state.cache_clear()
     monkeypatch.setattr(library, "sources_checksum", lambda: 1)
     assert library.native_state().reason == (
         "the library was built from other sources; "

@@ -13,7 +13,7 @@ WRONG_CALLS = ("different_arguments", "different_shapes", "different_functions",
 SHAPES = "is (2, tokens, 4) on ranks 0, 1, 3 and (2, tokens, 3) on rank 2"
 DIFFERENT = "ArgumentError: the ranks were called with different arguments: "
 NAN = (
-    "key has nan at [0, 0, 1]: attention needs finite numbers. "
+    "key must be finite numbers, got nan at [0, 0, 1]. "
     "If it stands for padding, use lengths or mask instead."
 )
 STORE = (
@@ -87,8 +87,8 @@ def test_a_rank_with_bad_numbers_says_so_itself_and_is_named_by_the_others(repor
 
 def test_slices_that_are_no_zigzag(reported):
     assert errors(reported, "bad_slices") == {
-        "ArgumentError: layout 'zigzag' gives rank 0 5 of 18 queries, but it holds 3: cut the "
-        "whole with regard.distributed.cut(array, layout='zigzag')."
+        "ArgumentError: rank 0 must have 5 of 18 queries in layout 'zigzag', got 3: cut the "
+        "arrays with regard.distributed.cut(array, layout='zigzag')."
     }
 
 

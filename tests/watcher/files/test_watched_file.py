@@ -60,7 +60,7 @@ def assert_same(one, two):
         for name, fact in one[key].facts.items():
             actual = two[key].facts[name]
             assert actual.dtype == fact.dtype
-            assert two[key].facts.shape_of(name) == fact.shape
+            assert two[key].facts.fact_shape(name) == fact.shape
             np.testing.assert_array_equal(actual, fact)
         for part in ("first", "back", "weight"):
             np.testing.assert_array_equal(

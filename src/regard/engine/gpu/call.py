@@ -26,7 +26,7 @@ from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, ShapeError
 from regard.textbook.options import AttentionOptions, with_defaults
 
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+TORCH_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class TensorKind(NamedTuple):
         return len(self.shape)
 
 
-NUMBERS = (int, float, np.number, np.bool_)
+NUMBER_TYPES = (int, float, np.number, np.bool_)
 Validated = tuple[Visibility, float, float | None]
 
 
@@ -189,7 +189,7 @@ def _validated(tensors: tuple[Tensor, ...], options: AttentionOptions) -> Valida
     plain = options["mask"] is None and options["lengths"] is None
     if plain and isinstance(sides, tuple) and len(sides) == 2:
         numbers = options["causal"], options["offset"], options["softcap"], options["scale"], *sides
-        if all(x is None or isinstance(x, NUMBERS) for x in numbers):
+        if all(x is None or isinstance(x, NUMBER_TYPES) for x in numbers):
             return _validated_before(*kinds, *numbers)
     return _validate(kinds, options)
 
@@ -214,10 +214,10 @@ def _validate(kinds: tuple[TensorKind, ...], options: AttentionOptions) -> Valid
 
 def _check_dtypes(tensors: dict[str, Any]) -> None:
     for name, tensor in tensors.items():
-        if tensor.dtype not in DTYPES or tensor.dtype != tensors["query"].dtype:
+        if tensor.dtype not in TORCH_DTYPES or tensor.dtype != tensors["query"].dtype:
             raise ArgumentError(
-                f"{name} needs float16, bfloat16, float32 or float64 values, the same for query, "
-                f"key and value, but its dtype is {tensor.dtype}: write {name}.float()."
+                f"{name} must have dtype float16, bfloat16, float32 or float64, the same for "
+                f"query, key and value, got {tensor.dtype}: write {name}.float()."
             )
 
 
@@ -226,21 +226,20 @@ def broadcast_mask(mask: Any, visibility: Visibility, device: torch.device) -> T
     tensor = mask if is_tensor(mask) else torch.as_tensor(np.asarray(mask))
     if tensor.dtype != torch.bool and not tensor.is_floating_point():
         raise ArgumentError(
-            "mask needs bool values (True = may look) or float values (added to the scores), "
-            f"but its dtype is {tensor.dtype}: write mask.bool()."
+            "mask must be bool (True = may look) or float (added to the scores), "
+            f"got dtype {tensor.dtype}: write mask.bool()."
         )
     shape = (*visibility.leading, visibility.queries, visibility.keys)
     try:
         return torch.broadcast_to(tensor.to(device), shape)
     except RuntimeError:
         raise ShapeError(
-            f"mask needs a shape that broadcasts to {shape}, but its shape is "
-            f"{tuple(tensor.shape)}."
+            f"mask must have a shape that broadcasts to {shape}, got {tuple(tensor.shape)}."
         ) from None
 
 
-WIDEST = 256
-MOST_BEST = 16
+MAX_HEAD_WIDTH = 256
+MAX_TOP = 16
 
 
 @cache
@@ -259,10 +258,10 @@ def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]
     if call.query_hqd.dtype == torch.float64:
         reasons.append("kernels compute in float32, but the tensors are float64")
     width = max(call.query_hqd.shape[-1], call.value_gkv.shape[-1])
-    if width > WIDEST or call.query_hqd.shape[-1] < 1:
-        reasons.append(f"kernels serve heads of width 1 to {WIDEST}, but here is {width}")
-    if requested.top > MOST_BEST:
-        reasons.append(f"kernels keep at most {MOST_BEST} best keys, but top is {requested.top}")
+    if width > MAX_HEAD_WIDTH or call.query_hqd.shape[-1] < 1:
+        reasons.append(f"kernels serve heads of width 1 to {MAX_HEAD_WIDTH}, but here is {width}")
+    if requested.top > MAX_TOP:
+        reasons.append(f"kernels keep at most {MAX_TOP} best keys, but top is {requested.top}")
     if not (call.query_hqd.numel() and call.key_gkd.numel()):
         reasons.append("there are no queries or no keys")
     scalars = (call.scale, call.softcap or 1.0, call.scale / (call.softcap or 1.0))
@@ -271,8 +270,8 @@ def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]
     return reasons
 
 
-MOST_SHARE = 1.01  # of a row's weights, by a log-sum-exp that the caller brought
-OTHER_SCORES = (
+MAX_ROW_SUM = 1.01  # of a row's weights, by a log-sum-exp that the caller brought
+OTHER_SCORES_MESSAGE = (
     "logsumexp does not belong to these scores: a row's weights would sum to {:.3g}. It must be "
     "natural (multiply a base-2 one by ln 2 = 0.6931) and made with the same scale and masks."
 )
@@ -288,7 +287,7 @@ class FirstNonFinite(NamedTuple):
     stacked: int = 0  # leading axes that the error does not name
 
     @classmethod
-    def of(
+    def search(
         cls, name: str, tensor: Tensor, leading: tuple[int, ...], stacked: int
     ) -> FirstNonFinite:
         """The search, started on the device without waiting for it."""
@@ -301,8 +300,8 @@ class FirstNonFinite(NamedTuple):
         if not math.isfinite(number):
             position = [int(i) for i in np.unravel_index(int(self.index), self.shape)]
             raise ArgumentError(
-                f"{self.name} has {number} at {position[self.stacked :]}: attention needs finite "
-                "numbers. If it stands for padding, use lengths or mask instead."
+                f"{self.name} must be finite numbers, got {number} at {position[self.stacked :]}. "
+                "If it stands for padding, use lengths or mask instead."
             )
 
 
@@ -334,7 +333,7 @@ class DeviceCheck:
         ]
         finite = [x.max() < torch.inf for x in totals]
         if self._share is not None:
-            finite.append(self._share < MOST_SHARE)
+            finite.append(self._share < MAX_ROW_SUM)
         return reduce(torch.logical_and, finite) if finite else torch.tensor(True)
 
     @cached_property
@@ -350,8 +349,8 @@ class DeviceCheck:
         call = self._call
         if call is None:  # released before any search was started
             return ()
-        query = FirstNonFinite.of("query", call.query_hqd, call.leading, self._stacked)
-        return query, FirstNonFinite.of("key", call.key_gkd, call.key_leading, self._stacked)
+        query = FirstNonFinite.search("query", call.query_hqd, call.leading, self._stacked)
+        return query, FirstNonFinite.search("key", call.key_gkd, call.key_leading, self._stacked)
 
     def release(self, stacked: int = 0) -> None:
         """Start every search on the device now, so that query and key can be freed."""
@@ -370,10 +369,10 @@ class DeviceCheck:
         """Raise the error of numbers that are not ok."""
         for first in self._non_finite:
             first.raise_error()
-        if self._share is not None and bool(self._share >= MOST_SHARE):
-            raise ArgumentError(OTHER_SCORES.format(float(self._share)))
+        if self._share is not None and bool(self._share >= MAX_ROW_SUM):
+            raise ArgumentError(OTHER_SCORES_MESSAGE.format(float(self._share)))
         raise ArgumentError(
-            "logsumexp needs numbers or -inf, but it has nan or +inf in it."
+            "logsumexp must be numbers or -inf, got nan or +inf."
             if self._external_total_hq is not None
             else "query and key are too large: their products overflow."
         )
@@ -385,5 +384,5 @@ def _check_same_scores(total_hq: Tensor | None, external_total_hq: Tensor) -> No
         return
     sums_hq = torch.exp(total_hq - external_total_hq)
     largest = float(torch.where(total_hq > -torch.inf, sums_hq, 0).max())
-    if largest > MOST_SHARE:
-        raise ArgumentError(OTHER_SCORES.format(largest))
+    if largest > MAX_ROW_SUM:
+        raise ArgumentError(OTHER_SCORES_MESSAGE.format(largest))

@@ -22,13 +22,13 @@ from regard.engine.gpu.cuda_driver import (
     structure,
     tensor_map,
 )
-from regard.engine.gpu.launch import FAR, CommonArguments, FactTensors, join_distances
+from regard.engine.gpu.launch import UNBOUNDED, CommonArguments, FactTensors, join_distances
 from regard.engine.tensors import Tensor
 
-TILE = 128  # queries, or keys, that one copy brings in
-BLOCK = 2 * TILE  # keys, or queries, that a block of threads keeps in shared memory
-PROGRAMS = 256  # of a head, at most: with more keys each takes several blocks in turn
-THREADS = 384
+TILE_TOKENS = 128  # queries, or keys, that one copy brings in
+BLOCK_TOKENS = 2 * TILE_TOKENS  # keys, or queries, that a block of threads keeps in shared memory
+MAX_PROGRAMS_PER_HEAD = 256  # with more keys each takes several blocks in turn
+THREADS_PER_BLOCK = 384
 
 
 def reasons_against_hopper(common: CommonArguments) -> list[str]:
@@ -41,7 +41,7 @@ def reasons_against_hopper(common: CommonArguments) -> list[str]:
         reasons.append("NVRTC, their compiler, is not installed: pip install nvidia-cuda-nvrtc")
     if not common.is_16_bit or common.width not in (64, 128):
         reasons.append("they need 16-bit numbers and heads of width 64 or 128")
-    if call.visibility.lengths_h is not None or call.softcap or common.left != FAR:
+    if call.visibility.lengths_h is not None or call.softcap or common.left != UNBOUNDED:
         reasons.append("they know no lengths, softcap or window")
     return reasons
 
@@ -80,18 +80,18 @@ class HopperSizes(NamedTuple):
     @property
     def padded(self) -> int:
         """Queries, rounded up to tiles."""
-        return cdiv(self.queries, TILE) * TILE
+        return cdiv(self.queries, TILE_TOKENS) * TILE_TOKENS
 
     @property
     def pairs(self) -> int:
         """Pairs of tiles of 64 queries, over all heads."""
-        return self.padded // TILE * self.heads
+        return self.padded // TILE_TOKENS * self.heads
 
     @property
     def programs(self) -> int:
         """The number of programs that share a head's keys, one block of them at a time each."""
-        most = PROGRAMS if self.padded <= 2**17 else PROGRAMS // 4
-        return min(cdiv(self.keys, BLOCK), most)
+        most = MAX_PROGRAMS_PER_HEAD if self.padded <= 2**17 else MAX_PROGRAMS_PER_HEAD // 4
+        return min(cdiv(self.keys, BLOCK_TOKENS), most)
 
     def kernels(self, name: str, **macros: Any) -> Module:
         """The kernels of a .cu file, compiled for this dtype and width."""
@@ -101,7 +101,7 @@ class HopperSizes(NamedTuple):
 
     def tiles(self, number: int) -> int:
         """Bytes of this many tiles."""
-        return number * TILE * self.width * 2
+        return number * TILE_TOKENS * self.width * 2
 
 
 class HopperCall:
@@ -114,10 +114,10 @@ class HopperCall:
         )
         self.sizes = HopperSizes(
             self.query_hqd.dtype, common.width, common.queries, common.keys, common.heads,
-            common.group, min(common.right, FAR), common.factor, live,
+            common.group, min(common.right, UNBOUNDED), common.factor, live,
             common.call.device.index or 0,
         )  # fmt: skip
-        self.maps = tensor_map(self.query_hqd, TILE), tensor_map(self.key_gkd, TILE)
+        self.maps = tensor_map(self.query_hqd, TILE_TOKENS), tensor_map(self.key_gkd, TILE_TOKENS)
         self.minus_hq = common.empty(self.sizes.padded)
 
 
@@ -157,17 +157,18 @@ def best_keys_on_hopper(
     common, sizes = hopper.common, hopper.sizes
     facts.weights_hqn = common.empty(common.queries, top)
     facts.keys_hqn = common.empty(common.queries, top, dtype=torch.int64)
-    lists = BLOCK * 4 * top * 8  # of 4 threads for each query, in the queries' memory
+    lists = BLOCK_TOKENS * 4 * top * 8  # of 4 threads for each query, in the queries' memory
     shared = max(sizes.tiles(2), lists) + sizes.tiles(3) + 2**10
     kernels = sizes.kernels("best", TOP=top, SHARED=shared, ARGUMENTS=ctypes.sizeof(BestArguments))
     buffers = hopper.minus_hq, threshold_hq, facts.weights_hqn, facts.keys_hqn
-    kernels.launch("best", (cdiv(common.queries, BLOCK) * common.heads, 1), THREADS, BestArguments(
+    grid = cdiv(common.queries, BLOCK_TOKENS) * common.heads, 1
+    kernels.launch("best", grid, THREADS_PER_BLOCK, BestArguments(
         *hopper.maps, *addresses(*buffers), common.queries, common.keys,
         common.heads, common.group, sizes.right, common.factor,
     ), shared=shared)  # fmt: skip
 
 
-BUSY = 528  # blocks of threads that keep a GPU busy
+BLOCKS_TO_FILL_GPU = 528  # blocks of threads that keep a GPU busy
 DistanceArguments = structure(
     maps="query key", pointers="minus partial",
     ints="queries keys heads group right lowest highest number segments tiles", floats="factor",
@@ -177,18 +178,22 @@ DistanceArguments = structure(
 def sum_distances_on_hopper(hopper: HopperCall) -> Tensor:
     """Weights summed by key - query, ascending, (h, queries + keys - 1)."""
     common, sizes = hopper.common, hopper.sizes
-    rows, columns = cdiv(common.queries, TILE), cdiv(common.keys, TILE)
+    rows, columns = cdiv(common.queries, TILE_TOKENS), cdiv(common.keys, TILE_TOKENS)
     highest, number = rows - 1, rows + columns - 1
-    lowest = max(1 - columns, -((TILE - 1 + sizes.right) // TILE))
+    lowest = max(1 - columns, -((TILE_TOKENS - 1 + sizes.right) // TILE_TOKENS))
     walks = cdiv(max(0, highest - lowest + 1), 2) * common.heads
-    tiles = cdiv(rows, min(cdiv(BUSY, max(1, walks)), cdiv(rows, 8)))
+    tiles = cdiv(rows, min(cdiv(BLOCKS_TO_FILL_GPU, max(1, walks)), cdiv(rows, 8)))
     segments = cdiv(rows, tiles)
-    shape = (common.heads, segments, number, 2 * TILE)
+    shape = (common.heads, segments, number, 2 * TILE_TOKENS)
     partial_hsn = torch.zeros(shape, device=hopper.minus_hq.device)
-    shared = sizes.tiles(6) + 2**12 if common.width == TILE else 2 * TILE * (TILE + 1) * 4 + 2**12
+    shared = (
+        sizes.tiles(6) + 2**12
+        if common.width == TILE_TOKENS
+        else 2 * TILE_TOKENS * (TILE_TOKENS + 1) * 4 + 2**12
+    )
     kernels = sizes.kernels("distances", SHARED=shared, ARGUMENTS=ctypes.sizeof(DistanceArguments))
     if walks:
-        kernels.launch("distances", (walks * segments, 1), THREADS, DistanceArguments(
+        kernels.launch("distances", (walks * segments, 1), THREADS_PER_BLOCK, DistanceArguments(
             *hopper.maps, hopper.minus_hq.data_ptr(), partial_hsn.data_ptr(), common.queries,
             common.keys, common.heads, common.group, sizes.right, lowest, highest, number,
             segments, tiles, common.factor,
@@ -242,17 +247,17 @@ class MapLayout:
     parts: int
 
     @classmethod
-    def of(cls, sizes: HopperSizes, most: int) -> MapLayout:
+    def from_sizes(cls, sizes: HopperSizes, most: int) -> MapLayout:
         """The layout of a map of at most so many blocks a side."""
         block = block_sizes(sizes.queries, sizes.keys, most)
-        rows, columns = block or (64, TILE)
+        rows, columns = block or (64, TILE_TOKENS)
         shape = (cdiv(sizes.queries, rows), cdiv(sizes.keys, columns)) if block else (0, 0)
         small = rows if rows < 16 else 0
         if small:
-            rows, columns = 64, TILE
-        cell, exist = min(TILE, columns), block is not None and not small
-        number = cdiv(sizes.padded, rows) * 4 if rows >= TILE else sizes.padded // 16
-        width = cdiv(sizes.keys, BLOCK) * BLOCK // cell
+            rows, columns = 64, TILE_TOKENS
+        cell, exist = min(TILE_TOKENS, columns), block is not None and not small
+        number = cdiv(sizes.padded, rows) * 4 if rows >= TILE_TOKENS else sizes.padded // 16
+        width = cdiv(sizes.keys, BLOCK_TOKENS) * BLOCK_TOKENS // cell
         return cls(shape, rows, columns, small, exist, cell, number * width if exist else 0)
 
 
@@ -264,7 +269,7 @@ class ColumnPlan:
 
     def __init__(self, sizes: HopperSizes, entropy: bool, top: int, most: int) -> None:
         self.sizes, self.entropy, self.top = sizes, entropy, top
-        self.map = MapLayout.of(sizes, most)
+        self.map = MapLayout.from_sizes(sizes, most)
         self.macros = {
             "ENTROPY": int(entropy), "HIGHEST": int(top > 0), "MAP": int(self.map.exist),
             "CELL": self.map.cell, "ROWS": self.map.rows,
@@ -281,8 +286,8 @@ class ColumnPlan:
         """Writes the padded, negated base-2 log-sum-exp that all kernels read."""
         sizes = self.sizes
         arguments = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(sizes.queries)
-        grid = sizes.padded // TILE, sizes.heads
-        return self._reduce_kernels.prepare("prepare", grid, TILE, *arguments)
+        grid = sizes.padded // TILE_TOKENS, sizes.heads
+        return self._reduce_kernels.prepare("prepare", grid, TILE_TOKENS, *arguments)
 
     @cached_property
     def columns(self) -> PreparedLaunch:
@@ -296,15 +301,15 @@ class ColumnPlan:
             map_columns=self.map.shape[1], averaged=int(sizes.live), factor=sizes.factor,
         )  # fmt: skip
         grid = sizes.programs * sizes.heads, 1
-        return kernels.prepare("columns", grid, THREADS, arguments, shared=shared)
+        return kernels.prepare("columns", grid, THREADS_PER_BLOCK, arguments, shared=shared)
 
     @cached_property
     def reduce(self) -> PreparedLaunch | None:
         """Entropy, map and thresholds from the partial sums; None where there is none of them."""
         sizes = self.sizes
         rows, columns = self.map.shape if self.map.exist else (0, 0)
-        blocks_of_queries = sizes.pairs * (self.entropy + (self.top > 0))
-        if not (blocks_of_queries or rows):
+        query_blocks = sizes.pairs * (self.entropy + (self.top > 0))
+        if not (query_blocks or rows):
             return None
         arguments = ReduceArguments(
             queries=sizes.queries, keys=sizes.keys, heads=sizes.heads, right=sizes.right,
@@ -312,8 +317,8 @@ class ColumnPlan:
             across=self.map.columns // self.map.cell, averaged=int(sizes.live),
             query_blocks=sizes.pairs,
         )  # fmt: skip
-        grid = blocks_of_queries + rows * sizes.heads, 1
-        return self._reduce_kernels.prepare("reduce", grid, TILE, arguments)
+        grid = query_blocks + rows * sizes.heads, 1
+        return self._reduce_kernels.prepare("reduce", grid, TILE_TOKENS, arguments)
 
     @cached_property
     def _reduce_kernels(self) -> Module:

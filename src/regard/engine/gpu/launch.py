@@ -16,7 +16,7 @@ from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.kernels.tile import Constants, Inputs, Scalars
 from regard.engine.tensors import Tensor, send
 
-FAR = 2**30  # farther than any key: no limit on that side
+UNBOUNDED = 2**30  # farther than any key: no limit on that side
 
 
 class CommonArguments:
@@ -94,7 +94,7 @@ def padded_width(width: int) -> int:
 
 
 def _limit(bound: int | None, offset: int) -> int:
-    return FAR if bound is None else max(-FAR, min(FAR, bound + offset))
+    return UNBOUNDED if bound is None else max(-UNBOUNDED, min(UNBOUNDED, bound + offset))
 
 
 @dataclass

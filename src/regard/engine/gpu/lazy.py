@@ -63,7 +63,7 @@ class LazyFacts(FactsLike):
         """Bytes of the facts that were not read yet."""
         return byte_size(*(value for value in self._values.values() if is_tensor(value)))
 
-    def shape_of(self, name: str) -> tuple[int, ...]:
+    def fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, known without a copy."""
         value = self._values[name]
         return (*self._leading, *value.shape[1:]) if is_tensor(value) else tuple(value.shape)
@@ -71,7 +71,7 @@ class LazyFacts(FactsLike):
     def tensor(self, name: str) -> Any:
         """The fact on the device, without a copy; an array once it was read."""
         value = self._values[name]
-        return value.reshape(self.shape_of(name)) if is_tensor(value) else value
+        return value.reshape(self.fact_shape(name)) if is_tensor(value) else value
 
     def without(self, name: str) -> LazyFacts:
         """All facts but one, without a copy."""
@@ -228,14 +228,14 @@ class ReleasedProblem:
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """Raise: weights need query and key."""
-        raise NotAskedError(RELEASED)
+        raise NotAskedError(RELEASED_MESSAGE)
 
     def on_host(self) -> Problem:
         """Raise: weights need query and key."""
-        raise NotAskedError(RELEASED)
+        raise NotAskedError(RELEASED_MESSAGE)
 
 
-RELEASED = (
+RELEASED_MESSAGE = (
     "weights need query and key, and this observation released them on the device: read the "
     "weights before, or keep query and key."
 )

@@ -43,7 +43,7 @@ def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Ten
     return weights_hmab
 
 
-CHUNK = 2**26  # weights in memory at once: 256 MB in float32
+CHUNK_WEIGHTS = 2**26  # weights in memory at once: 256 MB in float32
 
 
 def facts_in_chunks(
@@ -99,8 +99,8 @@ def _allocate(call: DeviceCall, requested: Requested) -> FactTensors:
 def _chunks(call: DeviceCall) -> Iterator[tuple[slice, slice]]:
     """Slices of heads and of queries, as many as fit into a chunk."""
     queries, keys = call.visibility.queries, max(1, call.visibility.keys)
-    rows = max(1, min(queries, CHUNK // keys))
-    heads = max(1, min(call.heads, CHUNK // (rows * keys)))
+    rows = max(1, min(queries, CHUNK_WEIGHTS // keys))
+    heads = max(1, min(call.heads, CHUNK_WEIGHTS // (rows * keys)))
     for h in range(0, call.heads, heads):
         for q in range(0, queries, rows):
             yield slice(h, min(h + heads, call.heads)), slice(q, min(q + rows, queries))

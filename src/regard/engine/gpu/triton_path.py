@@ -41,7 +41,7 @@ from regard.engine.gpu.kernels.sums import (
 )
 from regard.engine.gpu.kernels.tile import Inputs
 from regard.engine.gpu.launch import (
-    FAR,
+    UNBOUNDED,
     CommonArguments,
     FactTensors,
     join_distances,
@@ -108,9 +108,9 @@ def cudnn_serves(common: CommonArguments) -> bool:
     if not (available and common.is_16_bit):
         return False
     widths = common.width == common.value_gkv.shape[-1] and common.width in (64, 128)
-    plain = call.visibility.lengths_h is None and call.softcap is None and common.left == FAR
+    plain = call.visibility.lengths_h is None and call.softcap is None and common.left == UNBOUNDED
     square = common.right == 0 and common.queries == common.keys
-    return widths and plain and (square or common.right == FAR) and common.queries > 1
+    return widths and plain and (square or common.right == UNBOUNDED) and common.queries > 1
 
 
 @cache
@@ -216,7 +216,7 @@ def _finite(total_hq: Tensor) -> Tensor:
     return torch.where(total_hq > -torch.inf, total_hq, 0).double().contiguous()
 
 
-FOLDED = 2**28  # sums by block of queries and key in memory at once: 1 GB
+MAX_FOLDED_SUMS = 2**28  # sums by block of queries and key in memory at once: 1 GB
 
 
 def sum_columns(
@@ -229,7 +229,7 @@ def sum_columns(
     facts.received_hk = common.empty(common.keys)
     if requested.map:
         facts.map_hrc = common.empty(rows, len(column_edges) - 1)
-    heads_at_once = max(1, min(common.heads, FOLDED // max(1, rows * width)))
+    heads_at_once = max(1, min(common.heads, MAX_FOLDED_SUMS // max(1, rows * width)))
     for first in range(0, common.heads, heads_at_once):
         heads = slice(first, min(first + heads_at_once, common.heads))
         folded_hrk = torch.zeros((heads.stop - first, rows, width), device=common.call.device)
@@ -255,8 +255,8 @@ def _launch_columns(
     )  # fmt: skip
 
 
-REFINED_ROWS = 4  # queries of a program that refines candidates
-RECHECK_PROGRAMS = 8192  # that share the rows to recheck
+REFINED_ROWS_PER_PROGRAM = 4  # queries of a program that refines candidates
+MAX_RECHECK_PROGRAMS = 8192  # that share the rows to recheck
 
 
 @dataclass(frozen=True)
@@ -303,18 +303,18 @@ def refine_candidates(
     best = BestKeys(facts.weights_hqn, facts.keys_hqn)
     rows_hq = common.empty(common.queries, dtype=torch.int64)
     rechecks = Rechecks(rows_hq, torch.zeros(1, dtype=torch.int32, device=rows_hq.device))
-    refine_kernel[(triton.cdiv(common.queries, REFINED_ROWS), common.heads)](
+    refine_kernel[(triton.cdiv(common.queries, REFINED_ROWS_PER_PROGRAM), common.heads)](
         common.inputs, total_hq, lists.tensors, best, rechecks, common.scalars, lists.queries,
         common.constants, COUNT=64 if deep else 32, TOP=top, PAIRS=16 if deep else 8,
-        BK=lists.block, ROWS=REFINED_ROWS, CHUNK=min(32, common.padded), num_warps=1,
+        BK=lists.block, ROWS=REFINED_ROWS_PER_PROGRAM, CHUNK=min(32, common.padded), num_warps=1,
     )  # fmt: skip
-    recheck_kernel[(min(RECHECK_PROGRAMS, rows_hq.numel()),)](
+    recheck_kernel[(min(MAX_RECHECK_PROGRAMS, rows_hq.numel()),)](
         common.inputs, total_hq, best, rechecks, common.scalars, common.constants, TOP=top,
         PAIRS=16 if deep else 8, BK=lists.block, CHUNK=min(64, common.padded), num_warps=1,
     )  # fmt: skip
 
 
-SEGMENTS = 8  # into which a diagonal is cut
+DIAGONAL_SEGMENTS = 8  # into which a diagonal is cut
 
 
 def sum_distances(common: CommonArguments, total_hq: Tensor) -> Tensor:
@@ -322,7 +322,7 @@ def sum_distances(common: CommonArguments, total_hq: Tensor) -> Tensor:
     block = 128 if common.padded <= 128 and common.is_16_bit else 64
     row_blocks, column_blocks = triton.cdiv(common.queries, block), triton.cdiv(common.keys, block)
     highest, number = row_blocks - 1, row_blocks + column_blocks - 1
-    tiles = max(16, triton.cdiv(row_blocks, SEGMENTS))
+    tiles = max(16, triton.cdiv(row_blocks, DIAGONAL_SEGMENTS))
     segments = triton.cdiv(row_blocks, tiles)
     partial_hsn = common.empty(segments, number, 2 * block)
     distances_kernel[(number, segments, common.heads)](
@@ -332,7 +332,7 @@ def sum_distances(common: CommonArguments, total_hq: Tensor) -> Tensor:
     return join_distances(partial_hsn, highest, common.queries, common.keys)
 
 
-REPEAT_QUERIES = 16  # of a tile: most tokens occur few times
+REPEAT_TILE_QUERIES = 16  # of a tile: most tokens occur few times
 
 
 def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.int64]) -> Tensor:
@@ -346,12 +346,12 @@ def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.i
     query_hqd, key_gkd = (_with_dense_rows(tensor) for tensor in (call.query_hqd, call.key_gkd))
     strides = Strides(*query_hqd.stride()[:2], *key_gkd.stride()[:2])
     keys, warps = (32, 4) if common.is_16_bit else (16, 8)  # no registers spill with these
-    blocks = triton.cdiv(listed, REPEAT_QUERIES)
+    blocks = triton.cdiv(listed, REPEAT_TILE_QUERIES)
     partial_h23b = common.empty(2, 3, blocks, dtype=torch.float64)
     inputs = Inputs(query_hqd, key_gkd, common.lengths_h)
     repeats_kernel[(blocks, common.heads, 2)](
         inputs, total_hq.contiguous(), order, partial_h23b, strides, common.scalars, listed,
-        visibility.offset, common.constants, BQ=REPEAT_QUERIES, BK=keys, num_warps=warps,
+        visibility.offset, common.constants, BQ=REPEAT_TILE_QUERIES, BK=keys, num_warps=warps,
     )  # fmt: skip
     return partial_h23b.sum(dim=-1)
 

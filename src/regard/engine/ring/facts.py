@@ -64,7 +64,7 @@ class RankProfile(Profile):
         if back in self.near:
             return self.near[back]
         if not self.back.size or not self.back[0] <= back <= self.back[-1]:
-            raise NotAskedError(f"the weight at distance {back} is another rank's to say.")
+            raise NotAskedError(f"the weight at distance {back} is on another rank.")
         return super().at(back)
 
     def histogram(self) -> list[tuple[int, int, NDArray[Any]]]:
@@ -91,7 +91,7 @@ class RankObservation(Observation):
     @property
     def received_mean(self) -> NDArray[Any]:
         """As received, as a mean over the queries that could see the key; 0 where none could."""
-        heads = int(np.prod(self.leading, dtype=int))
+        heads = int(np.prod(self._leading, dtype=int))
         audience = np.concatenate(
             [visibility.audience(heads) for visibility in self.visibilities], axis=-1
         )
@@ -101,14 +101,14 @@ class RankObservation(Observation):
     def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NoReturn:
         """Not known to one rank: its queries meet keys that it does not hold."""
         raise NotAskedError(
-            "tile needs all keys, and a rank holds a slice of them: gather the rows and columns "
+            "tile needs all keys, but a rank has a slice of them: gather the rows and columns "
             "you want, and give them to regard.observe_from_logsumexp or regard.self_attention."
         )
 
     def picture(self, head: Head = None, **options: Any) -> Picture:
-        """The map of the whole sequence, one head of it, the first unless given."""
+        """Picture of the map of the whole sequence; options as for ``Observation.picture``."""
         queries, keys = self.sequence_sizes
-        logsumexp = np.broadcast_to(0.0, (*self.leading, queries))
+        logsumexp = np.broadcast_to(0.0, (*self._leading, queries))
         facts = ArrayFacts(logsumexp=logsumexp, map=self.map)
         return Observation(facts, None, (), keys, self.cost).picture(head, **options)
 
@@ -119,18 +119,18 @@ class RankObservation(Observation):
             "facts, or write them with numpy.savez, one file a rank."
         )
 
-    def check_mergeable(self) -> None:
+    def _check_mergeable(self) -> None:
         """Raise: a rank's rows are over all keys already."""
         raise ArgumentError(
-            "merge needs two observations of the same queries over different keys, and what a rank "
-            "of regard.distributed gets is of all keys already: put the ranks' rows side by side."
+            "merge must get two observations of the same queries over different keys, got a "
+            "rank's, which is of all keys already: concatenate the ranks' rows."
         )
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
-        heads = int(np.prod(self.leading, dtype=int))
+        heads = int(np.prod(self._leading, dtype=int))
         lines = [
             f"One rank's slice of an observation: {heads:,} heads, {self.queries:,} queries "
             f"({_runs(self.query_positions)}), {self.keys:,} keys ({_runs(self.key_positions)}).",
@@ -149,7 +149,7 @@ def _runs(positions: NDArray[np.int64]) -> str:
     return ", ".join(f"{run[0]:,} to {run[-1]:,}" for run in runs)
 
 
-NEAR = (-1, 0, 1)
+NEAR_DISTANCES = (-1, 0, 1)
 
 
 def build_rank_observation(
@@ -186,7 +186,7 @@ def build_rank_observation(
         ArrayFacts(shaped),
         profile,
         parts=(),
-        keys=rank_slice.keys.tokens_of(rank_slice.rank),
+        keys=rank_slice.keys.token_count(rank_slice.rank),
         cost=_cost(rank_slice, requested),
         _tensor=tensor,
         query_positions=rank_slice.queries.positions(rank_slice.rank),
@@ -218,7 +218,7 @@ def _small_sums(columns: RankColumns, live_hq: Array) -> dict[str, Array]:
 def _bands(rank_slice: RankSlice) -> list[tuple[str, int, int]]:
     """Ranges of distance whose weight every rank needs: the nearest and the doubling ones."""
     low, high = reach(rank_slice)
-    near = [(f"near {back}", back, back) for back in NEAR]
+    near = [(f"near {back}", back, back) for back in NEAR_DISTANCES]
     doubling = [(f"band {i}", min(x), max(x)) for i, x in enumerate(bands_between(low, high))]
     return near + (doubling if high >= low else [])
 
@@ -246,7 +246,7 @@ def _profile(columns: RankColumns, totals: dict[str, Array]) -> RankProfile | No
         mean(totals["first"]),
         columns.distances.back,
         mean(columns.distances.weight_hn[:, ::-1]),
-        {back: mean(totals[f"near {back}"]) for back in NEAR},
+        {back: mean(totals[f"near {back}"]) for back in NEAR_DISTANCES},
         [(*band, mean(totals[f"band {i}"])) for i, band in enumerate(doubling)],
     )
 
@@ -261,7 +261,7 @@ def _cost(rank_slice: RankSlice, requested: Requested) -> Cost:
     if requested.column_facts and not at_once:
         empty = rank_slice.empty_value()
         flops += sum(rank_slice.flops(rank, this_rank, empty) for rank in ranks)
-    largest = max(rank_slice.keys.tokens_of(rank) for rank in ranks)
+    largest = max(rank_slice.keys.token_count(rank) for rank in ranks)
     tokens = rank_slice.keys.tokens if at_once else 2 * largest  # of this step and of the next
     elements = problem.key_gkd.shape[0] * tokens * (width + value_width)
     plan = f"{'gathered over' if at_once else 'ring of'} {rank_slice.ranks}"

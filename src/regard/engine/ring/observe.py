@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import torch.distributed as dist
@@ -24,21 +24,29 @@ from regard.engine.call import Extent, Requested
 from regard.engine.observe import from_zero
 from regard.engine.ring.facts import RankObservation, build_rank_observation
 from regard.engine.ring.failures import FailureMonitor
-from regard.engine.ring.layout import check_layout, layout_of, positions
+from regard.engine.ring.layout import build_layout, check_layout, positions
 from regard.engine.ring.rank_slice import ON_CPU, ON_DEVICE, ArrayKind, Arrays, RankSlice
 from regard.engine.ring.transport import Transport
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
 from regard.engine.threads import threads, using_threads
-from regard.errors import ArgumentError, BackendError, RankError
-from regard.textbook.options import AttentionOptions, MaskRule, with_defaults
+from regard.errors import ArgumentError, BackendError, RankError, suggest_keywords
+from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
 
 
-def observe(
+@suggest_keywords
+def observe(  # noqa: PLR0913 (the options of attention, and what to report)
     query: ArrayLike,
     key: ArrayLike,
     value: ArrayLike,
     *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
     group: Any = None,
     layout: str = "contiguous",
     timeout: float = 300.0,
@@ -47,23 +55,28 @@ def observe(
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
-    **options: Unpack[AttentionOptions],
 ) -> RankObservation:
-    """Observe one sequence of which every rank of a process group has a slice of the tokens.
+    """``regard.observe`` of a sequence that is split over the ranks of a process group.
 
     Every rank makes this call with its own slice of query, key and value and otherwise the same
     arguments.
 
     Parameters
     ----------
-    query, key, value : this rank's slice, as for ``regard.observe``.
-    group : a process group of torch.distributed, that of all ranks unless given.
-    layout : the tokens of a rank: 'contiguous', its slice following that of the rank before it, or
+    query, key, value :
+        This rank's slice, as for ``regard.observe``.
+    mask, causal, offset, window, softcap, scale, lengths :
+        As for ``regard.attention``; mask, lengths and offset are those of the whole sequence.
+    group :
+        A process group of torch.distributed, by default that of all ranks.
+    layout : str
+        The tokens of a rank: 'contiguous', its slice following that of the rank before it, or
         'zigzag', cut by ``regard.distributed.cut``, which balances causal work.
-    timeout : seconds after which a rank that does not arrive, stops or stays behind is named in a
+    timeout : float
+        Seconds after which a rank that does not arrive, stops or falls behind is named in a
         RankError on every other rank; after that the process group cannot be used again.
-    top, map, entropy, received, profile : as for ``regard.observe``.
-    **options : as for ``regard.attention``; mask, lengths and offset are those of the sequence.
+    top, map, entropy, received, profile :
+        As for ``regard.observe``.
 
     Returns
     -------
@@ -77,14 +90,20 @@ def observe(
     )
     arrays = {"query": query, "key": key, "value": value}
     kind = ON_DEVICE if on_device(**arrays) else ON_CPU
-    complete = with_defaults(**options)
-    complete["mask"] = kind.convert_option(complete["mask"])
-    complete["lengths"] = kind.convert_option(complete["lengths"])
+    options = AttentionOptions(
+        mask=kind.convert_option(mask),
+        causal=causal,
+        offset=offset,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        lengths=kind.convert_option(lengths),
+    )
     facts = {"top": top, "map": map, "entropy": entropy, "received": received, "profile": profile}
     group = group_or_world(group)
-    monitor = monitor_of(group, timeout)
+    monitor = new_monitor(group, timeout)
     begin = time.monotonic()
-    call = RankCall(kind, {x: kind.convert(a) for x, a in arrays.items()}, complete, layout, facts)
+    call = RankCall(kind, {x: kind.convert(a) for x, a in arrays.items()}, options, layout, facts)
     with _reporting_failures(monitor):
         rank_slice = _agreed_slice(monitor, call)
         retire_previous_call(group, monitor)
@@ -121,7 +140,7 @@ class RankCall:
         """The summary that all ranks compare."""
         arguments = {"layout": self.layout, **self.facts, **self.options}
         summary = argument_summary(self.arrays, arguments)
-        return Header(self.kind.extent_of(self.arrays), summary)
+        return Header(self.kind.measure_extent(self.arrays), summary)
 
 
 def _agreed_slice(monitor: FailureMonitor, call: RankCall) -> RankSlice:
@@ -129,8 +148,8 @@ def _agreed_slice(monitor: FailureMonitor, call: RankCall) -> RankSlice:
     extent, extents = agree(monitor, call.header())
     if callable(call.options["mask"]):
         agree_on_mask(monitor, call.options["mask"], extent)
-    queries = layout_of(call.layout, [part.queries for part in extents], "queries")
-    keys = layout_of(call.layout, [part.keys for part in extents], "keys")
+    queries = build_layout(call.layout, [part.queries for part in extents], "queries")
+    keys = build_layout(call.layout, [part.keys for part in extents], "keys")
     problem = call.kind.build(call.arrays, extent, call.options)
     return call.kind.rank_slice(problem, queries, keys, monitor.rank)
 
@@ -143,26 +162,26 @@ def group_or_world(group: Any) -> Any:
     """The group, or that of all ranks if it is None; raise where it cannot serve."""
     if not dist.is_available() or not dist.is_initialized():
         raise BackendError(
-            "regard.distributed needs a process group: start with torchrun, and call "
+            "regard.distributed must run in a process group: start with torchrun, and call "
             "torch.distributed.init_process_group('gloo') first."
         )
     group = group or dist.group.WORLD
     if dist.get_rank(group) < 0:
         raise ArgumentError(
-            f"group needs to have this rank in it, but rank {dist.get_rank()} is not."
+            f"group must include this rank, got one without rank {dist.get_rank()}."
         )
     if "cpu" not in str(dist.get_backend_config(group)):
         raise BackendError(
-            "regard.distributed needs a process group that can also send from the CPU, but this "
-            f"one is {dist.get_backend_config(group)}: init_process_group('cpu:gloo,cuda:nccl')."
+            f"the process group must also send from the CPU, got {dist.get_backend_config(group)}: "
+            "init_process_group('cpu:gloo,cuda:nccl')."
         )
     return group
 
 
-def monitor_of(group: Any, timeout: float) -> FailureMonitor:
+def new_monitor(group: Any, timeout: float) -> FailureMonitor:
     """A failure monitor of one more call of the group."""
     if not timeout > 0:
-        raise ArgumentError(f"timeout needs a number of seconds above 0, but it is {timeout!r}.")
+        raise ArgumentError(f"timeout must be a number of seconds above 0, got {timeout!r}.")
     call = _calls[group] = _calls.get(group, 0) + 1
     # There is no public way to a group's store; torch's own elastic agent takes this one.
     store = distributed_c10d._get_process_group_store(group)
@@ -199,7 +218,7 @@ def cut(array: Array, *, group: Any = None, layout: str = "contiguous", axis: in
     return np.take(np.asarray(array), index, axis=axis)
 
 
-SAMPLE = 64  # queries, and keys, at which mask functions are compared
+MASK_SAMPLE_POSITIONS = 64  # queries, and keys, at which mask functions are compared
 
 
 @dataclass(frozen=True)
@@ -222,7 +241,7 @@ def agree(monitor: FailureMonitor, header: Header) -> tuple[Extent, list[Extent]
 def agree_on_mask(monitor: FailureMonitor, rule: MaskRule, extent: Extent) -> None:
     """Raise if the ranks' mask functions differ at some sampled positions."""
     sizes = extent.queries, extent.keys
-    at_q, at_k = (np.linspace(0, n - 1, min(n, SAMPLE)).astype(int) for n in sizes)
+    at_q, at_k = (np.linspace(0, n - 1, min(n, MASK_SAMPLE_POSITIONS)).astype(int) for n in sizes)
     sampled = np.asarray(rule(at_q[:, None], at_k[None, :]))
     summary = f"a function that says {_digest(sampled)}"
     gathered = monitor.all_gather("rule", summary.encode())

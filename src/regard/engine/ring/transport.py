@@ -128,7 +128,7 @@ def ring_pass(
         if step + 1 == rank_slice.ranks:
             visit(rank_slice.source_rank(step), arrays)
             return
-        tokens = layout.tokens_of(rank_slice.source_rank(step + 1))
+        tokens = layout.token_count(rank_slice.source_rank(step + 1))
         incoming = [empty_tokens(array, tokens) for array in arrays]
         transfer = transport.exchange(
             [(rank_slice.next_rank, array) for array in arrays],

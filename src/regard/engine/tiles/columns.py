@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regard.engine.call import Problem, Requested, blocks
 from regard.engine.tiles.plan import TilePlan, Unit
 from regard.engine.tiles.rows import Rows, Scratch, buffer, tiles
-from regard.engine.tiles.topk import FANOUT, Best, Groups, largest, largest_among
+from regard.engine.tiles.topk import TILES_PER_SPAN, Best, Groups, largest, largest_among
 from regard.typing import Array
 
 
@@ -116,7 +116,7 @@ def _blank_groups(
     width = panel.columns.stop - panel.columns.start
     if width <= plan.columns:
         return None
-    spans = -(-width // (plan.columns * FANOUT))
+    spans = -(-width // (plan.columns * TILES_PER_SPAN))
     shape = (spans, heads, queries, plan.columns)
     return Groups.blank(buffer(scratch, "groups", shape, problem.dtype), problem.floor)
 
@@ -140,7 +140,9 @@ def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> N
     best.drop_weightless()
 
 
-SMALL = 128  # queries or keys in a block of the map: no more than four panels or tiles share it
+MAX_FLOAT32_BLOCK = (
+    128  # queries or keys in a block of the map: no more than four panels or tiles share it
+)
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ class ColumnSums:
             shape = (heads, len(self.row_edges) - 1, len(self.column_edges) - 1)
             # Few parts fall into a small cell, so it needs no more digits than they have.
             edges = np.diff(self.row_edges), np.diff(self.column_edges)
-            small = all(sizes.max(initial=0) <= SMALL for sizes in edges)
+            small = all(sizes.max(initial=0) <= MAX_FLOAT32_BLOCK for sizes in edges)
             self.map_hrc = np.zeros(shape, self.problem.dtype if small else np.float64)
         if self.requested.profile:
             self.distance_hn = np.zeros((heads, max(0, visibility.queries + visibility.keys - 1)))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from regard.engine.call import Cost, Problem
 from regard.engine.threads import threads
 
-ROWS, COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
+TILE_ROWS, TILE_COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
 # Scores in a unit of several heads. Small units meet too often at Python's lock; large tiles leave
 # the cache, which panels do in any case.
-TILE, UNIT, PANEL = 2**18, 2**20, 2**21
+TILE_SCORES, UNIT_SCORES, PANEL_SCORES = 2**18, 2**20, 2**21
 PANEL_BYTES = 2**25  # full rows of one worker
-PANEL_ROWS = 128  # fewer rows than this make the products slow
+MIN_PANEL_ROWS = 128  # fewer rows than this make the products slow
 
 
 @dataclass(frozen=True)
@@ -57,28 +57,28 @@ def choose(problem: Problem, column_facts: bool) -> TilePlan:
     if not column_facts:
         return _tiles("one pass", problem)
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
-    if rows < PANEL_ROWS and rows < queries:
+    if rows < MIN_PANEL_ROWS and rows < queries:
         return _tiles("two passes", problem)
     # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
-    most = min(_block_rows(problem), max(PANEL_ROWS, keys // 8))
+    most = min(_block_rows(problem), max(MIN_PANEL_ROWS, keys // 8))
     rows = max(1, min(rows // 32 * 32 or rows, most, queries))
-    return TilePlan("panel", _heads_in_unit(problem, rows * keys, PANEL), rows, COLUMNS)
+    return TilePlan("panel", _heads_in_unit(problem, rows * keys, PANEL_SCORES), rows, TILE_COLUMNS)
 
 
 def _tiles(name: str, problem: Problem) -> TilePlan:
     queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
     rows = max(1, min(_block_rows(problem), queries))
     # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
-    columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
-    most = TILE if queries > ROWS else UNIT
+    columns = max(TILE_COLUMNS, min(2**13, TILE_ROWS * TILE_COLUMNS // rows))
+    most = TILE_SCORES if queries > TILE_ROWS else UNIT_SCORES
     return TilePlan(name, _heads_in_unit(problem, rows * min(columns, keys), most), rows, columns)
 
 
 def _block_rows(problem: Problem) -> int:
     """Under a band, smaller blocks waste less at its edge; more than 512 rows gain nothing."""
     if problem.visibility.left is None and problem.visibility.right is None:
-        return ROWS
-    return min(ROWS, max(128, problem.visibility.keys // 8))
+        return TILE_ROWS
+    return min(TILE_ROWS, max(128, problem.visibility.keys // 8))
 
 
 def _heads_in_unit(problem: Problem, scores: int, most: int) -> int:

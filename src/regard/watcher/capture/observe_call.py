@@ -151,7 +151,7 @@ def take_facts(
         checks: tuple[DeferredCheck, ...] = ()
         if output is not None:
             output.put(part, seen.output)
-        elif call.logsumexp is not None and seen.on_device:
+        elif call.logsumexp is not None and seen._on_device:
             logsumexp = call.logsumexp[part.indices[0]]
             checks = (ShareCheck.of(type(call.module).__name__, seen, logsumexp),)
         else:
@@ -199,7 +199,7 @@ def pending_facts(
         if late is not None:
             yield sentence, _pending_map(late, index, segment, options, tokens_k)
             continue
-        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
+        own: Observation = seen if len(seen._leading) == 1 else picked(seen, index)
         device_bytes: int = 0
         checks: tuple[DeferredCheck, ...] = ()
         if not (keep or options.spans):
@@ -217,7 +217,7 @@ def _pending_map(
 
     def make() -> SentenceFacts:
         seen = late.observation()
-        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
+        own: Observation = seen if len(seen._leading) == 1 else picked(seen, index)
         return sentence_facts(own, segment, options, False, tokens_k)
 
     share = len(segment.sentences)
@@ -231,7 +231,7 @@ def release_query_and_key(
     seen: Observation, tokens_k: NDArray[np.int64] | None, stacked: int = 0
 ) -> tuple[Observation, int, tuple[DeferredCheck, ...]]:
     """An observation without query and key, its device bytes, and a deferred numeric check."""
-    if not seen.on_device:
+    if not seen._on_device:
         return seen, 0, ()
     from regard.engine.gpu.lazy import release
 
@@ -239,7 +239,7 @@ def release_query_and_key(
     if released is None:
         return seen, 0, ()
     lean, check = released
-    return lean, lean.device_bytes, (check,)
+    return lean, lean._device_bytes, (check,)
 
 
 def without_output(seen: Observation) -> Observation:

@@ -56,7 +56,7 @@ class StoredFacts(FactsLike):
         """0: nothing is on a device."""
         return 0
 
-    def shape_of(self, name: str) -> tuple[int, ...]:
+    def fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, which is not read."""
         if name in self._derived:
             return self._derived[name][0]
