@@ -1,5 +1,8 @@
 """Int8 matrices: products within the bound of float32, with every kernel and any threads."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -132,3 +135,16 @@ def test_vectors_of_another_width_are_refused():
     with pytest.raises(ShapeError) as error:
         some_floats(2, 9) @ stored(8, 3, 1)
     assert str(error.value) == "x in x @ matrix must have axes (n, 8), got shape (2, 9)."
+
+
+@pytest.mark.parametrize("multiplied", [False, True])
+def test_a_matrix_can_be_copied_and_pickled(multiplied):
+    matrix = Int8Matrix.quantised(some_floats(8, 5))
+    x = some_floats(2, 8, seed=1)
+    expected = x @ matrix.T.T
+    if multiplied:  # then it holds the addresses that the native kernel takes
+        np.testing.assert_array_equal(x @ matrix, expected)
+    pickled = pickle.loads(pickle.dumps(matrix))  # noqa: S301
+    for again in (copy.copy(matrix), copy.deepcopy(matrix), pickled):
+        np.testing.assert_array_equal(x @ again, expected)
+        assert again.shape == matrix.shape

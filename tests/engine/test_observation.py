@@ -1,9 +1,13 @@
 """The summary of an observation, and its errors word for word."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import regard
+from regard.engine.files import open_mapped
 from regard.engine.observation import ArrayFacts, FactsLike
 from regard.engine.observe import observe, observe_from_logsumexp
 from regard.errors import ArgumentError, NotAskedError
@@ -149,3 +153,32 @@ def test_an_observation_of_arrays_is_on_the_host():
     assert part.device_weights is part.device_repeats(np.arange(5)) is None
     assert (part.width, seen.profile.resolve()) == (4, seen.profile)
     assert seen._fact_shape("map") == seen.map.shape
+
+
+def copied(seen):
+    """Every way to copy an observation."""
+    return [copy.copy(seen), copy.deepcopy(seen), pickle.loads(pickle.dumps(seen))]  # noqa: S301
+
+
+def later_keys(at_q, at_k):
+    return at_k >= at_q
+
+
+@pytest.mark.parametrize("mask", [None, np.tri(3, dtype=bool), later_keys], ids=str)
+def test_observations_can_be_copied_and_pickled(mask):
+    seen = observe(X, X, X, mask=mask, top=2)
+    for again in copied(seen):
+        assert again.facts.keys() == seen.facts.keys()
+        for name, fact in seen.facts.items():
+            np.testing.assert_array_equal(again.facts[name], fact)
+        np.testing.assert_array_equal(again.tile(slice(1, 3), 0), seen.tile(slice(1, 3), 0))
+        np.testing.assert_array_equal(again.profile.weight, seen.profile.weight)
+        assert str(again) == str(seen)
+
+
+def test_a_mapped_file_can_be_copied_and_pickled(tmp_path):
+    observe(X, X, X).save(tmp_path / "x.regard", query_and_key=True)
+    seen = open_mapped(tmp_path / "x.regard")
+    for again in copied(seen):
+        np.testing.assert_array_equal(np.asarray(again.entropy), np.asarray(seen.entropy))
+        np.testing.assert_array_equal(again.row(1), seen.row(1))

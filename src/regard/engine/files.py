@@ -55,6 +55,15 @@ class FileReader:
             )
         return content
 
+    def __copy__(self) -> FileReader:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FileReader:
+        return self  # the open file stays the one that was read so far
+
+    def __reduce__(self) -> tuple[type[FileReader], tuple[Path]]:
+        return FileReader, (self.path.absolute(),)  # opened again where it is unpickled
+
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             self._file.close()

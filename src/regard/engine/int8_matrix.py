@@ -53,6 +53,10 @@ class Int8Block:
     values_ef: NDArray[np.int8]
     scale_f: NDArray[np.float32]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without ``restored_ef``, which is four times as large and computed on demand."""
+        return {"values_ef": self.values_ef, "scale_f": self.scale_f}
+
     @cached_property
     def restored_ef(self) -> Array:
         """The block in float32, for products in NumPy; it stays in memory."""
@@ -140,6 +144,10 @@ class Int8Matrix:
 
     def __repr__(self) -> str:
         return f"Int8Matrix{self.shape}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the addresses in ``native_blocks``, which a copy computes from its own arrays."""
+        return {name: value for name, value in vars(self).items() if name != "native_blocks"}
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:

@@ -1,5 +1,7 @@
 """Facts on a device: copied when they are read, and then released."""
 
+import copy
+import pickle
 import weakref
 
 import numpy as np
@@ -44,9 +46,9 @@ def test_shapes_are_known_before_anything_is_read():
 def test_query_and_key_can_be_released_before_facts_are_read():
     seen = observed()
     released, check = release(seen, TOKENS)
-    size = released.device_bytes
+    size = released._device_bytes
     assert size > 0
-    assert released.on_device
+    assert released._on_device
     assert "output" not in released.facts
     tensors = [weakref.ref(x) for x in (seen.parts[0]._call.query_hqd, seen.parts[0]._call.key_gkd)]
     del seen
@@ -57,7 +59,7 @@ def test_query_and_key_can_be_released_before_facts_are_read():
     for name in ("duplicate", "induction", "distance", "first"):
         sums = (getattr(x, name).sum_h for x in (one, two))
         np.testing.assert_allclose(*sums, rtol=0, atol=1e-5)
-    assert released.device_bytes < size
+    assert released._device_bytes < size
     assert check.passed
 
 
@@ -116,3 +118,13 @@ def test_a_tensor_that_was_changed_gives_no_weights_any_more(position, name):
     with pytest.raises(ArgumentError) as error:
         seen.tile(slice(0, 4), slice(0, 4))
     assert str(error.value) == message
+
+
+def test_deep_copies_and_pickles_are_on_the_host():
+    for again in (copy.deepcopy(observed()), pickle.loads(pickle.dumps(observed()))):  # noqa: S301
+        seen = observed()
+        assert (again._on_device, again._device_bytes) == (False, 0)
+        np.testing.assert_array_equal(again.map, seen.map)
+        np.testing.assert_array_equal(again.profile.weight, seen.profile.weight)
+        np.testing.assert_array_equal(again.tile(0, slice(None)), seen.tile(0, slice(None)))
+    assert copy.copy(observed())._on_device

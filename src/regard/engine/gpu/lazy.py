@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.engine.call import ListedWeights, Problem, Requested
 from regard.engine.gpu.call import DeviceCall, DeviceCheck, reasons_against_kernels
-from regard.engine.observation import FactsLike, Observation
+from regard.engine.observation import ArrayFacts, FactsLike, Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, as_array, is_tensor
 from regard.engine.visibility import Visibility
@@ -78,6 +78,9 @@ class LazyFacts(FactsLike):
         others = {other: value for other, value in self._values.items() if other != name}
         return LazyFacts(others, self._dtype, self.check, self._leading)
 
+    def __reduce__(self) -> tuple[type[ArrayFacts], tuple[dict[str, Array]]]:
+        return ArrayFacts, (dict(self),)  # a deep copy or a pickle is on the host
+
     def __contains__(self, name: object) -> bool:
         return name in self._values
 
@@ -86,6 +89,10 @@ class LazyFacts(FactsLike):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _unpickle(host_object: Any) -> Any:
+    return host_object
 
 
 def byte_size(*tensors: Tensor) -> int:
@@ -104,6 +111,9 @@ class LazyProfile:
     def device_bytes(self) -> int:
         """Bytes of the sums, 0 once they were copied."""
         return byte_size(*self._sums)
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.resolve(),)  # a deep copy or a pickle is on the host
 
     def resolve(self) -> Profile:
         """The profile on the host, made once."""
@@ -178,6 +188,9 @@ class LazyProblem:
             self._check_unchanged()
             self._problem = self._call.full_problem()
         return self._problem
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.on_host(),)  # a deep copy or a pickle is on the host
 
     def _check_unchanged(self) -> None:
         """Refuse the weights of tensors that were written to since they were observed."""
