@@ -43,7 +43,7 @@ LOG2_E = math.log2(math.e)
 
 @dataclass(frozen=True)
 class Requested:
-    """The facts that the caller asked for; the others are not computed."""
+    """The facts to compute."""
 
     output: bool = True
     entropy: bool = False
@@ -52,14 +52,13 @@ class Requested:
     received: bool = False
     profile: bool = False
     log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
-    edges: Array | None = (
-        None  # where the map's blocks of keys begin and end, if these keys are a part
-    )
-    row_edges: Array | None = None  # the same of queries
+    # Edges of the map's blocks of keys, and of queries, where this call is a part of a larger one.
+    edges: Array | None = None
+    row_edges: Array | None = None
 
     @property
     def column_facts(self) -> bool:
-        """Whether anything was asked that belongs to keys, and so needs every row's sum first."""
+        """Whether a fact of keys was requested, which needs the sum of every row first."""
         return bool(self.map or self.received or self.profile)
 
 
@@ -83,10 +82,10 @@ class Cost:
 
 @cache
 def exp2_is_faster(char: str) -> bool:
-    """Whether exp2 of this dtype beats a product and exp, by what NumPy vectorises here.
+    """Whether exp2 of this dtype is faster than a product and exp, by what NumPy vectorises here.
 
-    With AVX-512 it takes 0.2 ns a number, exp 0.5; with AVX2 alone only exp is vectorised, 1.2 ns
-    against 2.2. Where neither is they are alike.
+    With AVX-512 exp2 takes 0.2 ns a number and exp 0.5; with AVX2 only exp is vectorised, 1.2 ns
+    against 2.2. Without vectorisation they take the same time.
     """
     try:
         chosen = np.lib.introspect.opt_func_info(func_name="^exp2?$", signature=char)
@@ -99,10 +98,10 @@ def exp2_is_faster(char: str) -> bool:
 
 @dataclass(frozen=True)
 class Problem:
-    """Checked arrays with one axis of heads, h for queries and g for keys and values.
+    """Validated arrays with one axis of heads, h for queries and g for keys and values.
 
-    Scores are kept in base 2 inside the engine (weights = 2^t / sum 2^t), because exp2 is twice
-    as fast as exp; nothing outside ever sees them.
+    Scores are in base 2 inside the engine (weights = 2^t / sum 2^t), because exp2 is twice as fast
+    as exp.
     """
 
     query_hqd: Array
@@ -115,9 +114,8 @@ class Problem:
     output_dtype: np.dtype[Any]
     bounded: bool
     options: AttentionOptions = field(repr=False)
-    value_scale: float = (
-        1.0  # values near the end of float64 are divided by it: sums would overflow
-    )
+    # Values near the largest float64 are divided by this, so that their sums do not overflow.
+    value_scale: float = 1.0
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -137,7 +135,7 @@ class Problem:
 
     @property
     def floor(self) -> float:
-        """A score below every possible one, finite so that no arithmetic makes NaN of it."""
+        """A score below all others, finite so that arithmetic on it gives no NaN."""
         return -(2.0 ** (100 if self.dtype == np.float32 else 1000))
 
     @property
@@ -176,7 +174,7 @@ class Problem:
         return shared
 
     def scaled_query(self, heads: slice, rows: slice) -> Array:
-        """Queries multiplied once by all that scores would be multiplied by."""
+        """Queries times the factor of the scores."""
         factor = self.scale / self.softcap if self.softcap else self.scale * LOG2_E
         return np.asarray(self.query_hqd[heads, rows] * self.dtype.type(factor))
 
@@ -203,7 +201,7 @@ class Problem:
             np.tanh(t, out=t)
             t *= self.dtype.type(self.softcap * LOG2_E)
         if bias is not None:
-            # In the wider of the two types, and short of the floor: finfo.min is a usual mask.
+            # In the wider dtype, and clipped above the floor: finfo.min often stands for -inf.
             wide = np.multiply(bias, LOG2_E, dtype=np.result_type(bias, self.dtype))
             t += np.clip(wide, self.floor / 2, -self.floor / 2).astype(self.dtype)
 
@@ -220,7 +218,7 @@ class Problem:
         shift = np.where(live, log2_total, np.inf).astype(self.dtype)
         t -= shift[..., None]
         self.exponential(t, visible, out=t)
-        # A float32 shift of 1e6 is off by whole percents of every weight: mend what was rounded.
+        # A float32 shift of 1e6 is off by several percent of a weight: correct for its rounding.
         lost = np.where(live, log2_total - shift, 0)
         t *= np.exp2(-lost)[..., None].astype(self.dtype)
 
@@ -276,9 +274,9 @@ class ProblemLike(Protocol):
 
 
 def largest_norm(name: str, array: Array) -> float:
-    """A bound on the length of a row; the same pass finds NaN and infinity.
+    """An upper bound of the length of a row; the same pass finds NaN and infinity.
 
-    Of value only the order of magnitude matters, so the length of all rows together will do.
+    For value only the order of magnitude matters, so that the length of all rows together suffices.
     """
     if array.size == 0:
         return 0.0
@@ -299,14 +297,14 @@ def largest_norm(name: str, array: Array) -> float:
 def compute_dtype(
     dtype: np.dtype[Any], bound: float, scale: float, softcap: float
 ) -> np.dtype[Any]:
-    """float64 stays; anything else is float32, unless a number would overflow or vanish there."""
+    """float64 for float64; otherwise float32, unless a number would overflow or underflow there."""
     tame = max(bound, bound / softcap) < 2.0**99
     tame &= all(2.0**-99 < factor < 2.0**99 for factor in (scale, softcap, scale / softcap))
     return np.dtype(np.float32 if dtype != np.float64 and tame else np.float64)
 
 
 def largest_bias(mask: ArrayLike | MaskRule | None) -> float:
-    """The largest finite size in a float mask, found in slices so that no second mask is made."""
+    """The largest finite magnitude in a float mask, slice by slice so that no copy is made."""
     if mask is None or callable(mask) or np.asarray(mask).dtype == bool:
         return 0.0
     flat = np.asarray(mask).reshape(-1)
@@ -316,10 +314,10 @@ def largest_bias(mask: ArrayLike | MaskRule | None) -> float:
 
 
 def _is_beyond(mask: ArrayLike | MaskRule | None, largest: float, limit: float) -> bool:
-    """Whether a float mask has numbers that clipping at the limit would make equal.
+    """Whether clipping a float mask at the limit would make different numbers equal.
 
-    The one exception is a single lowest number, such as finfo.min, a usual way to hide a key:
-    clipped it still hides, and every model that uses it would pay for a wider dtype.
+    A single lowest number, such as finfo.min, does not count: clipped it still hides a key, and
+    every model that hides keys this way would pay for a wider dtype.
     """
     if largest < limit:
         return False
@@ -332,10 +330,11 @@ def _is_beyond(mask: ArrayLike | MaskRule | None, largest: float, limit: float) 
 
 
 def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
-    """Whether 2^t can be summed as it stands, no row's maximum being subtracted first.
+    """Whether 2^t can be summed without subtracting the maximum of the row first.
 
-    By Cauchy and Schwarz no score exceeds the bound. With a bound of 40 and values between 2^-64
-    and 2^64 every product stays 20 bits away from both ends of float32; float64 has ten times that.
+    By the Cauchy-Schwarz inequality no score exceeds the bound. With a bound of 40 and values
+    between 2^-64 and 2^64 every product stays 20 bits away from both ends of float32; float64 has
+    ten times that range.
     """
     limit = 40 if dtype == np.float32 else 400
     tame = value_size == 0 or abs(math.log2(value_size)) <= limit + 24
@@ -350,7 +349,7 @@ def prepare(
     copy: bool = False,
     **options: Unpack[AttentionOptions],
 ) -> Problem:
-    """A validated problem from the arguments of attention.
+    """The validated problem of a call of attention.
 
     With ``copy`` it shares no memory with the caller's query, key, mask and lengths.
     """
@@ -370,7 +369,7 @@ def prepare(
 
 
 def _copied(array: Array) -> Array:
-    """A copy in the same order of axes; a broadcast axis is copied once and broadcast again."""
+    """A copy in the same memory order; a broadcast axis is copied once and broadcast again."""
     if 0 not in array.strides:
         return np.array(array, order="K")
     once = tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)
@@ -379,7 +378,7 @@ def _copied(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class Extent:
-    """Dtype, axes and magnitude of query, key and value, needed before any part is computed.
+    """Dtype, axes and magnitude of query, key and value: all that a plan depends on.
 
     Where a rank has a slice of the tokens, the extents of all ranks make that of the sequence.
     """
@@ -416,7 +415,7 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
     value_scale = 1.0 if sizes["value"] < 2.0**960 else 2.0**64
     if value_scale != 1:
         arrays = arrays | {"value": arrays["value"] / value_scale}
-    # An array in a file is left there where its dtype allows.
+    # An array in a file is not read if it has the right dtype.
     flat = {x: a if a.dtype == compute else np.asarray(a, compute) for x, a in arrays.items()}
     flat = {x: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for x, a in flat.items()}
     bound = min(bound, softcap * LOG2_E) if softcap else bound
@@ -482,7 +481,7 @@ NORM_WEIGHTED_NOTE = (
 
 
 def check_weighted(weighted: str | None) -> bool:
-    """Whether weights are norm-weighted; says what else cannot be asked for."""
+    """Whether weights are norm-weighted; raises where ``weighted`` is neither None nor 'norm'."""
     if weighted not in (None, "norm"):
         raise ArgumentError(f"weighted must be None or 'norm', got {weighted!r}.")
     return weighted == "norm"
@@ -518,7 +517,11 @@ def carried_norms(value: ArrayLike, w_output: ArrayLike | None, heads: int) -> A
 def with_norm_bias(
     query: Any, value: ArrayLike, w_output: ArrayLike | None, options: AttentionOptions
 ) -> AttentionOptions:
-    """The options of attention with log |v_j W_O| added to the scores of each key."""
+    """The options of attention with log |v_j W_O| added to the scores of each key.
+
+    p_ij |v_j W_O| / sum_k p_ik |v_k W_O| = softmax_j(s_ij + log |v_j W_O|) (Kobayashi et al. 2020):
+    with this bias every fact of an observation is the same fact of the norm-weighted weights.
+    """
     mask = options.get("mask")
     if callable(mask):
         raise ArgumentError(
@@ -533,7 +536,7 @@ def with_norm_bias(
 
 
 def _joined(mask: ArrayLike | MaskRule | None, bias: Array) -> Array:
-    """A bias and a mask in one; of the size of both only where there is a mask."""
+    """The sum of a bias and a mask; the bias alone, one row, where there is no mask."""
     if mask is None:
         return bias
     array = as_array(mask)
@@ -546,8 +549,8 @@ def _joined(mask: ArrayLike | MaskRule | None, bias: Array) -> Array:
 def blocks(positions: int, number: int) -> NDArray[np.int64]:
     """Edges that cut positions into at most ``number`` equal blocks; the last may be smaller.
 
-    The size is the smallest power of two that will do, so that coarser blocks are whole finer ones
-    and tiles can be cut at them. Asked for as many blocks as it gave, it gives the same again.
+    The size is the smallest power of two that suffices, so that coarser blocks consist of finer
+    ones and tiles can be cut at them. Asking for the number of blocks that it gave changes nothing.
 
     >>> blocks(10, 4)
     array([ 0,  4,  8, 10])
@@ -556,5 +559,5 @@ def blocks(positions: int, number: int) -> NDArray[np.int64]:
 
 
 def block_size(positions: int, number: int) -> int:
-    """Positions in each of at most ``number`` blocks: the smallest power of two that will do."""
+    """Positions in each of at most ``number`` blocks: the smallest power of two that suffices."""
     return 1 << int((positions - 1) // max(1, number)).bit_length()

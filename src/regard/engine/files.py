@@ -72,6 +72,9 @@ class FileReader:
 class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
     """A C-contiguous array in a file, in place of an ndarray: indexing it reads what is needed.
 
+    A memory map would end the process (SIGBUS) where another program truncates the file; reading
+    raises a FileError instead.
+
     Integers and ranges on the first axes read those parts alone; anything else reads the array.
     ``decode`` turns numbers of the file into those of ``dtype``, one by one.
     """
@@ -162,7 +165,7 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*plain, **options)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # an interface of NumPy that an object may have: this one has none
+        if name.startswith("_"):  # NumPy looks for optional interfaces, which this class lacks
             raise AttributeError(name)
         return getattr(self.read(), name)
 
@@ -193,7 +196,7 @@ def write_file(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> 
     """Write arrays and header, with the shape, dtype and checksum of each array."""
     from safetensors.numpy import save_file
 
-    # ascontiguousarray would give an array without axes one.
+    # ascontiguousarray would add an axis to a 0-d array.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     header = header | {"contents": {name: described(array) for name, array in contiguous.items()}}
     with replacing(path) as draft:
@@ -217,7 +220,7 @@ def load(path: str | Path, *, verify: bool = True) -> Observation:
 
 @contextmanager
 def file_errors(path: str | Path) -> Iterator[None]:
-    """Turn whatever a damaged header leads to into a FileError."""
+    """Raise a FileError in place of the errors that a damaged header causes."""
     try:
         yield
     except FileError:
@@ -235,7 +238,7 @@ def file_errors(path: str | Path) -> Iterator[None]:
 def observation_from_arrays(
     header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
 ) -> Observation:
-    """Facts, profile and parts out of named arrays; ``build`` makes a part of query and key."""
+    """The observation of a header and named arrays; ``build`` makes a problem of query and key."""
     profile = None
     if "profile.first" in arrays:
         profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE_ARRAYS))
@@ -343,7 +346,7 @@ def read_file(
 def check_contents(
     contents: dict[str, Any], arrays: dict[str, Array], path: Path, verify: bool
 ) -> None:
-    """Compare arrays with what the header says of them; ``verify`` compares checksums too."""
+    """Compare shapes and dtypes of arrays with the header, and with ``verify`` their checksums."""
     if sorted(contents) != sorted(arrays):
         raise FileError(f"{path} is damaged: its header names other arrays than it has.")
     for name, array in arrays.items():
@@ -374,7 +377,7 @@ def _incomplete(path: Path, error: Exception) -> FileError:
 
 
 def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VERSION) -> None:
-    """A header of this kind of file, and of a version that this regard can read."""
+    """Raise unless the header is of this kind of file and of a version that can be read."""
     if not isinstance(header, dict) or header.get("format") != kind:
         raise FileError(
             f"{path} must be a .regard file, got a safetensors file without its header."
@@ -397,7 +400,7 @@ SAFETENSORS_DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
     "U16": "<u2", "U8": "u1", "BOOL": "?",
 }  # fmt: skip
-# Stands for the length of a row nobody measured: too long for sums without a shift.
+# Assumed of query and key that are not read: so long that no sum goes without a shift.
 ASSUMED_ROW_LENGTH = 1e4
 
 

@@ -21,10 +21,8 @@ from regard.errors import ShapeError
 from regard.typing import Array
 
 Kernel = Callable[..., int]
-MAX_ROWS_ONE_BY_ONE, OUTPUTS_PER_SLICE = (
-    4,
-    512,
-)  # rows, and outputs, that NumPy multiplies at once by a matrix by output
+# By a matrix stored by output NumPy multiplies few rows one by one, a slice of outputs at a time.
+MAX_ROWS_ONE_BY_ONE, OUTPUTS_PER_SLICE = 4, 512
 
 
 def quantise(matrix: Array, axis: int) -> tuple[Array, Array]:

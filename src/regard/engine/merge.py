@@ -8,16 +8,17 @@ from regard.engine.call import LOG2_E, NORM_WEIGHTED_NOTE, Cost, ProblemLike, Re
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, suggest_keywords
 from regard.typing import Array
 
 
+@suggest_keywords
 def merge(first: Observation, second: Observation) -> Observation:
-    """Join what the same queries saw among two sets of keys; the second's keys come after.
+    """Merge two observations of the same queries over disjoint keys, the first's keys first.
 
-    What belongs to rows (output, logsumexp, entropy, top) follows from the two results alone. What
-    belongs to keys (received, map) depends on the joint log-sum-exp, so it is computed once more
-    from the kept query and key; where they were not kept it is left out, and ``notes`` says so.
+    Facts of rows (output, logsumexp, entropy, top) follow from the two results alone. Facts of keys
+    (received, map) depend on the joint log-sum-exp, so they are computed again from query and key;
+    where these were not kept they are left out, and ``notes`` lists them.
 
     Examples
     --------
@@ -100,7 +101,8 @@ def _joint_top(first: Observation, second: Observation, shares: list[Array]) -> 
     keys_after = second.top().keys
     keys = [first.top().keys, np.where(keys_after >= 0, keys_after + first.keys, -1)]
     joint_weights, joint_keys = (np.concatenate(x, axis=-1) for x in (weights, keys))
-    number = min(part.shape[-1] for part in weights)  # beyond that a third part might have more
+    # Beyond this number one part may have had larger weights that it did not keep.
+    number = min(part.shape[-1] for part in weights)
     order = np.argsort(-joint_weights, axis=-1, kind="stable")[..., :number]
     return {
         "top_weights": np.take_along_axis(joint_weights, order, axis=-1),
@@ -116,8 +118,8 @@ def _column_facts(
     if not (first.parts and second.parts):
         why = "is left out after a merge: it needs query and key, and they were not kept."
         return {}, (*notes, *(f"{name} {why}" for name in requested))
-    # No axis has more blocks than were asked for: with the most of them the queries' blocks stay as
-    # they are, and the keys' are those of the whole where it has as many keys as queries.
+    # The larger number of blocks of the two: the blocks of queries stay as they are, and those of
+    # keys are the blocks of one observation of all keys where there are as many keys as queries.
     maps = [part.facts["map"] for part in (first, second) if "map" in requested]
     map_size = max((size for array in maps for size in array.shape[-2:]), default=0)
     pieces = _observed_parts(

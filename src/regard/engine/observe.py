@@ -223,11 +223,11 @@ def _observation(
 ) -> Observation:
     """Facts in the caller's shapes."""
     shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
-    # logsumexp stays float64: at 1e6 a float32 one is off by percents of every weight.
+    # logsumexp stays float64: at 1e6 a float32 one would be off by several percent of a weight.
     for name in ("received", "map"):
         if name in shaped:
             shaped[name] = shaped[name].astype(problem.dtype, copy=False)
-    # No weight depends on the values: without them the caller's memory is released.
+    # Weights do not depend on the values: without them the caller's memory can be freed.
     part = replace(problem, value_gkv=np.zeros((*problem.key_gkd.shape[:2], 0), problem.dtype))
     return Observation(ArrayFacts(shaped), profile, (part,), problem.visibility.keys, spent)
 

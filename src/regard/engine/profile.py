@@ -44,7 +44,7 @@ def bands_between(lowest: int, highest: int) -> list[tuple[int, int]]:
 
 
 def bands_within(tokens: int) -> slice:
-    """The entries of BANDS that the distances within a text of so many tokens can fall into.
+    """The entries of BANDS that distances within a text of this many tokens can fall into.
 
     >>> BANDS[bands_within(4)]
     ((2, 3), (1, 1), (0, 0), (-1, -1), (-2, -3))

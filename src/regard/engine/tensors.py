@@ -19,7 +19,7 @@ import numpy as np
 from regard.errors import ArgumentError
 from regard.typing import Array, Float64Array
 
-Tensor = Any  # torch.Tensor, which mypy is not shown
+Tensor = Any  # torch.Tensor; mypy does not follow the import of torch
 
 
 def is_tensor(array: Any) -> TypeGuard[Tensor]:
@@ -160,7 +160,7 @@ def dtype_name(array: Any) -> str:
     return str(getattr(array, "dtype", "float64")).removeprefix("torch.")
 
 
-NVIDIA_DEVICE = Path("/dev/nvidiactl")  # made by the driver: tells of a GPU without importing torch
+NVIDIA_DEVICE = Path("/dev/nvidiactl")  # made by the driver: shows a GPU without importing torch
 MIN_TRITON_VERSION = (3, 3)  # the first whose kernels take named tuples
 
 

@@ -72,7 +72,7 @@ def test_shapes_that_differ_are_named_with_their_ranks(reported):
 def test_mask_functions_that_say_different_things_are_noticed(reported):
     (error,) = errors(reported, "different_functions")
     pattern = (
-        r"mask is a function that says \w{8} on ranks 0, 2, 3 and a function that says \w{8} on "
+        r"mask is a function \(\w{8}\) on ranks 0, 2, 3 and a function \(\w{8}\) on "
         r"rank 1\. Give every rank the same\."
     )
     assert re.fullmatch(re.escape(DIFFERENT) + pattern, error)

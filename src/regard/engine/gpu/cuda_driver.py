@@ -98,7 +98,7 @@ def current_stream(index: int) -> int:
 
 
 class PreparedLaunch:
-    """A kernel, its grid and its arguments, which are read anew by every call on a stream."""
+    """A kernel, its grid and its arguments, which every call reads again."""
 
     def __init__(self, name: str, function: Any, sizes: Any, arguments: tuple[Any, ...]) -> None:
         self.arguments = arguments

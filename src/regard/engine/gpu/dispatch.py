@@ -29,7 +29,7 @@ NUMPY_DTYPES: dict[Any, np.dtype[Any]] = {
 
 
 def attention_on_device(query: Any, key: Any, value: Any, options: AttentionOptions) -> Tensor:
-    """The output of attention, a tensor beside its inputs."""
+    """The output of attention, a tensor on the device of its inputs."""
     call = device_call(query, key, value, options)
     output_hqv = compute_facts(call, Requested(), None)[0].output_hqv
     assert output_hqv is not None
@@ -70,10 +70,10 @@ def _logsumexp_call(
 
 @dataclass(frozen=True)
 class StartedObservation:
-    """An observation from a log-sum-exp whose best keys and distances are put off.
+    """An observation from a log-sum-exp whose best keys and distances are not started yet.
 
-    Sums over queries are on their way, so that ``shares`` can say whether the log-sum-exp belongs
-    to these scores. ``finish`` starts the rest; until then query and key must stay as they are.
+    Sums over queries are running, so that ``shares`` can tell whether the log-sum-exp belongs to
+    these scores. ``finish`` starts the rest; until then query and key must not change.
     """
 
     call: DeviceCall

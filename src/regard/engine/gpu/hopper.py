@@ -36,7 +36,7 @@ def reasons_against_hopper(common: CommonArguments) -> list[str]:
     call = common.call
     reasons = []
     if call.device.type != "cuda" or not _is_hopper(call.device.index or 0):
-        reasons.append("it is no Hopper GPU")
+        reasons.append("it is not a Hopper GPU")
     elif nvrtc() is None:
         reasons.append("NVRTC, their compiler, is not installed: pip install nvidia-cuda-nvrtc")
     if not common.is_16_bit or common.width not in (64, 128):
@@ -63,7 +63,7 @@ def cdiv(a: int, b: int) -> int:
 class HopperSizes(NamedTuple):
     """Sizes of a call on Hopper: calls of the same sizes share kernels and the plan of buffers.
 
-    ``live`` says that every query sees a key.
+    ``live``: every query sees a key.
     """
 
     dtype: torch.dtype
@@ -248,7 +248,7 @@ class MapLayout:
 
     @classmethod
     def from_sizes(cls, sizes: HopperSizes, most: int) -> MapLayout:
-        """The layout of a map of at most so many blocks a side."""
+        """The layout of a map of at most ``most`` blocks a side."""
         block = block_sizes(sizes.queries, sizes.keys, most)
         rows, columns = block or (64, TILE_TOKENS)
         shape = (cdiv(sizes.queries, rows), cdiv(sizes.keys, columns)) if block else (0, 0)

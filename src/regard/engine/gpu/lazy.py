@@ -260,7 +260,7 @@ def release(
     """The observation without query, key and output, still enough for ``head_measures``.
 
     Sums that need query and key are started now and stay on the device, and so does the check of
-    the numbers, which comes back beside the observation. None where no kernel computes these sums:
+    the numbers, which is returned with the observation. None where no kernel computes these sums:
     then the measures must be read while query and key are there. The first ``stacked`` axes are
     layers of one text, which errors do not name.
     """

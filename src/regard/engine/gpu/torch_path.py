@@ -30,7 +30,7 @@ def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Ten
     dtype, group = call.compute_dtype, call.group
     factor = call.scale / call.softcap if call.softcap else call.scale * LOG2_E
     query_hmad = call.query_hqd[:, send(block.rows_ma)].to(dtype) * factor
-    # Column -1 stands for no key; whoever lists it leaves it out of every sum.
+    # Column -1 means no key; the caller leaves it out of every sum.
     key_gmbd = call.key_gkd[:, send(block.columns_mb).clamp(min=0)].to(dtype)
     shared = (len(key_gmbd), group, *query_hmad.shape[1:])
     t_ghmab = query_hmad.reshape(shared) @ key_gmbd[:, None].transpose(-1, -2)

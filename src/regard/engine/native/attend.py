@@ -16,12 +16,12 @@ from regard.engine.threads import threads
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
-BLOCK_ROWS, BLOCK_KEYS = 64, 512  # a block of keys and values stays in the second cache
+BLOCK_ROWS, BLOCK_KEYS = 64, 512  # a block of keys and values stays in the L2 cache
 PANEL_BYTES = 2**24  # full rows of a block of queries, where facts need them
 MIN_PANEL_ROWS = 8  # rows of such a block: fewer gain nothing over two passes
-MAX_TOP = 64  # see best.h
-MIN_PARALLEL_FLOPS = 2**22  # operations that one thread has done before a second one is awake
-FLOPS_PER_CALL = 2**36  # operations of one native call: between two of them Ctrl-C is heard
+MAX_TOP = 64  # as MAX_TOP in best.h
+MIN_PARALLEL_FLOPS = 2**22  # below it one thread is done before a second one wakes up
+FLOPS_PER_CALL = 2**36  # of one native call; Ctrl-C is handled between two calls
 MAX_KEPT_SCRATCH_FLOATS = 2**20  # the largest buffer that outlives a call
 UNBOUNDED = 2**40  # no edge of the band: beyond any number of keys
 _local = threading.local()

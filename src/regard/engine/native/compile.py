@@ -2,8 +2,8 @@
 
 Standard library only: the build backend's hook runs this file before anything is installed. It
 also runs by itself, ``python -m regard.engine.native.compile``, when a compiler came later than the
-package. Nothing is raised where no library can be made; the reason is written beside the sources,
-and NumPy serves.
+package. If no library can be made nothing is raised: the reason is written to a file next to the
+sources, and NumPy serves.
 
 The loader reads names from this file at every start: modules that only a build needs are imported
 by the functions that build.
@@ -40,7 +40,7 @@ COMPILER_FLAGS = [
     "-std=gnu11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
     "-fvisibility=hidden",
 ]  # fmt: skip
-# Not on users' machines: a warning that a later compiler invents must not cost them the kernels.
+# Not on users' machines, where a warning of a newer compiler must not prevent the build.
 STRICT_FLAGS = ["-Wall", "-Wextra", "-Werror"]
 SANITIZER_FLAGS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
              "-fno-omit-frame-pointer"]  # fmt: skip
@@ -67,7 +67,7 @@ def architecture() -> str:
     >>> architecture() == architecture().lower()
     True
     """
-    # Builders of wheels for another processor name it here, or in the compiler's flags.
+    # Builds of wheels for another processor name it in ARCHFLAGS.
     named = os.environ.get("ARCHFLAGS", "").split()[-1:] or [platform.machine()]
     return {"amd64": "x86_64", "aarch64": "arm64"}.get(named[0].lower(), named[0].lower())
 

@@ -252,7 +252,7 @@ def _profile(columns: RankColumns, totals: dict[str, Array]) -> RankProfile | No
 
 
 def _cost(rank_slice: RankSlice, requested: Requested) -> Cost:
-    """The products that this rank computed, and its memory beside its slice and the facts."""
+    """Operations of this rank, and its memory in addition to its slice and the facts."""
     problem, this_rank = rank_slice.problem, rank_slice.rank
     width, value_width = problem.key_gkd.shape[-1], problem.value_gkv.shape[-1]
     at_once = fits_gathered(rank_slice, requested)

@@ -44,7 +44,7 @@ class Layout:
 
 
 def build_layout(name: str, counts: Sequence[int], what: str) -> Layout:
-    """The layout of this name in which each rank has so many tokens.
+    """The layout of this name in which rank i has ``counts[i]`` tokens.
 
     Contiguous slices may have any sizes; those of a zigzag follow from the number of tokens.
     """
@@ -103,6 +103,6 @@ def positions(
 
 
 def check_layout(layout: str) -> None:
-    """Raise where a layout has no such name."""
+    """Raise unless there is a layout of this name."""
     if layout not in LAYOUTS:
         raise ArgumentError(f"layout must be 'contiguous' or 'zigzag', got {layout!r}.")

@@ -179,11 +179,11 @@ def group_or_world(group: Any) -> Any:
 
 
 def new_monitor(group: Any, timeout: float) -> FailureMonitor:
-    """A failure monitor of one more call of the group."""
+    """A failure monitor for the next call of the group."""
     if not timeout > 0:
         raise ArgumentError(f"timeout must be a number of seconds above 0, got {timeout!r}.")
     call = _calls[group] = _calls.get(group, 0) + 1
-    # There is no public way to a group's store; torch's own elastic agent takes this one.
+    # torch has no public function for a group's store; its own elastic agent uses this one.
     store = distributed_c10d._get_process_group_store(group)
     names = dist.get_process_group_ranks(group)
     return FailureMonitor(store, dist.get_rank(group), names, timeout, f"regard/{call}")
@@ -243,7 +243,7 @@ def agree_on_mask(monitor: FailureMonitor, rule: MaskRule, extent: Extent) -> No
     sizes = extent.queries, extent.keys
     at_q, at_k = (np.linspace(0, n - 1, min(n, MASK_SAMPLE_POSITIONS)).astype(int) for n in sizes)
     sampled = np.asarray(rule(at_q[:, None], at_k[None, :]))
-    summary = f"a function that says {_digest(sampled)}"
+    summary = f"a function ({_digest(sampled)})"
     gathered = monitor.all_gather("rule", summary.encode())
     _check_same(monitor, [{"mask": other.decode()} for other in gathered])
 

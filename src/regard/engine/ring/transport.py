@@ -140,7 +140,7 @@ def ring_pass(
 
 
 def empty_tokens(like: Any, tokens: int) -> Any:
-    """An uninitialised array of so many tokens, otherwise like another."""
+    """An uninitialised array with this number of tokens, otherwise like another."""
     shape = (like.shape[0], tokens, *like.shape[2:])
     return like.new_empty(shape) if is_tensor(like) else np.empty(shape, like.dtype)
 

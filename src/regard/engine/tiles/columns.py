@@ -122,7 +122,7 @@ def _blank_groups(
 
 
 def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> None:
-    """The largest e of each full row; a zero beside it stands for columns past its end."""
+    """The largest e of each full row; columns past its end read a zero of the margin."""
     heads, queries, full = panel.full_hqs.shape
     width = panel.columns.stop - panel.columns.start
     number, margin = best.values_hqn.shape[-1], panel.margin
@@ -140,9 +140,8 @@ def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> N
     best.drop_weightless()
 
 
-MAX_FLOAT32_BLOCK = (
-    128  # queries or keys in a block of the map: no more than four panels or tiles share it
-)
+# Queries or keys in a block of the map: at most four panels or tiles add to a smaller one.
+MAX_FLOAT32_BLOCK = 128
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ class ColumnSums:
         return sizes == (visibility.queries, visibility.keys)
 
     def part(self, unit: Unit, panel: Panel, inverse_hq: Array) -> ColumnPart:
-        """Sum the weights e * inverse of a panel; products do it, no weight is written down."""
+        """Sum the weights e * inverse of a panel by matrix products; no weight is stored."""
         distance_hn = None
         if self.requested.profile:
             distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
@@ -222,7 +221,7 @@ class ColumnSums:
         return ColumnPart(unit, panel.columns, received_hk, map_hrc, distance_hn)
 
     def add(self, part: ColumnPart) -> None:
-        """Take a part in."""
+        """Add a part."""
         heads, rows, columns = part.unit.heads, part.unit.rows, part.columns
         self.received_hk[heads, columns] += part.received_hk
         if self.map_hrc is not None and part.map_hrc is not None:

@@ -9,8 +9,8 @@ from regard.engine.call import Cost, Problem
 from regard.engine.threads import threads
 
 TILE_ROWS, TILE_COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
-# Scores in a unit of several heads. Small units meet too often at Python's lock; large tiles leave
-# the cache, which panels do in any case.
+# Scores in a unit of several heads. Small units contend for Python's lock; large tiles do not fit
+# the cache, and panels never do.
 TILE_SCORES, UNIT_SCORES, PANEL_SCORES = 2**18, 2**20, 2**21
 PANEL_BYTES = 2**25  # full rows of one worker
 MIN_PANEL_ROWS = 128  # fewer rows than this make the products slow
@@ -59,7 +59,7 @@ def choose(problem: Problem, column_facts: bool) -> TilePlan:
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
     if rows < MIN_PANEL_ROWS and rows < queries:
         return _tiles("two passes", problem)
-    # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
+    # A panel has margins of zeros as wide as its number of rows: with few keys take few rows.
     most = min(_block_rows(problem), max(MIN_PANEL_ROWS, keys // 8))
     rows = max(1, min(rows // 32 * 32 or rows, most, queries))
     return TilePlan("panel", _heads_in_unit(problem, rows * keys, PANEL_SCORES), rows, TILE_COLUMNS)
@@ -82,12 +82,12 @@ def _block_rows(problem: Problem) -> int:
 
 
 def _heads_in_unit(problem: Problem, scores: int, most: int) -> int:
-    """Small heads share a unit, but never so many that a second core would idle."""
+    """Number of small heads in one unit, at most half of them so that a second core has work."""
     return max(1, min(most // max(1, scores), math.ceil(problem.heads / 2)))
 
 
 def cost(problem: Problem, plan: TilePlan) -> Cost:
-    """Count the products of the units, and what the workers hold at once."""
+    """The cost of a plan: products of its units, and working memory of its workers."""
     width, value_width = problem.query_hqd.shape[-1], problem.value_gkv.shape[-1]
     products = {"one pass": 1, "panel": 1, "two passes": 2}[plan.name] * width + value_width
     seen = 0

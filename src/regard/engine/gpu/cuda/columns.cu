@@ -206,7 +206,7 @@ __device__ __forceinline__ void work(int i, int& done, const ColumnArguments& p,
         const float minus[2] = {shared.minus[stage][row], shared.minus[stage][row + 8]};
         __syncwarp();
         if (tile) barrier_arrive(&shared.empty[stage], lane);
-        if (tile == 0) flush(sums, outputs, pair + 1, i > 0);  // beside the exponentials of this tile
+        if (tile == 0) flush(sums, outputs, pair + 1, i > 0);  // overlaps with the exponentials of this tile
         int limit[2];
 #pragma unroll
         for (int n = 0; n < 2; n++) {

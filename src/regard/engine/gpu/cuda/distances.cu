@@ -35,7 +35,7 @@ static_assert(sizeof(Shared) <= SHARED && sizeof(DistanceArguments) == ARGUMENTS
 
 extern __shared__ __align__(1024) char raw[];
 
-struct Walk {  // blocks of queries from begin to end, keys first - and second - so many before them
+struct Walk {  // tiles of queries from begin to end; keys lie first and first + 1 tiles before
     int head, segment, first, begin, end;
 
     __device__ __forceinline__ Walk(const DistanceArguments& p) {

@@ -221,7 +221,7 @@ def repeats_kernel(
     """Sums of ``heads.repeats`` over some queries of one head, neighbours in the order of tokens.
 
     The program walks over the positions of the tokens of all its queries; it sums the weight on
-    these positions, or on those one after them: program_id(2) says which. Beside the weight it sums
+    these positions, or on those one after them: program_id(2) says which. It also sums
     what uniform attention gives, and 1 for each query that sees any such key.
     """
     head, after = tl.program_id(1).to(tl.int64), tl.program_id(2)
