@@ -213,7 +213,7 @@ def test_the_layers_of_a_forward_are_launched_together(kernels, monkeypatch):
         queries.append(tuple(query.shape))
         return start(query, *arguments)
 
-    monkeypatch.setattr(StartedObservation, "of", counted)
+    monkeypatch.setattr(StartedObservation, "start", counted)
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         model(IDS)
         assert [shape[0] for shape in queries] == [2]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.engine.call import Problem, Requested, prepare
+from regard.engine.call import Problem, Requested, gather_options, prepare
 from regard.engine.native.attend import native_output, reason_against
 from regard.engine.tensors import cast_like, on_device
 from regard.engine.threads import run_in_order
 from regard.engine.tiles.plan import Unit, choose
 from regard.engine.tiles.rows import Scratch, stream_rows
 from regard.errors import suggest_keywords
-from regard.textbook.options import AttentionOptions, MaskRule, Window
+from regard.textbook.options import MaskRule, Window
 from regard.typing import Array
 
 
@@ -60,15 +60,7 @@ def attention(
     array([[1.  , 0.  ],
            [0.33, 0.67]])
     """
-    options = AttentionOptions(
-        mask=mask,
-        causal=causal,
-        offset=offset,
-        window=window,
-        softcap=softcap,
-        scale=scale,
-        lengths=lengths,
-    )
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import attention_on_device
 

@@ -21,6 +21,7 @@ from regard.errors import ArgumentError, expect, refuse_masked_array
 from regard.textbook.options import (
     AttentionOptions,
     MaskRule,
+    Window,
     band,
     check_dtypes,
     check_finite,
@@ -339,6 +340,27 @@ def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
     limit = 40 if dtype == np.float32 else 400
     tame = value_size == 0 or abs(math.log2(value_size)) <= limit + 24
     return bound <= limit and tame
+
+
+def gather_options(
+    mask: ArrayLike | MaskRule | None,
+    causal: bool,
+    offset: int | None,
+    window: Window | None,
+    softcap: float | None,
+    scale: float | None,
+    lengths: ArrayLike | None,
+) -> AttentionOptions:
+    """The options of attention, which every path takes together."""
+    return {
+        "mask": mask,
+        "causal": causal,
+        "offset": offset,
+        "window": window,
+        "softcap": softcap,
+        "scale": scale,
+        "lengths": lengths,
+    }
 
 
 def prepare(

@@ -15,6 +15,7 @@ from regard.engine.call import (
     Problem,
     Requested,
     check_weighted,
+    gather_options,
     prepare,
     with_norm_bias,
 )
@@ -54,26 +55,21 @@ def observe(  # noqa: PLR0913 (the options of attention, and what to report)
 ) -> Observation:
     """Attention with exact statistics of all its weights, in memory that grows with n.
 
-    The observation computes tiles from its own copies of query, key, mask and lengths: what is done
-    to the arrays afterwards does not change it. With torch tensors the output is one too; facts are
-    NumPy arrays, which leave a GPU when they are first read.
+    The observation has its own copies of query, key, mask and lengths, from which it computes
+    tiles. With torch tensors the output is one too; facts are NumPy arrays, which leave a GPU when
+    they are first read.
 
     Parameters
     ----------
-    query, key, value, mask, causal, offset, window, softcap, scale, lengths :
-        As for ``attention``.
-    top : int
-        Number of best keys of each query; 0 for none.
-    map : int
-        Largest number of blocks a side of the map; 0 for none. Blocks have one size, a power of
+    query, key, value, mask, causal, offset, window, softcap, scale, lengths : as for ``attention``.
+    top : number of best keys of each query; 0 for none.
+    map : largest number of blocks a side of the map; 0 for none. Blocks have one size, a power of
         two of tokens; the last may be smaller.
-    entropy, received, profile : bool
-        Whether to compute these facts; False saves their cost.
-    weighted : str or None
-        With 'norm' every fact is about p_ij |v_j W_O| as a share of its row, not about the
+    entropy, received, profile : whether to compute these facts; False saves their cost.
+    weighted : with 'norm' every fact is about p_ij |v_j W_O| as a share of its row, not about the
         attention weights.
-    w_output : (h d_v, e)
-        The matrix after the heads, for weighted='norm'; without it the values' own lengths count.
+    w_output : (h d_v, e), the matrix after the heads, for weighted='norm'; without it the values'
+        own lengths count.
 
     Examples
     --------
@@ -84,15 +80,7 @@ def observe(  # noqa: PLR0913 (the options of attention, and what to report)
     >>> seen.entropy.round(3)
     array([1.053, 1.053, 1.037])
     """
-    options = AttentionOptions(
-        mask=mask,
-        causal=causal,
-        offset=offset,
-        window=window,
-        softcap=softcap,
-        scale=scale,
-        lengths=lengths,
-    )
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     requested = Requested(
         True, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )
@@ -142,11 +130,9 @@ def observe_from_logsumexp(
 
     Parameters
     ----------
-    logsumexp : (..., h, q)
-        Natural log-sum-exp of each query. It may be over more keys than are given here: then the
-        facts are these keys' share, and those of disjoint keys can be concatenated.
-    query, key, top, map, entropy, received, profile, and the options of attention :
-        As for ``observe``. There is no output.
+    logsumexp : (..., h, q), natural. It may be over more keys than are given here: then the facts
+        are these keys' share, and those of disjoint keys can be concatenated.
+    query, key, and all others : as for ``observe``. There is no output.
 
     Examples
     --------
@@ -156,15 +142,7 @@ def observe_from_logsumexp(
     >>> bool(np.allclose(again.received, seen.received))
     True
     """
-    options = AttentionOptions(
-        mask=mask,
-        causal=causal,
-        offset=offset,
-        window=window,
-        softcap=softcap,
-        scale=scale,
-        lengths=lengths,
-    )
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     requested = Requested(
         False, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )

@@ -161,7 +161,7 @@ def test_a_distance_of_another_rank_is_an_error():
     assert profile.at(7).tolist() == [1, 1]
     with pytest.raises(NotAskedError) as error:
         profile.at(9)
-    assert message(error) == "the weight at distance 9 is another rank's to say."
+    assert message(error) == "the weight at distance 9 is on another rank."
 
 
 def test_its_text_names_its_tokens(group):

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from numpy.typing import ArrayLike
 from torch.distributed import distributed_c10d
 
-from regard.engine.call import Extent, Requested
+from regard.engine.call import Extent, Requested, gather_options
 from regard.engine.observe import from_zero
 from regard.engine.ring.facts import RankObservation, build_rank_observation
 from regard.engine.ring.failures import FailureMonitor
@@ -63,20 +63,15 @@ def observe(  # noqa: PLR0913 (the options of attention, and what to report)
 
     Parameters
     ----------
-    query, key, value :
-        This rank's slice, as for ``regard.observe``.
-    mask, causal, offset, window, softcap, scale, lengths :
-        As for ``regard.attention``; mask, lengths and offset are those of the whole sequence.
-    group :
-        A process group of torch.distributed, by default that of all ranks.
-    layout : str
-        The tokens of a rank: 'contiguous', its slice following that of the rank before it, or
+    query, key, value : this rank's slice, as for ``regard.observe``.
+    mask, causal, offset, window, softcap, scale, lengths : as for ``regard.attention``; mask,
+        lengths and offset are those of the whole sequence.
+    group : a process group of torch.distributed, by default that of all ranks.
+    layout : the tokens of a rank: 'contiguous', its slice following that of the rank before it, or
         'zigzag', cut by ``regard.distributed.cut``, which balances causal work.
-    timeout : float
-        Seconds after which a rank that does not arrive, stops or falls behind is named in a
+    timeout : seconds after which a rank that does not arrive, stops or falls behind is named in a
         RankError on every other rank; after that the process group cannot be used again.
-    top, map, entropy, received, profile :
-        As for ``regard.observe``.
+    top, map, entropy, received, profile : as for ``regard.observe``.
 
     Returns
     -------
@@ -90,27 +85,25 @@ def observe(  # noqa: PLR0913 (the options of attention, and what to report)
     )
     arrays = {"query": query, "key": key, "value": value}
     kind = ON_DEVICE if on_device(**arrays) else ON_CPU
-    options = AttentionOptions(
-        mask=kind.convert_option(mask),
-        causal=causal,
-        offset=offset,
-        window=window,
-        softcap=softcap,
-        scale=scale,
-        lengths=kind.convert_option(lengths),
-    )
+    mask, lengths = (kind.convert_option(x) for x in (mask, lengths))
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     facts = {"top": top, "map": map, "entropy": entropy, "received": received, "profile": profile}
-    group = group_or_world(group)
+    call = RankCall(kind, {x: kind.convert(a) for x, a in arrays.items()}, options, layout, facts)
+    seen = _observe_on_rank(call, requested, group_or_world(group), timeout)
+    same = kind is ON_DEVICE or not is_tensor(query)
+    return seen if same else replace(seen, _tensor=cast_like(seen.output, query))
+
+
+def _observe_on_rank(
+    call: RankCall, requested: Requested, group: Any, timeout: float
+) -> RankObservation:
     monitor = new_monitor(group, timeout)
     begin = time.monotonic()
-    call = RankCall(kind, {x: kind.convert(a) for x, a in arrays.items()}, options, layout, facts)
     with _reporting_failures(monitor):
         rank_slice = _agreed_slice(monitor, call)
         retire_previous_call(group, monitor)
         with using_threads(threads_per_rank()):
-            seen = build_rank_observation(rank_slice, requested, Transport(group, monitor), begin)
-    same = kind is ON_DEVICE or not is_tensor(query)
-    return seen if same else replace(seen, _tensor=cast_like(seen.output, query))
+            return build_rank_observation(rank_slice, requested, Transport(group, monitor), begin)
 
 
 @contextmanager
