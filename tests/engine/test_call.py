@@ -94,7 +94,7 @@ def test_a_masked_array_is_refused(name):
 def test_the_textbook_refuses_masked_and_complex_numbers():
     with pytest.raises(ArgumentError, match=r"^x must not be a NumPy masked array"):
         self_attention(np.ma.masked_array(np.eye(2), mask=False), np.eye(2), np.eye(2), np.eye(2))
-    with pytest.raises(ArgumentError, match=r"^x needs real numbers, but it has complex ones\.$"):
+    with pytest.raises(ArgumentError, match=r"^x .* real numbers, .* complex ones\.$"):
         self_attention(np.eye(2) * 1j, np.eye(2), np.eye(2), np.eye(2))
 
 

@@ -208,12 +208,3 @@ BACKENDS = (
     Backend("torch", "tensors on any device, in chunks of full rows", _against_torch),
     Backend("triton", "tensors on an NVIDIA GPU, by kernels", _against_triton),
 )
-
-
-def usable_backends() -> tuple[Backend, ...]:
-    """The backends that can serve on this machine.
-
-    >>> usable_backends()[0].name
-    'numpy'
-    """
-    return tuple(backend for backend in BACKENDS if not backend.reasons_against())
