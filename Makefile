@@ -15,7 +15,7 @@ OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly'
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
-	test_merge.py test_observation.py tiles/test_threads.py tiles/test_plan.py)
+	test_merge.py test_observation.py test_threads.py tiles/test_plan.py)
 SENTENCE ?= A dog ate the food because it was hungry
 
 # The native kernels' sources: with other ones the editable install is made anew.

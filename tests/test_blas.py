@@ -412,7 +412,7 @@ import threading
 import numpy as np
 from threadpoolctl import threadpool_info
 import regard
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 
 def numbers():
     return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]

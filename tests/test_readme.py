@@ -57,7 +57,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-
 def test_tables_of_figures_name_the_machine_and_no_targets() -> None:
     text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
     assert "to reach" not in text

@@ -1,6 +1,6 @@
 """Files that are written completely or not at all.
 
-The content goes to a draft beside the target, reaches the disk, and is then renamed to the target.
+The content goes to a draft in the target's folder, is flushed to disk, and then renamed.
 A full disk, an error or a kill in between leaves the old file as it was.
 
 >>> import pathlib, tempfile
@@ -22,7 +22,8 @@ from pathlib import Path
 from regard.errors import FileError
 
 DRAFT_SUFFIX = ".draft"
-NAME_IN_DRAFT = 40  # characters: a draft's name stays short where the target's is at the limit
+# A draft's name stays within the file system's limit even where the target's is at it.
+MAX_DRAFT_NAME_CHARACTERS = 40
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -49,7 +50,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file beside the target, hidden and of another suffix.
+        An empty hidden file in the target's folder, with another suffix.
 
     Raises
     ------
@@ -87,7 +88,7 @@ Make the folder, or choose another path.
 
 
 def _target(path: str | Path) -> Path:
-    """The file behind ``path``, refused where it is clear that it cannot be written."""
+    """The file behind ``path``; raises where it clearly cannot be written."""
     target = Path(os.path.realpath(path))
     try:
         _refuse(path, target)
@@ -109,7 +110,7 @@ def _refuse(path: str | Path, target: Path) -> None:
 def _new_draft(path: str | Path, target: Path) -> Path:
     """An empty draft; made by ``os.open``, so that the user's umask decides its permissions."""
     token = f"{os.getpid()}.{secrets.token_hex(4)}"
-    draft = target.with_name(f".{target.name[:NAME_IN_DRAFT]}.{token}{DRAFT_SUFFIX}")
+    draft = target.with_name(f".{target.name[:MAX_DRAFT_NAME_CHARACTERS]}.{token}{DRAFT_SUFFIX}")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except OSError as error:

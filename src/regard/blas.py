@@ -1,7 +1,7 @@
-"""The number of threads of NumPy's BLAS: one for each product while regard computes.
+"""Limit NumPy's BLAS to one thread while regard computes.
 
-With another number of threads BLAS adds in another order, and the last bits change. Workers of
-ours that each started several BLAS threads would also wait for each other.
+With another number of threads BLAS adds in another order, and the last bits change. Workers that
+each started several BLAS threads would also wait for each other.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from weakref import WeakSet
 
 from threadpoolctl import ThreadpoolController
 
-_lock = threading.RLock()  # a call that is collected as garbage may leave on this very thread
-_limits: list[Limit] | None = None  # listed by the first call: looking takes a millisecond
+_lock = threading.RLock()  # a garbage-collected call may release on this very thread
+_limits: list[Limit] | None = None  # found by the first call, which takes a millisecond
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ class Limit:
     """One thread in one BLAS library while any call is active, and its own number afterwards.
 
     The library's number belongs to the process or, with ``each_thread``, to the thread that asks.
-    Not thread-safe: whoever calls has the lock.
+    Not thread-safe: callers hold the lock.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Limit:
         """Count a call in."""
         self.state.calls.add(call)
         number = self.get_threads()
-        # Another number than one means that this is the first call, or that someone else has set
-        # it since: that is then what they get back.
+        # A number other than one means that this is the first call, or that other code has set it
+        # since: that number is restored at the end.
         if self.state.before is None or number != 1:
             self.state.before = number
         if number != 1:
@@ -93,7 +93,7 @@ class Limit:
         before = self.state.before
         if self.state.calls or before is None:
             return
-        if self.get_threads() == 1:  # otherwise someone else has set it since
+        if self.get_threads() == 1:  # otherwise other code has set it since
             self.set_threads(before)
         self.state.before = None
 

@@ -22,11 +22,10 @@ from importlib.util import find_spec
 from regard.errors import BackendError
 
 if find_spec("torch") is None:
-    raise BackendError("regard.distributed needs torch: pip install '.[models]'.")
+    raise BackendError("regard.distributed needs torch: pip install 'regard[models]'.")
 
-from regard.engine.ring.agreement import cut
-from regard.engine.ring.rank_observation import RankObservation
-from regard.engine.ring.ring_observe import observe
-from regard.engine.ring.token_layout import positions
+from regard.engine.ring.facts import RankObservation
+from regard.engine.ring.layout import positions
+from regard.engine.ring.observe import cut, observe
 
 __all__ = ["RankObservation", "cut", "observe", "positions"]

@@ -1,10 +1,23 @@
-"""Exceptions and the one sentence form of their messages.
+"""Exceptions that regard raises, and the sentence form of their messages.
 
-What was needed, what came, what to do next.
+::
+
+    RegardError                    any error that regard raises on purpose
+      ShapeError, ValueError       an array does not have the required axes
+      ArgumentError, ValueError    the value of an argument is invalid
+      NotAskedError, AttributeError  a fact that was not requested of an observation
+      FileError, ValueError        a file cannot be read as its format, or cannot be written
+      BackendError, RuntimeError   no backend can serve a call
+      RankError, RuntimeError      another rank failed, is late or is gone
+
+Each is also the built-in exception named beside it. A message says what the argument must be, what
+came, and what to do next: "head must be from 0 to 7, got 9.". An unknown keyword is a TypeError, as
+everywhere in Python, with a suggestion (``suggest_keywords``).
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -12,25 +25,51 @@ from typing import Any, ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+# Keywords of other libraries (torch, FlashAttention, JAX, Triton) for the same thing.
+KEYWORDS_ELSEWHERE = {
+    "attention_mask": "mask",
+    "attn_bias": "mask",
+    "attn_mask": "mask",
+    "bias": "mask",
+    "cu_seqlens": "lengths",
+    "is_causal": "causal",
+    "k": "key",
+    "key_lengths": "lengths",
+    "key_padding_mask": "mask",
+    "kv_lengths": "lengths",
+    "logit_cap": "softcap",
+    "logits_soft_cap": "softcap",
+    "q": "query",
+    "seq_lens": "lengths",
+    "sliding_window": "window",
+    "sm_scale": "scale",
+    "soft_cap": "softcap",
+    "softmax_scale": "scale",
+    "top_k": "top",
+    "topk": "top",
+    "v": "value",
+    "window_size": "window",
+}
+
 
 class RegardError(Exception):
     """Any error that regard raises on purpose."""
 
 
 class ShapeError(RegardError, ValueError):
-    """An array does not have the axes it needs."""
+    """An array does not have the required axes."""
 
 
 class ArgumentError(RegardError, ValueError):
-    """An argument's value cannot be used."""
+    """The value of an argument is invalid."""
 
 
 class NotAskedError(RegardError, AttributeError):
-    """A fact was not asked for when the observation was made."""
+    """A fact was not requested when the observation was made."""
 
 
 class FileError(RegardError, ValueError):
-    """A file cannot be read as what it should be, or cannot be written."""
+    """A file cannot be read as its format, or cannot be written."""
 
 
 class BackendError(RegardError, RuntimeError):
@@ -38,11 +77,11 @@ class BackendError(RegardError, RuntimeError):
 
 
 class RankError(RegardError, RuntimeError):
-    """A rank that others wait for is gone, late or has failed."""
+    """A rank that others wait for failed, is late or is gone."""
 
 
 def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
-    """Raise a ShapeError unless the array has these axes, with these sizes where given.
+    """Raise a ShapeError unless the array has these axes, and these sizes where given.
 
     A leading '...' stands for any number of axes.
 
@@ -52,7 +91,7 @@ def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
     >>> expect("key", np.zeros((8, 5, 64)), "h_kv k d", d=64)
     >>> expect("key", np.zeros((8, 5, 32)), "h_kv k d", d=64)
     Traceback (most recent call last):
-    regard.errors.ShapeError: key needs axes (h_kv, k, d=64), but its shape is (8, 5, 32): d is 32.
+    regard.errors.ShapeError: key must have axes (h_kv, k, d=64), got shape (8, 5, 32): d is 32.
     """
     names = axes.split()
     free = names[0] == "..."
@@ -66,20 +105,20 @@ def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
         problem = ", ".join([f"{x} is {n}" for x, n in pairs if sizes.get(x, n) != n])
     if problem:
         expected = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in names)
-        raise ShapeError(f"{name} needs axes ({expected}), but its shape is {shape}: {problem}.")
+        raise ShapeError(f"{name} must have axes ({expected}), got shape {shape}: {problem}.")
 
 
 def refuse_masked_array(name: str, array: Any) -> None:
     """Raise an ArgumentError for a NumPy masked array, whose mask ``np.asarray`` would drop."""
     if hasattr(array, "filled") and hasattr(array, "mask"):
         raise ArgumentError(
-            f"{name} is a NumPy masked array, and its mask would be lost: write {name}.filled(0), "
-            "and hide keys with mask or lengths."
+            f"{name} must not be a NumPy masked array, whose mask would be lost: write "
+            f"{name}.filled(0), and hide keys with mask or lengths."
         )
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """Say a number with its noun.
+    """A number with its noun.
 
     >>> count(1, "key"), count(2, "key"), count(2, "query", "queries")
     ('1 key', '2 keys', '2 queries')
@@ -88,30 +127,48 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def suggest_keywords(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorator: a wrong keyword raises a TypeError that names the function and the right keyword.
+    """Decorator: an unknown keyword raises a TypeError that names the function and the right word.
 
-    >>> suggest_keywords(lambda causal=False: None)(is_causal=True)
+    The signature that ``help`` and completion show has names and defaults without annotations, so
+    that it fits a few lines; type checkers read the annotations from the source.
+
+    Examples
+    --------
+    >>> @suggest_keywords
+    ... def observe(query, *, causal: bool = False) -> None: ...
+    >>> inspect.signature(observe)
+    <Signature (query, *, causal=False)>
+    >>> observe(0, is_causal=True)
     Traceback (most recent call last):
-    TypeError: <lambda>() got an unexpected keyword 'is_causal'; did you mean 'causal'?
+    TypeError: observe() got an unexpected keyword 'is_causal'; did you mean 'causal'?
     """
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    signature = inspect.signature(function)
+    plain = [x.replace(annotation=x.empty) for x in signature.parameters.values()]
+    names = frozenset(signature.parameters)
 
     @wraps(function)
     def call(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
-        for name in keywords:
-            if name not in names:
-                raise TypeError(unexpected_keyword(function.__name__, name, names))
+        if not names.issuperset(keywords):
+            unknown = next(name for name in keywords if name not in names)
+            raise TypeError(unexpected_keyword(function.__name__, unknown, signature.parameters))
         return function(*arguments, **keywords)
 
+    call.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]
     return call
 
 
 def unexpected_keyword(function: str, name: str, names: Iterable[str]) -> str:
-    """Message about a keyword that a function does not take, with the nearest that it takes."""
-    from difflib import get_close_matches
+    """The message about a keyword that a function does not take, with the nearest that it takes.
 
-    names = [x for x in names if x != "self"]
-    near = get_close_matches(name, names, 1)
-    advice = f"; did you mean {near[0]!r}?" if near else f": it takes {', '.join(names)}."
+    >>> unexpected_keyword("observe", "window_size", ["causal", "window"])
+    "observe() got an unexpected keyword 'window_size'; did you mean 'window'?"
+    >>> unexpected_keyword("observe", "colour", ["causal", "window"])
+    "observe() got an unexpected keyword 'colour': it takes causal, window."
+    """
+    from difflib import get_close_matches  # only where a call has failed
+
+    known = [x for x in names if x != "self"]
+    near = [x for x in [KEYWORDS_ELSEWHERE.get(name)] if x in known]
+    near = near or get_close_matches(name, known, 1)
+    advice = f"; did you mean {near[0]!r}?" if near else f": it takes {', '.join(known)}."
     return f"{function}() got an unexpected keyword {name!r}{advice}"

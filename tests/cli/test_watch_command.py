@@ -213,7 +213,7 @@ def test_a_needle_and_links(folders, tmp_path, capsys):
         ([TEXT, "--to", "one"], "to needs to be 'zero' or 'mean', but it is 'one'."),
         ([TEXT, "--to", "mean"], "--to mean needs --ablate or --effects: it says what an ablated "
          "head writes."),
-        ([TEXT, "--weighted", "x"], "weighted needs to be None or 'norm', but it is 'x'."),
+        ([TEXT, "--weighted", "x"], "weighted must be None or 'norm', got 'x'."),
         (["--links", "no.tsv"],
          "no.tsv cannot be read as a file of links: No such file or directory."),
     ],

@@ -6,8 +6,8 @@ import pytest
 from regard.corpus.unpadded import observe_windows
 from regard.corpus.window_sums import NAMES, beyond_sink, cosines, most_received
 from regard.corpus.windows import Window
-from regard.engine.distances import bands_within
 from regard.engine.observe import observe
+from regard.engine.profile import bands_within
 from regard.heads.measures import head_measures
 from regard.transformer.checkpoint import load_model
 

@@ -43,7 +43,7 @@ def test_large_scores_do_not_overflow():
 @pytest.mark.parametrize("masked", [False, True], ids=["all seen", "some hidden"])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_float32_of_every_level_equals_the_specification(level, shape, masked, monkeypatch):
-    monkeypatch.setattr(dense, "LEAST_SCORES", 1)
+    monkeypatch.setattr(dense, "MIN_NATIVE_SCORES", 1)
     batch, heads, queries, keys = shape
     rng = np.random.default_rng(0)
     # Heads beside each other in a token's vector, as a layer makes them.
@@ -61,7 +61,7 @@ def test_float32_of_every_level_equals_the_specification(level, shape, masked, m
 
 @pytest.mark.parametrize("level", ["off", *levels()])
 def test_keys_of_one_sentence_serve_several_hypotheses(level, monkeypatch):
-    monkeypatch.setattr(dense, "LEAST_SCORES", 1)
+    monkeypatch.setattr(dense, "MIN_NATIVE_SCORES", 1)
     rng = np.random.default_rng(0)
     query = rng.standard_normal((4, 2, 1, 8), np.float32)
     key, value = rng.standard_normal((2, 1, 2, 5, 8), np.float32)

@@ -7,8 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
-from regard.engine.file_array import FileArray, FileReader
-from regard.engine.files import open_mapped
+from regard.engine.files import FileArray, FileReader, open_mapped
 from regard.errors import FileError
 
 RANDOM = np.random.default_rng(3)
@@ -52,7 +51,7 @@ def test_nothing_is_read_before_it_is_looked_at(tmp_path):
     # Cut short after the header, the file opens as before: no number of it has been read.
     reader = arrays[0].reader
     read, reader.read = [], lambda start, size: read.append(size)
-    assert mapped.shape_of("map")[-1] == 12
+    assert mapped._fact_shape("map")[-1] == 12
     assert not read
 
 
@@ -105,12 +104,12 @@ def test_without_query_and_key_the_facts_are_there(tmp_path):
 
 
 BROKEN = {
-    "not there": (None, "is not there."),
+    "not there": (None, "No such file: "),
     "empty": (b"", "is not a complete .regard file: "),
     "noise": (b"\x05\x00\x00\x00\x00\x00\x00\x00hello" * 4, "is not a complete .regard file: "),
     "another kind": (
         (2).to_bytes(8, "little") + json.dumps({}).encode(),
-        "is a safetensors file, but not a .regard one: it has no such header.",
+        "must be a .regard file, got a safetensors file without its header.",
     ),
 }
 

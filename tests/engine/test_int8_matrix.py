@@ -1,11 +1,14 @@
 """Int8 matrices: products within the bound of float32, with every kernel and any threads."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 from regard.engine.int8_matrix import Int8Matrix, quantise, restore
 from regard.engine.native.library import levels, using_level
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 from regard.errors import ShapeError
 
 ROUNDING = 2.0**-24
@@ -113,7 +116,7 @@ def test_rows_of_the_vocabulary_are_restored_when_they_are_looked_up():
 
 def test_as_an_array_it_is_restored():
     values, scale = quantise(some_floats(6, 4), axis=1)
-    matrix = Int8Matrix.of(values, scale)
+    matrix = Int8Matrix.from_values(values, scale)
     np.testing.assert_array_equal(np.asarray(matrix), restore(values, scale, 1))
     np.testing.assert_array_equal(matrix[2:4], restore(values, scale, 1)[2:4])
     assert np.asarray(matrix, np.float64).dtype == matrix.astype(np.float64).dtype == np.float64
@@ -131,4 +134,17 @@ def test_float64_is_multiplied_in_float64():
 def test_vectors_of_another_width_are_refused():
     with pytest.raises(ShapeError) as error:
         some_floats(2, 9) @ stored(8, 3, 1)
-    assert str(error.value) == "x @ matrix needs x with axes (n, 8), but its shape is (2, 9)."
+    assert str(error.value) == "x in x @ matrix must have axes (n, 8), got shape (2, 9)."
+
+
+@pytest.mark.parametrize("multiplied", [False, True])
+def test_a_matrix_can_be_copied_and_pickled(multiplied):
+    matrix = Int8Matrix.quantised(some_floats(8, 5))
+    x = some_floats(2, 8, seed=1)
+    expected = x @ matrix.T.T
+    if multiplied:  # then it holds the addresses that the native kernel takes
+        np.testing.assert_array_equal(x @ matrix, expected)
+    pickled = pickle.loads(pickle.dumps(matrix))  # noqa: S301
+    for again in (copy.copy(matrix), copy.deepcopy(matrix), pickled):
+        np.testing.assert_array_equal(x @ again, expected)
+        assert again.shape == matrix.shape

@@ -108,6 +108,5 @@ def test_other_queries_are_refused() -> None:
     with pytest.raises(ArgumentError) as error:
         merge(observe(*arrays(20)), observe(*arrays(20, queries=16)))
     assert str(error.value) == (
-        "merge needs two observations of the same queries, but one has axes (2, 4, 17) "
-        "and the other (2, 4, 16)."
+        "merge must get two observations of the same queries, got axes (2, 4, 17) and (2, 4, 16)."
     )

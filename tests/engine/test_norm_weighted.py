@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from regard.engine.call import NORM_WEIGHTED_NOTE, carried_norms
 from regard.engine.merge import merge
-from regard.engine.norm_weighted import NOTE, carried_norms
 from regard.engine.observe import observe
 from regard.errors import ArgumentError, ShapeError
 
@@ -47,7 +47,7 @@ def test_every_fact_is_that_of_the_norm_weighted_weights(key_heads):
     np.testing.assert_allclose(seen.top().weights, best_hqn, atol=1e-12)
     itself_h = expected_hqk[:, np.arange(KEYS), np.arange(KEYS)].mean(axis=1)
     np.testing.assert_allclose(seen.profile.itself, itself_h, atol=1e-10)
-    assert seen.notes == (NOTE,)
+    assert seen.notes == (NORM_WEIGHTED_NOTE,)
     assert "These are not the attention weights." in str(seen)
 
 
@@ -94,13 +94,13 @@ def test_merged_parts_are_the_facts_of_all_keys():
     )
     expected = observe(query, key, value, **options)
     np.testing.assert_allclose(both.received, expected.received, atol=1e-10)
-    assert NOTE in both.notes
+    assert NORM_WEIGHTED_NOTE in both.notes
     with pytest.raises(ArgumentError) as error:
         merge(observe(query, key[:, :20], value[:, :20]),
               observe(query, key[:, 20:], value[:, 20:], **options))  # fmt: skip
     assert str(error.value) == (
-        "merge needs two observations weighted alike, but one is norm-weighted: observe both with "
-        "weighted='norm', or both without."
+        "merge must get two observations weighted alike, got one that is norm-weighted: observe "
+        "both with weighted='norm', or both without."
     )
 
 
@@ -108,18 +108,16 @@ def test_what_cannot_be_weighted_is_explained():
     query, key, value, w_output = arrays()
     with pytest.raises(ArgumentError) as error:
         observe(query, key, value, weighted="length")
-    assert str(error.value) == "weighted needs to be None or 'norm', but it is 'length'."
+    assert str(error.value) == "weighted must be None or 'norm', got 'length'."
     with pytest.raises(ArgumentError) as error:
         observe(query, key, value, weighted="norm", mask=lambda q, k: k <= q)
     assert str(error.value) == (
-        "weighted='norm' needs a mask of values, but mask is a function: say causal, window or "
+        "mask must be an array with weighted='norm', got a function: say causal, window or "
         "lengths instead, or give the mask as an array."
     )
     with pytest.raises(ShapeError) as error:
         observe(query, key, value, weighted="norm", w_output=w_output[:5])
-    assert str(error.value) == (
-        "w_output needs axes (hd=32, e), but its shape is (5, 12): hd is 5."
-    )
+    assert str(error.value) == ("w_output must have axes (hd=32, e), got shape (5, 12): hd is 5.")
 
 
 def test_the_bias_has_one_number_for_each_key():
@@ -132,7 +130,7 @@ def test_the_bias_has_one_number_for_each_key():
 
 
 def test_torch_tensors_are_weighted_alike():
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[models]'")
     given = arrays()
     expected = observe(*given[:3], weighted="norm", w_output=given[3])
     query, key, value, w_output = map(torch.tensor, given)
@@ -147,7 +145,7 @@ def test_a_saved_file_says_how_it_is_weighted(tmp_path):
     seen = observe(query, key, value, weighted="norm", w_output=w_output)
     seen.save(tmp_path / "run.regard", query_and_key=True)
     again = load(tmp_path / "run.regard")
-    assert again.notes == (NOTE,)
+    assert again.notes == (NORM_WEIGHTED_NOTE,)
     tile_hqk = seen.tile(slice(None), slice(None))
     np.testing.assert_allclose(again.tile(slice(None), slice(None)), tile_hqk, atol=1e-12)
     assert again.picture(0).title.endswith("norm-weighted")

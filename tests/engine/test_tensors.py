@@ -12,9 +12,9 @@ from regard.errors import ArgumentError, ShapeError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from regard.engine.call import Requested  # noqa: E402
 from regard.engine.gpu import call as call_module  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 if find_spec("triton") is not None:
@@ -81,7 +81,7 @@ def test_tensors_of_two_devices_are_refused(tensors):
     with pytest.raises(ArgumentError) as error:
         on_device(query=tensors[0], key=elsewhere, value=tensors[2])
     assert str(error.value) == (
-        "query, key, value need to lie on one device, but here are query on cpu, key on meta, "
+        "query, key, value must be on one device, got query on cpu, key on meta, "
         "value on cpu: move them with .to(device)."
     )
 
@@ -125,7 +125,7 @@ def test_nan_is_told_when_a_fact_is_first_read(tensors):
         with pytest.raises(ArgumentError) as error:
             _ = seen.entropy
         assert str(error.value) == (
-            "query has nan at [1, 2, 3, 4]: attention needs finite numbers. "
+            "query must be finite numbers, got nan at [1, 2, 3, 4]. "
             "If it stands for padding, use lengths or mask instead."
         )
 
@@ -134,10 +134,10 @@ def test_nan_is_told_when_a_fact_is_first_read(tensors):
     ("change", "kind", "message"),
     [
         ({"mask": torch.ones(3, 5, dtype=torch.bool)}, ShapeError,
-         "mask needs a shape that broadcasts to (2, 4, 9, 9), but its shape is (3, 5)."),
+         "mask must have a shape that broadcasts to (2, 4, 9, 9), got (3, 5)."),
         ({"mask": torch.ones(9, 9, dtype=torch.int32)}, ArgumentError,
-         "mask needs bool values (True = may look) or float values (added to the scores), but its "
-         "dtype is torch.int32: write mask.bool()."),
+         "mask must be bool (True = may look) or float (added to the scores), "
+         "got dtype torch.int32: write mask.bool()."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_as_on_the_cpu(tensors, change, kind, message):
@@ -150,6 +150,6 @@ def test_other_dtypes_are_refused(tensors):
     with pytest.raises(ArgumentError) as error:
         observe_on_device(tensors[0], tensors[1].half(), tensors[2], EVERYTHING, DEFAULT_OPTIONS)
     assert str(error.value) == (
-        "key needs float16, bfloat16, float32 or float64 values, the same for query, key and "
-        "value, but its dtype is torch.float16: write key.float()."
+        "key must have dtype float16, bfloat16, float32 or float64, the same for query, key and "
+        "value, got torch.float16: write key.float()."
     )

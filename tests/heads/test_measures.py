@@ -110,7 +110,7 @@ def test_parts_of_a_text_add_up():
 
 @pytest.mark.parametrize("case", CASES)
 def test_listed_weights_are_those_of_the_tile(case, monkeypatch):
-    monkeypatch.setattr(sys.modules["regard.engine.pairs"], "CHUNK", 30)
+    monkeypatch.setattr(sys.modules["regard.engine.pairs"], "CHUNK_WEIGHTS", 30)
     seen = observed(CASES[case])
     part, weights = seen.parts[0], seen.tile(slice(None), slice(None))
     rows, columns = np.array([[0, 3, 9], [1, 1, 2]]), np.array([[5, 0], [22, 7]])
@@ -137,7 +137,7 @@ def test_sums_by_span(case):
 
 
 def test_a_long_text_of_one_token_never_holds_all_pairs(monkeypatch):
-    monkeypatch.setattr(sys.modules["regard.engine.pairs"], "CHUNK", 2**12)
+    monkeypatch.setattr(sys.modules["regard.engine.pairs"], "CHUNK_WEIGHTS", 2**12)
     random = np.random.default_rng(3)
     query, key = (random.standard_normal((1, 300, 4), dtype=np.float32) for _ in range(2))
     seen = observe(query, key, key, causal=True, map=8)

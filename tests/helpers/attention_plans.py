@@ -11,7 +11,7 @@ from regard.engine.native import attend
 from regard.engine.native.library import levels, using_level
 from regard.engine.tiles import plan
 
-SMALL_TILES = {"ROWS": 16, "COLUMNS": 16}
+SMALL_TILES = {"TILE_ROWS": 16, "TILE_COLUMNS": 16}
 ROW_FACTS_ONLY = {"received": False, "map": 0, "profile": False}
 
 

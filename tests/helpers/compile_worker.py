@@ -13,12 +13,12 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver as triton_driver
 from triton.runtime.jit import JITFunction
 
+from regard.engine.call import Requested
 from regard.engine.gpu import cuda_driver as cuda
-from regard.engine.gpu import hopper, hopper_columns
+from regard.engine.gpu import hopper
 from regard.engine.gpu import triton_path as with_kernels
 from regard.engine.gpu.call import device_call
-from regard.engine.gpu.triton_facts import repeats_on_device
-from regard.engine.tiles.rows import Requested
+from regard.engine.gpu.triton_path import repeats_on_device
 from regard.textbook.options import DEFAULT_OPTIONS
 
 
@@ -101,7 +101,7 @@ if __name__ == "__main__":
     if cuda.nvrtc() is not None:
         hopper.module = Compiled
         hopper.tensor_map = lambda tensor, rows: cuda.TensorMap()
-        hopper_columns.current_stream = lambda index: 0
+        hopper.current_stream = lambda index: 0
         launch((2, 8192, 128), half, 8, 512, on_hopper=True, causal=True)
         launch((1, 5000, 64), torch.float16, 16, 8, on_hopper=True)
         if ALL in sys.argv:

@@ -113,7 +113,7 @@ def main(rank: int, ranks: int, port: int, folder: Path, what: list[str]) -> Non
     groups = [dist.new_group(list(range(ranks))) for _ in what]
     reported = {}
     for name, group in zip(what, groups, strict=True):
-        passes.GATHERED_BYTES = 2**28 if name.startswith("keeper") else -1
+        passes.MAX_GATHERED_BYTES = 2**28 if name.startswith("keeper") else -1
         dist.barrier()
         begin = time.monotonic()
         try:

@@ -17,9 +17,10 @@ from tests.helpers.ring_cases import RINGS, SLICE, Slices, cases_of, taken
 from tests.helpers.ring_start import PATIENCE
 
 from regard import distributed
-from regard.engine.ring import passes, ring_observe
+from regard.engine.ring import observe as ring_observe
+from regard.engine.ring import passes
+from regard.engine.threads import using_threads
 from regard.engine.tiles import plan
-from regard.engine.tiles.threads import using_threads
 from regard.errors import RegardError
 
 # Two ranks may share one GPU: the group's gloo sends what was moved to the CPU.
@@ -45,7 +46,7 @@ def facts(seen: distributed.RankObservation) -> dict[str, Any]:
 def observed(case: Case, slices: Slices, ranks: int, group: Any) -> dict[str, Any] | str:
     """The facts of one case, or the error it raised."""
     rank = dist.get_rank(group)
-    passes.GATHERED_BYTES = 2**28 if slices.gathered else -1
+    passes.MAX_GATHERED_BYTES = 2**28 if slices.gathered else -1
     query, key, value = case.arrays()
     ring_observe.on_device = lambda **_: slices.device
     if slices.device:
@@ -68,13 +69,13 @@ def peak_bytes(tokens: int, group: Any) -> int:
 
     The least of three runs: the first also fills what is kept from call to call.
     """
-    passes.GATHERED_BYTES = -1
+    passes.MAX_GATHERED_BYTES = -1
     ring_observe.on_device = lambda **_: False
     x = np.random.default_rng(dist.get_rank()).standard_normal((1, tokens, 2))
     peaks = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "ROWS", 64)
-        patch.setattr(plan, "COLUMNS", 64)
+        patch.setattr(plan, "TILE_ROWS", 64)
+        patch.setattr(plan, "TILE_COLUMNS", 64)
         for _ in range(3):
             gc.collect()
             tracemalloc.start()

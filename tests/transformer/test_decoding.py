@@ -7,7 +7,7 @@ import pytest
 
 from regard.engine.int8_matrix import Int8Matrix
 from regard.engine.native.library import levels, using_level
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 from regard.transformer import Search, beam_search, load_model, translate
 from regard.transformer.config import END, PAD, START
 from regard.transformer.decoding import StepDecoder, native_decoder

@@ -283,7 +283,7 @@ def test_norm_weighted_readings_observations_and_pictures_agree(reading, part):
     np.testing.assert_allclose(weights_lhqk[1, 2], carried_qk, atol=1e-6)
     for seen in (reading.observe(1, 2, part, weighted="norm"),
                  reading.observe(1, part=part, weighted="norm")):  # fmt: skip
-        tile_qk = seen.tile(slice(None), slice(None), 2 if seen.leading else None)
+        tile_qk = seen.tile(slice(None), slice(None), 2 if seen._leading else None)
         np.testing.assert_allclose(tile_qk, carried_qk, atol=1e-5)
     picture = reading.picture(1, 2, part=part, by="tokens", weighted="norm", kind="heatmap")
     np.testing.assert_array_equal(picture.weights, weights_lhqk[1, 2])
@@ -295,4 +295,4 @@ def test_norm_weighted_readings_observations_and_pictures_agree(reading, part):
 def test_weights_are_weighted_by_norm_or_not_at_all(reading):
     with pytest.raises(ArgumentError) as error:
         reading.weights(weighted="length")
-    assert str(error.value) == "weighted needs to be None or 'norm', but it is 'length'."
+    assert str(error.value) == "weighted must be None or 'norm', got 'length'."

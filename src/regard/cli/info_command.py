@@ -33,8 +33,8 @@ def info(
 def gather() -> dict[str, Any]:
     """Every fact under its name; a package that is not installed is None."""
     import regard
-    from regard.engine.backends import BACKENDS
     from regard.engine.native.library import native_state
+    from regard.engine.tensors import BACKENDS
 
     return {
         "regard": regard.__version__,

@@ -55,7 +55,7 @@ class WatchOptions:
 
     def check(self) -> None:
         """Raise what can be wrong without the model."""
-        from regard.engine.norm_weighted import check_weighted
+        from regard.engine.call import check_weighted
         from regard.watcher.watching import check_ablation
 
         check_ablation(self.to)

@@ -14,7 +14,7 @@ from regard.corpus.models import ModelSpec, Observer
 from regard.corpus.readers import Document
 from regard.corpus.window_sums import WindowSums
 from regard.corpus.windows import Window
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 from regard.errors import RegardError
 
 Tokenized = tuple[Document, list[Window]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.corpus.unpadded import observe_windows
 from regard.corpus.window_sums import HeadKey, MeasuredRun, WindowSums
 from regard.corpus.windows import Window, cut, groups_of_length
-from regard.engine.distances import bands_within
+from regard.engine.profile import bands_within
 from regard.errors import ArgumentError, BackendError, FileError
 from regard.transformer.config import END
 from regard.transformer.model import Transformer
@@ -140,7 +140,7 @@ class WatchedObserver:
         self.about = type(model).__name__
         self.first, self.last = _special_tokens(tokenizer)
         seen = self._try("a")
-        self.heads_of_layers = [seen[key].leading[-1] for key in seen.names]
+        self.heads_of_layers = [seen[key]._leading[-1] for key in seen.names]
         self.heads = tuple(
             HeadKey(key.part, key.layer, head)
             for key, heads in zip(seen.names, self.heads_of_layers, strict=True)

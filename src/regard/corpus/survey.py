@@ -22,7 +22,7 @@ from regard.corpus.sources import CorpusFile, find_sources
 from regard.corpus.survey_report import make_report
 from regard.corpus.totals import Totals, total
 from regard.display import TextDisplay, render
-from regard.engine.distances import bands_within
+from regard.engine.profile import bands_within
 from regard.errors import ArgumentError
 
 ENGINES = ("local", "ray")

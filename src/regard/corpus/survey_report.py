@@ -13,7 +13,7 @@ from regard.corpus.models import Observer
 from regard.corpus.shards import DOCUMENTS, Shards
 from regard.corpus.totals import BINS, LONG_ENOUGH, ExampleDocument, Totals
 from regard.corpus.window_sums import COMPARED, NAMES, HeadKey
-from regard.engine.distances import BANDS, bands_within
+from regard.engine.profile import BANDS, bands_within
 from regard.heads.names import MEASURES, REPEATS
 from regard.typing import Array
 

@@ -1,4 +1,4 @@
-"""Attention of any length, in tiles on all cores: the same mathematics as ``steps``."""
+"""Attention of any length, in tiles on all cores: the same mathematics as ``textbook.steps``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.engine.native.attend import output_of, reason_against
+from regard.engine.call import Problem, Requested, gather_options, prepare
+from regard.engine.native.attend import native_output, reason_against
 from regard.engine.tensors import cast_like, on_device
-from regard.engine.tiles.arguments import prepare
+from regard.engine.threads import run_in_order
 from regard.engine.tiles.plan import Unit, choose
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested, Scratch, stream_rows
-from regard.engine.tiles.threads import run_in_order
-from regard.textbook.options import AttentionOptions, MaskRule, Window
+from regard.engine.tiles.rows import Scratch, stream_rows
+from regard.errors import suggest_keywords
+from regard.textbook.options import MaskRule, Window
 from regard.typing import Array
 
 
+@suggest_keywords
 def attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -31,26 +32,26 @@ def attention(
     scale: float | None = None,
     lengths: ArrayLike | None = None,
 ) -> Any:
-    """Mix the values by how much each query looks at each key, in memory that grows with n.
+    """Attention of any length: softmax(query @ key.T * scale) @ value, in memory that grows with n.
 
     Parameters
     ----------
     query : (..., h, q, d), key : (..., h_kv, k, d), value : (..., h_kv, k, d_v)
-        float16, float32 or float64. Arrays with two axes are one head; h_kv divides h. torch
-        tensors too (also bfloat16): on the CPU without a copy, on a GPU by its own kernels.
-    mask : bool (True = may look), or float (added to the scores), to broadcast to (..., h, q, k);
-        or a function of (query positions, key positions) giving a bool tile.
-    causal, offset : key j is seen by query i when j <= i + offset.
-    window : (left, right); key j is seen when i + offset - left <= j <= i + offset + right.
+        float16, float32 or float64. Arrays with two axes are one head; h_kv divides h. Also torch
+        tensors (and bfloat16): on the CPU without a copy, on a GPU by its own kernels.
+    mask : bool (True = may look) or float (added to the scores), broadcast to (..., h, q, k);
+        or a function of (query positions, key positions) that returns a bool tile.
+    causal, offset : key j is visible to query i when j <= i + offset.
+    window : (left, right); key j is visible when i + offset - left <= j <= i + offset + right.
     softcap : scores become softcap * tanh(scores / softcap).
-    scale : what scores are multiplied by; 1 / sqrt(d) unless given.
-    lengths : how many keys are real, one integer for each entry of the leading batch axes.
+    scale : factor of the scores, 1 / sqrt(d) by default.
+    lengths : number of real keys, one integer for each entry of the leading batch axes.
 
     Returns
     -------
     output : (..., h, q, d_v)
-        In the dtype of the input, a tensor where tensors came in (no gradient passes through).
-        A query that may look at nothing gets 0.
+        In the dtype of the input; a tensor for tensors, without gradient. 0 for a query that may
+        look at nothing.
 
     Examples
     --------
@@ -59,15 +60,7 @@ def attention(
     array([[1.  , 0.  ],
            [0.33, 0.67]])
     """
-    options = AttentionOptions(
-        mask=mask,
-        causal=causal,
-        offset=offset,
-        window=window,
-        softcap=softcap,
-        scale=scale,
-        lengths=lengths,
-    )
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import attention_on_device
 
@@ -79,7 +72,7 @@ def _attention_on_host(problem: Problem) -> Array:
     """The output (..., h, q, d_v) of one problem, by native kernels where they serve it."""
     if reason_against(problem, Requested()):
         return _attention_in_tiles(problem)
-    output_hqv = output_of(problem)
+    output_hqv = native_output(problem)
     shaped = output_hqv.reshape(*problem.leading, *output_hqv.shape[1:])
     return np.asarray(shaped, problem.output_dtype)
 

@@ -1,7 +1,7 @@
-"""Dense attention: output and weights at once, for sentences and for decoding steps.
+"""Dense attention: output and weights, for sentences and decoding steps.
 
-A decoding step has one query a head; there the checks and tiles of ``attention`` would cost more
-than the mathematics. Nothing is validated: the transformer makes its own arrays.
+A decoding step has one query per head: the validation and tiles of ``attention`` would take longer
+than the mathematics. Nothing is validated here; the transformer makes the arrays itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from regard.engine.native.attend import attend_densely
 from regard.engine.native.library import function
 from regard.typing import Array
 
-# Scores from which on a native call takes less time than ten calls of NumPy: one sentence of 64
-# tokens, 8 heads. Shorter ones are mostly packing and arguments.
-LEAST_SCORES = 2**15
+# From this many scores on (a sentence of 64 tokens, 8 heads) a native call is faster than ten calls
+# of NumPy; below it packing and arguments take most of the time.
+MIN_NATIVE_SCORES = 2**15
 
 
 def dense_attention(
@@ -47,7 +47,7 @@ def dense_attention(
     if visible is not None:
         np.copyto(weights_bhqk, -np.inf, where=~visible)
     highest = weights_bhqk.max(axis=-1, keepdims=True)
-    # A row that sees nothing has the maximum -inf; minus the lowest finite number it stays -inf.
+    # A row without visible keys has the maximum -inf; -inf minus the lowest finite number is -inf.
     np.maximum(highest, np.finfo(weights_bhqk.dtype).min, out=highest)
     np.subtract(weights_bhqk, highest, out=weights_bhqk)
     np.exp(weights_bhqk, out=weights_bhqk)
@@ -57,11 +57,11 @@ def dense_attention(
 
 
 def _are_served(*arrays: Array) -> bool:
-    """Whether the native kernel takes the arrays, large enough, float32 and rows contiguous."""
+    """Whether the native kernel serves these arrays: large, float32, with contiguous rows."""
     heads = {array.shape[:-2] for array in arrays}
     scores = math.prod(arrays[0].shape[:-1]) * arrays[1].shape[-2]
     return (
         len(heads) == 1
-        and scores >= LEAST_SCORES
+        and scores >= MIN_NATIVE_SCORES
         and all(x.ndim == 4 and x.dtype == np.float32 and x.strides[-1] == 4 for x in arrays)
     )

@@ -6,6 +6,8 @@ It is written completely or not at all, and read at once or range by range.
 from __future__ import annotations
 
 import json
+import math
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,34 +17,164 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from regard.atomic_write import replacing
-from regard.engine.file_array import FileArray, FileReader
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Observation
+from regard.engine.call import Cost, Extent, Problem, build_problem, prepare
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import Extent, build_problem, prepare
-from regard.engine.tiles.plan import Cost
-from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
 from regard.textbook.options import AttentionOptions, check_shapes, with_defaults
 from regard.typing import Array
 
 FORMAT = "regard observation"
-
-
 VERSION = 1
-
-
-PROFILE = ("first", "back", "weight")
-
-
+PROFILE_ARRAYS = ("first", "back", "weight")
 BuildProblem = Callable[..., Problem]
+Decode = Callable[[Array], Array]
+MAX_SEPARATE_READS = 1024  # blocks read one by one; more of them are read in one piece
+
+
+class FileReader:
+    """One open file, read by several threads; it stays the same file if its name is replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("rb", buffering=0)
+        self._lock = threading.Lock()
+
+    def read(self, start: int, size: int) -> bytearray:
+        """The bytes of a range."""
+        content = bytearray(size)
+        view = memoryview(content)
+        with self._lock:
+            self._file.seek(start)
+            while view and (count := self._file.readinto(view)):
+                view = view[count:]
+        if view:
+            raise FileError(
+                f"{self.path} has become shorter since it was opened: make it again, and open it "
+                "again."
+            )
+        return content
+
+    def __copy__(self) -> FileReader:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FileReader:
+        return self  # the open file stays the one that was read so far
+
+    def __reduce__(self) -> tuple[type[FileReader], tuple[Path]]:
+        return FileReader, (self.path.absolute(),)  # opened again where it is unpickled
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+
+class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """A C-contiguous array in a file, in place of an ndarray: indexing it reads what is needed.
+
+    A memory map would end the process (SIGBUS) where another program truncates the file; reading
+    raises a FileError instead.
+
+    Integers and ranges on the first axes read those parts alone; anything else reads the array.
+    ``decode`` turns numbers of the file into those of ``dtype``, one by one.
+    """
+
+    def __init__(
+        self,
+        reader: FileReader,
+        start: int,
+        stored: np.dtype[Any],
+        shape: tuple[int, ...],
+        decode: Decode | None = None,
+    ) -> None:
+        self.reader, self.start, self.stored, self.shape = reader, start, stored, shape
+        self.decode = decode
+        self.dtype = stored if decode is None else decode(np.zeros(0, stored)).dtype
+
+    def decoded(self, decode: Decode) -> FileArray:
+        """The same array, each of whose numbers is decoded when it is read."""
+        return FileArray(self.reader, self.start, self.stored, self.shape, decode)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes in the file."""
+        return self.size * self.stored.itemsize
+
+    def read(self) -> Array:
+        """All of it as an ndarray."""
+        content = self.reader.read(self.start, self.nbytes)
+        array = np.frombuffer(content, self.stored).reshape(self.shape)
+        return array if self.decode is None else self.decode(array)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements under other axes; nothing is read."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        product = math.prod(size for size in sizes if size != -1)
+        sizes = tuple(self.size // max(1, product) if size == -1 else int(size) for size in sizes)
+        if math.prod(sizes) != self.size:
+            raise ValueError(f"cannot reshape {self.shape} into {sizes}")
+        return FileArray(self.reader, self.start, self.stored, sizes, self.decode)
+
+    def __getitem__(self, index: Any) -> Any:
+        first, *others = index if isinstance(index, tuple) and index else (index,)
+        rest = tuple(others)
+        if self.shape and isinstance(first, int | np.integer) and not isinstance(first, bool):
+            block = self._blocks(*self._range(int(first))).reshape(self.shape[1:])
+            return block[rest] if rest else block.read()[()]
+        if self.shape and isinstance(first, slice) and first.step in (None, 1):
+            start, stop, _ = first.indices(self.shape[0])
+            part = self._blocks(start, max(start, stop))
+            if rest and 0 < part.shape[0] <= MAX_SEPARATE_READS:
+                return np.stack([part[(i, *rest)] for i in range(len(part))])
+            return part.read()[(slice(None), *rest)] if rest else part.read()
+        return self.read()[index]
+
+    def _range(self, first: int) -> tuple[int, int]:
+        at = first + self.shape[0] if first < 0 else first
+        if not 0 <= at < self.shape[0]:
+            raise IndexError(f"index {first} is out of bounds for axis 0 of size {self.shape[0]}")
+        return at, at + 1
+
+    def _blocks(self, start: int, stop: int) -> FileArray:
+        step = math.prod(self.shape[1:]) * self.stored.itemsize
+        shape = (stop - start, *self.shape[1:])
+        begin = self.start + start * step
+        return FileArray(self.reader, begin, self.stored, shape, self.decode)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.read(), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [x.read() if isinstance(x, FileArray) else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # NumPy looks for optional interfaces, which this class lacks
+            raise AttributeError(name)
+        return getattr(self.read(), name)
 
 
 def save(seen: Observation, path: Path, query_and_key: bool) -> None:
     """Write the facts; with ``query_and_key`` also what tiles and rows are computed from."""
     arrays = dict(seen.facts)
     if seen._profile is not None:
-        arrays |= {f"profile.{name}": getattr(seen.profile, name) for name in PROFILE}
+        arrays |= {f"profile.{name}": getattr(seen.profile, name) for name in PROFILE_ARRAYS}
     arguments: list[dict[str, Any]] = []
     notes = list(seen.notes)
     for index, part in enumerate(seen.parts if query_and_key else ()):
@@ -64,7 +196,7 @@ def write_file(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> 
     """Write arrays and header, with the shape, dtype and checksum of each array."""
     from safetensors.numpy import save_file
 
-    # ascontiguousarray would give an array without axes one.
+    # ascontiguousarray would add an axis to a 0-d array.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     header = header | {"contents": {name: described(array) for name, array in contiguous.items()}}
     with replacing(path) as draft:
@@ -83,12 +215,12 @@ def load(path: str | Path, *, verify: bool = True) -> Observation:
     """
     header, arrays = read_file(Path(path), verify=verify)
     with file_errors(path):
-        return observation_of(header, arrays)
+        return observation_from_arrays(header, arrays)
 
 
 @contextmanager
 def file_errors(path: str | Path) -> Iterator[None]:
-    """Turn whatever a damaged header leads to into a FileError."""
+    """Raise a FileError in place of the errors that a damaged header causes."""
     try:
         yield
     except FileError:
@@ -103,36 +235,36 @@ def file_errors(path: str | Path) -> Iterator[None]:
         ) from None
 
 
-def observation_of(
+def observation_from_arrays(
     header: dict[str, Any], arrays: dict[str, Array], build: BuildProblem = prepare
 ) -> Observation:
-    """Facts, profile and parts out of named arrays; ``build`` makes a part of query and key."""
+    """The observation of a header and named arrays; ``build`` makes a problem of query and key."""
     profile = None
     if "profile.first" in arrays:
-        profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE))
+        profile = Profile(*(arrays[f"profile.{name}"] for name in PROFILE_ARRAYS))
     parts = tuple(
         part_problem(options, arrays, i, build) for i, options in enumerate(header["parts"])
     )
     facts = {x: a for x, a in arrays.items() if not x.startswith(("profile.", "part."))}
     check_facts(facts, header["keys"], parts)
-    cost, notes = cost_of(header["cost"]), tuple(str(note) for note in header["notes"])
+    cost, notes = cost_from_header(header["cost"]), tuple(str(note) for note in header["notes"])
     return Observation(ArrayFacts(facts), profile, parts, header["keys"], cost, notes)
 
 
-def cost_of(entry: dict[str, Any]) -> Cost:
+def cost_from_header(entry: dict[str, Any]) -> Cost:
     """The cost in a header."""
     plan, flops, peak = entry["plan"], entry["flops"], entry["peak_bytes"]
     kernels = entry.get("kernels", "")  # files of the first version have none
     texts, numbers = (plan, kernels), (flops, peak)
     if not all(isinstance(x, str) for x in texts) or not all(isinstance(x, int) for x in numbers):
-        raise FileError("cost needs a plan, flops and peak_bytes.")
+        raise FileError("cost must have a plan, flops and peak_bytes.")
     return Cost(plan, flops, peak, kernels)
 
 
 def check_facts(facts: dict[str, Array], keys: Any, parts: tuple[Problem, ...]) -> None:
     """Compare the axes of all facts of an observation with each other."""
     if not isinstance(keys, int) or isinstance(keys, bool) or keys < 0:
-        raise FileError(f"the file needs a number of keys from 0 up, but it has {keys!r}.")
+        raise FileError(f"keys must be a whole number from 0 up, got {keys!r}.")
     rows = tuple(facts["logsumexp"].shape)
     axes = {"logsumexp": rows, "entropy": rows, "received": (*rows[:-1], keys)}
     leading = {"output": rows, "top_weights": rows, "top_keys": rows, "map": rows[:-1]}
@@ -183,7 +315,7 @@ def part_problem(
         arrays.get(f"part.{index}.{x}") for x in ("query", "key", "mask", "lengths")
     )
     if query is None or key is None:
-        raise FileError("the file promises query and key, but does not hold them.")
+        raise FileError("the header lists query and key, but the file does not have them.")
     options = {name: arguments[name] for name in ("causal", "offset", "softcap", "scale")}
     window = tuple(arguments["window"]) if arguments["window"] else None
     options |= {"window": window, "mask": mask, "lengths": lengths}
@@ -197,7 +329,7 @@ def read_file(
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise FileError(f"{path} is not there.")
+        raise FileError(f"No such file: {path}")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -214,7 +346,7 @@ def read_file(
 def check_contents(
     contents: dict[str, Any], arrays: dict[str, Array], path: Path, verify: bool
 ) -> None:
-    """Compare arrays with what the header says of them; ``verify`` compares checksums too."""
+    """Compare shapes and dtypes of arrays with the header, and with ``verify`` their checksums."""
     if sorted(contents) != sorted(arrays):
         raise FileError(f"{path} is damaged: its header names other arrays than it has.")
     for name, array in arrays.items():
@@ -245,10 +377,10 @@ def _incomplete(path: Path, error: Exception) -> FileError:
 
 
 def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VERSION) -> None:
-    """A header of this kind of file, and of a version that this regard can read."""
+    """Raise unless the header is of this kind of file and of a version that can be read."""
     if not isinstance(header, dict) or header.get("format") != kind:
         raise FileError(
-            f"{path} is a safetensors file, but not a .regard one: it has no such header."
+            f"{path} must be a .regard file, got a safetensors file without its header."
         )
     if not isinstance(header.get("version"), int):
         raise FileError(f"{path} has no version in its header: make it again with seen.save(...).")
@@ -264,11 +396,12 @@ def described(array: Array) -> dict[str, Any]:
     return {"shape": list(array.shape), "dtype": str(array.dtype), "crc32": checksum(array)}
 
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
-          "U16": "<u2", "U8": "u1", "BOOL": "?"}  # fmt: skip
-
-
-LONG = 1e4  # stands for the length of a row nobody measured: too long for sums without a shift
+SAFETENSORS_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
+    "U16": "<u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+# Assumed of query and key that are not read: so long that no sum goes without a shift.
+ASSUMED_ROW_LENGTH = 1e4
 
 
 def open_mapped(path: str | Path, *, verify: bool = False) -> Observation:
@@ -281,13 +414,13 @@ def open_mapped(path: str | Path, *, verify: bool = False) -> Observation:
     with file_errors(path):
         if verify:
             check_contents(header["contents"], arrays, Path(path), verify)
-        return observation_of(header, arrays, unread)
+        return observation_from_arrays(header, arrays, unread)
 
 
 def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
     """The header of a file, and its arrays, which are read as they are indexed."""
     if not path.is_file():
-        raise FileError(f"{path} is not there.")
+        raise FileError(f"No such file: {path}")
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -303,7 +436,7 @@ def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
 def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Array:
     start, stop = (base + int(offset) for offset in entry["data_offsets"])
     shape = tuple(int(size) for size in entry["shape"])
-    array = FileArray(reader, start, np.dtype(DTYPES[entry["dtype"]]), shape)
+    array = FileArray(reader, start, np.dtype(SAFETENSORS_DTYPES[entry["dtype"]]), shape)
     if (
         min(shape, default=0) < 0
         or not base <= start <= stop <= end
@@ -316,8 +449,9 @@ def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Ar
 def unread(query: Array, key: Array, value: Array, **options: Unpack[AttentionOptions]) -> Problem:
     """As ``prepare``, but no number of query and key is read."""
     check_shapes(query, key, value)
-    extent = Extent(query.dtype, tuple(query.shape[:-2]), query.shape[-2], key.shape[-2],
-                   {"query": LONG, "key": LONG, "value": 0.0})  # fmt: skip
+    lengths = {"query": ASSUMED_ROW_LENGTH, "key": ASSUMED_ROW_LENGTH, "value": 0.0}
+    leading = tuple(query.shape[:-2])
+    extent = Extent(query.dtype, leading, query.shape[-2], key.shape[-2], lengths)
     return build_problem(
         {"query": query, "key": key, "value": value}, extent, with_defaults(**options)
     )

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from regard.engine.native.library import function
-from regard.engine.tiles.threads import threads
+from regard.engine.threads import threads
 from regard.errors import ShapeError
 from regard.typing import Array
 
 Kernel = Callable[..., int]
-FEW, SLICE = 4, 512  # rows, and outputs, that NumPy multiplies at once by a matrix by output
+# By a matrix stored by output NumPy multiplies few rows one by one, a slice of outputs at a time.
+MAX_ROWS_ONE_BY_ONE, OUTPUTS_PER_SLICE = 4, 512
 
 
 def quantise(matrix: Array, axis: int) -> tuple[Array, Array]:
@@ -50,6 +51,10 @@ class Int8Block:
     values_ef: NDArray[np.int8]
     scale_f: NDArray[np.float32]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without ``restored_ef``, which is four times as large and computed on demand."""
+        return {"values_ef": self.values_ef, "scale_f": self.scale_f}
+
     @cached_property
     def restored_ef(self) -> Array:
         """The block in float32, for products in NumPy; it stays in memory."""
@@ -63,12 +68,12 @@ class Int8Block:
 
     def multiply(self, x_ne: Array, out_nf: Array) -> None:
         """x @ block in NumPy."""
-        if len(x_ne) > FEW or not self.is_by_output:
+        if len(x_ne) > MAX_ROWS_ONE_BY_ONE or not self.is_by_output:
             np.matmul(x_ne, self.restored_ef, out=out_nf)
             return
         # One row at a time takes half the time; a slice of 1 MB is in the cache for all but one.
-        for start in range(0, len(self.scale_f), SLICE):
-            some = slice(start, start + SLICE)
+        for start in range(0, len(self.scale_f), OUTPUTS_PER_SLICE):
+            some = slice(start, start + OUTPUTS_PER_SLICE)
             for x_e, out_f in zip(x_ne, out_nf, strict=True):
                 np.dot(x_e, self.restored_ef[:, some], out=out_f[some])
 
@@ -111,14 +116,16 @@ class Int8Matrix:
         self.shape = (outputs, inner) if is_transposed else (inner, outputs)
 
     @classmethod
-    def of(cls, values: NDArray[np.int8], scale: NDArray[np.float32], axis: int = 1) -> Int8Matrix:
+    def from_values(
+        cls, values: NDArray[np.int8], scale: NDArray[np.float32], axis: int = 1
+    ) -> Int8Matrix:
         """The matrix of int8 values whose outputs lie along ``axis``; nothing is copied."""
         return cls(Int8Block(values if axis else values.T, scale), is_transposed=axis == 0)
 
     @classmethod
     def quantised(cls, matrix: Array, axis: int = 1) -> Int8Matrix:
         """A float matrix rounded to int8."""
-        return cls.of(*quantise(matrix, axis), axis)
+        return cls.from_values(*quantise(matrix, axis), axis)
 
     @classmethod
     def side_by_side(cls, *matrices: Int8Matrix) -> Int8Matrix:
@@ -135,6 +142,10 @@ class Int8Matrix:
 
     def __repr__(self) -> str:
         return f"Int8Matrix{self.shape}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the addresses in ``native_blocks``, which a copy computes from its own arrays."""
+        return {name: value for name, value in vars(self).items() if name != "native_blocks"}
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -165,7 +176,7 @@ class Int8Matrix:
             return product
         if x_ne.shape[1] != len(self):
             raise ShapeError(
-                f"x @ matrix needs x with axes (n, {len(self)}), but its shape is {x_ne.shape}."
+                f"x in x @ matrix must have axes (n, {len(self)}), got shape {x_ne.shape}."
             )
         out_nf = np.empty((len(x_ne), self.shape[1]), np.float32)
         multiply = function("multiply_int8")

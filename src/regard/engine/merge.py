@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.engine.interfaces import ArrayFacts, ProblemLike
-from regard.engine.norm_weighted import NOTE
-from regard.engine.observation import Observation
+from regard.engine.call import LOG2_E, NORM_WEIGHTED_NOTE, Cost, ProblemLike, Requested, blocks
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
-from regard.engine.tiles.plan import Cost, blocks
-from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Requested
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, suggest_keywords
 from regard.typing import Array
 
 
+@suggest_keywords
 def merge(first: Observation, second: Observation) -> Observation:
-    """Join what the same queries saw among two sets of keys; the second's keys come after.
+    """Merge two observations of the same queries over disjoint keys, the first's keys first.
 
-    What belongs to rows (output, logsumexp, entropy, top) follows from the two results alone. What
-    belongs to keys (received, map) depends on the joint log-sum-exp, so it is computed once more
-    from the kept query and key; where they were not kept it is left out, and ``notes`` says so.
+    Facts of rows (output, logsumexp, entropy, top) follow from the two results alone. Facts of keys
+    (received, map) depend on the joint log-sum-exp, so they are computed again from query and key;
+    where these were not kept they are left out, and ``notes`` lists them.
 
     Examples
     --------
@@ -31,22 +28,22 @@ def merge(first: Observation, second: Observation) -> Observation:
     >>> bool(np.allclose(both.received, observe(x, x, x).received))
     True
     """
-    first.check_mergeable()
-    second.check_mergeable()
-    if (first.leading, first.queries) != (second.leading, second.queries):
+    first._check_mergeable()
+    second._check_mergeable()
+    if (first._leading, first.queries) != (second._leading, second.queries):
         raise ArgumentError(
-            f"merge needs two observations of the same queries, but one has axes "
-            f"{(*first.leading, first.queries)} and the other {(*second.leading, second.queries)}."
+            "merge must get two observations of the same queries, got axes "
+            f"{(*first._leading, first.queries)} and {(*second._leading, second.queries)}."
         )
     _check_same_queries(first, second)
     logsumexp = np.logaddexp(first.logsumexp, second.logsumexp)
     shares = [_share(part.logsumexp, logsumexp) for part in (first, second)]
     facts = {"logsumexp": logsumexp} | _row_facts(first, second, shares, logsumexp)
     columns, notes = _column_facts(first, second, logsumexp)
-    if (NOTE in first.notes) != (NOTE in second.notes):
+    if (NORM_WEIGHTED_NOTE in first.notes) != (NORM_WEIGHTED_NOTE in second.notes):
         raise ArgumentError(
-            "merge needs two observations weighted alike, but one is norm-weighted: observe both "
-            "with weighted='norm', or both without."
+            "merge must get two observations weighted alike, got one that is norm-weighted: "
+            "observe both with weighted='norm', or both without."
         )
     return Observation(
         ArrayFacts(facts | columns),
@@ -54,7 +51,7 @@ def merge(first: Observation, second: Observation) -> Observation:
         first.parts + second.parts if first.parts and second.parts else (),
         first.keys + second.keys,
         _joint_cost(first.cost, second.cost),
-        (*notes, NOTE) if NOTE in first.notes else notes,
+        (*notes, NORM_WEIGHTED_NOTE) if NORM_WEIGHTED_NOTE in first.notes else notes,
     )
 
 
@@ -65,12 +62,12 @@ def _check_same_queries(first: Observation, second: Observation) -> None:
     one, other = first.parts[0].on_host(), second.parts[0].on_host()
     if (one.scale, one.softcap) != (other.scale, other.softcap):
         raise ArgumentError(
-            f"merge needs two observations with the same scale and softcap, but one has "
-            f"{one.scale:.6g} and {one.softcap}, the other {other.scale:.6g} and {other.softcap}."
+            "merge must get two observations with the same scale and softcap, got "
+            f"{one.scale:.6g} and {one.softcap}, then {other.scale:.6g} and {other.softcap}."
         )
     if not np.array_equal(one.query_hqd, other.query_hqd):
         raise ArgumentError(
-            "merge needs two observations of the same queries, but their queries differ."
+            "merge must get two observations of the same queries, got different queries."
         )
 
 
@@ -104,7 +101,8 @@ def _joint_top(first: Observation, second: Observation, shares: list[Array]) -> 
     keys_after = second.top().keys
     keys = [first.top().keys, np.where(keys_after >= 0, keys_after + first.keys, -1)]
     joint_weights, joint_keys = (np.concatenate(x, axis=-1) for x in (weights, keys))
-    number = min(part.shape[-1] for part in weights)  # beyond that a third part might have more
+    # Beyond this number one part may have had larger weights that it did not keep.
+    number = min(part.shape[-1] for part in weights)
     order = np.argsort(-joint_weights, axis=-1, kind="stable")[..., :number]
     return {
         "top_weights": np.take_along_axis(joint_weights, order, axis=-1),
@@ -120,8 +118,8 @@ def _column_facts(
     if not (first.parts and second.parts):
         why = "is left out after a merge: it needs query and key, and they were not kept."
         return {}, (*notes, *(f"{name} {why}" for name in requested))
-    # No axis has more blocks than were asked for: with the most of them the queries' blocks stay as
-    # they are, and the keys' are those of the whole where it has as many keys as queries.
+    # The larger number of blocks of the two: the blocks of queries stay as they are, and those of
+    # keys are the blocks of one observation of all keys where there are as many keys as queries.
     maps = [part.facts["map"] for part in (first, second) if "map" in requested]
     map_size = max((size for array in maps for size in array.shape[-2:]), default=0)
     pieces = _observed_parts(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, percent, render
-from regard.engine.interfaces import FactsLike, ProblemLike, ProfileLike
+from regard.engine.call import LOG2_E, Cost, Problem, ProblemLike
 from regard.engine.profile import Profile
-from regard.engine.tiles.plan import Cost
-from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.errors import ArgumentError, NotAskedError, count
+from regard.errors import ArgumentError, NotAskedError, count, suggest_keywords
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Head = int | tuple[int, ...] | None
+Spans = tuple[tuple[int, int], tuple[int, int]]
 
 
 class Top(NamedTuple):
@@ -33,6 +34,69 @@ class Top(NamedTuple):
 
     weights: NDArray[Any]
     keys: NDArray[np.int64]
+
+
+class FactsLike(Mapping[str, Array]):
+    """Facts of an observation under their names, each a NumPy array once it is read."""
+
+    @property
+    @abstractmethod
+    def on_device(self) -> bool:
+        """Whether the facts were computed on a device and are copied when they are read."""
+
+    @property
+    @abstractmethod
+    def device_bytes(self) -> int:
+        """Bytes still on the device."""
+
+    @abstractmethod
+    def fact_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact, known without a copy."""
+
+    @abstractmethod
+    def tensor(self, name: str) -> Any:
+        """A fact where it lies: a tensor of the device until it is read, else an array."""
+
+    @abstractmethod
+    def without(self, name: str) -> FactsLike:
+        """All facts but one, without a copy."""
+
+
+class ArrayFacts(dict[str, Array], FactsLike):
+    """Facts on the host: a dict of NumPy arrays."""
+
+    @property
+    def on_device(self) -> bool:
+        """False: everything is on the host."""
+        return False
+
+    @property
+    def device_bytes(self) -> int:
+        """0: nothing is on a device."""
+        return 0
+
+    def fact_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact."""
+        return self[name].shape
+
+    def tensor(self, name: str) -> Array:
+        """The array."""
+        return self[name]
+
+    def without(self, name: str) -> ArrayFacts:
+        """All facts but one."""
+        return ArrayFacts({other: array for other, array in self.items() if other != name})
+
+
+class ProfileLike(Protocol):
+    """A Profile, or the sums on a device that one is made from."""
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes still on the device."""
+
+    def resolve(self) -> Profile:
+        """The profile on the host."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +163,7 @@ class Observation(NotebookDisplay):
         stored = weights.shape[-1]
         if k is not None and not 0 <= k <= stored:
             raise NotAskedError(
-                f"top({k}) needs more than the {stored} kept: observe with top={k}."
+                f"k must be from 0 to {stored}, the best keys kept, got {k}: observe with top={k}."
             )
         return Top(weights[..., :k], self.facts["top_keys"][..., :k])
 
@@ -124,7 +188,7 @@ class Observation(NotebookDisplay):
         return (
             tile_hqk[0]
             if head is not None
-            else tile_hqk.reshape(*self.leading, *tile_hqk.shape[1:])
+            else tile_hqk.reshape(*self._leading, *tile_hqk.shape[1:])
         )
 
     def row(self, query: int, head: Head = None) -> NDArray[Any]:
@@ -132,15 +196,42 @@ class Observation(NotebookDisplay):
         result: NDArray[Any] = self.tile(query, slice(None), head)[..., 0, :]
         return result
 
-    def picture(self, head: Head = None, **options: Any) -> Picture:
-        """One head, the first unless given, to look at and to save: every weight or the map.
+    @suggest_keywords
+    def picture(
+        self,
+        head: Head = None,
+        *,
+        kind: str = "heatmap",
+        title: str | None = None,
+        words: Sequence[str] | None = None,
+        between: Spans | None = None,
+        chosen: Sequence[int] = (),
+        threshold: float = 0.01,
+    ) -> Picture:
+        """Picture of one head: every weight where there are few tokens, else the map.
 
-        ``between=((0, 8), (8, 20))`` shows the weights that one span of tokens gives to another.
+        Parameters
+        ----------
+        head : int or tuple
+            Index of the head, by default the first.
+        kind : str
+            'heatmap', 'lines' or 'card'.
+        title, words :
+            Title, and names of the tokens, in place of those known.
+        between : ((start, stop), (start, stop))
+            Show every weight that one span of tokens gives to another: ((0, 8), (8, 20)).
+        chosen :
+            Rows that stand out.
+        threshold : float
+            Smallest weight that is drawn as a line.
         """
+        options: dict[str, Any] = {"kind": kind, "words": words, "between": between}
+        options |= {"threshold": threshold, "chosen": tuple(chosen)}
+        options |= {} if title is None else {"title": title}
         picture: Picture = render("picture", self, head, options)
         return picture
 
-    def check_mergeable(self) -> None:
+    def _check_mergeable(self) -> None:
         """Raise where ``merge`` cannot take this observation; any of a whole call it can."""
 
     def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
@@ -152,29 +243,29 @@ class Observation(NotebookDisplay):
     @property
     def map_is_weights(self) -> bool:
         """Whether each block of the map is one query and one key: then the map is the weights."""
-        return "map" in self.facts and self.shape_of("map")[-2:] == (self.queries, self.keys)
+        return "map" in self.facts and self._fact_shape("map")[-2:] == (self.queries, self.keys)
 
     @property
-    def leading(self) -> tuple[int, ...]:
+    def _leading(self) -> tuple[int, ...]:
         """The caller's leading axes, heads last."""
-        return self.shape_of("logsumexp")[:-1]
+        return self._fact_shape("logsumexp")[:-1]
 
     @property
     def queries(self) -> int:
         """The number of queries."""
-        return self.shape_of("logsumexp")[-1]
+        return self._fact_shape("logsumexp")[-1]
 
-    def shape_of(self, name: str) -> tuple[int, ...]:
+    def _fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, known without copying it from a device."""
-        return self.facts.shape_of(name)
+        return self.facts.fact_shape(name)
 
     @property
-    def on_device(self) -> bool:
+    def _on_device(self) -> bool:
         """Whether the facts were computed on a device and are copied when they are read."""
         return self.facts.on_device
 
     @property
-    def device_bytes(self) -> int:
+    def _device_bytes(self) -> int:
         """Bytes of facts and profile still on the device."""
         profile = 0 if self._profile is None else self._profile.device_bytes
         return self.facts.device_bytes + profile
@@ -189,15 +280,15 @@ class Observation(NotebookDisplay):
         return self.facts[name]
 
     def _heads(self, head: Head) -> slice:
-        total = int(np.prod(self.leading, dtype=int))
+        total = int(np.prod(self._leading, dtype=int))
         if head is None:
             return slice(0, total)
         head_index = head if isinstance(head, tuple) else (head,)
         try:
-            index = int(np.ravel_multi_index(head_index, self.leading or (1,)))
+            index = int(np.ravel_multi_index(head_index, self._leading or (1,)))
         except ValueError:
             raise ArgumentError(
-                f"head needs an index into the leading axes {self.leading}, but it is {head!r}."
+                f"head must be an index into the leading axes {self._leading}, got {head!r}."
             ) from None
         return slice(index, index + 1)
 
@@ -226,8 +317,8 @@ def index_range(name: str, requested: slice | int, size: int) -> slice:
         inside = step == 1 and (stop > start or requested.stop is None or not size)
     elif not isinstance(requested, int | np.integer):
         raise ArgumentError(
-            f"{name} needs a slice or a whole number, but it is {type(requested).__name__}: ask "
-            "for a slice around them, and index the weights that come back."
+            f"{name} must be a slice or a whole number, got {type(requested).__name__}: ask for a "
+            "slice around them, and index the weights that come back."
         )
     else:
         start = requested + size if requested < 0 else requested
@@ -235,7 +326,7 @@ def index_range(name: str, requested: slice | int, size: int) -> slice:
         inside = 0 <= start < size
     if not inside:
         raise ArgumentError(
-            f"{name} needs a range inside {count(size, 'position')}, but it is {requested}."
+            f"{name} must be a range inside {count(size, 'position')}, got {requested}."
         )
     return slice(start, max(start, stop))
 
@@ -258,12 +349,12 @@ def _without_parts(name: str) -> str:
     )
 
 
-SHOWN = 8
+MAX_SUMMARY_ITEMS = 8
 
 
 def summary(seen: Observation) -> str:
     """A summary in plain text: sizes, cost, heads by entropy, most received keys, distances."""
-    heads = int(np.prod(seen.leading, dtype=int))
+    heads = int(np.prod(seen._leading, dtype=int))
     sizes = count(heads, "head"), count(seen.queries, "query", "queries"), count(seen.keys, "key")
     weights = heads * seen.queries * seen.keys
     lines = [
@@ -277,7 +368,7 @@ def summary(seen: Observation) -> str:
 
 
 def _head_names(seen: Observation) -> list[str]:
-    head_indices = np.ndindex(*seen.leading) if seen.leading else [()]
+    head_indices = np.ndindex(*seen._leading) if seen._leading else [()]
     return [", ".join(str(i) for i in head_index) or "0" for head_index in head_indices]
 
 
@@ -288,10 +379,14 @@ def _by_entropy(seen: Observation) -> list[str]:
     entropy_h = np.asarray(seen.entropy, np.float64).reshape(len(names), -1).mean(axis=1)
     order = np.argsort(entropy_h, kind="stable")
     lines = ["  heads by mean entropy, sharpest first (e^entropy keys share the weight):"]
-    shown = order if len(order) <= SHOWN else [*order[: SHOWN - 2], -1, *order[-2:]]
+    shown = (
+        order
+        if len(order) <= MAX_SUMMARY_ITEMS
+        else [*order[: MAX_SUMMARY_ITEMS - 2], -1, *order[-2:]]
+    )
     for head in shown:
         if head == -1:
-            lines.append(f"    ... {len(order) - SHOWN} more")
+            lines.append(f"    ... {len(order) - MAX_SUMMARY_ITEMS} more")
             continue
         nats = entropy_h[head]
         facts = f"    head {names[head]:<6} {nats:7.3f} nats, as if {np.exp(nats):,.1f} keys"
@@ -313,7 +408,7 @@ def _most_received(seen: Observation) -> list[str]:
     if "received" not in seen.facts:
         return []
     received_k = np.asarray(seen.received, np.float64).reshape(-1, seen.keys).mean(axis=0)
-    order = np.argsort(-received_k, kind="stable")[:SHOWN]
+    order = np.argsort(-received_k, kind="stable")[:MAX_SUMMARY_ITEMS]
     total = max(received_k.sum(), np.finfo(float).tiny)
     keys = ", ".join(f"{key} ({percent(received_k[key] / total, 1)})" for key in order)
     return [f"  most received keys, mean over heads, share of all weight: {keys}"]

@@ -1,37 +1,50 @@
-"""Exact facts about all the weights in memory that grows with n: the public functions."""
+"""observe: attention with exact facts about all its weights, in memory that grows with n."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.engine.interfaces import ArrayFacts
+from regard.engine.call import (
+    LOG2_E,
+    NORM_WEIGHTED_NOTE,
+    Cost,
+    Problem,
+    Requested,
+    check_weighted,
+    gather_options,
+    prepare,
+    with_norm_bias,
+)
 from regard.engine.native.attend import NativeFacts, attend_natively, reason_against
-from regard.engine.norm_weighted import NOTE, check_weighted, with_norm_bias
-from regard.engine.observation import Observation
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.columns import ColumnPart, ColumnSums, second_pass
-from regard.engine.tiles.panel import panel_rows
-from regard.engine.tiles.plan import Cost, TilePlan, Unit, choose, cost
-from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_rows
-from regard.engine.tiles.threads import run_in_order
-from regard.errors import ArgumentError, expect
-from regard.textbook.options import AttentionOptions, with_defaults
+from regard.engine.threads import run_in_order
+from regard.engine.tiles.columns import ColumnPart, ColumnSums, panel_rows, second_pass
+from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
+from regard.engine.tiles.rows import Rows, Scratch, stream_rows
+from regard.errors import ArgumentError, expect, suggest_keywords
+from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
 
 
-def observe(
+@suggest_keywords
+def observe(  # noqa: PLR0913 (the options of attention, and what to report)
     query: ArrayLike,
     key: ArrayLike,
     value: ArrayLike,
     *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
     top: int = 16,
     map: int = 256,
     entropy: bool = True,
@@ -39,21 +52,24 @@ def observe(
     profile: bool = True,
     weighted: str | None = None,
     w_output: ArrayLike | None = None,
-    **options: Unpack[AttentionOptions],
 ) -> Observation:
-    """Run attention and report what it attends to, exactly, in memory that grows with n.
+    """Attention with exact statistics of all its weights, in memory that grows with n.
 
-    ``top`` (how many best keys of each query), ``map`` (its largest number of blocks a side),
-    ``entropy``, ``received`` and ``profile`` say what to report; 0 or False saves its cost. The
-    map's blocks all have the same size, a power of two of tokens; the last may be smaller. The
-    other arguments are those of ``attention``. The observation computes tiles from its own copies
-    of query, key, mask and lengths, in memory that grows with n: what is done to the arrays
-    afterwards does not change it. With torch tensors the output is one too; facts are
-    NumPy arrays, which leave a GPU when they are first read.
+    The observation has its own copies of query, key, mask and lengths, from which it computes
+    tiles. With torch tensors the output is one too; facts are NumPy arrays, which leave a GPU when
+    they are first read.
 
-    With ``weighted="norm"`` every fact is about p_ij |v_j W_O| as a share of its row, not about
-    the attention weights; ``w_output`` (h d_v, e) is the matrix after the heads, and without it the
-    values' own lengths are taken.
+    Parameters
+    ----------
+    query, key, value, mask, causal, offset, window, softcap, scale, lengths : as for ``attention``.
+    top : number of best keys of each query; 0 for none.
+    map : largest number of blocks a side of the map; 0 for none. Blocks have one size, a power of
+        two of tokens; the last may be smaller.
+    entropy, received, profile : whether to compute these facts; False saves their cost.
+    weighted : with 'norm' every fact is about p_ij |v_j W_O| as a share of its row, not about the
+        attention weights.
+    w_output : (h d_v, e), the matrix after the heads, for weighted='norm'; without it the values'
+        own lengths count.
 
     Examples
     --------
@@ -64,6 +80,7 @@ def observe(
     >>> seen.entropy.round(3)
     array([1.053, 1.053, 1.037])
     """
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     requested = Requested(
         True, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )
@@ -71,7 +88,7 @@ def observe(
         query = query if is_tensor(query) else as_array(query)
         biased = with_norm_bias(query, value, w_output, options)
         seen = _observe(query, key, value, requested, biased)
-        return replace(seen, notes=(*seen.notes, NOTE))
+        return replace(seen, notes=(*seen.notes, NORM_WEIGHTED_NOTE))
     return _observe(query, key, value, requested, options)
 
 
@@ -85,27 +102,37 @@ def _observe(
     if on_device(query=query, key=key, value=value):
         from regard.engine.gpu.dispatch import observe_on_device
 
-        return observe_on_device(query, key, value, requested, with_defaults(**options))
+        return observe_on_device(query, key, value, requested, options)
     seen = observe_problem(prepare(query, key, value, copy=True, **options), requested)
     return replace(seen, _tensor=cast_like(seen.output, query)) if is_tensor(query) else seen
 
 
+@suggest_keywords
 def observe_from_logsumexp(
     query: ArrayLike,
     key: ArrayLike,
     logsumexp: ArrayLike,
     *,
+    mask: ArrayLike | MaskRule | None = None,
+    causal: bool = False,
+    offset: int | None = None,
+    window: Window | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    lengths: ArrayLike | None = None,
     top: int = 16,
     map: int = 256,
     entropy: bool = True,
     received: bool = True,
     profile: bool = True,
-    **options: Unpack[AttentionOptions],
 ) -> Observation:
-    """Report what a kernel elsewhere attended to, from its natural log-sum-exp (..., h, q).
+    """Statistics of weights that another kernel computed, from its log-sum-exp.
 
-    The log-sum-exp may belong to more keys than are given here: then the facts are this part's
-    share, and the shares of disjoint keys stand side by side. There is no output.
+    Parameters
+    ----------
+    logsumexp : (..., h, q), natural. It may be over more keys than are given here: then the facts
+        are these keys' share, and those of disjoint keys can be concatenated.
+    query, key, and all others : as for ``observe``. There is no output.
 
     Examples
     --------
@@ -115,15 +142,14 @@ def observe_from_logsumexp(
     >>> bool(np.allclose(again.received, seen.received))
     True
     """
+    options = gather_options(mask, causal, offset, window, softcap, scale, lengths)
     requested = Requested(
         False, entropy, from_zero("top", top), from_zero("map", map), received, profile
     )
     if on_device(query=query, key=key):
         from regard.engine.gpu.dispatch import observe_from_logsumexp_on_device
 
-        return observe_from_logsumexp_on_device(
-            query, key, logsumexp, requested, with_defaults(**options)
-        )
+        return observe_from_logsumexp_on_device(query, key, logsumexp, requested, options)
     keys = as_array(key)
     expect("key", keys, "... k d")
     no_value = np.zeros((*keys.shape[:-1], 0), keys.dtype)
@@ -132,8 +158,8 @@ def observe_from_logsumexp(
     shape = (*problem.leading, problem.visibility.queries)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
         raise ArgumentError(
-            f"logsumexp needs numbers or -inf of shape {shape}, but its shape is {array.shape}"
-            + ("." if array.shape != shape else " and it has nan or +inf in it.")
+            f"logsumexp must be numbers or -inf of shape {shape}, got shape {array.shape}"
+            + ("." if array.shape != shape else " with nan or +inf in it.")
         )
     log2_total_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
     return observe_problem(problem, replace(requested, log2_total_hq=log2_total_hq))
@@ -167,7 +193,7 @@ def _native_profile(problem: Problem, native: NativeFacts) -> Profile | None:
     if native.distance_hn is None or native.received_hk is None or native.logsumexp_hq is None:
         return None
     live_hq = np.isfinite(native.logsumexp_hq)
-    return Profile.of(problem, native.received_hk, native.distance_hn, live_hq)
+    return Profile.from_problem(problem, native.received_hk, native.distance_hn, live_hq)
 
 
 def _observation(
@@ -175,11 +201,11 @@ def _observation(
 ) -> Observation:
     """Facts in the caller's shapes."""
     shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
-    # logsumexp stays float64: at 1e6 a float32 one is off by percents of every weight.
+    # logsumexp stays float64: at 1e6 a float32 one would be off by several percent of a weight.
     for name in ("received", "map"):
         if name in shaped:
             shaped[name] = shaped[name].astype(problem.dtype, copy=False)
-    # No weight depends on the values: without them the caller's memory is released.
+    # Weights do not depend on the values: without them the caller's memory can be freed.
     part = replace(problem, value_gkv=np.zeros((*problem.key_gkd.shape[:2], 0), problem.dtype))
     return Observation(ArrayFacts(shaped), profile, (part,), problem.visibility.keys, spent)
 
@@ -240,7 +266,9 @@ class Gathered:
             facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
         profile = None
         if columns.distance_hn is not None:
-            profile = Profile.of(problem, columns.received_hk, columns.distance_hn, live_hq)
+            profile = Profile.from_problem(
+                problem, columns.received_hk, columns.distance_hn, live_hq
+            )
         return _observation(problem, facts, profile, cost(problem, plan))
 
 
@@ -300,5 +328,5 @@ def _check_external_total(sums_hq: Array) -> None:
 def from_zero(name: str, number: int) -> int:
     """A validated number of best keys, or of blocks a side of the map; 0 for none."""
     if not isinstance(number, int | np.integer) or number < 0:
-        raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
+        raise ArgumentError(f"{name} must be a whole number from 0 up, got {number!r}.")
     return int(number)

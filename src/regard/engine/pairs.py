@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
-from regard.engine.interfaces import ProblemLike
+from regard.engine.call import LOG2_E, Problem, ProblemLike
 from regard.engine.tensors import move_like, sum_float64
-from regard.engine.tiles.problem import LOG2_E, Problem
 from regard.typing import Array
 
-CHUNK = 2**21  # weights held at once, 8 MB in float32
-CHUNK_ON_DEVICE = 2**26
+CHUNK_WEIGHTS = 2**21  # weights held at once, 8 MB in float32
+DEVICE_CHUNK_WEIGHTS = 2**26
 Positions = NDArray[np.intp]
 
 
@@ -51,7 +50,9 @@ def listed_weights(problem: ProblemLike, logsumexp_hq: Array, block: Block) -> I
     The cost is m * a * b * d, whatever n is. Equals ``tile`` where rows and columns are ranges.
     """
     device_weights = problem.device_weights
-    for chunk in chunks(block, problem.heads, CHUNK_ON_DEVICE if device_weights else CHUNK):
+    for chunk in chunks(
+        block, problem.heads, DEVICE_CHUNK_WEIGHTS if device_weights else CHUNK_WEIGHTS
+    ):
         visible_hmab = problem.visibility.visible_at(slice(0, problem.heads), *chunk)
         shared_hmab = visible_hmab if visible_hmab.strides[0] else visible_hmab[:1]
         if device_weights is None:

@@ -1,4 +1,4 @@
-"""Conversion between NumPy arrays and tensors of torch or JAX, all of it in this file.
+"""Array libraries: conversion between NumPy, torch and JAX, and the backends that can serve here.
 
 No library is imported unless its arrays came in or were asked for.
 """
@@ -6,8 +6,12 @@ No library is imported unless its arrays came in or were asked for.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -15,7 +19,7 @@ import numpy as np
 from regard.errors import ArgumentError
 from regard.typing import Array, Float64Array
 
-Tensor = Any  # torch.Tensor, which mypy is not shown
+Tensor = Any  # torch.Tensor; mypy does not follow the import of torch
 
 
 def is_tensor(array: Any) -> TypeGuard[Tensor]:
@@ -42,8 +46,7 @@ def on_device(**arrays: Any) -> bool:
     if len(kinds) > 1 or "meta" in kinds:
         where = ", ".join(f"{name} on {device}" for name, device in devices.items())
         raise ArgumentError(
-            f"{', '.join(arrays)} need to lie on one device, but here are {where}: move them with "
-            ".to(device)."
+            f"{', '.join(arrays)} must be on one device, got {where}: move them with .to(device)."
         )
     return True
 
@@ -132,7 +135,9 @@ def to_library(array: Array, library: str, dtype: str) -> Any:
     floats = array.dtype.kind == "f"
     if library == "numpy":
         if dtype == "bfloat16":
-            raise ArgumentError("bfloat16 needs a function of PyTorch or JAX arrays.")
+            raise ArgumentError(
+                "dtype must be one that NumPy has, got bfloat16: give PyTorch or JAX arrays."
+            )
         return array.astype(dtype) if floats else array.copy()
     if library == "torch":
         torch: Any = importlib.import_module("torch")
@@ -153,3 +158,53 @@ def dtype_name(array: Any) -> str:
     ('float16', 'float64')
     """
     return str(getattr(array, "dtype", "float64")).removeprefix("torch.")
+
+
+NVIDIA_DEVICE = Path("/dev/nvidiactl")  # made by the driver: shows a GPU without importing torch
+MIN_TRITON_VERSION = (3, 3)  # the first whose kernels take named tuples
+
+
+@dataclass(frozen=True)
+class Backend:
+    """An implementation of attention and observe; it can serve if no reason is against it."""
+
+    name: str
+    about: str
+    reasons_against: Callable[[], list[str]]
+
+
+def _against_numpy() -> list[str]:
+    if hasattr(np, "vecdot"):  # new in NumPy 2.0, and called by the engine
+        return []
+    return [f"numpy must be 2.0 or later, got {np.__version__}: pip install -U numpy"]
+
+
+def _against_torch() -> list[str]:
+    if importlib.util.find_spec("torch") is not None:
+        return []
+    return ["torch is not installed: pip install 'regard[models]'"]
+
+
+def reasons_against_triton() -> list[str]:
+    """Reasons against the installed triton, if any."""
+    if importlib.util.find_spec("triton") is None:
+        return ["triton is not installed: pip install triton"]
+    installed = version("triton")
+    if tuple(int(part) for part in installed.split(".")[:2]) < MIN_TRITON_VERSION:
+        return [f"triton must be 3.3 or later, got {installed}: pip install -U triton"]
+    return []
+
+
+def _against_triton() -> list[str]:
+    reasons = _against_torch() + reasons_against_triton()
+    torch = sys.modules.get("torch")
+    if not (torch.cuda.is_available() if torch is not None else NVIDIA_DEVICE.exists()):
+        reasons.append("there is no NVIDIA GPU here")
+    return reasons
+
+
+BACKENDS = (
+    Backend("numpy", "tiles on all cores, memory that grows with n", _against_numpy),
+    Backend("torch", "tensors on any device, in chunks of full rows", _against_torch),
+    Backend("triton", "tensors on an NVIDIA GPU, by kernels", _against_triton),
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -252,7 +252,13 @@ class Visibility:
 
 def _shifted(rule: MaskRule, rows: slice, columns: slice) -> MaskRule:
     """The same mask function for a part of the sequence, whose positions count from 0."""
-    return lambda at_q, at_k: rule(at_q + rows.start, at_k + columns.start)
+    return partial(_rule_from, rule, rows.start, columns.start)  # unlike a lambda it can be pickled
+
+
+def _rule_from(
+    rule: MaskRule, row: int, column: int, at_q: NDArray[np.intp], at_k: NDArray[np.intp]
+) -> Any:
+    return rule(at_q + row, at_k + column)
 
 
 def _stacked(tiles: list[NDArray[Any]]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay, render
-from regard.engine.tiles.threads import run_in_order
+from regard.engine.threads import run_in_order
 from regard.errors import ArgumentError
 from regard.experiments.outcome import log_probabilities
 from regard.experiments.residual import Component, FrozenNorm, ResidualRun

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.engine.distances import BANDS, at_distance, sum_by_band, sum_by_distance
-from regard.engine.interfaces import ProblemLike
+from regard.engine.call import ProblemLike, Requested
 from regard.engine.observation import Observation
 from regard.engine.observe import observe_problem
-from regard.engine.tiles.rows import Requested
+from regard.engine.profile import BANDS, at_distance, sum_by_band, sum_by_distance
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.repeats import (

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
-from regard.engine.interfaces import ProblemLike
+from regard.engine.call import Problem, ProblemLike
 from regard.engine.pairs import Block, Listed, chunks, listed_weights, weights_at
 from regard.engine.tensors import as_array, is_tensor, move_like, sum_float64
-from regard.engine.tiles.problem import Problem
+from regard.engine.threads import run_in_order
 from regard.engine.tiles.rows import Scratch
-from regard.engine.tiles.threads import run_in_order
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 

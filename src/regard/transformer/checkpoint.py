@@ -120,7 +120,7 @@ def _parameter(stored: Mapping[str, Array], name: str, shape: tuple[int, ...]) -
     if f"{name}.scale" not in stored:
         return values
     axis = output_axis(name)
-    return Int8Matrix.of(values, _stored(stored, f"{name}.scale", (shape[axis],)), axis)
+    return Int8Matrix.from_values(values, _stored(stored, f"{name}.scale", (shape[axis],)), axis)
 
 
 def _stored(stored: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:

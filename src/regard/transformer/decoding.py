@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from regard.engine.dense import dense_attention
 from regard.engine.int8_matrix import Int8Matrix
 from regard.engine.native.library import function
-from regard.engine.tiles.threads import threads
+from regard.engine.threads import threads
 from regard.transformer.config import END, NORM_EPSILON, PAD
 from regard.transformer.intervention import AttentionResult, Intervention
 from regard.transformer.layers import DecoderLayer, Matrix, Norm, split_heads, times

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.display import NotebookDisplay, render
-from regard.engine.norm_weighted import carried_norms, check_weighted
+from regard.engine.call import carried_norms, check_weighted
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.progress import late_bar

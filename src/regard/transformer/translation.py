@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from regard.blas import one_blas_thread
-from regard.engine.tiles.threads import run_in_order, threads, using_threads
+from regard.engine.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Head, Observation, index_range
+from regard.engine.call import Problem
+from regard.engine.observation import ArrayFacts, Head, Observation, index_range
 from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
-from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import HeadMeasures
@@ -86,18 +85,18 @@ class LayerObservation(Observation):
             )
         part = self.parts[0]
         sums = sums_by_span(part, self.logsumexp.reshape(part.heads, -1), edges[0], edges[1])
-        return np.asarray(sums.reshape(self.leading) / max(1, edges[0][1] - edges[0][0]))
+        return np.asarray(sums.reshape(self._leading) / max(1, edges[0][1] - edges[0][0]))
 
     def head(self, head: int) -> LayerObservation:
         """The facts of one head alone."""
-        if not self.leading:
+        if not self._leading:
             raise ArgumentError(f"{self.name} is one head already.")
-        if not -self.leading[-1] <= head < self.leading[-1]:
+        if not -self._leading[-1] <= head < self._leading[-1]:
             raise ArgumentError(
-                f"{self.name} has {self.leading[-1]} heads, counted from 0, so there is no head "
+                f"{self.name} has {self._leading[-1]} heads, counted from 0, so there is no head "
                 f"{head}."
             )
-        one: LayerObservation = picked(self, head % self.leading[-1])
+        one: LayerObservation = picked(self, head % self._leading[-1])
         return one
 
     def _span_index(self, span: Span) -> int | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.atomic_write import write_text
 from regard.display import NotebookDisplay, render
-from regard.engine.norm_weighted import check_weighted
+from regard.engine.call import check_weighted
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids

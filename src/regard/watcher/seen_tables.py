@@ -81,7 +81,7 @@ class SeenTables:
                 for part, (queries, keys) in texts.items()
             },
             "layers": [
-                {**key._asdict(), "heads": seen[key].leading[-1], "notes": list(seen[key].notes)}
+                {**key._asdict(), "heads": seen[key]._leading[-1], "notes": list(seen[key].notes)}
                 for key in seen.names
             ],
             "paths": {path: list(key) for path, key in seen.paths.items()},
@@ -128,7 +128,7 @@ class SeenTables:
         queries, columns = seen.texts(chosen)
         coordinates = {
             "layer": np.array([key.layer for key in keys]),
-            "head": np.arange(layers[0].leading[-1]),
+            "head": np.arange(layers[0]._leading[-1]),
             "query_token": np.array(queries.tokens),
             "key_token": np.array(columns.tokens),
         }
@@ -149,7 +149,7 @@ def _part_of(seen: Seen, part: str | None, method: str) -> str:
 
 def _stacked(keys: list[LayerKey], layers: list[LayerObservation]) -> dict[str, Array]:
     """Facts and measures of layers of one size as single arrays."""
-    shapes = {(layer.leading, layer.queries, layer.keys) for layer in layers}
+    shapes = {(layer._leading, layer.queries, layer.keys) for layer in layers}
     if len(shapes) > 1:
         raise ArgumentError(
             f"arrays needs layers of one size, but those of {keys[0].part} differ in heads or "
@@ -251,7 +251,7 @@ def _by_layer(seen: Seen, make: Callable[[LayerObservation], Columns]) -> Column
         layer = seen[key]
         columns = make(layer)
         real_x = columns.pop("_real", None)
-        heads = layer.leading[-1]
+        heads = layer._leading[-1]
         size = len(next(iter(columns.values()))) if real_x is None else len(real_x)
         head_x = np.repeat(np.arange(heads), size // heads)
         head_x = head_x if real_x is None else head_x[real_x]
@@ -263,7 +263,7 @@ def _by_layer(seen: Seen, make: Callable[[LayerObservation], Columns]) -> Column
 
 def _every(layer: LayerObservation, values_x: Array) -> Array:
     """The same for every head."""
-    return np.tile(values_x, layer.leading[-1])
+    return np.tile(values_x, layer._leading[-1])
 
 
 def _tokens(layer: LayerObservation, axis: int) -> Array:

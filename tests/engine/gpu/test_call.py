@@ -42,9 +42,9 @@ def test_what_equals_a_valid_argument_is_still_refused(valid, invalid, message):
 
 def test_shapes_and_dtypes_are_validated_each():
     called()
-    with pytest.raises(ShapeError, match=r"key needs axes \(h_kv, k, d=16\)"):
+    with pytest.raises(ShapeError, match=r"key must have axes \(h_kv, k, d=16\)"):
         called(X, X[..., :8], X)
-    with pytest.raises(ArgumentError, match="key needs float16, bfloat16, float32 or float64"):
+    with pytest.raises(ArgumentError, match="key must have dtype float16, bfloat16"):
         called(X, X.half(), X)
 
 

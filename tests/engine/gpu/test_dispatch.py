@@ -18,13 +18,13 @@ from tests.helpers.attention_facts import (
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
+from regard.engine.call import Requested  # noqa: E402
 from regard.engine.gpu.call import device_call, reasons_against_kernels  # noqa: E402
 from regard.engine.gpu.dispatch import build_observation  # noqa: E402
 from regard.engine.gpu.torch_path import facts_in_chunks  # noqa: E402
 from regard.engine.gpu.triton_path import facts_by_kernels  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.pairs import sums_by_span  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 

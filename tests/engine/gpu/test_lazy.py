@@ -1,5 +1,7 @@
 """Facts on a device: copied when they are read, and then released."""
 
+import copy
+import pickle
 import weakref
 
 import numpy as np
@@ -8,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
+from regard.engine.call import Requested  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import release  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.errors import ArgumentError, NotAskedError  # noqa: E402
 from regard.heads.measures import head_measures  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
@@ -36,17 +38,17 @@ def test_a_fact_that_was_read_is_released():
 
 def test_shapes_are_known_before_anything_is_read():
     seen = observed()
-    size = seen.device_bytes
-    assert (seen.queries, seen.leading, seen.shape_of("map")) == (30, (2,), (2, 4, 4))
-    assert seen.device_bytes == size
+    size = seen._device_bytes
+    assert (seen.queries, seen._leading, seen._fact_shape("map")) == (30, (2,), (2, 4, 4))
+    assert seen._device_bytes == size
 
 
 def test_query_and_key_can_be_released_before_facts_are_read():
     seen = observed()
     released, check = release(seen, TOKENS)
-    size = released.device_bytes
+    size = released._device_bytes
     assert size > 0
-    assert released.on_device
+    assert released._on_device
     assert "output" not in released.facts
     tensors = [weakref.ref(x) for x in (seen.parts[0]._call.query_hqd, seen.parts[0]._call.key_gkd)]
     del seen
@@ -57,7 +59,7 @@ def test_query_and_key_can_be_released_before_facts_are_read():
     for name in ("duplicate", "induction", "distance", "first"):
         sums = (getattr(x, name).sum_h for x in (one, two))
         np.testing.assert_allclose(*sums, rtol=0, atol=1e-5)
-    assert released.device_bytes < size
+    assert released._device_bytes < size
     assert check.passed
 
 
@@ -77,7 +79,7 @@ def test_a_profile_is_resolved_once_and_its_sums_are_released():
     seen = observed()
     size = seen._profile.device_bytes
     assert size > 0
-    assert seen.device_bytes == seen.facts.device_bytes + size
+    assert seen._device_bytes == seen.facts.device_bytes + size
     assert seen.profile is seen.profile
     assert seen._profile.device_bytes == 0
 
@@ -116,3 +118,13 @@ def test_a_tensor_that_was_changed_gives_no_weights_any_more(position, name):
     with pytest.raises(ArgumentError) as error:
         seen.tile(slice(0, 4), slice(0, 4))
     assert str(error.value) == message
+
+
+def test_deep_copies_and_pickles_are_on_the_host():
+    for again in (copy.deepcopy(observed()), pickle.loads(pickle.dumps(observed()))):  # noqa: S301
+        seen = observed()
+        assert (again._on_device, again._device_bytes) == (False, 0)
+        np.testing.assert_array_equal(again.map, seen.map)
+        np.testing.assert_array_equal(again.profile.weight, seen.profile.weight)
+        np.testing.assert_array_equal(again.tile(0, slice(None)), seen.tile(0, slice(None)))
+    assert copy.copy(observed())._on_device

@@ -14,13 +14,12 @@ import pytest
 from tests.helpers.attention_facts import specification
 
 from regard.engine.attention import attention
+from regard.engine.call import Requested, prepare
 from regard.engine.native import attend
 from regard.engine.native.compile import FOLDER
 from regard.engine.native.library import levels, using_level
 from regard.engine.observe import observe
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.rows import Requested
-from regard.engine.tiles.threads import using_threads
+from regard.engine.threads import using_threads
 
 EPS = np.finfo(np.float32).eps
 ALL = Requested(True, True, 4, 16, True, True)
@@ -153,7 +152,7 @@ def test_any_number_of_threads_and_turns_gives_the_same_bits(level, map_size, mo
             assert bits() == once
         with using_threads(5):
             assert bits() == once
-        monkeypatch.setattr(attend, "TURN", 2**20)
+        monkeypatch.setattr(attend, "FLOPS_PER_CALL", 2**20)
         assert bits() == once
 
 

@@ -24,7 +24,7 @@ def test_without_a_compiler_the_reason_is_recorded(monkeypatch, tmp_path):
     outcome = build.build(tmp_path)
     reason = "the C compiler named by CC, 'no-such-compiler', is not installed"
     assert outcome == build.Outcome(reason=reason)
-    record = json.loads((tmp_path / build.RECORD).read_text(encoding="utf-8"))
+    record = json.loads((tmp_path / build.RECORD_FILE).read_text(encoding="utf-8"))
     assert record == {"library": None, "compiler": None, "reason": reason}
 
 
@@ -41,14 +41,14 @@ def test_a_compiler_that_fails_leaves_no_library(monkeypatch, tmp_path):
     monkeypatch.setenv("CC", "/bin/false")
     outcome = build.build(tmp_path)
     assert outcome.reason == "the C compiler '/bin/false' failed: no message"
-    assert [path.name for path in tmp_path.iterdir()] == [build.RECORD]
+    assert [path.name for path in tmp_path.iterdir()] == [build.RECORD_FILE]
 
 
 @needs_compiler
 def test_a_compile_error_is_the_reason(monkeypatch, tmp_path):
-    monkeypatch.setattr(build, "FLAGS", [*build.FLAGS, "-Dregard_supports=1"])
-    monkeypatch.setattr(build, "KERNELS", ())
-    monkeypatch.setattr(build, "COMMON", ("levels.c",))
+    monkeypatch.setattr(build, "COMPILER_FLAGS", [*build.COMPILER_FLAGS, "-Dregard_supports=1"])
+    monkeypatch.setattr(build, "KERNEL_SOURCES", ())
+    monkeypatch.setattr(build, "COMMON_SOURCES", ("levels.c",))
     monkeypatch.delenv("CC", raising=False)
     reason = build.build(tmp_path).reason
     assert reason is not None
@@ -63,7 +63,7 @@ def test_the_build_makes_a_library_of_these_sources_without_warnings(tmp_path):
     library = ctypes.CDLL(str(tmp_path / build.library_name()))
     library.regard_sources.restype = ctypes.c_uint32
     assert library.regard_sources() == build.sources_checksum()
-    for level in build.levels_of(build.architecture()):
+    for level in build.architecture_levels(build.architecture()):
         assert hasattr(library, f"regard_attend_{level}")
     assert not library.regard_supports(b"no such level")
 
@@ -106,7 +106,7 @@ def test_the_hook_goes_on_without_a_compiler(hook, monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     data = {"force_include": {}}
     hook.initialize("standard", data)
-    assert list(data["force_include"].values()) == [f"regard/engine/native/{build.RECORD}"]
+    assert list(data["force_include"].values()) == [f"regard/engine/native/{build.RECORD_FILE}"]
     assert "tag" not in data
     assert hook.warnings == [
         "No native kernels, NumPy will serve: the C compiler named by CC, 'no-such-compiler', is "
@@ -135,7 +135,7 @@ def test_the_hook_puts_the_library_into_a_wheel_for_the_platform(hook, monkeypat
     assert data["tag"] == f"py3-none-{build.platform_tag()}"
     assert data["pure_python"] is False
     assert sorted(data["force_include"].values()) == [
-        f"regard/engine/native/{build.RECORD}",
+        f"regard/engine/native/{build.RECORD_FILE}",
         f"regard/engine/native/{build.library_name()}",
     ]
     hook.finalize("standard", data, "")

@@ -4,10 +4,13 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from regard.engine.call import largest_norm
 from regard.engine.native import library
-from regard.engine.native.compile import RECORD, library_name
+from regard.engine.native.compile import RECORD_FILE, library_name
+from regard.engine.native.library import levels, using_level
 from regard.errors import ArgumentError
 
 AGAIN = "to build the kernels now: python -m regard.engine.native.compile"
@@ -20,7 +23,7 @@ def fresh():
     def clear():
         for cached in (
             library._bound,
-            library._state_of,
+            library._state,
             library._library,
             library._from_environment,
         ):
@@ -65,7 +68,7 @@ def test_the_environment_forces_a_level(fresh, monkeypatch):
 
 
 def test_an_unknown_level_is_refused(fresh, monkeypatch):
-    message = "{} needs one of off, baseline, avx2, avx512, neon, but it is 'sse'."
+    message = "{} must be one of off, baseline, avx2, avx512, neon, got 'sse'."
     with (
         pytest.raises(ArgumentError, match=message.format("level")),
         library.using_level("sse"),
@@ -90,7 +93,9 @@ def test_no_library_is_a_reason(elsewhere):
 
 
 def test_the_reason_of_the_build_is_repeated(elsewhere):
-    (elsewhere / RECORD).write_text('{"reason": "there is no C compiler here"}', encoding="utf-8")
+    (elsewhere / RECORD_FILE).write_text(
+        '{"reason": "there is no C compiler here"}', encoding="utf-8"
+    )
     reason = f"at installation there is no C compiler here; {AGAIN}"
     assert library.native_state().reason == reason
 
@@ -113,7 +118,7 @@ def test_a_library_of_other_sources_is_a_reason(fresh, monkeypatch):
     if not library.levels():
         pytest.skip(f"no native library: {library.native_state().reason}")
     library._library.cache_clear()
-    library._state_of.cache_clear()
+    library._state.cache_clear()
     monkeypatch.setattr(library, "sources_checksum", lambda: 1)
     assert library.native_state().reason == (
         "the library was built from other sources; "
@@ -131,3 +136,38 @@ def test_loading_imports_nothing_that_only_a_build_needs():
     command = [sys.executable, "-c", code]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("width", [1, 3, 16, 33, 64, 100])
+def test_squares_equal_those_of_numpy(level, width):
+    x = np.random.default_rng(width).standard_normal((2, 5000, width), np.float32)
+    expected = (x.astype(np.float64) ** 2).sum(axis=-1)
+    with using_level(level):
+        largest, total = library.native_squares(x)
+    # Up to 100 squares of one sign are summed in float32, 10,000 rows in float64.
+    np.testing.assert_allclose(largest, expected.max(), rtol=100 * np.finfo(np.float32).eps)
+    np.testing.assert_allclose(total, expected.sum(), rtol=100 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e20])
+def test_a_number_beyond_float32_shows_in_both(level, bad):
+    x = np.ones((1, 3000, 7), np.float32)
+    x[0, 1234, 5] = bad
+    with using_level(level):
+        results = library.native_squares(x)
+        assert not np.isfinite(results).any()
+        if np.isfinite(bad):
+            np.testing.assert_allclose(largest_norm("query", x), 1e20 * np.sqrt(7), rtol=1e-6)
+        else:
+            with pytest.raises(ArgumentError, match="query"):
+                largest_norm("query", x)
+
+
+def test_what_it_does_not_serve_is_left_to_numpy():
+    x = np.ones((1, 3000, 7), np.float32)
+    for other in (x.astype(np.float64), x[:, ::2], x[:, :5], x[..., ::2]):
+        assert library.native_squares(other) is None
+    with using_level("off"):
+        assert library.native_squares(x) is None

@@ -72,7 +72,7 @@ def test_shapes_that_differ_are_named_with_their_ranks(reported):
 def test_mask_functions_that_say_different_things_are_noticed(reported):
     (error,) = errors(reported, "different_functions")
     pattern = (
-        r"mask is a function that says \w{8} on ranks 0, 2, 3 and a function that says \w{8} on "
+        r"mask is a function \(\w{8}\) on ranks 0, 2, 3 and a function \(\w{8}\) on "
         r"rank 1\. Give every rank the same\."
     )
     assert re.fullmatch(re.escape(DIFFERENT) + pattern, error)
@@ -87,8 +87,8 @@ def test_a_rank_with_bad_numbers_says_so_itself_and_is_named_by_the_others(repor
 
 def test_slices_that_are_no_zigzag(reported):
     assert errors(reported, "bad_slices") == {
-        "ArgumentError: layout 'zigzag' gives rank 0 5 of 18 queries, but it holds 3: cut the "
-        "whole with regard.distributed.cut(array, layout='zigzag')."
+        "ArgumentError: rank 0 must have 5 of 18 queries in layout 'zigzag', got 3: cut the "
+        "arrays with regard.distributed.cut(array, layout='zigzag')."
     }
 
 

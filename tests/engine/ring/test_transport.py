@@ -9,15 +9,15 @@ from tests.helpers.attention_cases import CASES
 from tests.helpers.attention_facts import MAP
 from tests.helpers.ring_cases import parameters, taken
 
-from regard.engine.distances import bands_between
-from regard.engine.ring.token_layout import layout_of
-from regard.engine.tiles.plan import blocks
+from regard.engine.call import blocks
+from regard.engine.profile import bands_between
+from regard.engine.ring.layout import build_layout
 
 
 def chunks(slices, tokens, ranks):
     """Each rank's runs of positions, as (start, stop)."""
     counts = [len(taken(slices, tokens, rank, ranks)) for rank in range(ranks)]
-    layout = layout_of(slices.layout, counts, "tokens")
+    layout = build_layout(slices.layout, counts, "tokens")
     return [[(x.sequence.start, x.sequence.stop) for x in chunks] for chunks in layout.ranks]
 
 

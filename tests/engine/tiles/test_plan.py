@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.helpers.attention_plans import Engine
 
 from regard.engine.attention import attention
+from regard.engine.call import blocks
 from regard.engine.observe import observe
-from regard.engine.tiles.plan import blocks
 
 POSITIONS, NUMBERS = st.integers(1, 5000), st.integers(1, 600)
 TOKENS, MEGABYTE = 16_384, 2**20  # all the weights would be 1,024 MB

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.engine.tiles.topk import FOLDS, NARROW, largest
+from regard.engine.tiles.topk import COLUMNS_PER_GROUP, MAX_SORTED_WIDTH, largest
 
 
 @pytest.mark.smoke
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
-    width=st.integers(1, 3 * NARROW * FOLDS),
+    width=st.integers(1, 3 * MAX_SORTED_WIDTH * COLUMNS_PER_GROUP),
     number=st.integers(1, 40),
     values=st.integers(1, 1000),
     dtype=st.sampled_from([np.float32, np.float64]),

@@ -7,7 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
-from regard.engine.interfaces import ArrayFacts
+from regard.engine.observation import ArrayFacts
 from regard.errors import ArgumentError
 from regard.textbook.steps import attend
 from regard.view.page import regions

@@ -9,7 +9,7 @@ from tests.helpers.model_families import FAMILIES
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import regard
-from regard.engine import file_array
+from regard.engine import files
 from regard.engine.files import part_arguments, part_arrays, write_file
 from regard.errors import FileError
 from regard.watcher.files import watched_file
@@ -60,7 +60,7 @@ def assert_same(one, two):
         for name, fact in one[key].facts.items():
             actual = two[key].facts[name]
             assert actual.dtype == fact.dtype
-            assert two[key].facts.shape_of(name) == fact.shape
+            assert two[key].facts.fact_shape(name) == fact.shape
             np.testing.assert_array_equal(actual, fact)
         for part in ("first", "back", "weight"):
             np.testing.assert_array_equal(
@@ -116,13 +116,13 @@ def test_a_map_that_grew_is_stored(tmp_path):
 def test_nothing_is_read_before_it_is_asked_for(tmp_path, monkeypatch):
     seen, read = seen_by(decoder(torch.bfloat16), 300, map=64), []
     seen.save(tmp_path / "x.regard")
-    original = file_array.FileReader.read
+    original = files.FileReader.read
 
     def counted(self, start, size):
         read.append(size)
         return original(self, start, size)
 
-    monkeypatch.setattr(file_array.FileReader, "read", counted)
+    monkeypatch.setattr(files.FileReader, "read", counted)
     again = regard.load(tmp_path / "x.regard")
     assert again.names == seen.names
     assert read == []

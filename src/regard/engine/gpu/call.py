@@ -1,26 +1,32 @@
-"""One call of attention on a device: validated arguments, and whether kernels can serve it."""
+"""One call of attention on a device: validated arguments, and whether kernels can serve it.
+
+Numbers are checked later: the checks run on the device and raise when a result is first read.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from regard.engine.backends import reasons_against_triton
-from regard.engine.tensors import Tensor, as_array, is_tensor, tensor_to_array
-from regard.engine.tiles.arguments import prepare, prepare_shapes
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested
+from regard.engine.call import Problem, Requested, prepare, prepare_shapes
+from regard.engine.tensors import (
+    Tensor,
+    as_array,
+    is_tensor,
+    reasons_against_triton,
+    tensor_to_array,
+)
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, ShapeError
 from regard.textbook.options import AttentionOptions, with_defaults
 
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+TORCH_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -171,7 +177,7 @@ class TensorKind(NamedTuple):
         return len(self.shape)
 
 
-NUMBERS = (int, float, np.number, np.bool_)
+NUMBER_TYPES = (int, float, np.number, np.bool_)
 Validated = tuple[Visibility, float, float | None]
 
 
@@ -183,7 +189,7 @@ def _validated(tensors: tuple[Tensor, ...], options: AttentionOptions) -> Valida
     plain = options["mask"] is None and options["lengths"] is None
     if plain and isinstance(sides, tuple) and len(sides) == 2:
         numbers = options["causal"], options["offset"], options["softcap"], options["scale"], *sides
-        if all(x is None or isinstance(x, NUMBERS) for x in numbers):
+        if all(x is None or isinstance(x, NUMBER_TYPES) for x in numbers):
             return _validated_before(*kinds, *numbers)
     return _validate(kinds, options)
 
@@ -208,10 +214,10 @@ def _validate(kinds: tuple[TensorKind, ...], options: AttentionOptions) -> Valid
 
 def _check_dtypes(tensors: dict[str, Any]) -> None:
     for name, tensor in tensors.items():
-        if tensor.dtype not in DTYPES or tensor.dtype != tensors["query"].dtype:
+        if tensor.dtype not in TORCH_DTYPES or tensor.dtype != tensors["query"].dtype:
             raise ArgumentError(
-                f"{name} needs float16, bfloat16, float32 or float64 values, the same for query, "
-                f"key and value, but its dtype is {tensor.dtype}: write {name}.float()."
+                f"{name} must have dtype float16, bfloat16, float32 or float64, the same for "
+                f"query, key and value, got {tensor.dtype}: write {name}.float()."
             )
 
 
@@ -220,21 +226,20 @@ def broadcast_mask(mask: Any, visibility: Visibility, device: torch.device) -> T
     tensor = mask if is_tensor(mask) else torch.as_tensor(np.asarray(mask))
     if tensor.dtype != torch.bool and not tensor.is_floating_point():
         raise ArgumentError(
-            "mask needs bool values (True = may look) or float values (added to the scores), "
-            f"but its dtype is {tensor.dtype}: write mask.bool()."
+            "mask must be bool (True = may look) or float (added to the scores), "
+            f"got dtype {tensor.dtype}: write mask.bool()."
         )
     shape = (*visibility.leading, visibility.queries, visibility.keys)
     try:
         return torch.broadcast_to(tensor.to(device), shape)
     except RuntimeError:
         raise ShapeError(
-            f"mask needs a shape that broadcasts to {shape}, but its shape is "
-            f"{tuple(tensor.shape)}."
+            f"mask must have a shape that broadcasts to {shape}, got {tuple(tensor.shape)}."
         ) from None
 
 
-WIDEST = 256
-MOST_BEST = 16
+MAX_HEAD_WIDTH = 256
+MAX_TOP = 16
 
 
 @cache
@@ -253,13 +258,131 @@ def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]
     if call.query_hqd.dtype == torch.float64:
         reasons.append("kernels compute in float32, but the tensors are float64")
     width = max(call.query_hqd.shape[-1], call.value_gkv.shape[-1])
-    if width > WIDEST or call.query_hqd.shape[-1] < 1:
-        reasons.append(f"kernels serve heads of width 1 to {WIDEST}, but here is {width}")
-    if requested.top > MOST_BEST:
-        reasons.append(f"kernels keep at most {MOST_BEST} best keys, but top is {requested.top}")
+    if width > MAX_HEAD_WIDTH or call.query_hqd.shape[-1] < 1:
+        reasons.append(f"kernels serve heads of width 1 to {MAX_HEAD_WIDTH}, but here is {width}")
+    if requested.top > MAX_TOP:
+        reasons.append(f"kernels keep at most {MAX_TOP} best keys, but top is {requested.top}")
     if not (call.query_hqd.numel() and call.key_gkd.numel()):
         reasons.append("there are no queries or no keys")
     scalars = (call.scale, call.softcap or 1.0, call.scale / (call.softcap or 1.0))
     if not all(1e-9 < number < 1e9 for number in scalars):
         reasons.append("scale or softcap is outside 1e-9 to 1e9")
     return reasons
+
+
+MAX_ROW_SUM = 1.01  # of a row's weights, by a log-sum-exp that the caller brought
+OTHER_SCORES_MESSAGE = (
+    "logsumexp does not belong to these scores: a row's weights would sum to {:.3g}. It must be "
+    "natural (multiply a base-2 one by ln 2 = 0.6931) and made with the same scale and masks."
+)
+
+
+class FirstNonFinite(NamedTuple):
+    """The first NaN or infinity of an array, if any: flat index and number, as device tensors."""
+
+    name: str
+    shape: tuple[int, ...]
+    index: Tensor
+    number: Tensor
+    stacked: int = 0  # leading axes that the error does not name
+
+    @classmethod
+    def search(
+        cls, name: str, tensor: Tensor, leading: tuple[int, ...], stacked: int
+    ) -> FirstNonFinite:
+        """The search, started on the device without waiting for it."""
+        index = (tensor * 0).argmax()  # nan and infinity times 0 are nan, the largest to argmax
+        return cls(name, (*leading, *tensor.shape[1:]), index, tensor.take(index), stacked)
+
+    def raise_error(self) -> None:
+        """Raise if the number is not finite."""
+        number = float(self.number)
+        if not math.isfinite(number):
+            position = [int(i) for i in np.unravel_index(int(self.index), self.shape)]
+            raise ArgumentError(
+                f"{self.name} must be finite numbers, got {number} at {position[self.stacked :]}. "
+                "If it stands for padding, use lengths or mask instead."
+            )
+
+
+class DeviceCheck:
+    """Check of a call's numbers; calling it waits for the device, once, and raises what is wrong.
+
+    ``external_total_hq`` is a log-sum-exp that the caller brought. Without ``total_hq``, the one of
+    these scores, the weights that follow from it are checked: ``received_hk`` sums them.
+    """
+
+    def __init__(
+        self,
+        call: DeviceCall,
+        total_hq: Tensor | None,
+        external_total_hq: Tensor | None,
+        received_hk: Tensor | None = None,
+    ) -> None:
+        self._call: DeviceCall | None = call
+        self._total_hq, self._external_total_hq = total_hq, external_total_hq
+        self._received_hk = received_hk if total_hq is None else None
+        self._stacked = 0
+        self.passed = False
+
+    @cached_property
+    def ok(self) -> Tensor:
+        """Whether all numbers are finite, a device tensor: NaN and infinity reach the total."""
+        totals = [
+            x for x in (self._total_hq, self._external_total_hq) if x is not None and x.numel()
+        ]
+        finite = [x.max() < torch.inf for x in totals]
+        if self._share is not None:
+            finite.append(self._share < MAX_ROW_SUM)
+        return reduce(torch.logical_and, finite) if finite else torch.tensor(True)
+
+    @cached_property
+    def _share(self) -> Tensor | None:
+        """The largest mean sum of a row's weights, over the heads; nan where a weight is."""
+        received_hk, external_hq = self._received_hk, self._external_total_hq
+        if received_hk is None or external_hq is None or not external_hq.numel():
+            return None
+        return received_hk.sum(dim=1).max() / external_hq.shape[1]
+
+    @cached_property
+    def _non_finite(self) -> tuple[FirstNonFinite, ...]:
+        call = self._call
+        if call is None:  # released before any search was started
+            return ()
+        query = FirstNonFinite.search("query", call.query_hqd, call.leading, self._stacked)
+        return query, FirstNonFinite.search("key", call.key_gkd, call.key_leading, self._stacked)
+
+    def release(self, stacked: int = 0) -> None:
+        """Start every search on the device now, so that query and key can be freed."""
+        self._stacked = stacked
+        _ = self.ok, self._non_finite
+        self._call = self._total_hq = self._received_hk = None
+
+    def __call__(self) -> None:
+        if not self.passed and not bool(self.ok):
+            self.raise_error()
+        if not self.passed and self._external_total_hq is not None:
+            _check_same_scores(self._total_hq, self._external_total_hq)
+        self.passed = True
+
+    def raise_error(self) -> None:
+        """Raise the error of numbers that are not ok."""
+        for first in self._non_finite:
+            first.raise_error()
+        if self._share is not None and bool(self._share >= MAX_ROW_SUM):
+            raise ArgumentError(OTHER_SCORES_MESSAGE.format(float(self._share)))
+        raise ArgumentError(
+            "logsumexp must be numbers or -inf, got nan or +inf."
+            if self._external_total_hq is not None
+            else "query and key are too large: their products overflow."
+        )
+
+
+def _check_same_scores(total_hq: Tensor | None, external_total_hq: Tensor) -> None:
+    """Raise if a row's weights sum to more than 1: the log-sum-exp is of other scores."""
+    if total_hq is None or not external_total_hq.numel():
+        return
+    sums_hq = torch.exp(total_hq - external_total_hq)
+    largest = float(torch.where(total_hq > -torch.inf, sums_hq, 0).max())
+    if largest > MAX_ROW_SUM:
+        raise ArgumentError(OTHER_SCORES_MESSAGE.format(largest))

@@ -13,8 +13,8 @@ from regard.errors import BackendError
 
 SOURCES = Path(__file__).parent / "cuda"
 ARCHITECTURE = "sm_90a"
-MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-KINDS = {torch.bfloat16: 9, torch.float16: 6}  # CU_TENSOR_MAP_DATA_TYPE_...
+MAX_DYNAMIC_SHARED_ATTRIBUTE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+TENSOR_MAP_DTYPES = {torch.bfloat16: 9, torch.float16: 6}  # CU_TENSOR_MAP_DATA_TYPE_...
 SWIZZLE_128, PROMOTE_256 = 3, 3
 
 
@@ -98,7 +98,7 @@ def current_stream(index: int) -> int:
 
 
 class PreparedLaunch:
-    """A kernel, its grid and its arguments, which are read anew by every call on a stream."""
+    """A kernel, its grid and its arguments, which every call reads again."""
 
     def __init__(self, name: str, function: Any, sizes: Any, arguments: tuple[Any, ...]) -> None:
         self.arguments = arguments
@@ -144,7 +144,7 @@ class Module:
         error = driver().cuModuleGetFunction(ctypes.byref(function), self._module, name.encode())
         _check(error, f"finding {name}")
         if shared:
-            error = driver().cuFuncSetAttribute(function, MOST_SHARED, shared)
+            error = driver().cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED_ATTRIBUTE, shared)
             _check(error, f"shared memory for {name}")
         return function
 
@@ -174,7 +174,7 @@ def _encoded(address: int, shape: Any, strides: Any, dtype: torch.dtype, rows: i
     heads, tokens, width = shape
     by_head, by_token, _ = (2 * step for step in strides)
     error = driver().cuTensorMapEncodeTiled(
-        ctypes.byref(result), KINDS[dtype], 3, ctypes.c_void_p(address),
+        ctypes.byref(result), TENSOR_MAP_DTYPES[dtype], 3, ctypes.c_void_p(address),
         _longs(width, tokens, heads), _longs(by_token, by_head), _ints(64, rows, 1),
         _ints(1, 1, 1), 0, SWIZZLE_128, PROMOTE_256, 0,
     )  # fmt: skip

@@ -9,29 +9,27 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.engine.gpu.call import DeviceCall, device_call, reasons_against_kernels
-from regard.engine.gpu.device_checks import DeviceCheck
+from regard.engine.call import Cost, Requested
+from regard.engine.gpu.call import DeviceCall, DeviceCheck, device_call, reasons_against_kernels
 from regard.engine.gpu.launch import FactTensors, map_edges
 from regard.engine.gpu.lazy import LazyFacts, LazyProblem, LazyProfile, byte_size
 from regard.engine.gpu.torch_path import facts_in_chunks
 from regard.engine.observation import Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, is_tensor, send
-from regard.engine.tiles.plan import Cost
-from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
 from regard.textbook.options import AttentionOptions
 from regard.typing import Array
 
-DTYPES: dict[Any, np.dtype[Any]] = {
+NUMPY_DTYPES: dict[Any, np.dtype[Any]] = {
     torch.float64: np.dtype(np.float64),
     torch.float32: np.dtype(np.float32),
 }
 
 
 def attention_on_device(query: Any, key: Any, value: Any, options: AttentionOptions) -> Tensor:
-    """The output of attention, a tensor beside its inputs."""
+    """The output of attention, a tensor on the device of its inputs."""
     call = device_call(query, key, value, options)
     output_hqv = compute_facts(call, Requested(), None)[0].output_hqv
     assert output_hqv is not None
@@ -51,12 +49,12 @@ def observe_from_logsumexp_on_device(
     query: Any, key: Any, logsumexp: Any, requested: Requested, options: AttentionOptions
 ) -> Observation:
     """The facts of some keys from a log-sum-exp, which may be of more keys than these."""
-    call, total_hq = _call_of_logsumexp(query, key, logsumexp, options)
+    call, total_hq = _logsumexp_call(query, key, logsumexp, options)
     facts, plan = compute_facts(call, requested, total_hq)
     return build_observation(call, requested, facts, plan, total_hq)
 
 
-def _call_of_logsumexp(
+def _logsumexp_call(
     query: Any, key: Any, logsumexp: Any, options: AttentionOptions
 ) -> tuple[DeviceCall, Tensor]:
     """The call, and the log-sum-exp with one axis of heads."""
@@ -65,18 +63,17 @@ def _call_of_logsumexp(
     tensor = logsumexp if is_tensor(logsumexp) else torch.as_tensor(np.asarray(logsumexp))
     if tuple(tensor.shape) != shape:
         raise ArgumentError(
-            f"logsumexp needs numbers or -inf of shape {shape}, but its shape is "
-            f"{tuple(tensor.shape)}."
+            f"logsumexp must be numbers or -inf of shape {shape}, got shape {tuple(tensor.shape)}."
         )
     return call, tensor.detach().to(call.device).reshape(call.heads, call.visibility.queries)
 
 
 @dataclass(frozen=True)
 class StartedObservation:
-    """An observation from a log-sum-exp whose best keys and distances are put off.
+    """An observation from a log-sum-exp whose best keys and distances are not started yet.
 
-    Sums over queries are on their way, so that ``shares`` can say whether the log-sum-exp belongs
-    to these scores. ``finish`` starts the rest; until then query and key must stay as they are.
+    Sums over queries are running, so that ``shares`` can tell whether the log-sum-exp belongs to
+    these scores. ``finish`` starts the rest; until then query and key must not change.
     """
 
     call: DeviceCall
@@ -86,11 +83,11 @@ class StartedObservation:
     total_hq: Tensor
 
     @classmethod
-    def of(
+    def start(
         cls, query: Any, key: Any, logsumexp: Any, requested: Requested, options: AttentionOptions
     ) -> StartedObservation:
         """Start the pass that sums over queries; the host does not wait for it."""
-        call, total_hq = _call_of_logsumexp(query, key, logsumexp, options)
+        call, total_hq = _logsumexp_call(query, key, logsumexp, options)
         facts, plan = compute_facts(call, requested, total_hq, put_off=True)
         return cls(call, requested, facts, plan, total_hq)
 
@@ -152,7 +149,7 @@ def build_observation(
         tensors["map"] = facts.map_hrc
         if not facts.map_is_mean:
             tensors["map"] = _mean_map(call, requested, facts.map_hrc, total_hq)
-    dtype = DTYPES[call.compute_dtype]
+    dtype = NUMPY_DTYPES[call.compute_dtype]
     check = DeviceCheck(call, facts.total_hq, external_total_hq, facts.received_hk)
     lazy = LazyFacts(tensors, dtype, check, call.leading)
     profile = None
@@ -186,7 +183,7 @@ def _profile(
     first_h1: Array, distance_hn: Array,
 ) -> Profile:  # fmt: skip
     live_hq = facts["logsumexp"].reshape(len(first_h1), visibility.queries) > -np.inf
-    return Profile.of_sums(visibility, leading, dtype, first_h1, distance_hn, live_hq)
+    return Profile.from_sums(visibility, leading, dtype, first_h1, distance_hn, live_hq)
 
 
 def _cost(call: DeviceCall, requested: Requested, plan: str, peak_bytes: int) -> Cost:

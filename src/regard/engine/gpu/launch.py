@@ -11,14 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from regard.engine.call import LOG2_E, Requested, blocks
 from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.kernels.tile import Constants, Inputs, Scalars
 from regard.engine.tensors import Tensor, send
-from regard.engine.tiles.plan import blocks
-from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Requested
 
-FAR = 2**30  # farther than any key: no limit on that side
+UNBOUNDED = 2**30  # farther than any key: no limit on that side
 
 
 class CommonArguments:
@@ -96,7 +94,7 @@ def padded_width(width: int) -> int:
 
 
 def _limit(bound: int | None, offset: int) -> int:
-    return FAR if bound is None else max(-FAR, min(FAR, bound + offset))
+    return UNBOUNDED if bound is None else max(-UNBOUNDED, min(UNBOUNDED, bound + offset))
 
 
 @dataclass
@@ -153,3 +151,17 @@ def sum_blocks(sums_hrk: Tensor, column_edges: NDArray[np.int64]) -> Tensor:
     index_cn = send(np.minimum(at_cn, sums_hrk.shape[-1] - 1), sums_hrk.device)
     inside = send(inside_cn, sums_hrk.device)
     return torch.where(inside, sums_hrk[..., index_cn], 0).sum(dim=-1)
+
+
+def join_distances(partial_hsn: Tensor, highest: int, queries: int, keys: int) -> Tensor:
+    """Partial sums (h, segments, diagonals of tiles, 2 B) as one row of distances for each head.
+
+    A diagonal of tiles reaches over two spans of B distances: the second of one is the first of the
+    next. The first entry stands for key - query = -(B - 1) - B * highest.
+    """
+    block = partial_hsn.shape[-1] // 2
+    parts = partial_hsn.sum(dim=1, dtype=torch.float64)
+    spans = torch.nn.functional.pad(parts[..., :block], (0, 0, 0, 1))
+    spans[:, 1:] += parts[..., block:]
+    skip = block * (highest + 1) - queries
+    return spans.flatten(1)[:, skip : skip + queries + keys - 1]

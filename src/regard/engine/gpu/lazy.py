@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.gpu.call import DeviceCall, reasons_against_kernels
-from regard.engine.gpu.device_checks import DeviceCheck
-from regard.engine.interfaces import FactsLike, ListedWeights
-from regard.engine.observation import Observation
+from regard.engine.call import ListedWeights, Problem, Requested
+from regard.engine.gpu.call import DeviceCall, DeviceCheck, reasons_against_kernels
+from regard.engine.observation import ArrayFacts, FactsLike, Observation
 from regard.engine.profile import Profile
 from regard.engine.tensors import Tensor, as_array, is_tensor
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.typing import Array
@@ -66,7 +63,7 @@ class LazyFacts(FactsLike):
         """Bytes of the facts that were not read yet."""
         return byte_size(*(value for value in self._values.values() if is_tensor(value)))
 
-    def shape_of(self, name: str) -> tuple[int, ...]:
+    def fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, known without a copy."""
         value = self._values[name]
         return (*self._leading, *value.shape[1:]) if is_tensor(value) else tuple(value.shape)
@@ -74,12 +71,15 @@ class LazyFacts(FactsLike):
     def tensor(self, name: str) -> Any:
         """The fact on the device, without a copy; an array once it was read."""
         value = self._values[name]
-        return value.reshape(self.shape_of(name)) if is_tensor(value) else value
+        return value.reshape(self.fact_shape(name)) if is_tensor(value) else value
 
     def without(self, name: str) -> LazyFacts:
         """All facts but one, without a copy."""
         others = {other: value for other, value in self._values.items() if other != name}
         return LazyFacts(others, self._dtype, self.check, self._leading)
+
+    def __reduce__(self) -> tuple[type[ArrayFacts], tuple[dict[str, Array]]]:
+        return ArrayFacts, (dict(self),)  # a deep copy or a pickle is on the host
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
@@ -89,6 +89,10 @@ class LazyFacts(FactsLike):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _unpickle(host_object: Any) -> Any:
+    return host_object
 
 
 def byte_size(*tensors: Tensor) -> int:
@@ -107,6 +111,9 @@ class LazyProfile:
     def device_bytes(self) -> int:
         """Bytes of the sums, 0 once they were copied."""
         return byte_size(*self._sums)
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.resolve(),)  # a deep copy or a pickle is on the host
 
     def resolve(self) -> Profile:
         """The profile on the host, made once."""
@@ -164,7 +171,7 @@ class LazyProblem:
         if not self.has_repeats_kernel:
             return None
         self._check_unchanged()
-        from regard.engine.gpu.triton_facts import repeats_on_device
+        from regard.engine.gpu.triton_path import repeats_on_device
 
         return repeats_on_device(self._call, self._total_hq, tokens_k)
 
@@ -181,6 +188,9 @@ class LazyProblem:
             self._check_unchanged()
             self._problem = self._call.full_problem()
         return self._problem
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.on_host(),)  # a deep copy or a pickle is on the host
 
     def _check_unchanged(self) -> None:
         """Refuse the weights of tensors that were written to since they were observed."""
@@ -231,14 +241,14 @@ class ReleasedProblem:
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
         """Raise: weights need query and key."""
-        raise NotAskedError(RELEASED)
+        raise NotAskedError(RELEASED_MESSAGE)
 
     def on_host(self) -> Problem:
         """Raise: weights need query and key."""
-        raise NotAskedError(RELEASED)
+        raise NotAskedError(RELEASED_MESSAGE)
 
 
-RELEASED = (
+RELEASED_MESSAGE = (
     "weights need query and key, and this observation released them on the device: read the "
     "weights before, or keep query and key."
 )
@@ -250,7 +260,7 @@ def release(
     """The observation without query, key and output, still enough for ``head_measures``.
 
     Sums that need query and key are started now and stay on the device, and so does the check of
-    the numbers, which comes back beside the observation. None where no kernel computes these sums:
+    the numbers, which is returned with the observation. None where no kernel computes these sums:
     then the measures must be read while query and key are there. The first ``stacked`` axes are
     layers of one text, which errors do not name.
     """

@@ -9,13 +9,12 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from regard.engine.call import LOG2_E, Requested
 from regard.engine.gpu.call import DeviceCall
 from regard.engine.gpu.launch import FactTensors, map_edges, sum_blocks
 from regard.engine.pairs import Block
 from regard.engine.tensors import Tensor
 from regard.engine.tiles.columns import cut
-from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 
@@ -31,7 +30,7 @@ def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Ten
     dtype, group = call.compute_dtype, call.group
     factor = call.scale / call.softcap if call.softcap else call.scale * LOG2_E
     query_hmad = call.query_hqd[:, send(block.rows_ma)].to(dtype) * factor
-    # Column -1 stands for no key; whoever lists it leaves it out of every sum.
+    # Column -1 means no key; the caller leaves it out of every sum.
     key_gmbd = call.key_gkd[:, send(block.columns_mb).clamp(min=0)].to(dtype)
     shared = (len(key_gmbd), group, *query_hmad.shape[1:])
     t_ghmab = query_hmad.reshape(shared) @ key_gmbd[:, None].transpose(-1, -2)
@@ -44,7 +43,7 @@ def listed_on_device(call: DeviceCall, logsumexp_hq: Array, block: Block) -> Ten
     return weights_hmab
 
 
-CHUNK = 2**26  # weights in memory at once: 256 MB in float32
+CHUNK_WEIGHTS = 2**26  # weights in memory at once: 256 MB in float32
 
 
 def facts_in_chunks(
@@ -100,8 +99,8 @@ def _allocate(call: DeviceCall, requested: Requested) -> FactTensors:
 def _chunks(call: DeviceCall) -> Iterator[tuple[slice, slice]]:
     """Slices of heads and of queries, as many as fit into a chunk."""
     queries, keys = call.visibility.queries, max(1, call.visibility.keys)
-    rows = max(1, min(queries, CHUNK // keys))
-    heads = max(1, min(call.heads, CHUNK // (rows * keys)))
+    rows = max(1, min(queries, CHUNK_WEIGHTS // keys))
+    heads = max(1, min(call.heads, CHUNK_WEIGHTS // (rows * keys)))
     for h in range(0, call.heads, heads):
         for q in range(0, queries, rows):
             yield slice(h, min(h + heads, call.heads)), slice(q, min(q + rows, queries))

@@ -10,25 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.call import LOG2_E, Cost, Problem, Requested, block_size
 from regard.engine.native.library import function, native_state
-from regard.engine.tiles.plan import Cost, block_size
-from regard.engine.tiles.problem import LOG2_E, Problem
-from regard.engine.tiles.rows import Requested
-from regard.engine.tiles.threads import threads
+from regard.engine.threads import threads
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
-BLOCK_ROWS, BLOCK_KEYS = 64, 512  # a block of keys and values stays in the second cache
+BLOCK_ROWS, BLOCK_KEYS = 64, 512  # a block of keys and values stays in the L2 cache
 PANEL_BYTES = 2**24  # full rows of a block of queries, where facts need them
-LEAST_ROWS = 8  # rows of such a block: fewer gain nothing over two passes
-MOST_TOP = 64  # see best.h
-SMALL = 2**22  # operations that one thread has done before a second one is awake
-TURN = 2**36  # operations of one native call: between two of them Ctrl-C is heard
-SCRATCH_FLOATS = 2**20  # the largest buffer that outlives a call
+MIN_PANEL_ROWS = 8  # rows of such a block: fewer gain nothing over two passes
+MAX_TOP = 64  # as MAX_TOP in best.h
+MIN_PARALLEL_FLOPS = 2**22  # below it one thread is done before a second one wakes up
+FLOPS_PER_CALL = 2**36  # of one native call; Ctrl-C is handled between two calls
+MAX_KEPT_SCRATCH_FLOATS = 2**20  # the largest buffer that outlives a call
 UNBOUNDED = 2**40  # no edge of the band: beyond any number of keys
-
 _local = threading.local()
-
 _POINTERS = ["query", "key", "value"]
 _SIZES = ["heads", "inner", "group", "queries", "keys", "width", "value_width",
           "query_entry", "query_head", "query_row", "key_entry", "key_head", "key_row",
@@ -91,11 +87,11 @@ def reason_against(problem: Problem, requested: Requested) -> str | None:
         return "an empty array"
     if callable(mask):
         return "a mask function"
-    if requested.top > MOST_TOP:
-        return f"more than {MOST_TOP} best keys"
+    if requested.top > MAX_TOP:
+        return f"more than {MAX_TOP} best keys"
     if requested.edges is not None or requested.row_edges is not None:
         return "a part of a larger map"
-    if _needs_rows(requested) and _panel_rows(visibility.keys) < LEAST_ROWS:
+    if _needs_rows(requested) and _panel_rows(visibility.keys) < MIN_PANEL_ROWS:
         return "rows that are too long to keep"
     return None
 
@@ -107,12 +103,12 @@ def _needs_rows(requested: Requested) -> bool:
 def _panel_rows(keys: int) -> int:
     """Rows of a block of full rows: a power of two, so that blocks of the map fit."""
     rows = BLOCK_ROWS
-    while rows >= LEAST_ROWS and rows * keys * 4 > PANEL_BYTES:
+    while rows >= MIN_PANEL_ROWS and rows * keys * 4 > PANEL_BYTES:
         rows //= 2
     return rows
 
 
-def output_of(problem: Problem) -> Array:
+def native_output(problem: Problem) -> Array:
     """The output (h, q, v) alone of a problem that the kernel serves."""
     call, facts = AttentionArguments(), NativeFacts()
     put_arrays(call, facts, problem)
@@ -297,16 +293,16 @@ def run(call: AttentionArguments, flops: int) -> tuple[int, int]:
         raise RuntimeError("The native kernels were switched off during a call.")
     address = ctypes.addressof(call)
     plan(address)
-    call.threads = 1 if flops < SMALL else min(threads(), call.units)
+    call.threads = 1 if flops < MIN_PARALLEL_FLOPS else min(threads(), call.units)
     sizes = (call.packed_size, call.memory_size * call.threads, 2 * call.part_size * call.units)
     buffers = [_scratch(name, size) for name, size in enumerate(sizes)]
     call.packed, call.memory, call.parts = (start for _, start in buffers)
-    turn = max(1, call.units * TURN // max(1, flops))
+    turn = max(1, call.units * FLOPS_PER_CALL // max(1, flops))
     for first in range(0, call.units, turn):
         call.first, call.last = first, min(first + turn, call.units)
         attend(address)
     for name, (buffer, _) in enumerate(buffers):
-        if buffer.size <= SCRATCH_FLOATS:
+        if buffer.size <= MAX_KEPT_SCRATCH_FLOATS:
             _local.__dict__[str(name)] = buffer
     return flops, 4 * sum(sizes)
 

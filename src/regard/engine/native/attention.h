@@ -19,16 +19,16 @@ typedef struct {
     /* Key j is in the band of query i when i + offset - left <= j <= i + offset + right. */
     int64_t offset, left, right;
     const int64_t *lengths;      /* of each head, or null */
-    const uint8_t *mask;         /* not 0 where a query may look at a key, or null */
+    const uint8_t *mask;         /* nonzero where a query may look at a key, or null */
     const float *bias;           /* added to the scores, -inf where it forbids, or null */
     const int64_t *mask_head;    /* where the mask, or the bias, of each head begins */
     int64_t mask_row, mask_key;
     const double *log2_totals;   /* (h, q) of the caller, over these keys and perhaps more, or null */
-    /* Results; null where they are not asked for. All are contiguous. */
+    /* Results; null where they are not requested. All are contiguous. */
     float *output;               /* h q v */
     double *logsumexp;           /* h q */
     double *shares;              /* h q: the sum of the weights, where the caller gave the totals */
-    float *entropy;              /* h q, beside logsumexp */
+    float *entropy;              /* h q; needs logsumexp */
     float *weights;              /* h q k */
     float *map;                  /* h r c, zeros before */
     double *received;            /* h k */

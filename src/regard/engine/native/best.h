@@ -1,62 +1,62 @@
-/* The largest entries of a row, high to low; of equal ones the first.
+/* The n largest entries of a row, high to low; among equal ones the first.
  *
- * Columns are taken together in groups, at least twice as many as entries are asked for. A number
- * that so many group maxima reach is reached by as many entries, and by few more: these are
- * gathered, and each goes to its rank. Entries are 0 or more, and those that are 0 do not count.
+ * Columns are divided into at least 2 n groups. If n group maxima reach a bound, at least n entries
+ * do, and few more: these candidates are gathered, and each is written at its rank. Entries are not
+ * negative, and those that are 0 do not count.
  */
 #ifndef REGARD_BEST_H
 #define REGARD_BEST_H
 
 #include "kernels.h"
 
-#define MOST_BEST 64
-#define MOST_GROUPS (2 * MOST_BEST)
-#define CANDIDATES (3 * MOST_BEST + 4 * 16)
+#define MAX_TOP 64
+#define MAX_GROUPS (2 * MAX_TOP)
+#define MAX_CANDIDATES (3 * MAX_TOP + 4 * 16)
 #define CHAINS 4 /* maxima in flight */
 
 /* The largest number that `number` of the values reach; `size` is a multiple of LANES. */
 INLINE float reached_by(const float *values, const int size, int number) {
-    vf own[MOST_GROUPS / LANES], reached = {0};
-    vi above[MOST_GROUPS / LANES];
+    vf own[MAX_GROUPS / LANES], reached = {0};
+    vi above[MAX_GROUPS / LANES];
     for (int i = 0; i < size / LANES; i++) {
         own[i] = load(values + i * LANES);
         above[i] = (vi){0};
     }
     for (int j = 0; j < size; j++)
 #pragma GCC unroll 32
-        for (int i = 0; i < size / LANES; i++) above[i] -= spread(values[j]) >= own[i];
+        for (int i = 0; i < size / LANES; i++) above[i] -= splat(values[j]) >= own[i];
     for (int i = 0; i < size / LANES; i++)
-        reached = larger(reached, choose(above[i] >= number, own[i], (vf){0}));
-    return largest_lane(reached);
+        reached = vmax(reached, select_lanes(above[i] >= number, own[i], (vf){0}));
+    return max_lane(reached);
 }
 
 /* A number that at least `number` entries of the row reach, or the smallest one above 0. */
-INLINE float bound_of(const float *row, int64_t width, int number, const int groups) {
-    float most[MOST_GROUPS];
+INLINE float group_bound(const float *row, int64_t width, int number, const int groups) {
+    float maxima[MAX_GROUPS];
     const int vectors = groups > CHAINS * LANES ? groups / LANES : CHAINS;
     const int step = vectors * LANES;
-    vf group[MOST_GROUPS / LANES > CHAINS ? MOST_GROUPS / LANES : CHAINS];
+    vf group[MAX_GROUPS / LANES > CHAINS ? MAX_GROUPS / LANES : CHAINS];
     int64_t k = 0;
     for (int i = 0; i < vectors; i++) group[i] = (vf){0};
     for (; k + step <= width; k += step)
 #pragma GCC unroll 32
-        for (int i = 0; i < vectors; i++) group[i] = larger(group[i], load(row + k + i * LANES));
-    for (int i = 0; k + LANES <= width; k += LANES, i++) group[i] = larger(group[i], load(row + k));
+        for (int i = 0; i < vectors; i++) group[i] = vmax(group[i], load(row + k + i * LANES));
+    for (int i = 0; k + LANES <= width; k += LANES, i++) group[i] = vmax(group[i], load(row + k));
     if (k < width) {
         float rest[LANES] = {0};
         memcpy(rest, row + k, sizeof(float) * (size_t)(width - k));
-        group[0] = larger(group[0], load(rest));
+        group[0] = vmax(group[0], load(rest));
     }
     for (int size = vectors; size > groups / LANES; size /= 2)
 #pragma GCC unroll 4
-        for (int i = 0; i < size / 2; i++) group[i] = larger(group[i], group[i + size / 2]);
-    memcpy(most, group, sizeof(float) * (size_t)groups);
-    const float reached = reached_by(most, groups, number);
+        for (int i = 0; i < size / 2; i++) group[i] = vmax(group[i], group[i + size / 2]);
+    memcpy(maxima, group, sizeof(float) * (size_t)groups);
+    const float reached = reached_by(maxima, groups, number);
     return reached > 0 ? reached : 0x1p-149f;
 }
 
 /* Value and column as one whole number: of equal values the first column is the larger. */
-INLINE int64_t key_of(float value, int64_t column) {
+INLINE int64_t sort_key(float value, int64_t column) {
     int32_t ordered; /* the bits of floats from 0 up are in their order */
     memcpy(&ordered, &value, sizeof ordered);
     return ((int64_t)ordered << 32) | (UINT32_MAX - (uint32_t)column);
@@ -72,18 +72,18 @@ INLINE void insert(int64_t key, int number, int *size, int64_t *best) {
 
 /* Entries that reach a bound, in the order of their columns; there is room for LANES more. */
 typedef struct {
-    float value[CANDIDATES];
-    int32_t column[CANDIDATES];
+    float value[MAX_CANDIDATES];
+    int32_t column[MAX_CANDIDATES];
     int size;
 } Candidates;
 
-/* Their number stops above `most`. */
-INLINE void gather_reaching(const float *row, int64_t width, float bound, int most, Candidates *reaching) {
+/* Stops once there are more than `limit`. */
+INLINE void gather_reaching(const float *row, int64_t width, float bound, int limit, Candidates *reaching) {
     int size = 0;
     int64_t k = 0;
 #if defined(REGARD_AVX512)
     __m512i columns = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    for (; k + LANES <= width && size <= most; k += LANES) {
+    for (; k + LANES <= width && size <= limit; k += LANES) {
         const __m512 x = _mm512_loadu_ps(row + k);
         const __mmask16 set = _mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_GE_OQ);
         /* Compressed in a register: a compressing store takes a hundred cycles on some machines. */
@@ -93,14 +93,14 @@ INLINE void gather_reaching(const float *row, int64_t width, float bound, int mo
         size += __builtin_popcount(set);
     }
 #else
-    for (; k + LANES <= width && size <= most; k += LANES)
-        for (uint32_t set = lanes_at_least(load(row + k), spread(bound)); set; set &= set - 1) {
+    for (; k + LANES <= width && size <= limit; k += LANES)
+        for (uint32_t set = lanes_at_least(load(row + k), splat(bound)); set; set &= set - 1) {
             const int64_t column = k + __builtin_ctz(set);
             reaching->value[size] = row[column];
             reaching->column[size++] = (int32_t)column;
         }
 #endif
-    for (; k < width && size <= most; k++)
+    for (; k < width && size <= limit; k++)
         if (row[k] >= bound) {
             reaching->value[size] = row[k];
             reaching->column[size++] = (int32_t)k;
@@ -127,7 +127,7 @@ INLINE void rank(Candidates *reaching, Candidates *best) {
             above[i] = (vi){0};
         }
         for (int j = 0; j < size; j++) {
-            const vf other = spread(reaching->value[j]);
+            const vf other = splat(reaching->value[j]);
 #pragma GCC unroll 2
             for (int i = 0; i < RANKED; i++)
                 above[i] -= (other > own[i]) | ((other == own[i]) & (index[i] > j));
@@ -140,13 +140,13 @@ INLINE void rank(Candidates *reaching, Candidates *best) {
     }
 }
 
-/* The best of a row where many entries are equal, and so too many reach any bound. */
+/* The best of a row with many equal entries, where too many reach any bound. */
 static __attribute__((noinline)) void insert_reaching(const float *row, int64_t width, float bound, int number,
                                                       Candidates *best) {
-    int64_t keys[MOST_BEST];
+    int64_t keys[MAX_TOP];
     best->size = 0;
     for (int64_t k = 0; k < width; k++)
-        if (row[k] >= bound) insert(key_of(row[k], k), number, &best->size, keys);
+        if (row[k] >= bound) insert(sort_key(row[k], k), number, &best->size, keys);
     for (int i = 0; i < best->size; i++) {
         const int32_t ordered = (int32_t)(keys[i] >> 32);
         memcpy(best->value + i, &ordered, sizeof ordered);
@@ -154,10 +154,10 @@ static __attribute__((noinline)) void insert_reaching(const float *row, int64_t 
     }
 }
 
-INLINE void best_of_groups(const float *row, int64_t width, int number, const int groups, float *values,
+INLINE void top_by_groups(const float *row, int64_t width, int number, const int groups, float *values,
                            int64_t *columns) {
     Candidates reaching, best;
-    const float bound = bound_of(row, width, number, groups);
+    const float bound = group_bound(row, width, number, groups);
     gather_reaching(row, width, bound, 3 * number, &reaching);
     if (reaching.size <= 3 * number)
         rank(&reaching, &best);
@@ -170,13 +170,13 @@ INLINE void best_of_groups(const float *row, int64_t width, int number, const in
 }
 
 /* Fills values and columns; where fewer entries are above 0 the rest is value 0 and column -1. */
-static void best_of(const float *row, int64_t width, int number, float *values, int64_t *columns) {
+static void top_entries(const float *row, int64_t width, int number, float *values, int64_t *columns) {
     if (number <= 8)
-        best_of_groups(row, width, number, 16, values, columns);
+        top_by_groups(row, width, number, 16, values, columns);
     else if (number <= 16)
-        best_of_groups(row, width, number, 32, values, columns);
+        top_by_groups(row, width, number, 32, values, columns);
     else
-        best_of_groups(row, width, number, MOST_GROUPS, values, columns);
+        top_by_groups(row, width, number, MAX_GROUPS, values, columns);
 }
 
 #endif

@@ -13,7 +13,7 @@ typedef struct {
     float factor[STRIP];
 } Strip;
 
-INLINE Strip strip_of(const float *e, int64_t e_row, const float *factor, int64_t rows) {
+INLINE Strip make_strip(const float *e, int64_t e_row, const float *factor, int64_t rows) {
     Strip strip;
     for (int i = 0; i < STRIP; i++) {
         strip.row[i] = e + (i < rows ? i : 0) * e_row;
@@ -33,7 +33,7 @@ INLINE void sum_strip_by(int size, const Strip *strip, int64_t width, float *rec
             vf sum = {0};
 #pragma GCC unroll 8
             for (int i = first; i < first + size; i++)
-                sum += load(strip->row[i] + k) * spread(strip->factor[i]);
+                sum += load(strip->row[i] + k) * splat(strip->factor[i]);
             all += sum;
             if (summed) {
                 float *to = summed + first / size * summed_row + k;
@@ -87,7 +87,7 @@ static int64_t fold(float *x, int64_t width, int64_t size) {
 static void sum_distances(const float *e, int64_t e_row, const float *factor, int64_t rows,
                           int64_t width, float *distance) {
     for (int64_t i = 0; i < rows; i++) {
-        const vf by = spread(factor[i]);
+        const vf by = splat(factor[i]);
         float *to = distance + rows - 1 - i;
         for (int64_t k = 0; k < width; k += LANES)
             store(to + k, load(to + k) + load(e + i * e_row + k) * by);

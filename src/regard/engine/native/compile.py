@@ -2,8 +2,8 @@
 
 Standard library only: the build backend's hook runs this file before anything is installed. It
 also runs by itself, ``python -m regard.engine.native.compile``, when a compiler came later than the
-package. Nothing is raised where no library can be made; the reason is written beside the sources,
-and NumPy serves.
+package. If no library can be made nothing is raised: the reason is written to a file next to the
+sources, and NumPy serves.
 
 The loader reads names from this file at every start: modules that only a build needs are imported
 by the functions that build.
@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-KERNELS = (
+KERNEL_SOURCES = (
     "attention.c",
     "int8_product.c",
     "decoder_step.c",
     "squares.c",
 )  # compiled once for each level
-COMMON = ("threads.c", "levels.c")  # compiled once
+COMMON_SOURCES = ("threads.c", "levels.c")  # compiled once
 # Instruction sets beyond what every processor of the architecture has, from low to high.
 LEVELS: dict[str, dict[str, list[str]]] = {
     "x86_64": {
@@ -36,14 +36,16 @@ LEVELS: dict[str, dict[str, list[str]]] = {
     "arm64": {"neon": []},
 }  # fmt: skip
 # Products may be fused; nothing else about the order or the special values of floats may change.
-FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
-         "-fvisibility=hidden"]  # fmt: skip
-# Not on users' machines: a warning that a later compiler invents must not cost them the kernels.
-STRICT = ["-Wall", "-Wextra", "-Werror"]
-SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+COMPILER_FLAGS = [
+    "-std=gnu11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+    "-fvisibility=hidden",
+]  # fmt: skip
+# Not on users' machines, where a warning of a newer compiler must not prevent the build.
+STRICT_FLAGS = ["-Wall", "-Wextra", "-Werror"]
+SANITIZER_FLAGS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
              "-fno-omit-frame-pointer"]  # fmt: skip
-ENDINGS = {"Darwin": ".dylib", "Windows": ".dll"}
-RECORD = "_kernels.json"  # the outcome of the last build
+LIBRARY_SUFFIXES = {"Darwin": ".dylib", "Windows": ".dll"}
+RECORD_FILE = "_kernels.json"  # the outcome of the last build
 
 
 class BuildError(Exception):
@@ -65,12 +67,12 @@ def architecture() -> str:
     >>> architecture() == architecture().lower()
     True
     """
-    # Builders of wheels for another processor name it here, or in the compiler's flags.
+    # Builds of wheels for another processor name it in ARCHFLAGS.
     named = os.environ.get("ARCHFLAGS", "").split()[-1:] or [platform.machine()]
     return {"amd64": "x86_64", "aarch64": "arm64"}.get(named[0].lower(), named[0].lower())
 
 
-def levels_of(machine: str) -> dict[str, list[str]]:
+def architecture_levels(machine: str) -> dict[str, list[str]]:
     """Levels of an architecture with their compiler flags; a plain one where none is known."""
     return LEVELS.get(machine, {"baseline": []})
 
@@ -78,7 +80,7 @@ def levels_of(machine: str) -> dict[str, list[str]]:
 def library_name() -> str:
     """The library's file name on this system and processor; it has no Python version in it."""
     system = platform.system()
-    return f"_kernels.{system.lower()}-{architecture()}{ENDINGS.get(system, '.so')}"
+    return f"_kernels.{system.lower()}-{architecture()}{LIBRARY_SUFFIXES.get(system, '.so')}"
 
 
 def sources_checksum(folder: Path = FOLDER) -> int:
@@ -113,16 +115,20 @@ def compile_library(target: Path, *, strict: bool = False, sanitized: bool = Fal
     from concurrent.futures import ThreadPoolExecutor
 
     compiler = find_compiler().split()
-    flags = [*FLAGS, *(STRICT if strict else []), *(SANITIZED if sanitized else [])]
+    flags = [
+        *COMPILER_FLAGS,
+        *(STRICT_FLAGS if strict else []),
+        *(SANITIZER_FLAGS if sanitized else []),
+    ]
     flags += os.environ.get("ARCHFLAGS", "").split()
     windows = platform.system() == "Windows"
     if not windows:
         flags += ["-fPIC", "-pthread"]
     checksum = f"-DREGARD_SOURCES={sources_checksum()}u"
-    jobs = [(name, [checksum], "") for name in COMMON]
-    for level, extra in levels_of(architecture()).items():
+    jobs = [(name, [checksum], "") for name in COMMON_SOURCES]
+    for level, extra in architecture_levels(architecture()).items():
         defined = [f"-DREGARD_LEVEL={level}", f"-DREGARD_{level.upper()}=1", *extra]
-        jobs += [(name, defined, f".{level}") for name in KERNELS]
+        jobs += [(name, defined, f".{level}") for name in KERNEL_SOURCES]
     with tempfile.TemporaryDirectory() as temporary:
         objects = [str(Path(temporary, f"{name}{suffix}.o")) for name, _, suffix in jobs]
         commands = [
@@ -152,7 +158,7 @@ def build(folder: Path = FOLDER, *, strict: bool = False, sanitized: bool = Fals
     except (BuildError, OSError) as error:
         target.unlink(missing_ok=True)
         outcome = Outcome(reason=str(error))
-    (folder / RECORD).write_text(json.dumps(asdict(outcome)) + "\n", encoding="utf-8")
+    (folder / RECORD_FILE).write_text(json.dumps(asdict(outcome)) + "\n", encoding="utf-8")
     return outcome
 
 

@@ -83,7 +83,7 @@ static float exponentiate(float *scores, int64_t count) {
     for (int64_t i = count; i % LANES; i++) scores[i] = FLOOR;
     vf total = {0};
     for (int64_t i = 0; i < count; i += LANES) {
-        const vf e = exp2_of((load(scores + i) - spread(largest)) * spread((float)LOG2_E));
+        const vf e = vexp2((load(scores + i) - splat(largest)) * splat((float)LOG2_E));
         store(scores + i, e);
         total += e;
     }
@@ -102,8 +102,8 @@ static void attend(const DecoderStep *step, const float *query, int64_t count, f
         for (; d + LANES <= start + head_width; d += LANES) {
             vf sum = {0};
             for (int64_t k = 0; k < count; k++)
-                sum += spread(step->scores[k]) * load(step->entries[k] + width + d);
-            store(out + d, sum / spread(total));
+                sum += splat(step->scores[k]) * load(step->entries[k] + width + d);
+            store(out + d, sum / splat(total));
         }
         for (; d < start + head_width; d++) {
             float sum = 0;
@@ -161,17 +161,17 @@ static void feed_forward(const DecoderStep *step, const StepLayer *layer) {
 }
 
 /* The `top` largest of a row, the first of equal ones first. */
-static void largest_of_row(const float *logits, int64_t count, int64_t top, float *best,
+static void top_of_row(const float *logits, int64_t count, int64_t top, float *best,
                            int64_t *token) {
     enum { GROUP = 8 * LANES };
     for (int64_t i = 0; i < top; i++) best[i] = -INFINITY, token[i] = 0;
     for (int64_t start = 0; start < count; start += GROUP) {
         const int64_t end = start + GROUP < count ? start + GROUP : count;
         if (end - start == GROUP) {
-            vf most = load(logits + start);
+            vf maximum = load(logits + start);
             for (int64_t i = start + LANES; i < end; i += LANES)
-                most = larger(most, load(logits + i));
-            if (!(largest_lane(most) > best[top - 1])) continue;
+                maximum = vmax(maximum, load(logits + i));
+            if (!(max_lane(maximum) > best[top - 1])) continue;
         }
         for (int64_t v = start; v < end; v++) {
             int64_t i = top;
@@ -191,7 +191,7 @@ static void likeliest(void *context, int64_t row, int worker) {
     float *logits = step->logits + row * count, *best = step->best + row * top;
     const float padding = logits[step->pad];
     logits[step->pad] = -INFINITY;
-    largest_of_row(logits, count, top, best, step->token + row * top);
+    top_of_row(logits, count, top, best, step->token + row * top);
     logits[step->pad] = padding;
     const float largest = best[0] > padding ? best[0] : padding;
     double total = 0;
@@ -199,7 +199,7 @@ static void likeliest(void *context, int64_t row, int worker) {
     while (v + LANES <= count) { /* partial sums short enough for float32 */
         vf sum = {0};
         for (int i = 0; i < 64 && v + LANES <= count; i++, v += LANES)
-            sum += exp2_of((load(logits + v) - spread(largest)) * spread((float)LOG2_E));
+            sum += vexp2((load(logits + v) - splat(largest)) * splat((float)LOG2_E));
         total += (double)sum_lanes(sum);
     }
     for (; v < count; v++) total += exp((double)logits[v] - largest);

@@ -9,48 +9,48 @@
 
 /* 2^t with a relative error below 1e-7 for t up to 120; 0 below 2^-125, where floats thin out.
  * t = n + f, n whole: the polynomial gives 2^f, and n is added to its exponent. */
-INLINE vf exp2_of(vf t) {
-    const vf lowest = spread(-125.0f), magic = spread(0x1.8p23f);
-    const vf x = larger(t, lowest);
+INLINE vf vexp2(vf t) {
+    const vf lowest = splat(-125.0f), magic = splat(0x1.8p23f);
+    const vf x = vmax(t, lowest);
     const vf whole = x + magic; /* the last bits of the sum are n */
     const vf f = x - (whole - magic);
-    vf p = spread(1.5353362e-4f) * f + spread(1.3398875e-3f);
-    p = p * f + spread(9.6184369e-3f);
-    p = p * f + spread(5.5503324e-2f);
-    p = p * f + spread(2.4022648e-1f);
-    p = p * f + spread(6.9314718e-1f);
-    p = p * f + spread(1.0f);
+    vf p = splat(1.5353362e-4f) * f + splat(1.3398875e-3f);
+    p = p * f + splat(9.6184369e-3f);
+    p = p * f + splat(5.5503324e-2f);
+    p = p * f + splat(2.4022648e-1f);
+    p = p * f + splat(6.9314718e-1f);
+    p = p * f + splat(1.0f);
     const vi e = bits(p) + (bits(whole) << 23);
     return floats(e & (t > lowest));
 }
 
 /* tanh x: an odd polynomial up to 1, where 1 - 2 / (e^2x + 1) would cancel. */
-INLINE vf tanh_of(vf x) {
+INLINE vf vtanh(vf x) {
     const vf y = x * x;
-    vf p = spread(-3.5845154e-4f) * y + spread(2.3013630e-3f);
-    p = p * y + spread(-7.9461047e-3f);
-    p = p * y + spread(2.1486657e-2f);
-    p = p * y + spread(-5.3879801e-2f);
-    p = p * y + spread(1.3332345e-1f);
-    p = p * y + spread(-3.3333296e-1f);
+    vf p = splat(-3.5845154e-4f) * y + splat(2.3013630e-3f);
+    p = p * y + splat(-7.9461047e-3f);
+    p = p * y + splat(2.1486657e-2f);
+    p = p * y + splat(-5.3879801e-2f);
+    p = p * y + splat(1.3332345e-1f);
+    p = p * y + splat(-3.3333296e-1f);
     const vf near = x + x * y * p;
     const vi sign = bits(x) & (INT32_MIN + (vi){0});
     const vf size = floats(bits(x) ^ sign);
-    const vf limited = choose(size < spread(20.0f), size, spread(20.0f));
-    const vf e = exp2_of(limited * spread((float)(2 * LOG2_E)));
-    const vf far = floats(bits(spread(1.0f) - spread(2.0f) / (e + spread(1.0f))) | sign);
-    return choose(size < spread(1.0f), near, far);
+    const vf limited = select_lanes(size < splat(20.0f), size, splat(20.0f));
+    const vf e = vexp2(limited * splat((float)(2 * LOG2_E)));
+    const vf far = floats(bits(splat(1.0f) - splat(2.0f) / (e + splat(1.0f))) | sign);
+    return select_lanes(size < splat(1.0f), near, far);
 }
 
-INLINE float largest_of(const float *x, int64_t width) {
-    vf most = load(x), other = most;
+INLINE float row_max(const float *x, int64_t width) {
+    vf maximum = load(x), other = maximum;
     int64_t i = LANES;
     for (; i + LANES < width; i += 2 * LANES) {
-        most = larger(most, load(x + i));
-        other = larger(other, load(x + i + LANES));
+        maximum = vmax(maximum, load(x + i));
+        other = vmax(other, load(x + i + LANES));
     }
-    if (i < width) most = larger(most, load(x + i));
-    return largest_lane(larger(most, other));
+    if (i < width) maximum = vmax(maximum, load(x + i));
+    return max_lane(vmax(maximum, other));
 }
 
 /* Scores of a row become e = 2^(unit (t - shift)), in place; their sum, and the sum of each times
@@ -58,12 +58,12 @@ INLINE float largest_of(const float *x, int64_t width) {
  * where a product with the cap, rounded before, would not be. */
 INLINE void exponentials(float *t, int64_t width, float shift, float unit, int entropy, double *total,
                          double *moment) {
-    const vf by = spread(shift), times = spread(unit);
+    const vf by = splat(shift), times = splat(unit);
     vf sum = {0}, other = {0}, weighted = {0}, other_weighted = {0};
     int64_t i = 0;
     for (; i + LANES < width; i += 2 * LANES) {
         const vf x = (load(t + i) - by) * times, y = (load(t + i + LANES) - by) * times;
-        const vf e = exp2_of(x), f = exp2_of(y);
+        const vf e = vexp2(x), f = vexp2(y);
         store(t + i, e);
         store(t + i + LANES, f);
         sum += e;
@@ -74,7 +74,7 @@ INLINE void exponentials(float *t, int64_t width, float shift, float unit, int e
         }
     }
     if (i < width) {
-        const vf x = (load(t + i) - by) * times, e = exp2_of(x);
+        const vf x = (load(t + i) - by) * times, e = vexp2(x);
         store(t + i, e);
         sum += e;
         if (entropy) weighted += e * x;

@@ -15,11 +15,11 @@
 
 enum {
     TILE = 64,       /* outputs: a cache line of int8 */
-    TILES = 4,       /* of a unit of few rows */
-    SLICE = 16,      /* inner positions that few rows take at once */
-    DEPTH = 512,     /* inner positions of a copied panel: 32 KB */
-    MANY = 24,       /* blocks of rows for one copy */
-    SMALL = 1 << 20, /* multiplications that one thread has done before a second one is awake */
+    TILES_PER_UNIT = 4,       /* of a unit, where x has few rows */
+    SLICE_DEPTH = 16,      /* inner positions multiplied at once, where x has few rows */
+    PANEL_DEPTH = 512,     /* inner positions of a copied panel: 32 KB */
+    ROW_BLOCKS_PER_COPY = 24,       /* blocks of rows for one copy */
+    MIN_PARALLEL_PRODUCTS = 1 << 20, /* below it one thread is done before a second one wakes up */
     ROWS = 6,        /* rows of x that share the conversion of a parameter to float */
 #if defined(REGARD_AVX512) || defined(__aarch64__)
     VECTORS = 4 /* ROWS * VECTORS sums and their operands fit 32 registers */
@@ -111,13 +111,14 @@ static void store_scaled(const Int8Product *call, const Int8Block *block, int64_
 }
 
 /* Few rows: the matrix is read once, nearly in the order of memory. */
-static void multiply_few(const Int8Product *call, const Int8Block *block, int64_t first) {
-    float sums[TILES][ROWS * TILE] __attribute__((aligned(64))) = {{0}};
-    int8_t copy[SLICE * TILE] __attribute__((aligned(64)));
+static void multiply_few_rows(const Int8Product *call, const Int8Block *block, int64_t first) {
+    float sums[TILES_PER_UNIT][ROWS * TILE] __attribute__((aligned(64))) = {{0}};
+    int8_t copy[SLICE_DEPTH * TILE] __attribute__((aligned(64)));
     const int rows = (int)call->rows;
-    const int64_t end = block->outputs - first < TILES * TILE ? block->outputs : first + TILES * TILE;
-    for (int64_t start = 0; start < call->inner; start += SLICE) {
-        const int64_t depth = call->inner - start < SLICE ? call->inner - start : SLICE;
+    const int64_t width = TILES_PER_UNIT * TILE;
+    const int64_t end = block->outputs - first < width ? block->outputs : first + width;
+    for (int64_t start = 0; start < call->inner; start += SLICE_DEPTH) {
+        const int64_t depth = call->inner - start < SLICE_DEPTH ? call->inner - start : SLICE_DEPTH;
         for (int64_t column = first; column < end; column += TILE) {
             Panel panel = {block->values + start * block->stride + column, block->stride, depth};
             if (end - column < TILE) {
@@ -133,25 +134,26 @@ static void multiply_few(const Int8Product *call, const Int8Block *block, int64_
 }
 
 /* Many rows: a tile of the matrix stays in the cache for all of them. */
-static void multiply_many(const Int8Product *call, const Int8Block *block, int64_t first) {
-    int8_t copy[DEPTH * TILE] __attribute__((aligned(64)));
-    float sums[MANY][ROWS * TILE] __attribute__((aligned(64)));
-    for (int64_t begin = 0; begin < call->rows; begin += MANY * ROWS) {
-        const int64_t end = call->rows - begin < MANY * ROWS ? call->rows : begin + MANY * ROWS;
+static void multiply_many_rows(const Int8Product *call, const Int8Block *block, int64_t first) {
+    int8_t copy[PANEL_DEPTH * TILE] __attribute__((aligned(64)));
+    float sums[ROW_BLOCKS_PER_COPY][ROWS * TILE] __attribute__((aligned(64)));
+    for (int64_t first_row = 0; first_row < call->rows; first_row += ROW_BLOCKS_PER_COPY * ROWS) {
+        const int64_t rows = ROW_BLOCKS_PER_COPY * ROWS;
+        const int64_t end = call->rows - first_row < rows ? call->rows : first_row + rows;
         memset(sums, 0, sizeof sums);
-        for (int64_t start = 0; start < call->inner; start += DEPTH) {
-            const int64_t depth = call->inner - start < DEPTH ? call->inner - start : DEPTH;
+        for (int64_t start = 0; start < call->inner; start += PANEL_DEPTH) {
+            const int64_t depth = call->inner - start < PANEL_DEPTH ? call->inner - start : PANEL_DEPTH;
             const Panel panel = {copy, TILE, depth};
             copy_panel(copy, block->values + start * block->stride + first, block->stride, depth,
                        block->outputs - first);
-            for (int64_t row = begin; row < end; row += ROWS)
+            for (int64_t row = first_row; row < end; row += ROWS)
                 multiply_panel(call->x + row * call->x_stride + start, call->x_stride, panel,
                                end - row < ROWS ? (int)(end - row) : ROWS,
-                               sums[(row - begin) / ROWS]);
+                               sums[(row - first_row) / ROWS]);
         }
-        for (int64_t row = begin; row < end; row += ROWS)
+        for (int64_t row = first_row; row < end; row += ROWS)
             store_scaled(call, block, row, end - row < ROWS ? (int)(end - row) : ROWS, first,
-                         sums[(row - begin) / ROWS]);
+                         sums[(row - first_row) / ROWS]);
     }
 }
 
@@ -200,10 +202,10 @@ static void multiply_by_output(const Int8Product *call, const Int8Block *block, 
 
 /* Outputs of one unit of work. */
 static int64_t unit_width(const Int8Product *call, const Int8Block *block) {
-    return call->rows <= ROWS && !block->by_output ? TILES * TILE : TILE;
+    return call->rows <= ROWS && !block->by_output ? TILES_PER_UNIT * TILE : TILE;
 }
 
-static int64_t units_of(const Int8Product *call, const Int8Block *block) {
+static int64_t unit_count(const Int8Product *call, const Int8Block *block) {
     const int64_t width = unit_width(call, block);
     return (block->outputs + width - 1) / width;
 }
@@ -212,23 +214,23 @@ static void multiply_unit(void *context, int64_t unit, int worker) {
     const Int8Product *call = context;
     const Int8Block *block = call->blocks;
     (void)worker;
-    for (; unit >= units_of(call, block); block++) unit -= units_of(call, block);
+    for (; unit >= unit_count(call, block); block++) unit -= unit_count(call, block);
     const int64_t first = unit * unit_width(call, block);
     if (block->by_output)
         multiply_by_output(call, block, first);
     else if (call->rows <= ROWS)
-        multiply_few(call, block, first);
+        multiply_few_rows(call, block, first);
     else
-        multiply_many(call, block, first);
+        multiply_many_rows(call, block, first);
 }
 
 int KERNEL(multiply_int8)(const Int8Product *call) {
     int64_t units = 0, outputs = 0;
     for (int64_t i = 0; i < call->count; i++) {
-        units += units_of(call, call->blocks + i);
+        units += unit_count(call, call->blocks + i);
         outputs += call->blocks[i].outputs;
     }
-    const int is_small = call->rows * call->inner * outputs < SMALL;
+    const int is_small = call->rows * call->inner * outputs < MIN_PARALLEL_PRODUCTS;
     regard_parallel(multiply_unit, (void *)call, units, is_small ? 1 : (int)call->threads);
     return 0;
 }

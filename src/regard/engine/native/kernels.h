@@ -37,14 +37,14 @@ typedef int32_t vi_memory __attribute__((vector_size(4 * LANES), aligned(4), may
 
 INLINE vf load(const float *at) { return *(const vf_memory *)at; }
 INLINE void store(float *at, vf x) { *(vf_memory *)at = x; }
-INLINE vf spread(float x) { return x - (vf){0}; } /* x - 0 keeps the sign of a zero */
+INLINE vf splat(float x) { return x - (vf){0}; } /* x - 0 keeps the sign of a zero */
 INLINE vi bits(vf x) { return (vi)x; }
 INLINE vf floats(vi x) { return (vf)x; }
 
 /* Lane by lane, x where the mask is set and y elsewhere. */
-INLINE vf choose(vi mask, vf x, vf y) { return floats((mask & bits(x)) | (~mask & bits(y))); }
+INLINE vf select_lanes(vi mask, vf x, vf y) { return floats((mask & bits(x)) | (~mask & bits(y))); }
 
-INLINE vf larger(vf x, vf y) {
+INLINE vf vmax(vf x, vf y) {
 #if defined(REGARD_AVX512)
     return (vf)_mm512_max_ps((__m512)x, (__m512)y);
 #elif defined(REGARD_AVX2)
@@ -52,7 +52,7 @@ INLINE vf larger(vf x, vf y) {
 #elif defined(__x86_64__)
     return (vf)_mm_max_ps((__m128)x, (__m128)y);
 #else
-    return choose(x > y, x, y);
+    return select_lanes(x > y, x, y);
 #endif
 }
 
@@ -89,7 +89,7 @@ INLINE float add_lanes(vf x) {
 #endif
 }
 
-INLINE float largest_lane(vf x) {
+INLINE float max_lane(vf x) {
 #if defined(REGARD_AVX512)
     return _mm512_reduce_max_ps((__m512)x);
 #else

@@ -1,4 +1,4 @@
-/* Questions that the loader asks once: what this processor can do, and which sources these are. */
+/* Queries of the loader: levels that this processor supports, and the checksum of the sources. */
 #include <stdint.h>
 #include <string.h>
 

@@ -15,20 +15,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from regard.engine.native.compile import (
     FOLDER,
     LEVELS,
-    RECORD,
+    RECORD_FILE,
     architecture,
-    levels_of,
+    architecture_levels,
     library_name,
     sources_checksum,
 )
 from regard.errors import ArgumentError
+from regard.typing import Array
 
 OFF = "off"
-NAMES = (OFF, *dict.fromkeys(level for levels in LEVELS.values() for level in levels))
-
+LEVEL_NAMES = (OFF, *dict.fromkeys(level for levels in LEVELS.values() for level in levels))
 _forced: str | None = None  # of the process: helpers of a call must agree with it
 
 
@@ -49,12 +51,12 @@ class NativeState:
 
 def native_state() -> NativeState:
     """The level that serves this call, or the reason why NumPy does."""
-    return _state_of(_forced or _from_environment())
+    return _state(_forced or _from_environment())
 
 
 def levels() -> tuple[str, ...]:
     """The levels of the library that this machine supports, best first; none without a library."""
-    return _state_of(None).usable
+    return _state(None).usable
 
 
 @contextlib.contextmanager
@@ -93,19 +95,19 @@ def _from_environment() -> str | None:
 
 
 def _checked(name: str, level: str) -> str:
-    if level not in NAMES:
-        raise ArgumentError(f"{name} needs one of {', '.join(NAMES)}, but it is {level!r}.")
+    if level not in LEVEL_NAMES:
+        raise ArgumentError(f"{name} must be one of {', '.join(LEVEL_NAMES)}, got {level!r}.")
     return level
 
 
 @cache
-def _state_of(forced: str | None) -> NativeState:
+def _state(forced: str | None) -> NativeState:
     if forced == OFF:
         return NativeState(None, "the native kernels are switched off")
     library, reason = _library()
     if library is None:
         return NativeState(None, reason)
-    known = reversed(levels_of(architecture()))
+    known = reversed(architecture_levels(architecture()))
     usable = tuple(level for level in known if library.regard_supports(level.encode()))
     if forced is not None and forced not in usable:
         return NativeState(None, f"this machine or library has no level {forced!r}", usable)
@@ -146,7 +148,44 @@ def _record() -> dict[str, str | None]:
     import json
 
     try:
-        record: dict[str, str | None] = json.loads((FOLDER / RECORD).read_text(encoding="utf-8"))
+        record: dict[str, str | None] = json.loads(
+            (FOLDER / RECORD_FILE).read_text(encoding="utf-8")
+        )
     except (OSError, ValueError):
         return {}
     return record
+
+
+MIN_NATIVE_SIZE = 2**12  # numbers: fewer are faster in NumPy
+
+
+class SquaresArguments(ctypes.Structure):
+    """Arguments and results of one call, in the order of squares.c."""
+
+    _fields_ = (
+        ("rows", ctypes.c_void_p),
+        ("number", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        ("largest", ctypes.c_double),
+        ("total", ctypes.c_double),
+    )
+
+
+def native_squares(array: Array) -> tuple[float, float] | None:
+    """The largest squared length of a row, and the sum of all; None where NumPy has to say.
+
+    Both are infinite or NaN if a number is, or if its square is beyond float32.
+
+    >>> x = np.ones((1, 2048, 3), np.float32)
+    >>> native_squares(x) in (None, (3.0, 6144.0))
+    True
+    """
+    kernel = function("sum_squares")
+    if kernel is None or not isinstance(array, np.ndarray) or array.dtype != np.float32:
+        return None
+    if array.size < MIN_NATIVE_SIZE or not array.flags.c_contiguous:
+        return None
+    width = array.shape[-1]
+    call = SquaresArguments(array.__array_interface__["data"][0], array.size // width, width)
+    kernel(ctypes.addressof(call))
+    return call.largest, call.total

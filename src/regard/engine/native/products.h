@@ -4,19 +4,19 @@
 
 #include "kernels.h"
 
-/* A product's result is at most MOST_ROWS rows of two vectors: with the operands it fills the
+/* A product's result is at most MAX_ROWS rows of two vectors: with the operands it fills the
  * registers of the level, and every vector that is loaded serves all rows. */
 #if defined(REGARD_AVX512) || defined(REGARD_NEON)
-#define MOST_ROWS 8
+#define MAX_ROWS 8
 #else
-#define MOST_ROWS 6
+#define MAX_ROWS 6
 #endif
 #define PAIR (2 * LANES)
 
 /* c[i, :PAIR] (+)= sum over p of a[i, p] b[p, :PAIR], for a fixed number of rows. */
-INLINE void product_of(int rows, int64_t depth, const float *a, int64_t a_row, const float *b,
+INLINE void product_rows(int rows, int64_t depth, const float *a, int64_t a_row, const float *b,
                        int64_t b_row, float *c, int64_t c_row, int add) {
-    vf first[MOST_ROWS], second[MOST_ROWS];
+    vf first[MAX_ROWS], second[MAX_ROWS];
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++) {
         first[i] = add ? load(c + i * c_row) : (vf){0};
@@ -26,7 +26,7 @@ INLINE void product_of(int rows, int64_t depth, const float *a, int64_t a_row, c
         const vf x = load(b + p * b_row), y = load(b + p * b_row + LANES);
 #pragma GCC unroll 8
         for (int i = 0; i < rows; i++) {
-            const vf factor = spread(a[i * a_row + p]);
+            const vf factor = splat(a[i * a_row + p]);
             first[i] += factor * x;
             second[i] += factor * y;
         }
@@ -38,16 +38,16 @@ INLINE void product_of(int rows, int64_t depth, const float *a, int64_t a_row, c
     }
 }
 
-/* The same for any number of rows up to MOST_ROWS. A function of its own: inside a larger one the
+/* The same for any number of rows up to MAX_ROWS. A function of its own: inside a larger one the
  * steps of the rows would not stay in registers. */
 static __attribute__((noinline)) void product(int rows, int64_t depth, const float *a, int64_t a_row,
                                               const float *b, int64_t b_row, float *c, int64_t c_row,
                                               int add) {
 #define ROWS(n) \
-    case n: product_of(n, depth, a, a_row, b, b_row, c, c_row, add); break;
+    case n: product_rows(n, depth, a, a_row, b, b_row, c, c_row, add); break;
     switch (rows) {
         ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6)
-#if MOST_ROWS > 6
+#if MAX_ROWS > 6
         ROWS(7) ROWS(8)
 #endif
     }

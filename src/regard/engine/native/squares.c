@@ -3,7 +3,7 @@
 
 #include "kernels.h"
 
-/* Arguments and results; the order is that of SquaresArguments in squares.py. */
+/* Arguments and results; the order is that of SquaresArguments in library.py. */
 typedef struct {
     const float *rows; /* contiguous */
     int64_t number, width;

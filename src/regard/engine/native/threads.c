@@ -1,8 +1,8 @@
-/* A pool of threads that wait, awake for a moment and then asleep, for units of work.
+/* Thread pool: helpers spin for a moment and then sleep until there are units of work.
  *
- * One job at a time: a caller that meets another's job does its own alone, with the same result.
- * A helper joins a job while that is open; the caller closes it when no unit is left and waits for
- * those that joined, never for one that is still waking up.
+ * One job at a time: a caller that finds the pool busy does its job alone, with the same result. A
+ * helper joins a job while it is open; the caller closes it when no unit is left and waits for the
+ * helpers that joined, never for one that is still waking up.
  */
 #include "threads.h"
 
@@ -32,8 +32,8 @@ static void wait_for(Signal *x, Lock *y) { pthread_cond_wait(x, y); }
 static void wake_all(Signal *x) { pthread_cond_broadcast(x); }
 #endif
 
-#define MOST_HELPERS 255
-#define SPINS 6000 /* some 150 microseconds: calls follow each other that closely */
+#define MAX_HELPERS 255
+#define SPIN_COUNT 6000 /* about 150 microseconds, a usual gap between two calls */
 
 typedef struct {
     UnitWork work;
@@ -41,14 +41,14 @@ typedef struct {
     int64_t units;
 } Job;
 
-static Lock guard = LOCK_BEGIN;
-static Signal begun = SIGNAL_BEGIN, ended = SIGNAL_BEGIN;
-static Job job;                     /* under the guard, as are the next four */
-static int is_open, sought, joined, started;
-static atomic_int busy;             /* a job has the pool */
+static Lock mutex = LOCK_BEGIN;
+static Signal job_opened = SIGNAL_BEGIN, job_done = SIGNAL_BEGIN;
+static Job job;                     /* under the mutex, as are the next four */
+static int is_open, wanted_helpers, joined_helpers, started_helpers;
+static atomic_int busy;             /* whether a job has the pool */
 static atomic_int generation;       /* rises with every job */
 static atomic_int active;           /* helpers at work */
-static atomic_llong next;           /* the first unit nobody has taken */
+static atomic_llong next_unit;           /* the first unit that is not taken */
 
 static void pause_core(void) {
 #if defined(__x86_64__)
@@ -59,36 +59,36 @@ static void pause_core(void) {
 }
 
 static void drain(const Job *current, int worker) {
-    for (int64_t unit; (unit = atomic_fetch_add(&next, 1)) < current->units;)
+    for (int64_t unit; (unit = atomic_fetch_add(&next_unit, 1)) < current->units;)
         current->work(current->context, unit, worker);
 }
 
-static void help_for_ever(void) {
+static void run_worker(void) {
     int seen = 0;
     for (;;) {
-        for (int i = 0; i < SPINS && atomic_load(&generation) == seen; i++) pause_core();
-        lock(&guard);
-        while (atomic_load(&generation) == seen) wait_for(&begun, &guard);
+        for (int i = 0; i < SPIN_COUNT && atomic_load(&generation) == seen; i++) pause_core();
+        lock(&mutex);
+        while (atomic_load(&generation) == seen) wait_for(&job_opened, &mutex);
         seen = atomic_load(&generation);
-        if (!is_open || joined >= sought) {
-            unlock(&guard);
+        if (!is_open || joined_helpers >= wanted_helpers) {
+            unlock(&mutex);
             continue;
         }
         const Job current = job;
-        const int worker = ++joined;
+        const int worker = ++joined_helpers;
         atomic_fetch_add(&active, 1);
-        unlock(&guard);
+        unlock(&mutex);
         drain(&current, worker);
-        lock(&guard);
-        if (atomic_fetch_sub(&active, 1) == 1) wake_all(&ended);
-        unlock(&guard);
+        lock(&mutex);
+        if (atomic_fetch_sub(&active, 1) == 1) wake_all(&job_done);
+        unlock(&mutex);
     }
 }
 
 #if defined(_WIN32)
 static DWORD WINAPI run_helper(void *nothing) {
     (void)nothing;
-    help_for_ever();
+    run_worker();
     return 0;
 }
 static int start_helper(void) {
@@ -97,15 +97,15 @@ static int start_helper(void) {
 }
 #else
 static void *run_helper(void *nothing) {
-    help_for_ever();
+    run_worker();
     return nothing;
 }
 
-/* Threads do not survive a fork: the child begins with none. */
-static void begin_again(void) {
-    guard = (Lock)LOCK_BEGIN;
-    begun = ended = (Signal)SIGNAL_BEGIN;
-    is_open = sought = joined = started = 0;
+/* Threads do not survive a fork: the child starts without any. */
+static void reset_after_fork(void) {
+    mutex = (Lock)LOCK_BEGIN;
+    job_opened = job_done = (Signal)SIGNAL_BEGIN;
+    is_open = wanted_helpers = joined_helpers = started_helpers = 0;
     atomic_store(&busy, 0);
     atomic_store(&active, 0);
     atomic_store(&generation, 0);
@@ -113,8 +113,8 @@ static void begin_again(void) {
 
 static int start_helper(void) {
     static int registered;
-    if (!registered) registered = !pthread_atfork(NULL, NULL, begin_again);
-    /* Signals are for the interpreter's own threads. */
+    if (!registered) registered = !pthread_atfork(NULL, NULL, reset_after_fork);
+    /* Signals go to the interpreter's own threads. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -127,32 +127,32 @@ static int start_helper(void) {
 #endif
 
 static void open_job(UnitWork work, void *context, int64_t units, int helpers) {
-    lock(&guard);
-    while (started < helpers && start_helper()) started++;
+    lock(&mutex);
+    while (started_helpers < helpers && start_helper()) started_helpers++;
     job = (Job){work, context, units};
-    atomic_store(&next, 0);
-    joined = 0;
-    sought = helpers;
+    atomic_store(&next_unit, 0);
+    joined_helpers = 0;
+    wanted_helpers = helpers;
     is_open = 1;
     atomic_fetch_add(&generation, 1);
-    wake_all(&begun);
-    unlock(&guard);
+    wake_all(&job_opened);
+    unlock(&mutex);
 }
 
 static void close_job(void) {
-    lock(&guard);
+    lock(&mutex);
     is_open = 0;
-    unlock(&guard);
+    unlock(&mutex);
     /* The last units are short: a thread that fell asleep now would wake up too late. */
-    for (int i = 0; i < 10 * SPINS && atomic_load(&active); i++) pause_core();
-    lock(&guard);
-    while (atomic_load(&active)) wait_for(&ended, &guard);
-    unlock(&guard);
+    for (int i = 0; i < 10 * SPIN_COUNT && atomic_load(&active); i++) pause_core();
+    lock(&mutex);
+    while (atomic_load(&active)) wait_for(&job_done, &mutex);
+    unlock(&mutex);
 }
 
 void regard_parallel(UnitWork work, void *context, int64_t units, int threads) {
     int64_t helpers = (threads < units ? threads : units) - 1;
-    helpers = helpers < MOST_HELPERS ? helpers : MOST_HELPERS;
+    helpers = helpers < MAX_HELPERS ? helpers : MAX_HELPERS;
     int idle = 0;
     if (helpers < 1 || !atomic_compare_exchange_strong(&busy, &idle, 1)) {
         for (int64_t unit = 0; unit < units; unit++) work(context, unit, 0);

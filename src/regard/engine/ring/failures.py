@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from regard.errors import RankError
 
 Result = TypeVar("Result")
-
 POLL_SECONDS = 0.5  # between two checks whether another rank has failed
 STORE_SECONDS = 10.0  # timeout of the store's answers, and of the acknowledgement of a failure
 

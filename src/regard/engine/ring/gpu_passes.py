@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard.engine.call import LOG2_E, Requested
 from regard.engine.gpu.dispatch import compute_facts
 from regard.engine.gpu.launch import FactTensors, sum_blocks
+from regard.engine.ring.layout import Chunk
 from regard.engine.ring.passes import RankColumns
 from regard.engine.ring.rank_slice import DeviceRankSlice
-from regard.engine.ring.token_layout import Chunk
 from regard.engine.ring.transport import Transport, ring_pass
 from regard.engine.tensors import Tensor, as_array
 from regard.engine.tiles.columns import cut
-from regard.engine.tiles.problem import LOG2_E
-from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 
 

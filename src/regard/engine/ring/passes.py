@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.call import Problem, Requested, blocks
 from regard.engine.observe import Gathered, gather
+from regard.engine.ring.layout import Chunk
 from regard.engine.ring.rank_slice import RankSlice
-from regard.engine.ring.token_layout import Chunk
 from regard.engine.ring.transport import Message, Transfer, Transport, empty_tokens, ring_pass
+from regard.engine.threads import run_in_order
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, cut, second_pass
-from regard.engine.tiles.plan import Unit, blocks, choose
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested, Rows, Scratch, stream_past
-from regard.engine.tiles.threads import run_in_order
+from regard.engine.tiles.plan import Unit, choose
+from regard.engine.tiles.rows import Rows, Scratch, stream_past
 from regard.typing import Array
 
 
@@ -221,7 +221,7 @@ class RankColumns:
     def __post_init__(self) -> None:
         rank_slice = self.rank_slice
         heads = rank_slice.problem.heads
-        self.received_hk = np.zeros((heads, rank_slice.keys.tokens_of(rank_slice.rank)))
+        self.received_hk = np.zeros((heads, rank_slice.keys.token_count(rank_slice.rank)))
         if self.requested.map:
             edges = self.edges
             self.map_hrc = np.zeros((heads, len(edges[0]) - 1, len(edges[1]) - 1))
@@ -269,7 +269,7 @@ def _sum(part: Problem, sums: ColumnSums, log2_total_hq: Array) -> None:
     run_in_order(plan.units(part), work, commit)
 
 
-GATHERED_BYTES = 2**28  # of all keys and values; beyond that they go around the ring
+MAX_GATHERED_BYTES = 2**28  # of all keys and values; beyond that they go around the ring
 
 
 def fits_gathered(rank_slice: RankSlice, requested: Requested) -> bool:
@@ -280,7 +280,9 @@ def fits_gathered(rank_slice: RankSlice, requested: Requested) -> bool:
     width = problem.key_gkd.shape[-1] + problem.value_gkv.shape[-1]
     size = problem.key_gkd.shape[0] * rank_slice.keys.tokens * width * problem.dtype.itemsize
     return (
-        requested.column_facts and size <= GATHERED_BYTES and choose(problem, True).name == "panel"
+        requested.column_facts
+        and size <= MAX_GATHERED_BYTES
+        and choose(problem, True).name == "panel"
     )
 
 
@@ -312,7 +314,7 @@ def _gather_keys_and_values(rank_slice: RankSlice, transport: Transport) -> list
     """Keys and values of all ranks, in the order of the sequence."""
     local = [rank_slice.problem.key_gkd, rank_slice.problem.value_gkv]
     keys, others = rank_slice.keys, rank_slice.others
-    incoming = {rank: [empty_tokens(x, keys.tokens_of(rank)) for x in local] for rank in others}
+    incoming = {rank: [empty_tokens(x, keys.token_count(rank)) for x in local] for rank in others}
     send = [(rank, x) for rank in others for x in local]
     receive = [(rank, x) for rank in others for x in incoming[rank]]
     transport.wait(transport.exchange(send, receive))

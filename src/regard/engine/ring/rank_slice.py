@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard.engine.call import Extent, Problem, build_problem, measure_extent
 from regard.engine.gpu.call import DeviceCall, broadcast_mask, device_call
-from regard.engine.ring.token_layout import Chunk, Layout
+from regard.engine.ring.layout import Chunk, Layout
 from regard.engine.tensors import as_array, tensor_to_array
-from regard.engine.tiles.arguments import Extent, build_problem, extent_of
 from regard.engine.tiles.plan import choose, cost
-from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError
 from regard.textbook.options import DEFAULT_OPTIONS, AttentionOptions
@@ -161,7 +160,7 @@ class DeviceRankSlice(RankSlice):
         return self.problem.key_gkd[..., :0]
 
 
-def device_extent_of(tensors: dict[str, Any]) -> Extent:
+def measure_device_extent(tensors: dict[str, Any]) -> Extent:
     """The extent of validated tensors; magnitudes are not needed on a device."""
     call = device_call(tensors["query"], tensors["key"], tensors["value"], DEFAULT_OPTIONS)
     for name, tensor in tensors.items():
@@ -169,8 +168,8 @@ def device_extent_of(tensors: dict[str, Any]) -> Extent:
         if bool(bad.any()):
             position = [int(i) for i in bad.nonzero()[0]]
             raise ArgumentError(
-                f"{name} has {float(tensor[tuple(position)])} at {position}: attention needs "
-                "finite numbers. If it stands for padding, use lengths or mask instead."
+                f"{name} must be finite numbers, got {float(tensor[tuple(position)])} at "
+                f"{position}. If it stands for padding, use lengths or mask instead."
             )
     sizes = dict.fromkeys(tensors, 0.0)
     dtype = np.dtype(np.float64 if call.compute_dtype == torch.float64 else np.float32)
@@ -207,10 +206,12 @@ class ArrayKind:
 
     convert: Callable[[Any], Any]
     convert_option: Callable[[Any], Any]  # a mask or lengths
-    extent_of: Callable[[Arrays], Extent]
+    measure_extent: Callable[[Arrays], Extent]
     build: Callable[[Arrays, Extent, AttentionOptions], Any]
     rank_slice: type[RankSlice]
 
 
-ON_CPU = ArrayKind(as_array, tensor_to_array, extent_of, build_problem, RankSlice)
-ON_DEVICE = ArrayKind(lambda x: x, lambda x: x, device_extent_of, sequence_call, DeviceRankSlice)
+ON_CPU = ArrayKind(as_array, tensor_to_array, measure_extent, build_problem, RankSlice)
+ON_DEVICE = ArrayKind(
+    lambda x: x, lambda x: x, measure_device_extent, sequence_call, DeviceRankSlice
+)

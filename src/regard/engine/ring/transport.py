@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 
 from regard.engine.ring.failures import POLL_SECONDS, FailureMonitor
+from regard.engine.ring.layout import Layout
 from regard.engine.ring.rank_slice import RankSlice
-from regard.engine.ring.token_layout import Layout
 from regard.engine.tensors import is_tensor
 from regard.typing import Array
 
@@ -128,7 +128,7 @@ def ring_pass(
         if step + 1 == rank_slice.ranks:
             visit(rank_slice.source_rank(step), arrays)
             return
-        tokens = layout.tokens_of(rank_slice.source_rank(step + 1))
+        tokens = layout.token_count(rank_slice.source_rank(step + 1))
         incoming = [empty_tokens(array, tokens) for array in arrays]
         transfer = transport.exchange(
             [(rank_slice.next_rank, array) for array in arrays],
@@ -140,7 +140,7 @@ def ring_pass(
 
 
 def empty_tokens(like: Any, tokens: int) -> Any:
-    """An uninitialised array of so many tokens, otherwise like another."""
+    """An uninitialised array with this number of tokens, otherwise like another."""
     shape = (like.shape[0], tokens, *like.shape[2:])
     return like.new_empty(shape) if is_tensor(like) else np.empty(shape, like.dtype)
 

@@ -1,1 +1,1 @@
-"""The engine: arguments checked, work planned, tiles computed on all cores."""
+"""Attention in NumPy, tile by tile on all cores."""

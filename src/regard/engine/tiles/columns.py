@@ -1,4 +1,7 @@
-"""Facts of each key: attention received, the map, and sums by distance."""
+"""Facts of each key: attention received, the map, and sums by distance.
+
+Columns are summed from a panel, the full rows of a block of queries, or in a second pass.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,136 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.tiles.panel import Panel, blank_panel
-from regard.engine.tiles.plan import TilePlan, Unit, blocks
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested, Scratch, tiles
+from regard.engine.call import Problem, Requested, blocks
+from regard.engine.tiles.plan import TilePlan, Unit
+from regard.engine.tiles.rows import Rows, Scratch, buffer, tiles
+from regard.engine.tiles.topk import TILES_PER_SPAN, Best, Groups, largest, largest_among
 from regard.typing import Array
 
-SMALL = 128  # queries or keys in a block of the map: no more than four panels or tiles share it
+
+@dataclass(frozen=True)
+class Panel:
+    """Unnormalised weights e of some queries over a range of keys, with margins of zeros.
+
+    The zeros let a view whose rows each start one column later (a skew) stay inside its own row.
+    """
+
+    full_hqs: Array
+    margin: int
+    columns: slice
+
+    @property
+    def e_hqk(self) -> Array:
+        """The weights alone, a view."""
+        return self.full_hqs[
+            ..., self.margin : self.margin + self.columns.stop - self.columns.start
+        ]
+
+    @property
+    def skewed_hqn(self) -> Array:
+        """Row i moved left by i, a view: its column n holds key - query = n - (rows - 1)."""
+        heads, rows, _ = self.full_hqs.shape
+        head_step, row_step, step = self.full_hqs.strides
+        first = self.full_hqs[:, :, self.margin - (rows - 1) :]
+        width = self.columns.stop - self.columns.start + rows - 1
+        return np.lib.stride_tricks.as_strided(
+            first, (heads, rows, width), (head_step, row_step + step, step), writeable=False
+        )
+
+
+def blank_panel(
+    problem: Problem, unit: Unit, columns: slice, skew: bool, scratch: Scratch
+) -> Panel:
+    """A panel with its margins zero and the rest uninitialised."""
+    heads, rows = unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start
+    margin = rows if skew else 0
+    width = columns.stop - columns.start
+    # One zero at least on the right: _find_best reads it for columns past the last.
+    full = margin + width + max(margin, 1)
+    panel = Panel(buffer(scratch, "panel", (heads, rows, full), problem.dtype), margin, columns)
+    panel.full_hqs[..., :margin] = 0
+    panel.full_hqs[..., margin + width :] = 0
+    return panel
+
+
+def panel_rows(
+    problem: Problem, plan: TilePlan, unit: Unit, requested: Requested, scratch: Scratch
+) -> tuple[Rows, Panel]:
+    """As stream_rows, with e kept for every key in reach."""
+    rows = Rows.none_seen(problem, unit, requested)
+    query_hqd = problem.scaled_query(unit.heads, unit.rows)
+    reach = problem.visibility.reach(unit.heads, unit.rows)
+    panel = blank_panel(problem, unit, reach, requested.profile, scratch)
+    groups = _blank_groups(problem, plan, panel, scratch) if requested.top else None
+    if not problem.bounded:
+        # Columns are summed over e, so that a row needs one shift: its maximum, before any e.
+        _fill_scores(problem, plan, unit, query_hqd, panel)
+        rows.raise_shift(panel.e_hqk.max(axis=-1, initial=problem.floor))
+    for index, columns in enumerate(tiles(problem, plan, unit)):
+        e_hqk = panel.e_hqk[..., columns.start - reach.start : columns.stop - reach.start]
+        t_hqk = buffer(scratch, "scores", e_hqk.shape, problem.dtype)
+        if problem.bounded:
+            visible = problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+        else:
+            visible = problem.visibility.visible_as(unit.heads, unit.rows, columns, problem.dtype)
+            np.subtract(e_hqk, rows.shift_hq[..., None], out=t_hqk)
+        problem.exponential(t_hqk, visible, out=e_hqk)
+        if groups is not None:
+            if visible is not None:
+                problem.hide(t_hqk, visible)
+            groups.take(t_hqk, index)
+        value_hkv = problem.shared(problem.value_gkv, unit.heads, columns)
+        rows.take(
+            e_hqk, t_hqk if requested.entropy else None, value_hkv if requested.output else None
+        )
+    if rows.best is not None:
+        _find_best(rows, rows.best, panel, groups)
+    return rows, panel
+
+
+def _fill_scores(
+    problem: Problem, plan: TilePlan, unit: Unit, query_hqd: Array, panel: Panel
+) -> None:
+    for columns in tiles(problem, plan, unit):
+        start = panel.columns.start
+        t_hqk = panel.e_hqk[..., columns.start - start : columns.stop - start]
+        problem.scores(query_hqd, unit.heads, unit.rows, columns, out=t_hqk)
+
+
+def _blank_groups(
+    problem: Problem, plan: TilePlan, panel: Panel, scratch: Scratch
+) -> Groups | None:
+    """Room for the maxima over tiles; with one tile only there is nothing to gain by them."""
+    heads, queries, _ = panel.full_hqs.shape
+    width = panel.columns.stop - panel.columns.start
+    if width <= plan.columns:
+        return None
+    spans = -(-width // (plan.columns * TILES_PER_SPAN))
+    shape = (spans, heads, queries, plan.columns)
+    return Groups.blank(buffer(scratch, "groups", shape, problem.dtype), problem.floor)
+
+
+def _find_best(rows: Rows, best: Best, panel: Panel, groups: Groups | None) -> None:
+    """The largest e of each full row; columns past its end read a zero of the margin."""
+    heads, queries, full = panel.full_hqs.shape
+    width = panel.columns.stop - panel.columns.start
+    number, margin = best.values_hqn.shape[-1], panel.margin
+    if groups is None:
+        margin = 0
+        e_rn, columns_rn = largest(panel.e_hqk.reshape(heads * queries, width), number)
+    else:
+        flat_rs = panel.full_hqs.reshape(heads * queries, full)
+        among_rn = np.minimum(groups.columns(number), width) + margin
+        e_rn, columns_rn = largest_among(flat_rs, among_rn, number)
+    shape = (heads, queries, e_rn.shape[1])
+    weights_hqn = e_rn.reshape(shape) * rows.inverse_hq()[..., None]
+    best.values_hqn[..., : shape[-1]] = weights_hqn
+    best.columns_hqn[..., : shape[-1]] = columns_rn.reshape(shape) - margin + panel.columns.start
+    best.drop_weightless()
+
+
+# Queries or keys in a block of the map: at most four panels or tiles add to a smaller one.
+MAX_FLOAT32_BLOCK = 128
 
 
 @dataclass(frozen=True)
@@ -50,7 +176,7 @@ class ColumnSums:
             shape = (heads, len(self.row_edges) - 1, len(self.column_edges) - 1)
             # Few parts fall into a small cell, so it needs no more digits than they have.
             edges = np.diff(self.row_edges), np.diff(self.column_edges)
-            small = all(sizes.max(initial=0) <= SMALL for sizes in edges)
+            small = all(sizes.max(initial=0) <= MAX_FLOAT32_BLOCK for sizes in edges)
             self.map_hrc = np.zeros(shape, self.problem.dtype if small else np.float64)
         if self.requested.profile:
             self.distance_hn = np.zeros((heads, max(0, visibility.queries + visibility.keys - 1)))
@@ -77,7 +203,7 @@ class ColumnSums:
         return sizes == (visibility.queries, visibility.keys)
 
     def part(self, unit: Unit, panel: Panel, inverse_hq: Array) -> ColumnPart:
-        """Sum the weights e * inverse of a panel; products do it, no weight is written down."""
+        """Sum the weights e * inverse of a panel by matrix products; no weight is stored."""
         distance_hn = None
         if self.requested.profile:
             distance_hn = (inverse_hq[:, None, :] @ panel.skewed_hqn)[:, 0]
@@ -95,7 +221,7 @@ class ColumnSums:
         return ColumnPart(unit, panel.columns, received_hk, map_hrc, distance_hn)
 
     def add(self, part: ColumnPart) -> None:
-        """Take a part in."""
+        """Add a part."""
         heads, rows, columns = part.unit.heads, part.unit.rows, part.columns
         self.received_hk[heads, columns] += part.received_hk
         if self.map_hrc is not None and part.map_hrc is not None:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from regard.engine.call import Cost, Problem
+from regard.engine.threads import threads
 
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.threads import threads
-
-ROWS, COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
-# Scores in a unit of several heads. Small units meet too often at Python's lock; large tiles leave
-# the cache, which panels do in any case.
-TILE, UNIT, PANEL = 2**18, 2**20, 2**21
+TILE_ROWS, TILE_COLUMNS = 512, 512  # a tile of 1 MB in float32: two of them stay near the core
+# Scores in a unit of several heads. Small units contend for Python's lock; large tiles do not fit
+# the cache, and panels never do.
+TILE_SCORES, UNIT_SCORES, PANEL_SCORES = 2**18, 2**20, 2**21
 PANEL_BYTES = 2**25  # full rows of one worker
-PANEL_ROWS = 128  # fewer rows than this make the products slow
+MIN_PANEL_ROWS = 128  # fewer rows than this make the products slow
 
 
 @dataclass(frozen=True)
@@ -54,61 +51,43 @@ class TilePlan:
         ]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a call: its plan, floating-point operations and peak working memory.
-
-    ``kernels`` names the native kernels that served, or NumPy and the reason.
-    """
-
-    plan: str
-    flops: int
-    peak_bytes: int
-    kernels: str = ""
-
-    def __str__(self) -> str:
-        kernels = f", {self.kernels}" if self.kernels else ""
-        spent = f"{self.flops / 1e9:,.3g} GFLOP, {self.peak_bytes / 1e6:,.3g} MB at peak"
-        return f"{self.plan}, {spent}{kernels}"
-
-
 def choose(problem: Problem, column_facts: bool) -> TilePlan:
     """Pick a plan: panel while a block of full rows fits a worker's share of memory, else tiles."""
     queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
     if not column_facts:
         return _tiles("one pass", problem)
     rows = PANEL_BYTES // (keys * problem.dtype.itemsize)
-    if rows < PANEL_ROWS and rows < queries:
+    if rows < MIN_PANEL_ROWS and rows < queries:
         return _tiles("two passes", problem)
-    # A panel has as many zeros beside it as it has rows: few rows where the keys are few.
-    most = min(_block_rows(problem), max(PANEL_ROWS, keys // 8))
+    # A panel has margins of zeros as wide as its number of rows: with few keys take few rows.
+    most = min(_block_rows(problem), max(MIN_PANEL_ROWS, keys // 8))
     rows = max(1, min(rows // 32 * 32 or rows, most, queries))
-    return TilePlan("panel", _heads_in_unit(problem, rows * keys, PANEL), rows, COLUMNS)
+    return TilePlan("panel", _heads_in_unit(problem, rows * keys, PANEL_SCORES), rows, TILE_COLUMNS)
 
 
 def _tiles(name: str, problem: Problem) -> TilePlan:
     queries, keys = problem.visibility.queries, max(1, problem.visibility.keys)
     rows = max(1, min(_block_rows(problem), queries))
     # With few queries (a decoding step has one) a wider tile keeps the calls to NumPy few.
-    columns = max(COLUMNS, min(2**13, ROWS * COLUMNS // rows))
-    most = TILE if queries > ROWS else UNIT
+    columns = max(TILE_COLUMNS, min(2**13, TILE_ROWS * TILE_COLUMNS // rows))
+    most = TILE_SCORES if queries > TILE_ROWS else UNIT_SCORES
     return TilePlan(name, _heads_in_unit(problem, rows * min(columns, keys), most), rows, columns)
 
 
 def _block_rows(problem: Problem) -> int:
     """Under a band, smaller blocks waste less at its edge; more than 512 rows gain nothing."""
     if problem.visibility.left is None and problem.visibility.right is None:
-        return ROWS
-    return min(ROWS, max(128, problem.visibility.keys // 8))
+        return TILE_ROWS
+    return min(TILE_ROWS, max(128, problem.visibility.keys // 8))
 
 
 def _heads_in_unit(problem: Problem, scores: int, most: int) -> int:
-    """Small heads share a unit, but never so many that a second core would idle."""
+    """Number of small heads in one unit, at most half of them so that a second core has work."""
     return max(1, min(most // max(1, scores), math.ceil(problem.heads / 2)))
 
 
 def cost(problem: Problem, plan: TilePlan) -> Cost:
-    """Count the products of the units, and what the workers hold at once."""
+    """The cost of a plan: products of its units, and working memory of its workers."""
     width, value_width = problem.query_hqd.shape[-1], problem.value_gkv.shape[-1]
     products = {"one pass": 1, "panel": 1, "two passes": 2}[plan.name] * width + value_width
     seen = 0
@@ -127,20 +106,3 @@ def cost(problem: Problem, plan: TilePlan) -> Cost:
 def _numbers_in_memory(plan: TilePlan, reach: int, value_width: int) -> int:
     tile = min(plan.columns, reach)
     return 2 * tile + 2 * value_width + (reach if plan.name == "panel" else 0)
-
-
-def blocks(positions: int, number: int) -> NDArray[np.int64]:
-    """Edges that cut positions into at most ``number`` equal blocks; the last may be smaller.
-
-    The size is the smallest power of two that will do, so that coarser blocks are whole finer ones
-    and tiles can be cut at them. Asked for as many blocks as it gave, it gives the same again.
-
-    >>> blocks(10, 4)
-    array([ 0,  4,  8, 10])
-    """
-    return np.append(np.arange(0, max(1, positions), block_size(positions, number)), positions)
-
-
-def block_size(positions: int, number: int) -> int:
-    """Positions in each of at most ``number`` blocks: the smallest power of two that will do."""
-    return 1 << int((positions - 1) // max(1, number)).bit_length()

@@ -9,34 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from regard.engine.call import Problem, Requested
 from regard.engine.tiles.plan import TilePlan, Unit
-from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.topk import Best
 from regard.typing import Array
 
 Scratch = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Requested:
-    """The facts that the caller asked for; the others are not computed."""
-
-    output: bool = True
-    entropy: bool = False
-    top: int = 0
-    map: int = 0
-    received: bool = False
-    profile: bool = False
-    log2_total_hq: Array | None = None  # known beforehand, over these keys and perhaps more
-    edges: Array | None = (
-        None  # where the map's blocks of keys begin and end, if these keys are a part
-    )
-    row_edges: Array | None = None  # the same of queries
-
-    @property
-    def column_facts(self) -> bool:
-        """Whether anything was asked that belongs to keys, and so needs every row's sum first."""
-        return bool(self.map or self.received or self.profile)
 
 
 @dataclass
@@ -57,7 +35,7 @@ class Rows:
 
     @classmethod
     def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> Rows:
-        """Before the first key."""
+        """Sums over no keys."""
         shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
         start = 0.0 if problem.bounded else problem.floor
         external_log2_hq = requested.log2_total_hq
@@ -85,7 +63,7 @@ class Rows:
     def inverse_hq(self) -> Array:
         """The factor from e to a weight; 0 where nothing was seen."""
         if self.external_log2_hq is not None:
-            # Where this part saw nothing its shift has nothing to do with the sum of all.
+            # A part without visible keys has a shift that is unrelated to the total.
             seen_hq = np.isfinite(self.external_log2_hq) & (self.total_hq > 0)
             log2_total_hq = np.where(seen_hq, self.external_log2_hq, np.inf)
             return np.asarray(np.exp2(self.shift_hq - log2_total_hq))
@@ -95,7 +73,7 @@ class Rows:
 
     def entropy_hq(self) -> Array:
         """Entropy in nats, the weighted mean of log total - t; rounding may not take it below 0."""
-        # Never by way of shift + log2(total): next to a large shift the second would be lost.
+        # Not as shift + log2(total): next to a large shift the second term would be rounded away.
         log2_hq = self.external_log2_hq
         above_hq = np.log2(self.total_hq) if log2_hq is None else log2_hq - self.shift_hq
         above_hq = np.where(np.isfinite(above_hq), above_hq, 0)
@@ -195,7 +173,7 @@ def tiles(problem: Problem, plan: TilePlan, unit: Unit) -> Iterator[slice]:
 
 
 def buffer(scratch: Scratch, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """A piece of the worker's memory, used again by every unit; contents are left over."""
+    """A buffer in the worker's scratch memory, reused by every unit; its contents are arbitrary."""
     size = math.prod(shape)
     array = scratch.get(name)
     if array is None or array.size < size or array.dtype != dtype:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from regard.typing import Array
 
-FANOUT = 8  # tiles that share their maxima, column by column
-FOLDS = 4  # inside a tile each level keeps the maxima of groups of four of the level below
-NARROW = 128  # rows this short are sorted as they are
-LAST = 2**32 - 1
+TILES_PER_SPAN = 8  # tiles that share their maxima, column by column
+# Inside a tile each level keeps the maxima of groups of four of the level below.
+COLUMNS_PER_GROUP = 4
+MAX_SORTED_WIDTH = 128  # rows this short are sorted as they are
+COLUMN_BITS = 2**32 - 1  # mask of the column in a packed value and column
 
 
 @dataclass
@@ -85,7 +86,7 @@ class Groups:
 
     def take(self, t_hqk: Array, index: int) -> None:
         """Take in the tile with this index; the last one may be narrower."""
-        span_hqc = self.maxima_shqc[index // FANOUT, ..., : t_hqk.shape[-1]]
+        span_hqc = self.maxima_shqc[index // TILES_PER_SPAN, ..., : t_hqk.shape[-1]]
         np.maximum(span_hqc, t_hqk, out=span_hqc)
 
     def columns(self, number: int) -> NDArray[np.int64]:
@@ -93,8 +94,8 @@ class Groups:
         spans, heads, queries, tile = self.maxima_shqc.shape
         maxima = np.moveaxis(self.maxima_shqc, 0, 2).reshape(heads * queries, spans * tile)
         _, groups_rn = largest(maxima, min(number, spans * tile))
-        start_rn = groups_rn // tile * (FANOUT * tile) + groups_rn % tile
-        return _inside(start_rn, tile, FANOUT)
+        start_rn = groups_rn // tile * (TILES_PER_SPAN * tile) + groups_rn % tile
+        return _inside(start_rn, tile, TILES_PER_SPAN)
 
 
 def largest(tile_rk: Array, number: int) -> tuple[Array, NDArray[np.int64]]:
@@ -107,9 +108,9 @@ def largest(tile_rk: Array, number: int) -> tuple[Array, NDArray[np.int64]]:
     array([[0, 1, 2, 3]])
     """
     levels = _levels(tile_rk, number)
-    values_rn, columns_rn = _best_of(levels[-1], np.arange(levels[-1].shape[1]), number)
+    values_rn, columns_rn = _best_entries(levels[-1], np.arange(levels[-1].shape[1]), number)
     for level in levels[-2::-1]:
-        inside_rn = _inside(columns_rn, level.shape[1] // FOLDS, FOLDS)
+        inside_rn = _inside(columns_rn, level.shape[1] // COLUMNS_PER_GROUP, COLUMNS_PER_GROUP)
         values_rn, columns_rn = largest_among(level, inside_rn, number)
     return values_rn, columns_rn
 
@@ -118,17 +119,17 @@ def largest_among(
     tile_rk: Array, columns_rn: NDArray[np.int64], number: int
 ) -> tuple[Array, NDArray[np.int64]]:
     """The largest entries of each row among some of its columns."""
-    return _best_of(_gather(tile_rk, columns_rn), columns_rn, number)
+    return _best_entries(_gather(tile_rk, columns_rn), columns_rn, number)
 
 
 def _levels(tile_rk: Array, number: int) -> list[Array]:
     """The tile, the maxima of its groups of four columns, the maxima of groups of those, ..."""
     levels = [tile_rk]
-    while (width := levels[-1].shape[1]) > max(NARROW, FOLDS * number):
-        if width % FOLDS:
-            tail = ((0, 0), (0, -width % FOLDS))
+    while (width := levels[-1].shape[1]) > max(MAX_SORTED_WIDTH, COLUMNS_PER_GROUP * number):
+        if width % COLUMNS_PER_GROUP:
+            tail = ((0, 0), (0, -width % COLUMNS_PER_GROUP))
             levels[-1] = np.pad(levels[-1], tail, constant_values=-np.inf)
-        folded = levels[-1].reshape(len(tile_rk), FOLDS, -1).max(axis=1)
+        folded = levels[-1].reshape(len(tile_rk), COLUMNS_PER_GROUP, -1).max(axis=1)
         levels.append(folded)
     return levels
 
@@ -139,7 +140,7 @@ def _inside(groups_rn: NDArray[np.int64], width: int, size: int) -> NDArray[np.i
     return (groups_rn[:, None, :] + steps_s1).reshape(len(groups_rn), -1)
 
 
-def _best_of(
+def _best_entries(
     values_rn: Array, columns_rn: NDArray[np.int64], number: int
 ) -> tuple[Array, NDArray[np.int64]]:
     """The largest of a few values, high to low, and their columns, which are below 2^32.
@@ -158,8 +159,8 @@ def _best_of(
     both_rn -= columns_rn
     both_rn.sort(axis=1)
     best_rn = both_rn[:, best]
-    values_rn = _in_order(((best_rn + LAST) >> 32).astype(np.int32)).view(np.float32)
-    return values_rn, -best_rn & LAST
+    values_rn = _in_order(((best_rn + COLUMN_BITS) >> 32).astype(np.int32)).view(np.float32)
+    return values_rn, -best_rn & COLUMN_BITS
 
 
 def _in_order(bits: NDArray[np.int32]) -> NDArray[np.int32]:

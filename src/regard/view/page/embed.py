@@ -304,7 +304,7 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "title": part,
         "about": TITLES.get(part, ""),
         "layers": len(layers),
-        "heads": first.leading[-1],
+        "heads": first._leading[-1],
         "causal": False,
         "steps": False,
         "query": _side(first.query_text),
@@ -321,7 +321,7 @@ def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]
 
     if any(layer.measures is None for _, layer in layers):
         return {"roles": None, "described_roles": None}
-    heads = layers[0][1].leading[-1]
+    heads = layers[0][1]._leading[-1]
     labels = [row.label for row in report(layers).rows]
     described = [labels[at : at + heads] for at in range(0, len(labels), heads)]
     roles = [[label.partition(":")[0] for label in row] for row in described]

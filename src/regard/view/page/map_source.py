@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.files import check_header, mapped_arrays, observation_of, unread
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Observation
-from regard.engine.tiles.problem import Problem
+from regard.engine.call import Problem
+from regard.engine.files import check_header, mapped_arrays, observation_from_arrays, unread
+from regard.engine.observation import ArrayFacts, Observation
 from regard.errors import ArgumentError
 from regard.typing import Array
 from regard.watcher.files.watched_file import FORMAT as SEEN
@@ -67,7 +66,7 @@ class Layer:
     @cached_property
     def heads(self) -> tuple[HeadIndex, ...]:
         """The index of each head in the leading axes."""
-        return tuple(np.ndindex(*self.seen.leading)) if self.seen.leading else (None,)
+        return tuple(np.ndindex(*self.seen._leading)) if self.seen._leading else (None,)
 
     def about(self) -> dict[str, Any]:
         """Names and sizes for the page."""
@@ -126,7 +125,7 @@ def open_file(path: Path) -> MapSource:
         check_header(header, path, SEEN, SEEN_VERSION)
         return source_of_watched(Seen(StoredLayers(header, arrays, unread)), path.name)
     check_header(header, path)
-    return source_of_observation(observation_of(header, arrays, unread), path.name)
+    return source_of_observation(observation_from_arrays(header, arrays, unread), path.name)
 
 
 def source_of_observation(seen: Observation, name: str = "observation") -> MapSource:

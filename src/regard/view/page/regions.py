@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.engine.call import blocks
 from regard.engine.observation import Observation
-from regard.engine.tiles.plan import blocks
 from regard.errors import ArgumentError
 from regard.typing import Array
 from regard.view.page.map_source import HeadIndex, can_subsample, subsampled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.engine.norm_weighted import NOTE as NORM_NOTE
+from regard.engine.call import NORM_WEIGHTED_NOTE as NORM_NOTE
 from regard.errors import count
 from regard.heads.names import MEASURES
 from regard.view.terminal.style import PIPE, TerminalStyle, printable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.tiles.plan import blocks
+from regard.engine.call import blocks
 from regard.errors import BackendError
 from regard.watcher.capture.record import LayerRecord
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from regard.engine.interfaces import ArrayFacts
+from regard.engine.call import Requested
+from regard.engine.observation import ArrayFacts
 from regard.engine.observe import observe_problem
 from regard.engine.tensors import dtype_name, in_host_memory
-from regard.engine.tiles.rows import Requested
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.attention import attention
+from regard.engine.call import Requested, prepare
 from regard.engine.observation import Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
 from regard.engine.tensors import as_wide_array, cast_like, engine_input, in_host_memory
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.rows import Requested
 from regard.errors import BackendError
 from regard.heads.measures import head_measures
 from regard.typing import Array
@@ -152,7 +151,7 @@ def take_facts(
         checks: tuple[DeferredCheck, ...] = ()
         if output is not None:
             output.put(part, seen.output)
-        elif call.logsumexp is not None and seen.on_device:
+        elif call.logsumexp is not None and seen._on_device:
             logsumexp = call.logsumexp[part.indices[0]]
             checks = (ShareCheck.of(type(call.module).__name__, seen, logsumexp),)
         else:
@@ -200,7 +199,7 @@ def pending_facts(
         if late is not None:
             yield sentence, _pending_map(late, index, segment, options, tokens_k)
             continue
-        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
+        own: Observation = seen if len(seen._leading) == 1 else picked(seen, index)
         device_bytes: int = 0
         checks: tuple[DeferredCheck, ...] = ()
         if not (keep or options.spans):
@@ -218,7 +217,7 @@ def _pending_map(
 
     def make() -> SentenceFacts:
         seen = late.observation()
-        own: Observation = seen if len(seen.leading) == 1 else picked(seen, index)
+        own: Observation = seen if len(seen._leading) == 1 else picked(seen, index)
         return sentence_facts(own, segment, options, False, tokens_k)
 
     share = len(segment.sentences)
@@ -232,7 +231,7 @@ def release_query_and_key(
     seen: Observation, tokens_k: NDArray[np.int64] | None, stacked: int = 0
 ) -> tuple[Observation, int, tuple[DeferredCheck, ...]]:
     """An observation without query and key, its device bytes, and a deferred numeric check."""
-    if not seen.on_device:
+    if not seen._on_device:
         return seen, 0, ()
     from regard.engine.gpu.lazy import release
 
@@ -240,7 +239,7 @@ def release_query_and_key(
     if released is None:
         return seen, 0, ()
     lean, check = released
-    return lean, lean.device_bytes, (check,)
+    return lean, lean._device_bytes, (check,)
 
 
 def without_output(seen: Observation) -> Observation:

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Observation
+from regard.engine.call import Cost, Problem, blocks, prepare
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.plan import Cost, blocks
-from regard.engine.tiles.problem import Problem
 from regard.heads.measures import HeadMeasures
 from regard.typing import Array
 

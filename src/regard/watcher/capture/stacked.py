@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.interfaces import ArrayFacts
-from regard.engine.observation import Observation
+from regard.engine.call import Requested
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
-from regard.engine.tiles.rows import Requested
 from regard.textbook.options import with_defaults
 from regard.watcher.capture.deferred import DeferredChecks, DeviceQueue, queue_facts
 from regard.watcher.capture.model_call import ModelCall
@@ -188,7 +187,9 @@ class StackedCalls:
             scale=call.scale, softcap=call.softcap, **layers[0].segment.arguments
         )
         stack.launch = None
-        started = stack.started = StartedObservation.of(query, key, logsumexp, requested, options)
+        started = stack.started = StartedObservation.start(
+            query, key, logsumexp, requested, options
+        )
         for layer in layers:
             layer.query = layer.key = layer.logsumexp = None
             layer.record = layer.pending = None  # they hold the stack: facts are freed with them
@@ -198,7 +199,7 @@ class StackedCalls:
 
 def layer_of(seen: Observation, index: int) -> Observation:
     """One layer of a stack, its facts copied from the device together with those of the others."""
-    if not seen.on_device or not hasattr(seen.parts[0], "picked"):
+    if not seen._on_device or not hasattr(seen.parts[0], "picked"):
         one: Observation = picked(seen, index)
         return one
     facts = ArrayFacts({name: array[index] for name, array in seen.facts.items()})

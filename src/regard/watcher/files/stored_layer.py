@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.interfaces import FactsLike
+from regard.engine.call import Problem, Requested, blocks
+from regard.engine.observation import FactsLike
 from regard.engine.observe import observe_problem
 from regard.engine.profile import Profile
-from regard.engine.tiles.plan import blocks
-from regard.engine.tiles.problem import Problem
-from regard.engine.tiles.rows import Requested
 from regard.typing import Array
 from regard.watcher.files.packed_arrays import StoredArrays
 
@@ -58,7 +56,7 @@ class StoredFacts(FactsLike):
         """0: nothing is on a device."""
         return 0
 
-    def shape_of(self, name: str) -> tuple[int, ...]:
+    def fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, which is not read."""
         if name in self._derived:
             return self._derived[name][0]

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.atomic_write import check_writable
+from regard.engine.call import Problem, ProblemLike, prepare
 from regard.engine.files import (
-    PROFILE,
+    PROFILE_ARRAYS as PROFILE,
+)
+from regard.engine.files import (
     BuildProblem,
     check_header,
-    cost_of,
+    cost_from_header,
     file_errors,
     mapped_arrays,
     part_arguments,
@@ -27,10 +30,7 @@ from regard.engine.files import (
     write_file,
 )
 from regard.engine.files import load as load_observation
-from regard.engine.interfaces import ProblemLike
 from regard.engine.profile import Profile
-from regard.engine.tiles.arguments import prepare
-from regard.engine.tiles.problem import Problem
 from regard.errors import FileError
 from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText
@@ -188,7 +188,7 @@ class StoredLayers(StoredMedia):
             self._profile(names),
             self._parts(prefix, names),
             entry["keys"],
-            cost_of(entry["cost"]),
+            cost_from_header(entry["cost"]),
             tuple(str(note) for note in entry.get("notes", ())),
             name=str(layer_key),
             query_text=self._text(entry["rows"]),

@@ -100,7 +100,7 @@ def report(layers: Sequence[tuple[LayerKey, LayerObservation]]) -> HeadReport:
     for key, seen in layers:
         if seen.measures is None:
             raise NotAskedError("the report needs measures, and this file does not hold them.")
-        rows += [_row(key, seen, seen.measures, head) for head in range(seen.leading[-1])]
+        rows += [_row(key, seen, seen.measures, head) for head in range(seen._leading[-1])]
     return HeadReport(tuple(rows))
 
 

@@ -157,10 +157,10 @@ class LayerPair:
     @classmethod
     def of(cls, key: LayerKey, one: LayerObservation, other: LayerObservation) -> LayerPair | None:
         """Align the tokens of a layer of two runs; None where they have none in common."""
-        if one.leading != other.leading:
+        if one._leading != other._leading:
             raise ArgumentError(
-                f"compare needs as many heads in both runs, but {key} has {one.leading[-1]} and "
-                f"{other.leading[-1]}."
+                f"compare needs as many heads in both runs, but {key} has {one._leading[-1]} and "
+                f"{other._leading[-1]}."
             )
         rows, columns = (
             aligned_positions(_text(getattr(one, x)), _text(getattr(other, x)))

@@ -58,11 +58,11 @@ __device__ __forceinline__ void insert(Lists& lists, int n, float product, int k
     lists.threshold[n] = fmaxf(lists.threshold[n], worst.product);
 }
 
-__device__ __forceinline__ float highest_of(const float (&v)[8]) {
+__device__ __forceinline__ float max_of_8(const float (&v)[8]) {
     return fmaxf(fmaxf(fmaxf(v[0], v[1]), fmaxf(v[2], v[3])), fmaxf(fmaxf(v[4], v[5]), fmaxf(v[6], v[7])));
 }
 
-__device__ __forceinline__ int column_of(int e) { return e / 2 * 8 + e % 2; }
+__device__ __forceinline__ int column_index(int e) { return e / 2 * 8 + e % 2; }
 
 // One row of a tile's products, the highest first, as long as they are above the threshold: a thread
 // holds 32 columns of rows r and r + 8, in groups of four, whose highest are known.
@@ -84,17 +84,17 @@ __device__ __forceinline__ void collect(const float (&s)[64], float (&highest)[8
                 v[e] = i == group ? s[at / 2 * 4 + n * 2 + at % 2] : v[e];
             }
             int at = group * 4 + e;
-            bool valid = !(used >> at & 1) && (!MASKED || column_of(at) <= limit);
+            bool valid = !(used >> at & 1) && (!MASKED || column_index(at) <= limit);
             v[e] = valid ? v[e] : HIDDEN;
         }
         int e = v[0] == most ? 0 : v[1] == most ? 1 : v[2] == most ? 2 : 3;
-        insert(lists, n, most, key + column_of(group * 4 + e));
+        insert(lists, n, most, key + column_index(group * 4 + e));
         used |= 1u << (group * 4 + e);
 #pragma unroll
         for (int i = 0; i < 4; i++) rest = i == e ? rest : fmaxf(rest, v[i]);
 #pragma unroll
         for (int i = 0; i < 8; i++) highest[i] = i == group ? rest : highest[i];
-        most = highest_of(highest);
+        most = max_of_8(highest);
     }
 }
 
@@ -106,13 +106,13 @@ __device__ __forceinline__ void search(const float (&s)[64], const int (&limit)[
     for (int n = 0; n < 2; n++)
 #pragma unroll
         for (int e = 0; e < 32; e++) {
-            bool seen = !MASKED || column_of(e) <= limit[n];
+            bool seen = !MASKED || column_index(e) <= limit[n];
             float v = seen ? s[e / 2 * 4 + n * 2 + e % 2] : HIDDEN;
             highest[n][e / 4] = e % 4 ? fmaxf(highest[n][e / 4], v) : v;
         }
 #pragma unroll
     for (int n = 0; n < 2; n++)
-        collect<MASKED>(s, highest[n], highest_of(highest[n]), limit[n], lists, n, key);
+        collect<MASKED>(s, highest[n], max_of_8(highest[n]), limit[n], lists, n, key);
 }
 
 struct Resident {  // the tiles that a warpgroup reuses: queries from first on, this thread's row

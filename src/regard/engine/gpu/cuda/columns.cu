@@ -46,7 +46,7 @@ struct Sums {
 
 // One tile's products to sums. A thread holds rows r and r + 8 and columns 8 j + 2 g, 8 j + 2 g + 1.
 template <bool MASKED>
-__device__ __forceinline__ void weigh(const float (&s)[64], const float (&minus)[2],
+__device__ __forceinline__ void compute_weights(const float (&s)[64], const float (&minus)[2],
                                       const int (&limit)[2], float factor, float (&received)[32],
                                       float (&moment)[2], float (&highest)[2],
                                       float (&cells)[CELLS], float (&twos)[TWOS]) {
@@ -95,7 +95,7 @@ __device__ __forceinline__ void add_lanes(float* v, int lane, int bit) {
 
 // (tile, row) of four lanes each to one of them a lane: bit 0 chooses the tile, bit 1 the row.
 template <typename F>
-__device__ __forceinline__ float of_four(const float (&v)[2][2], int lane, F join) {
+__device__ __forceinline__ float reduce_four(const float (&v)[2][2], int lane, F join) {
     bool tile = lane & 1, row = lane & 2;
     float a = join(tile ? v[1][0] : v[0][0], shuffle_xor(tile ? v[0][0] : v[1][0], 1));
     float b = join(tile ? v[1][1] : v[0][1], shuffle_xor(tile ? v[0][1] : v[1][1], 1));
@@ -114,12 +114,12 @@ __device__ __forceinline__ void flush(Sums& sums, const Outputs& outputs, int pa
     int lane = outputs.lane;
     int at = pair * 128 + (lane & 1) * 64 + (lane & 2) * 4 + lane / 4;
     if (ENTROPY) {
-        float x = of_four(sums.moment, lane, [](float a, float b) { return a + b; });
+        float x = reduce_four(sums.moment, lane, [](float a, float b) { return a + b; });
         if (outputs.again && valid) x += outputs.moment[at];
         if (valid) outputs.moment[at] = x;
     }
     if (HIGHEST) {
-        float x = of_four(sums.highest, lane, [](float a, float b) { return fmaxf(a, b); });
+        float x = reduce_four(sums.highest, lane, [](float a, float b) { return fmaxf(a, b); });
         if (outputs.again && valid) x = fmaxf(x, outputs.highest[at]);
         if (valid) outputs.highest[at] = x;
     }
@@ -206,7 +206,7 @@ __device__ __forceinline__ void work(int i, int& done, const ColumnArguments& p,
         const float minus[2] = {shared.minus[stage][row], shared.minus[stage][row + 8]};
         __syncwarp();
         if (tile) barrier_arrive(&shared.empty[stage], lane);
-        if (tile == 0) flush(sums, outputs, pair + 1, i > 0);  // beside the exponentials of this tile
+        if (tile == 0) flush(sums, outputs, pair + 1, i > 0);  // overlaps with the exponentials of this tile
         int limit[2];
 #pragma unroll
         for (int n = 0; n < 2; n++) {
@@ -214,7 +214,7 @@ __device__ __forceinline__ void work(int i, int& done, const ColumnArguments& p,
             limit[n] = last - resident.first - lane % 4 * 2;
         }
         float twos[TWOS];
-        weigh<MASKED>(s, minus, limit, p.factor, received, sums.moment[tile], sums.highest[tile],
+        compute_weights<MASKED>(s, minus, limit, p.factor, received, sums.moment[tile], sums.highest[tile],
                       sums.cells[TILES == 2 ? tile : 0], twos);
         if constexpr (SMALL > 0)
             write_small(p, twos, resident.head, pair * 128 + tile * 64 + resident.warp * 16, resident.first, lane);

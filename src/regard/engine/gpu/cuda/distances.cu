@@ -35,7 +35,7 @@ static_assert(sizeof(Shared) <= SHARED && sizeof(DistanceArguments) == ARGUMENTS
 
 extern __shared__ __align__(1024) char raw[];
 
-struct Walk {  // blocks of queries from begin to end, keys first - and second - so many before them
+struct Walk {  // tiles of queries from begin to end; keys lie first and first + 1 tiles before
     int head, segment, first, begin, end;
 
     __device__ __forceinline__ Walk(const DistanceArguments& p) {
@@ -58,7 +58,7 @@ __device__ __forceinline__ void add(const float (&s)[64], const float (&minus)[2
     }
 }
 
-__device__ __forceinline__ void weigh(const float (&s)[64], const float (&minus)[2], const DistanceArguments& p,
+__device__ __forceinline__ void compute_weights(const float (&s)[64], const float (&minus)[2], const DistanceArguments& p,
                                       int query, int key, float (&summed)[64], int lane) {
     // query: the first of the warpgroup's; key: the first of the tile's
     if (key < 0) return;
@@ -91,11 +91,11 @@ __device__ __forceinline__ void consume(const DistanceArguments& p, Shared& shar
         multiply(s, queries + stage * TILE_UNITS, keys + stage * TILE_UNITS);
         const float minus[2] = {shared.minus[stage][row], shared.minus[stage][row + 8]};
         mma_wait<0>(s);
-        weigh(s, minus, p, query, key, one, lane);
+        compute_weights(s, minus, p, query, key, one, lane);
         multiply(s, queries + stage * TILE_UNITS, keys + before * TILE_UNITS);
         mma_wait<0>(s);
         barrier_arrive(&shared.empty[before], lane);
-        weigh(s, minus, p, query, key - 128, two, lane);
+        compute_weights(s, minus, p, query, key - 128, two, lane);
     }
     asm volatile("bar.sync 1, 256;" ::: "memory");  // both warpgroups are done with the tiles
     write(shared.summed[0], one, row, lane);

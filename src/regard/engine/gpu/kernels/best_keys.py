@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from regard.engine.gpu.kernels.tile import (
-    HIDDEN,
+    HIDDEN_SCORE,
     capped,
     head_pointers,
     load_rows,
@@ -21,7 +21,7 @@ from regard.engine.gpu.kernels.tile import (
 SCORE_BITS = ~63
 
 
-LOWEST = tl.constexpr(-1e30)
+SCORE_FLOOR = tl.constexpr(-1e30)
 
 
 @triton.jit
@@ -59,7 +59,7 @@ def best_two(t, score_bits, ROWS: tl.constexpr, N: tl.constexpr):
     high, low, dropped = fold(high, low, ROWS, 4)
     high, low, dropped = fold(high, low, ROWS, 2)
     if N == 64:
-        dropped = tl.full([ROWS, 1, 4], LOWEST, tl.float32)
+        dropped = tl.full([ROWS, 1, 4], SCORE_FLOOR, tl.float32)
     high, low = flag_neighbours(high, low)
     return tl.reshape(high, [ROWS, 4]), tl.reshape(low, [ROWS, 4]), tl.reshape(dropped, [ROWS, 4])
 
@@ -140,7 +140,7 @@ def candidates_kernel(
     query = load_rows(query_ptr, at_q, call.queries, C.WIDTH, C.PADDED)
     total = tl.load(total_ptr + head * call.queries + at_q, mask=at_q < call.queries, other=0.0)
     high, low = split_total(total)
-    v = tl.full([BQ, 4], LOWEST, tl.float32)
+    v = tl.full([BQ, 4], SCORE_FLOOR, tl.float32)
     i = tl.zeros([BQ, 4], tl.int32)
     dropped = v
     list_v, list_i = (v, v, v, v, v, v, v, v), (i, i, i, i, i, i, i, i)
@@ -156,7 +156,7 @@ def candidates_kernel(
             key = load_rows(key_ptr, at_k, call.keys, C.WIDTH, C.PADDED)
             t = scores(query, key, call, C) - high[:, None] - low[:, None]
             if part != 1:
-                t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, HIDDEN)
+                t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, HIDDEN_SCORE)
             one, two, third = best_two(t, score_bits, BQ, BK)
             dropped = tl.maximum(dropped, third)
             index = tl.zeros([BQ, 4], tl.int32) + block
@@ -180,11 +180,13 @@ def candidates_kernel(
             tl.store(candidates.blocks + entry + 32 + n, more_i[n], mask=inside)
 
 
-VISIBLE = tl.constexpr(-9000.0)  # below it lie HIDDEN and entries that were never filled
+MIN_VISIBLE_SCORE = tl.constexpr(
+    -9000.0
+)  # below it lie HIDDEN_SCORE and entries that were never filled
 
 
 # Candidates are compared with exact scores: 6 bits of theirs were used, and sums differ in order.
-SLACK = tl.constexpr(2.0**-14)
+ROUNDING_SLACK = tl.constexpr(2.0**-14)
 
 
 @triton.jit
@@ -246,21 +248,23 @@ def refine_kernel(
     v, first = score_and_key(tl.topk(sortable(v, first), PAIRS))
     row = head * call.queries + tl.minimum(at_q, call.queries - 1)
     at_k = tl.reshape(tl.join(first, first + 1), [ROWS, 2 * PAIRS])
-    valid = tl.reshape(tl.join(v > VISIBLE, v > VISIBLE), [ROWS, 2 * PAIRS])
+    valid = tl.reshape(tl.join(v > MIN_VISIBLE_SCORE, v > MIN_VISIBLE_SCORE), [ROWS, 2 * PAIRS])
     valid &= visible(q, at_k, tl.load(inputs.length + head), call)
     _, key_ptr = head_pointers(inputs, head, call, C)
     s = products(inputs.query, key_ptr, row, at_k, valid, C.WIDTH, C.PADDED, CHUNK)
     high, low = split_total(tl.load(total_ptr + row))
     t = capped(s * call.factor, call, C) - high[:, None] - low[:, None]
-    t, key = score_and_key(tl.sort(sortable(tl.where(valid, t, LOWEST), at_k), descending=True))
+    t, key = score_and_key(
+        tl.sort(sortable(tl.where(valid, t, SCORE_FLOOR), at_k), descending=True)
+    )
     at_m = tl.arange(0, 2 * PAIRS)[None, :]
     written = (at_q < call.queries)[:, None] & (at_m < TOP)
     entry = row[:, None] * TOP + at_m
-    weights = tl.where(t > VISIBLE, tl.exp2(t), 0.0)
+    weights = tl.where(t > MIN_VISIBLE_SCORE, tl.exp2(t), 0.0)
     tl.store(best.weights + entry, weights, mask=written)
     tl.store(best.keys + entry, tl.where(weights > 0, key, -1).to(tl.int64), mask=written)
     worst = tl.min(tl.where(at_m < TOP, t, 0.0), 1)
-    worst = tl.maximum(worst - (1.0 - worst) * SLACK, VISIBLE)
+    worst = tl.maximum(worst - (1.0 - worst) * ROUNDING_SLACK, MIN_VISIBLE_SCORE)
     dropped = tl.load(candidates.dropped + (head * listed + q) * 4 + tl.arange(0, 4)[None, :])
     flagged = (v > worst[:, None]) & (v.to(tl.int32, bitcast=True) & 1 > 0)
     level = tl.where(tl.max(dropped, 1) > worst, 2, tl.max(flagged.to(tl.int32), 1))
@@ -288,7 +292,7 @@ def recheck_kernel(
         entry = listed // 2 * TOP + at_n
         known = tl.load(best.keys + entry, mask=at_n < TOP, other=-1).to(tl.int32)
         weights = tl.load(best.weights + entry, mask=at_n < TOP, other=0.0)
-        t = tl.where(weights > 0, tl.log2(tl.maximum(weights, 1.2e-38)), LOWEST)
+        t = tl.where(weights > 0, tl.log2(tl.maximum(weights, 1.2e-38)), SCORE_FLOOR)
         worst = tl.min(tl.where(at_n < TOP, t, 0.0))
         ranked = sortable(t, tl.maximum(known, 0))
         high, low = split_total(tl.load(total_ptr + row))
@@ -306,11 +310,11 @@ def recheck_kernel(
                 _, key_ptr = head_pointers(inputs, head, call, C)
                 s = products(inputs.query, key_ptr, row, at_k, valid, C.WIDTH, C.PADDED, CHUNK)
                 s = capped(s * call.factor, call, C) - high[:, None] - low[:, None]
-                s = tl.where(valid, s, LOWEST)
+                s = tl.where(valid, s, SCORE_FLOOR)
                 if tl.max(s) > worst:
                     more = tl.reshape(tl.topk(sortable(s, at_k), PAIRS), [PAIRS])
                     ranked = tl.topk(tl.reshape(tl.join(ranked, more), [2 * PAIRS]), PAIRS)
         t, key = score_and_key(ranked)
-        weights = tl.where(t > VISIBLE, tl.exp2(t), 0.0)
+        weights = tl.where(t > MIN_VISIBLE_SCORE, tl.exp2(t), 0.0)
         tl.store(best.weights + entry, weights, mask=at_n < TOP)
         tl.store(best.keys + entry, tl.where(weights > 0, key, -1).to(tl.int64), mask=at_n < TOP)

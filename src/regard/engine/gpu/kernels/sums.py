@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from regard.engine.gpu.kernels.tile import (
-    HIDDEN,
+    HIDDEN_SCORE,
     LN_2,
     head_pointers,
     load_rows,
@@ -16,7 +16,7 @@ from regard.engine.gpu.kernels.tile import (
     visible,
 )
 
-FLOOR = tl.constexpr(-1e30)  # a score below every possible one, finite so that no NaN is made
+SCORE_FLOOR = tl.constexpr(-1e30)  # a score below every possible one, finite so that no NaN is made
 
 
 @triton.jit
@@ -38,7 +38,7 @@ def rows_kernel(
     query_ptr, key_ptr = head_pointers(inputs, head, call, C)
     query = load_rows(query_ptr, at_q, call.queries, C.WIDTH, C.PADDED)
     value_ptr += head // call.group * call.keys * VALUE_WIDTH
-    highest = tl.full([BQ], FLOOR, tl.float32)
+    highest = tl.full([BQ], SCORE_FLOOR, tl.float32)
     total = tl.zeros([BQ], tl.float32)
     moment = tl.zeros([BQ], tl.float32)
     summed = tl.zeros([BQ, V], tl.float32)
@@ -50,9 +50,9 @@ def rows_kernel(
         key = load_rows(key_ptr, at_k, call.keys, C.WIDTH, C.PADDED)
         t = scores(query, key, call, C)
         if (block < full_begin) | (block >= full_end):
-            t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, FLOOR)
+            t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, SCORE_FLOOR)
         higher = tl.maximum(highest, tl.max(t, 1))
-        t = tl.where(t == FLOOR, HIDDEN, t - higher[:, None])
+        t = tl.where(t == SCORE_FLOOR, HIDDEN_SCORE, t - higher[:, None])
         e = tl.exp2(t)
         change = tl.exp2(highest - higher)
         moment = change * (moment + (highest - higher) * total) + tl.sum(e * t, 1)
@@ -109,7 +109,7 @@ def columns_kernel(
         high, low = split_total(tl.load(total_ptr + at_q, mask=at_q < call.queries, other=0.0))
         t = scores(query, key, call, C) - high[:, None] - low[:, None]
         if (block < full_begin) | (block >= full_end):
-            t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, HIDDEN)
+            t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, HIDDEN_SCORE)
         weights = tl.exp2(t)
         received += weights
         if MAP:
@@ -138,7 +138,7 @@ def tile_weights(
     high, low = split_total(tl.load(total_ptr + at_q, mask=at_q < call.queries, other=0.0))
     t = scores(query, key, call, C) - high[:, None] - low[:, None]
     if MASKED:
-        t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, HIDDEN)
+        t = tl.where(visible(at_q[:, None], at_k[None, :], length, call), t, HIDDEN_SCORE)
     return tl.exp2(t)
 
 
@@ -221,7 +221,7 @@ def repeats_kernel(
     """Sums of ``heads.repeats`` over some queries of one head, neighbours in the order of tokens.
 
     The program walks over the positions of the tokens of all its queries; it sums the weight on
-    these positions, or on those one after them: program_id(2) says which. Beside the weight it sums
+    these positions, or on those one after them: program_id(2) says which. It also sums
     what uniform attention gives, and 1 for each query that sees any such key.
     """
     head, after = tl.program_id(1).to(tl.int64), tl.program_id(2)
@@ -251,7 +251,7 @@ def repeats_kernel(
         if tl.max(counted.to(tl.int32)) > 0:
             key = gather_rows(key_ptr, at_k, at_k < call.keys, strides.key_row, C)
             t = scores(query, key, call, C) - high[:, None] - low[:, None]
-            weights = tl.exp2(tl.where(counted, t, HIDDEN))
+            weights = tl.exp2(tl.where(counted, t, HIDDEN_SCORE))
             summed += tl.sum(weights, 1).to(tl.float64)
             number += tl.sum(counted.to(tl.int32), 1)
     last = tl.minimum(at_q + call.right + 1, length)

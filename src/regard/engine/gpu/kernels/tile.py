@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-HIDDEN = tl.constexpr(-10000.0)  # 2^HIDDEN is 0, and 0 * HIDDEN is still a number
+HIDDEN_SCORE = tl.constexpr(-10000.0)  # 2^HIDDEN_SCORE is 0, and 0 * HIDDEN_SCORE is still a number
 LOG2_E = tl.constexpr(1.4426950408889634)
 LN_2 = tl.constexpr(0.6931471805599453)
 

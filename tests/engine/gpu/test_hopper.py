@@ -7,18 +7,19 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-from regard.engine.gpu import hopper, hopper_columns  # noqa: E402
+from regard.engine.call import Requested  # noqa: E402
+from regard.engine.gpu import hopper  # noqa: E402
 from regard.engine.gpu.call import device_call  # noqa: E402
 from regard.engine.gpu.cuda_driver import TensorMap  # noqa: E402
-from regard.engine.gpu.hopper import HopperCall, HopperSizes  # noqa: E402
-from regard.engine.gpu.hopper_columns import (  # noqa: E402
+from regard.engine.gpu.hopper import (  # noqa: E402
     ColumnPlan,
+    HopperCall,
+    HopperSizes,
     MapLayout,
     column_plan,
     sum_columns_on_hopper,
 )
 from regard.engine.gpu.launch import CommonArguments, FactTensors  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
 SIZES = HopperSizes(torch.bfloat16, 128, 300, 300, 2, 1, 0, 0.1, True, 0)
@@ -60,7 +61,7 @@ def launched(monkeypatch):
     column_plan.cache_clear()
     monkeypatch.setattr(hopper, "module", Kernels)
     monkeypatch.setattr(hopper, "tensor_map", tensor_map)
-    monkeypatch.setattr(hopper_columns, "current_stream", lambda index: 7 + index)
+    monkeypatch.setattr(hopper, "current_stream", lambda index: 7 + index)
     yield notes
     column_plan.cache_clear()
 
@@ -121,7 +122,7 @@ def test_partial_sums_do_not_overlap(entropy, top, most):
 )
 def test_the_layout_of_a_map(queries, most, expected):
     sizes = SIZES._replace(queries=queries, keys=queries)
-    assert MapLayout.of(sizes, most) == expected
+    assert MapLayout.from_sizes(sizes, most) == expected
 
 
 def test_without_facts_of_queries_nothing_is_reduced(launched):

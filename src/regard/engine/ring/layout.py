@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ArgumentError, count
+from regard.errors import ArgumentError
 
 LAYOUTS = ("contiguous", "zigzag")
 
@@ -31,9 +31,9 @@ class Layout:
     @property
     def tokens(self) -> int:
         """The number of tokens of all ranks."""
-        return sum(self.tokens_of(rank) for rank in range(len(self.ranks)))
+        return sum(self.token_count(rank) for rank in range(len(self.ranks)))
 
-    def tokens_of(self, rank: int) -> int:
+    def token_count(self, rank: int) -> int:
         """The number of tokens of a rank."""
         return int(self.ranks[rank][-1].local.stop)
 
@@ -43,8 +43,8 @@ class Layout:
         return np.concatenate(runs)
 
 
-def layout_of(name: str, counts: Sequence[int], what: str) -> Layout:
-    """The layout of this name in which each rank has so many tokens.
+def build_layout(name: str, counts: Sequence[int], what: str) -> Layout:
+    """The layout of this name in which rank i has ``counts[i]`` tokens.
 
     Contiguous slices may have any sizes; those of a zigzag follow from the number of tokens.
     """
@@ -53,10 +53,10 @@ def layout_of(name: str, counts: Sequence[int], what: str) -> Layout:
         return Layout(tuple((Chunk(slice(0, b - a), slice(a, b)),) for a, b in pairwise(edges)))
     layout = zigzag(sum(counts), len(counts))
     for rank, tokens in enumerate(counts):
-        if tokens != layout.tokens_of(rank):
+        if tokens != layout.token_count(rank):
             raise ArgumentError(
-                f"layout 'zigzag' gives rank {rank} {layout.tokens_of(rank):,} of {sum(counts):,} "
-                f"{what}, but it holds {tokens:,}: cut the whole with "
+                f"rank {rank} must have {layout.token_count(rank):,} of {sum(counts):,} {what} in "
+                f"layout 'zigzag', got {tokens:,}: cut the arrays with "
                 "regard.distributed.cut(array, layout='zigzag')."
             )
     return layout
@@ -96,16 +96,13 @@ def positions(
     """
     check_layout(layout)
     if not 0 <= rank < ranks:
-        raise ArgumentError(
-            f"rank needs a number from 0 to {ranks - 1}, there being {count(ranks, 'rank')}, "
-            f"but it is {rank}."
-        )
+        raise ArgumentError(f"rank must be from 0 to {ranks - 1}, got {rank}.")
     if layout == "zigzag":
         return zigzag(tokens, ranks).positions(rank)
     return np.arange(rank * tokens // ranks, (rank + 1) * tokens // ranks)
 
 
 def check_layout(layout: str) -> None:
-    """Raise where a layout has no such name."""
+    """Raise unless there is a layout of this name."""
     if layout not in LAYOUTS:
-        raise ArgumentError(f"layout needs 'contiguous' or 'zigzag', but it is {layout!r}.")
+        raise ArgumentError(f"layout must be 'contiguous' or 'zigzag', got {layout!r}.")

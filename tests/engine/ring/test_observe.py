@@ -9,8 +9,8 @@ from torch.distributed import distributed_c10d
 import regard
 from regard import distributed
 from regard.engine.native.library import using_level
+from regard.engine.ring.facts import RankProfile
 from regard.engine.ring.failures import FailureMonitor
-from regard.engine.ring.rank_observation import RankProfile
 from regard.errors import ArgumentError, BackendError, NotAskedError, RankError
 
 
@@ -36,7 +36,7 @@ def test_without_a_process_group_it_says_how_to_make_one():
     with pytest.raises(BackendError) as error:
         distributed.observe(*arrays())
     assert message(error) == (
-        "regard.distributed needs a process group: start with torchrun, and call "
+        "regard.distributed must run in a process group: start with torchrun, and call "
         "torch.distributed.init_process_group('gloo') first."
     )
 
@@ -77,9 +77,9 @@ def test_leaving_facts_out(group):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"layout": "striped"}, "layout needs 'contiguous' or 'zigzag', but it is 'striped'."),
-        ({"timeout": 0}, "timeout needs a number of seconds above 0, but it is 0."),
-        ({"top": -1}, "top needs a whole number from 0 up, but it is -1."),
+        ({"layout": "striped"}, "layout must be 'contiguous' or 'zigzag', got 'striped'."),
+        ({"timeout": 0}, "timeout must be a number of seconds above 0, got 0."),
+        ({"top": -1}, "top must be a whole number from 0 up, got -1."),
         ({"softcap": -2.0}, "softcap must be a finite number above 0, got -2.0."),
     ],
 )
@@ -92,7 +92,7 @@ def test_arguments_that_cannot_be(group, arguments, words):
 def test_a_group_without_this_rank(group):
     with pytest.raises(ArgumentError) as error:
         distributed.observe(*arrays(), group=dist.GroupMember.NON_GROUP_MEMBER)
-    assert message(error) == "group needs to have this rank in it, but rank 0 is not."
+    assert message(error) == "group must include this rank, got one without rank 0."
 
 
 def test_a_group_that_cannot_send_from_the_cpu(group, monkeypatch):
@@ -100,8 +100,8 @@ def test_a_group_that_cannot_send_from_the_cpu(group, monkeypatch):
     with pytest.raises(BackendError) as error:
         distributed.observe(*arrays())
     assert message(error) == (
-        "regard.distributed needs a process group that can also send from the CPU, but this one is "
-        "cuda:nccl: init_process_group('cpu:gloo,cuda:nccl')."
+        "the process group must also send from the CPU, got cuda:nccl: "
+        "init_process_group('cpu:gloo,cuda:nccl')."
     )
 
 
@@ -128,7 +128,7 @@ def test_facts_that_need_other_ranks_are_an_error(group):
     with pytest.raises(NotAskedError) as error:
         seen.tile(0, 0)
     assert message(error) == (
-        "tile needs all keys, and a rank holds a slice of them: gather the rows and columns you "
+        "tile needs all keys, but a rank has a slice of them: gather the rows and columns you "
         "want, and give them to regard.observe_from_logsumexp or regard.self_attention."
     )
     with pytest.raises(NotAskedError) as error:
@@ -144,8 +144,8 @@ def test_slices_of_ranks_are_not_merged(group):
     with pytest.raises(ArgumentError) as error:
         regard.merge(seen, seen)
     assert message(error) == (
-        "merge needs two observations of the same queries over different keys, and what a rank of "
-        "regard.distributed gets is of all keys already: put the ranks' rows side by side."
+        "merge must get two observations of the same queries over different keys, got a rank's, "
+        "which is of all keys already: concatenate the ranks' rows."
     )
 
 
@@ -161,7 +161,7 @@ def test_a_distance_of_another_rank_is_an_error():
     assert profile.at(7).tolist() == [1, 1]
     with pytest.raises(NotAskedError) as error:
         profile.at(9)
-    assert message(error) == "the weight at distance 9 is another rank's to say."
+    assert message(error) == "the weight at distance 9 is on another rank."
 
 
 def test_its_text_names_its_tokens(group):
@@ -198,4 +198,4 @@ def test_zigzag_balances_causal_work():
 def test_a_rank_outside_the_group_is_an_error():
     with pytest.raises(ArgumentError) as error:
         distributed.positions(10, rank=3, ranks=3)
-    assert message(error) == "rank needs a number from 0 to 2, there being 3 ranks, but it is 3."
+    assert message(error) == "rank must be from 0 to 2, got 3."

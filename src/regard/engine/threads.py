@@ -1,4 +1,4 @@
-"""Units of work on a thread pool, committed in order, so that any number of threads agrees."""
+"""Units of work on a thread pool, committed in order: results do not depend on the threads."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from regard.blas import one_blas_thread
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-
-SCRATCH_BYTES = 2**22  # the largest buffer that outlives a call
-
+MAX_KEPT_SCRATCH_BYTES = 2**22  # the largest buffer that outlives a call
 _local = threading.local()
 _chosen: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -41,13 +39,15 @@ def using_threads(number: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[dict[str, Any]]:
-    """This thread's buffers. Small ones live on: touching fresh memory costs more than a tile.
+    """This thread's buffers. Small ones are kept: touching fresh memory costs more than a tile.
 
-    They are taken away while in use: a mask function may call attention again on this thread.
+    They are removed while in use: a mask function may call attention again on this thread.
     """
     scratch: dict[str, Any] = _local.__dict__.pop("scratch", {})
     yield scratch
-    _local.scratch = {x: buffer for x, buffer in scratch.items() if buffer.nbytes <= SCRATCH_BYTES}
+    _local.scratch = {
+        x: buffer for x, buffer in scratch.items() if buffer.nbytes <= MAX_KEPT_SCRATCH_BYTES
+    }
 
 
 @cache
@@ -99,7 +99,7 @@ class _Queue:
         self.error: BaseException | None = None
 
     def help(self) -> None:
-        """Drain the queue beside the calling thread, which gets any error; nothing once closed."""
+        """Drain the queue on a helper thread; the calling thread raises any error."""
         with self.lock:
             if self.closed:
                 return
@@ -114,14 +114,14 @@ class _Queue:
                 self.idle.notify_all()
 
     def join(self) -> None:
-        """Wait for the helpers at work; the queue is closed, so that no other begins."""
+        """Wait for the helpers at work; the queue is closed, so that no other starts."""
         with self.lock:
             while self.helpers:
                 self.idle.wait()
 
     def drain(self) -> None:
         """Take units until none is left."""
-        # Each worker by itself: MKL and OpenMP have a number of threads for each of them.
+        # On every worker: MKL and OpenMP have a number of threads for each Python thread.
         with one_blas_thread(), _scratch() as scratch, np.errstate(all="ignore"):
             while (entry := self._take()) is not None:
                 index, unit = entry
@@ -151,8 +151,8 @@ class _Queue:
 class _Pool:
     """Daemon threads that call what is submitted.
 
-    In place of ThreadPoolExecutor: Ctrl-C while that starts a thread leaves one it does not know
-    of, and the interpreter then waits for it at exit for ever.
+    Unlike ThreadPoolExecutor: Ctrl-C while that starts a thread leaves one that it does not know
+    of, and the interpreter then waits for it at exit forever.
     """
 
     def __init__(self, workers: int) -> None:
@@ -171,7 +171,7 @@ class _Pool:
 
     def _run(self) -> None:
         while True:
-            self.tasks.get()()  # without a name, which would hold its arrays until the next task
+            self.tasks.get()()  # a variable would keep its arrays alive until the next task
 
 
 @cache

@@ -9,14 +9,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-from regard.engine.gpu import triton_facts  # noqa: E402
+from regard.heads.measures import uniform_baseline  # noqa: E402
+
+from regard.engine.call import Requested  # noqa: E402
+from regard.engine.gpu import triton_path  # noqa: E402
 from regard.engine.gpu.call import device_call  # noqa: E402
 from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
-from regard.engine.tiles.rows import Requested  # noqa: E402
-from regard.heads.measures import head_measures, uniform_baseline  # noqa: E402
+from regard.heads.measures import head_measures  # noqa: E402
 from regard.heads.repeats import repeat_sums  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
@@ -93,9 +95,7 @@ def on_host(case: Case):
     seen = observe(query, key, key, top=0, map=0, **case.arguments)
     problem = seen.parts[0]
     total_hq = seen.logsumexp.reshape(problem.heads, -1)
-    return repeat_sums(
-        problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq
-    ), total_hq
+    return repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq), total_hq
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -104,9 +104,7 @@ def test_the_kernel_equals_the_host(case):
     query, key = case.tensors
     call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(call, torch.from_numpy(total_hq))
-    actual = repeat_sums(
-        problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq
-    )
+    actual = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq)
     assert_equal(actual, expected)
 
 
@@ -118,19 +116,17 @@ def test_rows_are_read_where_they_lie():
     assert not query.is_contiguous()
     call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(call, torch.from_numpy(total_hq).float())
-    assert_equal(
-        repeat_sums(problem, total_hq, SOME, uniform_baseline(problem).choices_hq), expected
-    )
+    assert_equal(repeat_sums(problem, total_hq, SOME, uniform_baseline(problem)), expected)
 
 
 def test_tokens_are_sorted_and_sent_once_for_all_layers():
-    triton_facts._token_order.cache_clear()
+    triton_path._token_order.cache_clear()
     query, key = CASES[0].tensors
     call = device_call(query, key, key, DEFAULT_OPTIONS | CAUSAL)
     total_hq = torch.zeros(4, 60)
     for _ in range(3):
-        triton_facts.repeats_on_device(call, total_hq, SOME)
-    assert triton_facts._token_order.cache_info().misses == 1
+        triton_path.repeats_on_device(call, total_hq, SOME)
+    assert triton_path._token_order.cache_info().misses == 1
 
 
 def test_measures_of_an_observation_on_a_device_use_the_kernel(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.engine.distances import BANDS, bands_between, bands_within, sum_by_band, sum_by_distance
+from regard.engine.profile import BANDS, bands_between, bands_within, sum_by_band, sum_by_distance
 
 
 @settings(max_examples=40, deadline=None)

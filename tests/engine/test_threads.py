@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from regard.engine.attention import attention
 from regard.engine.native.library import using_level
 from regard.engine.observe import observe
-from regard.engine.tiles.threads import run_in_order, threads, using_threads
+from regard.engine.threads import run_in_order, threads, using_threads
 from regard.textbook.steps import self_attention
 
 RANDOM = np.random.default_rng(0)
@@ -249,7 +249,7 @@ def test_a_mask_function_never_sees_more_than_a_tile(engine):
         return True
 
     attention(*ARRAYS, mask=rule)
-    tile = engine.constants.get("ROWS", 512)
+    tile = engine.constants.get("TILE_ROWS", 512)
     assert {query[1:] for query, _ in sizes} == {(1,)}
     assert max(query[0] * key[1] for query, key in sizes) <= tile * tile
 

@@ -1,1 +1,0 @@
-"""Kernels in CUDA C++, compiled by NVRTC when they are first needed."""
