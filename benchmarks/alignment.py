@@ -2,7 +2,7 @@
 
     python benchmarks/alignment.py FOLDER [MODEL_FOLDER] [--pairs FILE]
 
-FOLDER has sentences.txt and gold.txt (regard.transformer.alignment_error says in what form). The
+FOLDER has sentences.txt and gold.txt (judge.alignment_error says in what form). The
 hand-aligned French is given to the model, not translated. With --pairs the statistical aligner,
 whose links a head can be taught, is measured too, on the sentences among 100,000 pairs of that
 file. Writes results/alignment.json.
@@ -16,10 +16,7 @@ from unittest import mock
 
 import machine
 
-from regard.text.tokens import normalise
-from regard.text.words import split_words
-from regard.transformer import alignment
-from regard.transformer.alignment_error import (
+from judge.alignment_error import (
     AlignedSentence,
     AlignmentError,
     TokenLink,
@@ -29,10 +26,13 @@ from regard.transformer.alignment_error import (
     reading_links,
     tokens_of_words,
 )
+from regard.text.tokens import normalise
+from regard.text.words import split_words
+from regard.train.aligner import align
+from regard.train.data import AT_END, MarkedPair, Pair, read_pairs
+from regard.transformer import alignment
 from regard.transformer.checkpoint import load_model
 from regard.transformer.reading import Reading
-from regard.transformer.train.data import AT_END, MarkedPair, Pair, read_pairs
-from regard.transformer.train.word_aligner import align
 
 PAIRS = 100_000
 OTHERS = {

@@ -2,7 +2,7 @@
 
     python benchmarks/contrast.py [MODEL_FOLDER] [--head 3.6] [--pairs 1200]
 
-Prints the figures and writes results/contrast.json. `python -m regard.transformer.measure_heads`
+Prints the figures and writes results/contrast.json. `python -m judge.measure_heads`
 puts the same figures, and those of all heads, into heads.json.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from machine import write
 
+from judge.frames import contrasts
+from judge.judge import judge_model
+from judge.measure_heads import taught_head
 from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
-from regard.transformer.contrast_frames import contrasts
-from regard.transformer.contrast_judge import judge_model
-from regard.transformer.measure_heads import taught_head
 
 SHOWN = 40  # of a frame's name
 

@@ -2,7 +2,7 @@
 
     python benchmarks/seeds.py NAME=MODEL_FOLDER ...
 
-Each folder needs model.json with scores and heads.json (regard.transformer.measure_heads); the
+Each folder needs model.json with scores and heads.json (judge.measure_heads); the
 shipped model is always the first. Writes results/seeds.json.
 """
 

@@ -9,11 +9,11 @@ import random
 import numpy as np
 import pytest
 
+from judge.frames import contrasts
+from judge.french_gender import gender, may_differ
+from judge.judge import pronoun_rows
+from judge.measure_heads import sentences_of
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
-from regard.transformer.contrast import sentences_of
-from regard.transformer.contrast_frames import contrasts
-from regard.transformer.contrast_judge import pronoun_rows
-from regard.transformer.french_gender import gender, may_differ
 from regard.transformer.reader import read, read_all, shipped_model
 
 pytestmark = pytest.mark.skipif(

@@ -2,9 +2,9 @@
 
 import pytest
 
+from judge.frames import contrasts
+from judge.measure_heads import sentences_of
 from regard.text.english import foreign_words, is_content
-from regard.transformer.contrast import sentences_of
-from regard.transformer.contrast_frames import contrasts
 
 FOREIGN = {
     "French": "Le chien a mang\u00e9 la nourriture parce que il avait faim .",

@@ -80,7 +80,7 @@ def test_without_heads_json_nothing_is_known(tmp_path):
 def test_a_broken_heads_json_is_explained(tmp_path):
     (tmp_path / HEADS).write_text('{"heads": 1}')
     with pytest.raises(
-        FileError, match=r"needs what `python -m regard.transformer.measure_heads` writes"
+        FileError, match=r"must be what `python -m judge.measure_heads` in the folder model"
     ):
         load_roles(tmp_path)
 

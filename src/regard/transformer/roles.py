@@ -158,9 +158,8 @@ def load_roles(folder: Path) -> HeadRoles:
         return roles_from(measured)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
-            f"{path} needs what `python -m regard.transformer.measure_heads` writes, but it "
-            "cannot be read as that "
-            f"({error!r}): measure the heads again."
+            f"{path} must be what `python -m judge.measure_heads` in the folder model of regard's "
+            f"repository writes, but it cannot be read as that ({error!r}): measure the heads again."
         ) from None
 
 
