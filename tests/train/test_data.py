@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
-pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
 
 from regard.errors import ArgumentError, FileError
 from regard.text.tokens import normalise
@@ -30,8 +30,6 @@ from regard.train.data import (
     write_pairs,
 )
 from regard.train.dataset import (
-    NONE,
-    Alterations,
     Dataset,
     alter,
     find_splits,
@@ -39,7 +37,7 @@ from regard.train.dataset import (
     split_pieces,
 )
 from regard.train.made import sensible
-from regard.train.recipe import Corpus, Hyperparameters, Round
+from regard.train.recipe import NO_ALTERATIONS, Alterations, Corpus, Hyperparameters, Round
 from regard.train.run import group, scores
 from regard.transformer.config import END
 
@@ -72,7 +70,7 @@ def test_a_line_without_a_tab_is_named(tmp_path):
     with pytest.raises(FileError) as error:
         read_pairs(path)
     assert str(error.value) == (
-        "pairs.tsv needs source<TAB>target on every line, but line 2 is 'Only English.': "
+        "pairs.tsv must have source<TAB>target on every line, got on line 2 'Only English.': "
         "add the missing side or remove the line."
     )
 
@@ -97,7 +95,7 @@ def test_links_that_are_none_are_refused(tmp_path, column):
     with pytest.raises(FileError) as error:
         read_marked(tmp_path / "marked.tsv")
     assert str(error.value) == (
-        "marked.tsv needs links such as 7:1-2 or 7:end in its third column, but line 2 has "
+        "marked.tsv must have links such as 7:1-2 or 7:end in its third column, got on line 2 "
         f"{column!r}: correct it, or remove the column."
     )
 
@@ -114,7 +112,7 @@ def test_a_round_lasts_steps_or_minutes():
     with pytest.raises(ArgumentError) as error:
         Round("first", (), steps=5, minutes=1.0)
     assert str(error.value) == (
-        "round 'first' needs either steps or minutes, but has steps=5 and minutes=1.0: "
+        "round 'first' must have either steps or minutes, got steps=5 and minutes=1.0: "
         "leave one of them at 0."
     )
 
@@ -168,7 +166,7 @@ def test_a_part_of_a_copy_is_another_part_in_every_epoch(tmp_path, tokens, toy_p
     file = tmp_path / "pairs.tsv"
     write_pairs(file, toy_pairs)
     part = Round("only", (Corpus(file, copies=1.25),), steps=1)
-    dataset = gather(part, tokens, Hyperparameters(alterations=NONE))
+    dataset = gather(part, tokens, Hyperparameters(alterations=NO_ALTERATIONS))
     epochs = [dataset.draw(np.random.default_rng(number)) for number in range(40)]
     count = len(toy_pairs)
     whole, rest = epochs[0].take(np.arange(count)), dataset.pairs.take(np.arange(count))
@@ -181,7 +179,7 @@ def test_a_part_of_a_copy_is_another_part_in_every_epoch(tmp_path, tokens, toy_p
 
 def test_an_epoch_is_never_empty(tokens):
     pairs = without_links(ragged([[5], [6]]), ragged([[5], [6]]))
-    dataset = Dataset.of_all(pairs, chance=1e-9)
+    dataset = Dataset.from_pairs(pairs, chance=1e-9)
     assert len(dataset.draw(np.random.default_rng(0))) == 2
 
 

@@ -1,22 +1,28 @@
-"""Made pairs: those that are aligned are drawn evenly from files sorted by length."""
+"""Made pairs: those of the aligner, drawn evenly, and those of a recipe's own generator."""
+
+import sys
 
 import pytest
 
-from regard.train.data import read_marked, write_pairs
+pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[train]'")
 
-pytest.importorskip("torch", reason="needs PyTorch: pip install '.[train]'")
+from regard.errors import ArgumentError
+from regard.train import made
+from regard.train.data import load_tokens, read_marked, write_pairs
+from regard.train.dataset import gather
+from regard.train.recipe import TrainingJob, read_recipe
+from regard.transformer.checkpoint import SHIPPED, TOKENS
+from regard.transformer.config import PAD
 
 
 @pytest.mark.parametrize(("most", "linked"), [(100, 14), (7, 7)])
 def test_pairs_are_aligned_up_to_a_number_drawn_evenly(tmp_path, monkeypatch, most, linked):
-    from regard.train import made as made_pairs
-
-    monkeypatch.setattr(made_pairs, "ALIGNED_AT_MOST", most)
+    monkeypatch.setattr(made, "MAX_ALIGNED_PAIRS", most)
     texts = {"a": [("dog " * n, "chien " * n) for n in range(1, 11)], "b": [("cat", "chat")] * 4}
     for name, pairs in texts.items():
         write_pairs(tmp_path / f"{name}.tsv", pairs)
     files = {tmp_path / f"{name}.marked.tsv": tmp_path / f"{name}.tsv" for name in texts}
-    made_pairs.make_aligned(files)
+    made.make_aligned(files)
     marked = [read_marked(path) for path in files]
     assert [[pair.source for pair in pairs] for pairs in marked] == [
         [source.strip() for source, _ in pairs] for pairs in texts.values()
@@ -27,43 +33,74 @@ def test_pairs_are_aligned_up_to_a_number_drawn_evenly(tmp_path, monkeypatch, mo
     assert len(rows) + sum(bool(pair.links) for pair in marked[1]) == linked
 
 
-def test_preferences_come_of_all_sources_of_a_recipe_and_have_no_labels(tmp_path):
-    """From the pairs' sources and the text in one language; only padding is to be predicted."""
-    from regard.train.data import load_tokens
-    from regard.train.dataset import gather
-    from regard.train.made import make_marked
-    from regard.train.recipe import read_recipe
-    from regard.transformer.checkpoint import SHIPPED, TOKENS
-    from regard.transformer.config import PAD
+GENERATOR = """
+from regard.train.data import MarkedPair, WordLink
 
-    animals = [f"The {x} was barking at me." for x in ("dog", "puppy", "wolf", "fox")]
-    things = [f"I opened the {x} yesterday." for x in ("door", "window", "box", "drawer")]
-    write_pairs(tmp_path / "pairs.tsv", [(x, "Il aboyait.") for x in animals])
-    (tmp_path / "english.txt").write_text("\n".join(things), encoding="utf-8")
-    (tmp_path / "recipe.toml").write_text(
-        """
-        [text]
-        source = ["english.txt"]
-        [[taught]]
-        part = "encoder"
-        layer = 1
-        head = 0
-        of = "anaphora"
-        [[round]]
-        name = "only"
-        steps = 1
-        corpus = [{ path = "pairs.tsv" }, { made = "preferences" }]
-        """,
-        encoding="utf-8",
-    )
-    job = read_recipe(tmp_path / "recipe.toml", tmp_path / "out")
-    job.folder.mkdir()
-    make_marked(job)
-    marked = read_marked(job.folder / "preferences.tsv")
-    assert any("barking" in x.source for x in marked)
-    assert any("opened" in x.source for x in marked)
-    pairs = gather(job.rounds[0], load_tokens(SHIPPED / TOKENS), job.hyperparameters).pairs
+def sources(request):
+    return [MarkedPair(x, "-", (WordLink(1, 0, 0),)) for x in request.sources()]
+
+def reversed_pairs(request):
+    return [(target, source) for source, target in request.pairs()]
+
+def numbers(request):
+    return range(request.sentences)
+"""
+RECIPE = """
+[text]
+source = ["english.txt"]
+[[taught]]
+part = "encoder"
+layer = 1
+head = 0
+of = "subjects"
+[[round]]
+name = "only"
+steps = 1
+corpus = [
+    {{ path = "pairs.tsv" }},
+    {{ made = "generator_of_test_made:sources", links = "subjects", translated = false }},
+    {{ made = "generator_of_test_made:{function}", path = "pairs.tsv", copies = 0.5 }},
+]
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    def read(function: str) -> TrainingJob:
+        write_pairs(tmp_path / "pairs.tsv", [("The dog barks.", "Le chien aboie.")] * 3)
+        (tmp_path / "english.txt").write_text("The cat sleeps.\n", encoding="utf-8")
+        (tmp_path / "generator_of_test_made.py").write_text(GENERATOR, encoding="utf-8")
+        (tmp_path / "recipe.toml").write_text(RECIPE.format(function=function), encoding="utf-8")
+        job = read_recipe(tmp_path / "recipe.toml", tmp_path / "out")
+        job.folder.mkdir()
+        return job
+
+    path = list(sys.path)
+    yield read
+    sys.path[:] = path
+    sys.modules.pop("generator_of_test_made", None)
+
+
+def test_a_generator_gets_the_text_of_the_recipe(job):
+    """The sources of all files, and the pairs of the path it is named with."""
+    followed = job("reversed_pairs")
+    made.make_marked(followed)
+    sources = read_marked(followed.folder / "generator_of_test_made-sources.tsv")
+    assert [x.source for x in sources] == ["The dog barks."] * 3 + ["The cat sleeps."]
+    reverse = read_marked(followed.folder / "generator_of_test_made-reversed_pairs-pairs.tsv")
+    assert [x[:2] for x in reverse] == [("Le chien aboie.", "The dog barks.")] * 3
+    tokens = load_tokens(SHIPPED / TOKENS)
+    pairs = gather(followed.rounds[0], tokens, followed.hyperparameters).pairs
+    # Sentences without a translation have padding as their only label, and a link each.
     labels = [set(x) for x in pairs.target.padded(PAD).tolist()]
-    assert sum(x == {PAD} for x in labels) == len(marked)
-    assert len(labels) == len(marked) + len(animals)
-    assert pairs.links.lengths.tolist() == [0] * len(animals) + [1] * len(marked)
+    assert [x == {PAD} for x in labels] == [False] * 3 + [True] * 4 + [False] * 3
+    assert pairs.links.lengths.tolist() == [0] * 3 + [1] * 4 + [0] * 3
+
+
+def test_a_generator_must_return_pairs(job):
+    with pytest.raises(ArgumentError) as error:
+        made.make_marked(job("numbers"))
+    assert str(error.value) == (
+        "made = 'generator_of_test_made:numbers' must return pairs (source, target) or (source, "
+        "target, links), got 0."
+    )

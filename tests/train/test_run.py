@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
-pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
 
 import torch
 
@@ -21,11 +21,12 @@ from regard.train.data import (
     read_pairs,
     write_marked,
 )
-from regard.train.dataset import NONE, find_splits, gather
+from regard.train.dataset import find_splits, gather
 from regard.train.loop import DivergedError, RoundHooks, RoundText, train_round
 from regard.train.model import to_torch
 from regard.train.packing import word_table
 from regard.train.recipe import (
+    NO_ALTERATIONS,
     OPTIMISERS,
     Corpus,
     Hyperparameters,
@@ -43,7 +44,9 @@ from regard.transformer.checkpoint import load_parameters
 from regard.transformer.config import Config, random_parameters
 
 SIZES = Config(vocabulary=400, layers=2, heads=4, width=64, feed_forward_width=128)
-HABITS = Hyperparameters(tokens_per_batch=2_048, dropout=0.0, split=0.02, alterations=NONE)
+HABITS = Hyperparameters(
+    tokens_per_batch=2_048, dropout=0.0, split=0.02, alterations=NO_ALTERATIONS
+)
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +145,7 @@ def test_a_loss_that_is_no_number_stops_training(toy, tmp_path):
     with pytest.raises(DivergedError) as error:
         train_round(parameters, config, text, plan, RoundHooks(tmp_path / "x", report_every=2))
     assert str(error.value) == (
-        "the loss needs to be a number, but is nan at step 2: lower the learning rate."
+        "the loss must be a finite number, got nan at step 2: lower the learning rate."
     )
 
 
@@ -222,7 +225,7 @@ TAUGHT = """
     part = "encoder"
     layer = 1
     head = 2
-    of = "anaphora"
+    of = "pronouns"
     [[taught]]
     part = "cross"
     layer = 0
@@ -235,7 +238,7 @@ TAUGHT = """
     steps = 20
     corpus = [
         { path = "train.tsv", made = "alignment" },
-        { path = "marked.tsv", links = "anaphora", copies = 2 },
+        { path = "marked.tsv", links = "pronouns", copies = 2 },
     ]
 """
 
@@ -247,7 +250,7 @@ def test_heads_are_taught_by_links_that_are_made_and_links_that_are_given(toy, t
     (tmp_path / "recipe.toml").write_text(TAUGHT, encoding="utf-8")
     job = read_recipe(tmp_path / "recipe.toml", tmp_path / "out")
     assert job.hyperparameters.taught == (
-        TaughtHead("encoder", 1, 2, "anaphora"),
+        TaughtHead("encoder", 1, 2, "pronouns"),
         TaughtHead("cross", 0, 3, "alignment", 0.05, 0.5),
     )
     assert job.pairs == [tmp_path / "train.tsv", tmp_path / "marked.tsv"]
@@ -257,7 +260,7 @@ def test_heads_are_taught_by_links_that_are_made_and_links_that_are_given(toy, t
     assert any(pair.links for pair in aligned)
     curve = json.loads((tmp_path / "out" / "curve.json").read_text(encoding="utf-8"))
     (point,) = (point for point in curve if "loss" in point)
-    for name in ("encoder 1.2 anaphora", "cross 0.3 alignment"):
+    for name in ("encoder 1.2 pronouns", "cross 0.3 alignment"):
         assert point[f"{name} loss"] > 0
         assert 0 <= point[f"{name} right"] <= 1
     recipe = tmp_path / "out" / "model" / "recipe.toml"
@@ -270,18 +273,18 @@ def test_a_head_learns_the_links_it_is_taught(toy, tmp_path):
     marked = tmp_path / "marked.tsv"
     write_marked(marked, [MarkedPair(*x, (WordLink(1, 5, 5),)) for x in pairs])
     given = ingredients(tmp_path, toy)
-    hyperparameters = replace(HABITS, taught=(TaughtHead("encoder", 1, 0, "anaphora", 0.5),))
+    hyperparameters = replace(HABITS, taught=(TaughtHead("encoder", 1, 0, "pronouns", 0.5),))
     tokens = load_tokens(tmp_path / "tokens.model")
     part = Round(
-        "only", (Corpus(marked, links="anaphora"),), steps=100, learning_rate=3e-3, warm_up=0.1
+        "only", (Corpus(marked, links="pronouns"),), steps=100, learning_rate=3e-3, warm_up=0.1
     )
     text = replace(given[2], dataset=gather(part, tokens, hyperparameters))
     points = []
     hooks = RoundHooks(tmp_path / "taught", lambda _, point: points.append(point))
     train_round(given[0], given[1], text, (part, hyperparameters), hooks)
-    losses = [point["encoder 1.0 anaphora loss"] for point in points]
+    losses = [point["encoder 1.0 pronouns loss"] for point in points]
     assert losses[-1] < 0.1 < 0.5 < losses[0]
-    assert points[-1]["encoder 1.0 anaphora right"] > 0.98
+    assert points[-1]["encoder 1.0 pronouns right"] > 0.98
 
 
 def test_a_round_can_train_the_taught_heads_alone(toy, tmp_path):
@@ -290,18 +293,18 @@ def test_a_round_can_train_the_taught_heads_alone(toy, tmp_path):
     marked = tmp_path / "marked.tsv"
     write_marked(marked, [MarkedPair(*x, (WordLink(1, 5, 5),)) for x in pairs])
     start, config, text = ingredients(tmp_path, toy)[:3]
-    heads = TaughtHead("encoder", 1, 0, "anaphora", 0.5), TaughtHead("cross", 0, 3, "alignment")
+    heads = TaughtHead("encoder", 1, 0, "pronouns", 0.5), TaughtHead("cross", 0, 3, "alignment")
     hyperparameters = replace(HABITS, taught=heads)
     part = Round(
-        "heads", (Corpus(marked, links="anaphora"),), steps=60, learning_rate=3e-3, warm_up=0.1,
-        trained="anaphora",
+        "heads", (Corpus(marked, links="pronouns"),), steps=60, learning_rate=3e-3, warm_up=0.1,
+        trained="pronouns",
     )  # fmt: skip
     tokens = load_tokens(tmp_path / "tokens.model")
     text = replace(text, dataset=gather(part, tokens, hyperparameters))
     points = []
     hooks = RoundHooks(tmp_path / "heads", lambda _, point: points.append(point))
     end = finished(train_round(start, config, text, (part, hyperparameters), hooks))
-    losses = [point["encoder 1.0 anaphora loss"] for point in points]
+    losses = [point["encoder 1.0 pronouns loss"] for point in points]
     assert losses[-1] < 0.8 * losses[0]
     assert not any("cross" in name or name == "loss" for point in points for name in point)
     columns = slice(0, config.head_width)
@@ -317,45 +320,71 @@ def test_a_round_can_train_the_taught_heads_alone(toy, tmp_path):
     ("change", "message"),
     [
         (
-            ('of = "anaphora"', 'of = "alignment"'),
-            "a taught head needs to be 'encoder' of 'anaphora' or 'cross' of 'alignment', but it "
-            "is 'encoder' of 'alignment'.",
+            ('of = "pronouns"', 'of = "alignment"'),
+            "a head taught 'alignment' must be of the part 'cross', because its links go from the "
+            "target to the source, got 'encoder'.",
+        ),
+        (
+            ('part = "encoder"', 'part = "decoder"'),
+            "the part of a taught head must be 'encoder' or 'cross', got 'decoder'.",
+        ),
+        (
+            ('part = "encoder"', 'part = "cross"'),
+            "all taught heads of the part 'cross' must learn one kind of links, got 'alignment' "
+            "and 'pronouns'.",
         ),
         (
             ("layer = 1\n", "layer = 2\n"),
-            "a taught head needs to be one of 2 layers of 4 heads, counted from 0, but it is "
+            "a taught head must be one of 2 layers of 4 heads, counted from 0, got "
             "layer 2, head 2.",
         ),
         (
-            (', links = "anaphora"', ""),
-            "a head taught anaphora needs a corpus with such links, but no round has one: add one "
-            "with made = 'anaphora', or with links = 'anaphora' for a file that has them.",
+            (', links = "pronouns"', ""),
+            "a head taught 'pronouns' needs a corpus with such links, but no round has one: add "
+            "links = 'pronouns' to a corpus that has them.",
         ),
         (
-            ("steps = 20", 'steps = 20\n    trained = "pronouns"'),
-            "round 'only' needs trained to be what a head is taught, alignment or anaphora, but it "
-            "is 'pronouns'.",
+            ("steps = 20", 'steps = 20\n    trained = "verbs"'),
+            "trained of round 'only' must be what a head is taught ('alignment' or 'pronouns'), "
+            "got 'verbs'.",
         ),
-        (("weight = 0.05", "weight = 0"), "weight needs a number above 0, but it is 0."),
-        (("share = 0.5", "share = 2"), "share needs a number above 0 and up to 1, but it is 2."),
+        (("weight = 0.05", "weight = 0"), "weight must be a number above 0, got 0."),
+        (("share = 0.5", "share = 2"), "share must be above 0 and at most 1, got 2."),
         (
             ('made = "alignment"', 'made = "self"'),
-            "a corpus needs either path, a file, or made, one of 'back', 'self', 'anaphora' and "
-            "'preferences', or both with made = 'alignment' or 'pronouns', but it has "
-            "made = 'self' and path = 'train.tsv'.",
+            "a corpus must have path = a file, or made = 'back', 'self' or 'module:function', or "
+            "path and made = 'alignment' or 'module:function', got made = 'self' and "
+            "path = 'train.tsv'.",
+        ),
+        (
+            ('made = "alignment"', 'made = "no_such_module:pairs", links = "alignment"'),
+            "made = 'no_such_module:pairs' must name a module that can be imported from the "
+            "recipe's folder or is installed, got No module named 'no_such_module'.",
+        ),
+        (
+            (
+                'made = "alignment"',
+                'made = "regard.train.data:pairs_of_socks", links = "alignment"',
+            ),
+            "made = 'regard.train.data:pairs_of_socks' must name a function of regard.train.data, "
+            "got nothing of that name.",
+        ),
+        (
+            ('made = "alignment"', 'made = "regard.train.data:AT_END", links = "alignment"'),
+            "made = 'regard.train.data:AT_END' must name a function of regard.train.data, got -1.",
         ),
         (
             ("tokens_per_batch = 2048", "target_width = 64"),
-            "target_width needs at least the 96 tokens of the longest side of a pair, but it is "
+            "target_width must be at least 96, the tokens of the longest side of a pair, got "
             "64: raise it, or lower longest.",
         ),
         (
             ("tokens_per_batch = 2048", 'optimiser = "sgd"'),
-            "optimiser needs to be one of adamw, muon, but it is 'sgd'.",
+            "optimiser must be one of adamw, muon, got 'sgd'.",
         ),
         (
             ("tokens_per_batch = 2048", 'attention = "fast"'),
-            "attention needs to be one of efficient, cudnn, plain, flex, but it is 'fast'.",
+            "attention must be one of efficient, cudnn, plain, flex, got 'fast'.",
         ),
     ],
     ids=lambda x: x[1] if isinstance(x, tuple) else "",

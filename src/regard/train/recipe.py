@@ -431,7 +431,8 @@ def _check_taught(head: TaughtHead, job: TrainingJob) -> None:
     if head.of not in {corpus.links for corpus in job.corpora}:
         raise ArgumentError(
             f"a head taught {head.of!r} needs a corpus with such links, but no round has one: add "
-            f"links = {head.of!r} to a corpus that has them."
+            f"{'made' if head.of == ALIGNMENT else 'links'} = {head.of!r} to a corpus that has "
+            "them."
         )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
 
 import torch
 

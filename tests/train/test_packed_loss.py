@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
 
 import torch
 import torch.nn.functional as F
@@ -32,7 +32,7 @@ from regard.train.recipe import TaughtHead
 from regard.transformer.config import END, START, Config, random_parameters
 
 CONFIG = Config(vocabulary=30, layers=2, heads=2, width=16, feed_forward_width=24)
-HEADS = (TaughtHead("encoder", 1, 0, "anaphora"), TaughtHead("cross", 0, 1, "alignment"))
+HEADS = (TaughtHead("encoder", 1, 0, "pronouns"), TaughtHead("cross", 0, 1, "alignment"))
 SHAPE = BatchShape(rows=6, source=16, target=20)
 # The largest difference seen between two orders of the same float64 sums, some 1e3 of them with
 # terms of about 1, is 1e3 x 2.2e-16; the gradients add up ten times as many.
@@ -130,7 +130,7 @@ def spans_alone(given, pairs, head):
         inputs = torch.cat([torch.tensor([[START]]), labels[:, :-1]], dim=1)
         weights_qk = dense_weights(given, source, inputs, head)
         for kind, start, stop, first, last in pair.links.tokens.tolist():
-            if ("anaphora", "alignment")[kind] != head.of:
+            if ("pronouns", "alignment")[kind] != head.of:
                 continue
             for query in range(start + kind, stop + kind):  # a label is the input one later
                 losses.append(-weights_qk[query, first:last].sum().log())

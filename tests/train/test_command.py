@@ -5,8 +5,8 @@ import gzip
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
-pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install '.[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
+pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'regard[train]'")
 
 import torch
 
@@ -29,6 +29,15 @@ def test_the_command_trains_a_model_and_says_where_it_is(toy, tmp_path):
     assert (out / "model" / "parameters.safetensors").is_file()
 
 
+GENERATOR = """
+from regard.train.data import MarkedPair, WordLink
+
+def pairs(request):
+    for number in range(request.sentences):
+        yield MarkedPair(f"The dog {number} saw it.", "Le chien le vit.", (WordLink(4, 1, 1),))
+"""
+
+
 def test_prepare_stops_before_training(toy, tmp_path):
     (tmp_path / "train.tsv").write_bytes(toy[0].read_bytes())
     (tmp_path / "recipe.toml").write_text(
@@ -47,24 +56,25 @@ def test_prepare_stops_before_training(toy, tmp_path):
         part = "encoder"
         layer = 0
         head = 1
-        of = "anaphora"
+        of = "pronouns"
         [[round]]
         name = "only"
         steps = 1
         corpus = [
             { path = "train.tsv", made = "alignment" },
-            { made = "anaphora", sentences = 40, copies = 0.5 },
+            { made = "toy_generator:pairs", links = "pronouns", sentences = 40, copies = 0.5 },
         ]
         """,
         encoding="utf-8",
     )
+    (tmp_path / "toy_generator.py").write_text(GENERATOR, encoding="utf-8")
     out = tmp_path / "out"
     command = ["train", str(tmp_path / "recipe.toml"), "--out", str(out), "--device", "cpu"]
     result = CliRunner().invoke(app_for("train"), [*command, "--prepare"])
     assert result.exit_code == 0, result.output
-    made = {"tokens.model", "alignment-train.tsv", "anaphora.tsv"}
+    made = {"tokens.model", "alignment-train.tsv", "toy_generator-pairs.tsv"}
     assert {path.name for path in out.iterdir()} == made
-    assert len(read_marked(out / "anaphora.tsv")) == 40
+    assert len(read_marked(out / "toy_generator-pairs.tsv")) == 40
     before = {name: (out / name).stat().st_mtime_ns for name in made}
     result = CliRunner().invoke(app_for("train"), [*command, "--seed", "7"])
     assert result.exit_code == 0, result.output
@@ -96,31 +106,31 @@ def error_of(result):
 
 FILES = {
     "empty": (
-        b"", "train.tsv", "TMP/train.tsv needs at least one pair, but it has none: add lines.",
+        b"", "train.tsv", "TMP/train.tsv must have at least one pair, got none: add lines.",
     ),
     "no tab": (
         b"only one side\n", "train.tsv",
-        "train.tsv needs source<TAB>target on every line, but line 1 is 'only one side': add the "
-        "missing side or remove the line.",
+        "train.tsv must have source<TAB>target on every line, got on line 1 'only one side': add "
+        "the missing side or remove the line.",
     ),
     "latin-1": (
         "Le garçon.\tThe boy.\n".encode("latin-1"), "train.tsv",
-        "TMP/train.tsv needs to be UTF-8 text, but a byte of it is not (invalid continuation "
+        "TMP/train.tsv must be UTF-8 text, got a byte that is not (invalid continuation "
         "byte): convert the file, or give it the suffix .gz or .xz if it is compressed.",
     ),
     "no gzip": (
         b"plain text", "train.tsv.gz",
-        "TMP/train.tsv.gz needs to be a complete gzip file, but it cannot be read as one (Not a "
+        "TMP/train.tsv.gz must be a complete gzip file, but it cannot be read as one (Not a "
         "gzipped file (b'pl')): make it again.",
     ),
     "truncated gzip": (
         gzip.compress(PAIR.encode() * 50, mtime=0)[:-12], "train.tsv.gz",
-        "TMP/train.tsv.gz needs to be a complete gzip file, but it cannot be read as one "
+        "TMP/train.tsv.gz must be a complete gzip file, but it cannot be read as one "
         "(Compressed file ended before the end-of-stream marker was reached): make it again.",
     ),
     "no xz": (
         b"plain text", "train.tsv.xz",
-        "TMP/train.tsv.xz needs to be a complete xz file, but it cannot be read as one (Input "
+        "TMP/train.tsv.xz must be a complete xz file, but it cannot be read as one (Input "
         "format not supported by decoder): make it again.",
     ),
 }  # fmt: skip
@@ -135,15 +145,15 @@ OPTIONS = {
     "batch": ("--batch 0", "--batch needs a whole number from 1 up, but it is 0."),
     "seed": ("--seed -1", "--seed needs a whole number from 0 up, but it is -1."),
     "steps": ("--steps -1", "--steps needs a whole number from 0 up, but it is -1."),
-    "minutes": ("--steps 0 --minutes nan", "minutes needs a number from 0 up, but it is nan."),
+    "minutes": ("--steps 0 --minutes nan", "minutes must be a number from 0 up, got nan."),
     "no time": (
         "--steps 0 --minutes 0",
-        "round 'only' needs either steps or minutes, but has steps=0 and minutes=0.0: leave one of "
+        "round 'only' must have either steps or minutes, got steps=0 and minutes=0.0: leave one of "
         "them at 0.",
     ),
-    "nan": ("--learning-rate nan", "learning_rate needs a number above 0, but it is nan."),
-    "below 0": ("--learning-rate -1", "learning_rate needs a number above 0, but it is -1.0."),
-    "device": ("--device nope", "device needs to be 'cpu' or 'cuda', but it is 'nope'."),
+    "nan": ("--learning-rate nan", "learning_rate must be a number above 0, got nan."),
+    "below 0": ("--learning-rate -1", "learning_rate must be a number above 0, got -1.0."),
+    "device": ("--device nope", "device must be 'cpu' or 'cuda', got 'nope'."),
     "gpu": (
         "--device cuda:99",
         f"device 'cuda:99' needs a GPU that PyTorch can use, but it sees "
@@ -151,11 +161,11 @@ OPTIONS = {
     ),
     "valid": (
         "--valid {tmp}/empty",
-        "TMP/empty needs at least one pair, but it has none: add lines.",
+        "TMP/empty must have at least one pair, got none: add lines.",
     ),
     "source": (
         "--source-text {tmp}/empty",
-        "TMP/empty needs at least one sentence, but it has none: add lines.",
+        "TMP/empty must have at least one sentence, got none: add lines.",
     ),
     "absent": (
         "--target-text {tmp}/absent",
@@ -191,8 +201,8 @@ def test_lines_that_are_all_too_long_are_refused(tmp_path):
     line = " ".join(f"{'abcdefghij'[i % 10]}{i * 7919 % 10007}" for i in range(150))
     result = trained(tmp_path, "".join(f"{line} {i}\t{line} {i}\n" for i in range(20)).encode())
     assert error_of(result) == (
-        "round 'only' needs pairs of at most 96 tokens a side, but none of its 20 pairs is that "
-        "short: put one sentence on a line."
+        "round 'only' must have pairs of at most 96 tokens a side, but none of its 20 pairs is "
+        "that short: put one sentence on a line."
     )
 
 
@@ -218,14 +228,14 @@ def test_what_another_training_left_is_refused(toy, tmp_path):
     state = tmp_path / "out" / "only" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:1000])
     assert error_of(trained(tmp_path, toy[0].read_bytes())) == (
-        f"{state} needs the state of this training, but it is broken or that of another one: "
-        "choose another folder for --out, or remove this file to start anew."
+        f"{state} must hold the state of this training, but it is broken or of another training: "
+        "choose another folder for --out, or remove this file to start again."
     )
     tokens = tmp_path / "out" / "tokens.model"
     tokens.write_bytes(tokens.read_bytes()[:100])
     assert error_of(trained(tmp_path, toy[0].read_bytes())) == (
-        f"{tokens} needs to be a SentencePiece model, but it cannot be read as one: remove it, "
-        "and training makes it anew."
+        f"{tokens} must be a SentencePiece model, but it cannot be read as one: remove it, "
+        "and training makes it again."
     )
 
 
@@ -234,7 +244,7 @@ def test_a_model_that_is_not_finite_is_not_exported(tmp_path):
     with pytest.raises(DivergedError) as error:
         finish(TrainingJob(tmp_path / "out", ()), parameters, [])
     assert str(error.value) == (
-        "the parameters need to be finite, but training has left some that are not: lower the "
+        "the parameters must be finite, but training has left some that are not: lower the "
         "learning rate."
     )
     assert not (tmp_path / "out").exists()
@@ -247,4 +257,4 @@ def test_a_model_that_is_not_finite_is_not_exported(tmp_path):
 )
 def test_a_broken_recipe_is_explained(tmp_path, text):
     message = refused(tmp_path, text.encode("latin-1"), name="recipe.toml")
-    assert message.startswith("recipe.toml needs the tables config, hyperparameters, text and")
+    assert message.startswith("recipe.toml must have the tables config, hyperparameters, text and")

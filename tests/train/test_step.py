@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
 
 import torch
 
