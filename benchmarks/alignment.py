@@ -2,8 +2,8 @@
 
     python benchmarks/alignment.py FOLDER [MODEL_FOLDER] [--pairs FILE]
 
-FOLDER has sentences.txt and gold.txt (judge.alignment_error says in what form). The
-hand-aligned French is given to the model, not translated. With --pairs the statistical aligner,
+FOLDER has sentences.txt and gold.txt (model/judge/alignment_error.py says in what form).
+The hand-aligned French is given to the model, not translated. With --pairs the statistical aligner,
 whose links a head can be taught, is measured too, on the sentences among 100,000 pairs of that
 file. Writes results/alignment.json.
 """
@@ -24,7 +24,7 @@ from judge.alignment_error import (
     given_reading,
     read_aligned,
     reading_links,
-    tokens_of_words,
+    word_tokens,
 )
 from regard.text.tokens import normalise
 from regard.text.words import split_words
@@ -89,8 +89,8 @@ def aligner_figures(sentences: list[AlignedSentence], pairs: list[Pair]) -> dict
 
 def word_links(pair: MarkedPair, sentence: AlignedSentence) -> set[TokenLink]:
     """The aligner's links between words as links between the tokens of a sentence."""
-    source = tokens_of_words(split_words(pair.source), sentence.source)
-    target = tokens_of_words(split_words(pair.target, elisions=True), sentence.target)
+    source = word_tokens(split_words(pair.source), sentence.source)
+    target = word_tokens(split_words(pair.target, elisions=True), sentence.target)
     return {
         (i, j)
         for link in pair.links

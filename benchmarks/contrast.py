@@ -2,8 +2,8 @@
 
     python benchmarks/contrast.py [MODEL_FOLDER] [--head 3.6] [--pairs 1200]
 
-Prints the figures and writes results/contrast.json. `python -m judge.measure_heads`
-puts the same figures, and those of all heads, into heads.json.
+Prints the figures and writes results/contrast.json. `python -m judge.measure_heads` in model/ puts
+the same figures, and those of all heads, into heads.json.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable
 from datetime import date
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+# The judge of the shipped model, and its sentences, are not in the package.
+sys.path.insert(0, str(Path(__file__).parent.parent / "model"))
 
 
 def describe() -> dict[str, Any]:

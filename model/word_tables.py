@@ -32,15 +32,12 @@ class Row(tuple[str, ...]):
 
     place: str
 
-    def read(self, parse: Callable[[], T]) -> T:
-        """What `parse` makes of the row; errors on unknown words name file and line."""
+    def read(self, parse: Callable[..., T], *cells: str) -> T:
+        """What `parse` makes of these cells; an error on an unknown word names file and line."""
         try:
-            return parse()
-        except (KeyError, ValueError) as error:
-            if isinstance(error, TableError):
-                raise
-            problem = f"unknown word {error}" if isinstance(error, KeyError) else str(error)
-            raise TableError(f"{self.place}: {problem}.") from None
+            return parse(*cells)
+        except KeyError as error:
+            raise TableError(f"{self.place}: unknown word {error}.") from None
 
 
 @cache

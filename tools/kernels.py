@@ -27,8 +27,8 @@ TESTS = (
 )  # fmt: skip
 # What trains or starts many processes tests other things than arithmetic, and takes as long again.
 LEFT_OUT = (
-    "tests/engine/ring", "tests/engine/gpu", "tests/transformer/train",
-    "tests/corpus/test_ray_engine.py", "tests/corpus/test_engines.py",
+    "tests/engine/ring", "tests/engine/gpu", "tests/corpus/test_ray_engine.py",
+    "tests/corpus/test_engines.py",
 )  # fmt: skip
 NO_AVX512 = ("X86_V4", "AVX512")  # how the names of such features begin, in every NumPy
 TRY = "import numpy as np; x = np.ones((64, 64), np.float32); assert (x @ x == 64).all()"

@@ -47,8 +47,8 @@ def _event(row: Row, cells: tuple[str, ...], own: Own = None) -> Event:
     return Event(
         tuple(rest),
         (verb, *french_rest),
-        row.read(lambda: members(first)),
-        row.read(lambda: members(second)),
+        row.read(members, first),
+        row.read(members, second),
         option,
         subject == "S",
         rest[0] not in TEST_VERBS,

@@ -20,7 +20,7 @@ from anaphora.impersonal import (
 )
 from anaphora.mentions import mention
 from anaphora.nouns import members
-from anaphora.scenes import Scene, Split, noun_of, scene
+from anaphora.scenes import Scene, Split, random_noun, scene
 from anaphora.variants import Variant, impersonal_variant, variants
 from judge.frames import ContrastPair, ContrastSentence
 from regard.text.words import split_words
@@ -137,8 +137,8 @@ def _standalone(rng: random.Random, split: Split) -> MarkedPair | None:
     if kind < 0.65:
         return _after_noun(rng, split)
     template = rng.choice([x for x in AROUND_NOUNS if x.in_training == split.frames])
-    first = noun_of(rng, members(template.first), split.words)
-    second = noun_of(rng, members(template.second), split.words, unlike=first)
+    first = random_noun(rng, members(template.first), split.words)
+    second = random_noun(rng, members(template.second), split.words, unlike=first)
     if first is None or second is None:
         return None
     nouns = {"{a}": mention(rng, first, rng.random() < 0.2),
@@ -165,7 +165,7 @@ def _around_event(rng: random.Random, split: Split) -> MarkedPair | None:
 
 def _after_noun(rng: random.Random, split: Split) -> MarkedPair | None:
     opening, french = rng.choice(OPENINGS)
-    noun = noun_of(rng, members("building land waters wood vehicle machine"), split.words)
+    noun = random_noun(rng, members("building land waters wood vehicle machine"), split.words)
     if noun is None:
         return None
     item = mention(rng, noun, rng.random() < 0.2)

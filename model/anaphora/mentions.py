@@ -32,7 +32,7 @@ _NUMBERS = {"two": "deux", "three": "trois"}
 _ADJECTIVES = read_table(TABLES / "adjectives.txt")
 # english: french, whether it stands before the noun, the nouns it goes with
 _MODIFIERS = {
-    row[0]: (row[1], row[2] == "before", row.read(lambda row=row: members(row[3])))
+    row[0]: (row[1], row[2] == "before", row.read(members, row[3]))
     for row in _ADJECTIVES["modifiers"]
 }
 COLOURS = tuple(row[0] for row in _ADJECTIVES["modifiers"] if row[4] == "colour")
@@ -277,7 +277,7 @@ def french_group(mode: Mode, verb: str, features: Features) -> str:
     other, _, form = head.rpartition(":")
     group = _french_finite(other or verb, form, features, negation)
     person = features[1]
-    tail = [french.infinitive_of(verb, person) if x == "V" else x for x in rest]
+    tail = [french.dependent_infinitive(verb, person) if x == "V" else x for x in rest]
     return " ".join([group, *tail])
 
 

@@ -27,7 +27,7 @@ from word_tables import Row, read_pairs, read_table, read_words
 class Predicate:
     """An adjective, a verb phrase or a transitive verb, and the nouns that it fits.
 
-    Of ``fits`` it is said; of ``possible`` it might be, so that none of these may stand beside.
+    It is said of ``fits``; it might be said of ``possible``, so none of these may be the rival.
     """
 
     english: str
@@ -52,7 +52,7 @@ def fitting_nouns(fits: str, possible: str) -> tuple[frozenset[str], frozenset[s
 def _predicate(row: Row, test: frozenset[str]) -> Predicate:
     """A predicate; those of ``test`` are out of training."""
     english, french, fits, possible, *degree = row
-    nouns = row.read(lambda: fitting_nouns(fits, possible))
+    nouns = row.read(fitting_nouns, fits, possible)
     return Predicate(english, french, *nouns, english not in test, degree == ["+"])
 
 
@@ -63,7 +63,7 @@ def _predicates(name: str, test: frozenset[str]) -> tuple[Predicate, ...]:
 def _with_namesakes(rows: Iterable[Predicate]) -> tuple[Predicate, ...]:
     """The rows; one with the English of another rules out the nouns of the other too.
 
-    So a trap that somebody set stands beside no clock that somebody might have set.
+    So a trap that somebody set has no rival clock that somebody might have set.
     """
     table = tuple(rows)
     possible: dict[str, frozenset[str]] = {}
@@ -95,7 +95,7 @@ class OwnedPart:
 
 def _part(row: Row) -> OwnedPart:
     english, french, gender, owners, possible, _ = row
-    nouns = row.read(lambda: fitting_nouns(owners, possible))
+    nouns = row.read(fitting_nouns, owners, possible)
     return OwnedPart(english, french, gender, *nouns, english not in TEST_PARTS)
 
 

@@ -26,7 +26,7 @@ from anaphora.nouns import (
     TEST_VERBS,
     Noun,
 )
-from anaphora.scenes import noun_of, rendered, subject_of
+from anaphora.scenes import event_subject, random_noun, rendered
 from grammar import english
 from judge.frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.text.words import split_words
@@ -34,7 +34,7 @@ from regard.train.data import NO_TARGET, MarkedPair, WordLink
 from regard.train.made import TextRequest
 from word_tables import read_pairs, read_words
 
-_SCENES = 4  # sentences made of a statement, each with another noun beside its own
+_SCENES = 4  # sentences made of a statement, each with a different second noun
 _LONGEST = 14  # words of a real sentence
 _ATTEMPTS = 12  # scenes drawn until one has a noun of which the same is not said
 _LEAST_COUNT = 2  # of a key; below that nothing is known of it
@@ -182,11 +182,11 @@ class _Preferences:
 
 def _pair(rng: random.Random, statement: Statement, preferences: _Preferences) -> MarkedPair | None:
     """The statement after a scene with its noun and another."""
-    events = _events_of(statement.noun.english)
+    events = _noun_events(statement.noun.english)
     for _ in range(_ATTEMPTS if events else 0):
         event, is_first = rng.choice(events)
         names = event.second if is_first else event.first
-        other = noun_of(rng, names, training=True, unlike=statement.noun)
+        other = random_noun(rng, names, training=True, unlike=statement.noun)
         if other is None or _group(other) == _group(statement.noun):
             continue
         if (other.person and not statement.plural) or not preferences.tell(statement, other):
@@ -202,7 +202,7 @@ def _joined(
     own = mention(rng, statement.noun, statement.plural)
     second = mention(rng, noun, statement.plural)
     a, b = (own, second) if is_first else (second, own)
-    subject = subject_of(rng, event, a)
+    subject = event_subject(rng, event, a)
     drawn = rendered(rng, event, subject, a, b)
     if drawn is None:
         return None
@@ -235,7 +235,7 @@ def _group(noun: Noun) -> str:
 
 
 @cache
-def _events_of(noun: str) -> tuple[tuple[Event, bool], ...]:
+def _noun_events(noun: str) -> tuple[tuple[Event, bool], ...]:
     """Events of training with a noun as {a} (True) or as {b}."""
     training = [x for x in GENERAL if x.in_training]
     return (*((x, True) for x in training if noun in x.first),

@@ -107,7 +107,7 @@ def _pool(names: frozenset[str], training: bool) -> dict[str, tuple[Noun, ...]]:
     }
 
 
-def noun_of(
+def random_noun(
     rng: random.Random, names: frozenset[str], training: bool, unlike: Noun | None = None
 ) -> Noun | None:
     """A random noun, masculine as often as feminine, None where it would be ``unlike`` again."""
@@ -124,8 +124,8 @@ def scene(rng: random.Random, split: Split) -> Scene | None:
     """A random scene of a split, None where the random choices do not go together."""
     table = rng.choices(events(split.frames), (52, 34, 14))[0]
     event = rng.choice(table)
-    first = noun_of(rng, event.first, split.words)
-    second = noun_of(rng, _second_names(rng, event, first), split.words, unlike=first)
+    first = random_noun(rng, event.first, split.words)
+    second = random_noun(rng, _second_names(rng, event, first), split.words, unlike=first)
     if first is None or second is None:
         return None
     draw = rng.random()
@@ -135,17 +135,17 @@ def scene(rng: random.Random, split: Split) -> Scene | None:
     free, formal = event.own is None, rng.random() < 0.5
     a = mention(rng, first, plurals[0], modifiers=free, formal=formal)
     b = mention(rng, second, plurals[1], modifiers=free, formal=formal)
-    return rendered(rng, event, subject_of(rng, event, a, split.words, formal), a, b)
+    return rendered(rng, event, event_subject(rng, event, a, split.words, formal), a, b)
 
 
 def _second_names(rng: random.Random, event: Event, first: Noun | None) -> frozenset[str]:
-    """The nouns of {b}; beside a person mostly those of the same sex, so that he may be either."""
+    """The nouns of {b}; with a person mostly those of the same sex, so that he may be either."""
     if first is None or not first.person or rng.random() < 0.3:
         return event.second
     return event.second & members(first.kind) or event.second
 
 
-def subject_of(
+def event_subject(
     rng: random.Random, event: Event, a: Mention, training: bool = True, formal: bool = True
 ) -> Subject:
     """The subject of an event: its {a}, or a person."""
@@ -158,7 +158,7 @@ def _person(rng: random.Random, training: bool, formal: bool) -> Subject:
         return SPEAKER if draw < 0.12 else SPEAKERS
     if draw < 0.55:
         return name(rng.choice(tuple(NAMES)))
-    noun = noun_of(rng, members("people"), training)
+    noun = random_noun(rng, members("people"), training)
     return mention(rng, noun, rng.random() < 0.15, formal=formal) if noun else SPEAKER
 
 
@@ -198,7 +198,7 @@ def rendered(
     adjunct = None
     alone = event.own is None and not _PREPOSITIONS & set(event.english)
     if alone and event.option != "state" and rng.random() < 0.15:
-        site = noun_of(rng, _SITES, True)
+        site = random_noun(rng, _SITES, True)
         adjunct = Mention(site) if site else None
         others += [adjunct] if adjunct else []
     heads = [x.head for x in (a, b, *others)]

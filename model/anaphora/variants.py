@@ -101,7 +101,7 @@ def _people(training: bool) -> tuple[Noun, ...]:
 
 
 @cache
-def _parts_of(noun: str, training: bool) -> tuple[OwnedPart, ...]:
+def _noun_parts(noun: str, training: bool) -> tuple[OwnedPart, ...]:
     return tuple(x for x in PARTS if noun in x.fits and x.in_training == training)
 
 
@@ -242,7 +242,7 @@ def _with_parts(
         if item.noun.person:
             parts.append(None)
             continue
-        fitting = _only(_parts_of(key(item), split.words), item, scene)
+        fitting = _only(_noun_parts(key(item), split.words), item, scene)
         if not fitting:
             return ()
         parts.append(rng.choice(fitting))

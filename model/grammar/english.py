@@ -1,4 +1,4 @@
-"""English forms: plurals of nouns and forms of verbs."""
+"""English forms by rule: plurals of nouns and forms of verbs; the tables have the exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""French forms: plurals, agreement, determiners, conjugation, clitics, elision and contraction."""
+"""French forms by rule: plurals, agreement, conjugation, clitics, elision and contraction.
+
+The tables have the exceptions.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,7 @@ def reflexive(infinitive: str) -> tuple[str, bool]:
     return infinitive, False
 
 
-def infinitive_of(verb: str, person: str) -> str:
+def dependent_infinitive(verb: str, person: str) -> str:
     """The infinitive after another verb: its reflexive pronoun agrees with the subject."""
     bare, is_reflexive = reflexive(verb)
     return f"{_REFLEXIVE[person]} {bare}" if is_reflexive else bare

@@ -100,8 +100,8 @@ def given_reading(model: Transformer, sentence: AlignedSentence) -> Reading:
 
 def reading_links(reading: Reading, sentence: AlignedSentence) -> set[TokenLink]:
     """A reading's alignment as links between the tokens of a hand-aligned sentence."""
-    source = tokens_of_words(reading.words[:-1], sentence.source)
-    target = tokens_of_words(reading.translation_words, sentence.target)
+    source = word_tokens(reading.words[:-1], sentence.source)
+    target = word_tokens(reading.translation_words, sentence.target)
     alignment = reading.alignment
     return {
         (i, j)
@@ -112,10 +112,10 @@ def reading_links(reading: Reading, sentence: AlignedSentence) -> set[TokenLink]
     }
 
 
-def tokens_of_words(words: Sequence[str], tokens: Sequence[str]) -> list[list[int]]:
+def word_tokens(words: Sequence[str], tokens: Sequence[str]) -> list[list[int]]:
     """The tokens that share a letter with each word, where both spell the same text.
 
-    >>> tokens_of_words(["Mr", ".", "peut-être"], ["Mr.", "peut", "-", "être"])
+    >>> word_tokens(["Mr", ".", "peut-être"], ["Mr.", "peut", "-", "être"])
     [[0], [0], [1, 2, 3]]
     """
     of_word, of_token = (

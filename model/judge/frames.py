@@ -149,7 +149,7 @@ def _sentence(
     return ContrastSentence(text, noun, other, frame.pronoun, frame.of_object, frame.name)
 
 
-def sentences_of(pairs: Sequence[ContrastPair]) -> list[ContrastSentence]:
+def all_sentences(pairs: Sequence[ContrastPair]) -> list[ContrastSentence]:
     """All sentences, the two of a pair side by side."""
     return [item for pair in pairs for item in pair.items]
 

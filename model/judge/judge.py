@@ -15,7 +15,7 @@ import numpy as np
 
 from anaphora.generator import cells
 from anaphora.nouns import NOUNS
-from judge.frames import ContrastPair, ContrastSentence, forms, sentences_of
+from judge.frames import ContrastPair, ContrastSentence, all_sentences, forms
 from judge.french_gender import Forms, gender, gender_shares, may_differ
 from judge.sentences import (
     MarkedNouns,
@@ -109,7 +109,7 @@ def judge_model(
 ) -> dict[str, Any]:
     """The judge's figures of one head on all its texts, each with the name of the text."""
     by_hand = hand_written()
-    items = sentences_of(by_hand)
+    items = all_sentences(by_hand)
     rows_by_hand = pronoun_rows(model, items, head)
     return {
         "head": {"layer": head[0], "head": head[1]},
@@ -187,13 +187,13 @@ def judge(
     dict
         Shares from 0 to 1 and counts, as JSON values.
     """
-    items = sentences_of(pairs)
+    items = all_sentences(pairs)
     if rows is None:
         rows = pronoun_rows(model, items, head, beams=beams)
     verdicts = [gender(row.translation, x, forms) for row, x in zip(rows, items, strict=True)]
     everything = (items, rows, verdicts)
     frames = _groups([item.frame for item in items], *everything)
-    kinds = _groups([kind_of(item.pronoun, item.of_object) for item in items], *everything)
+    kinds = _groups([sentence_kind(item.pronoun, item.of_object) for item in items], *everything)
     figures: dict[str, Any] = {"pairs": len(pairs)}
     figures |= _shares(items, rows, verdicts)
     figures["french_pronoun"] = gender_shares(verdicts)
@@ -202,10 +202,10 @@ def judge(
     return figures | ({"frames": frames} if len(frames) > 1 else {})
 
 
-def kind_of(pronoun: str, of_object: bool) -> str:
+def sentence_kind(pronoun: str, of_object: bool) -> str:
     """The kind of a sentence by its pronoun, as in heads.json.
 
-    >>> kind_of("it", of_object=True), kind_of("they", of_object=False)
+    >>> sentence_kind("it", of_object=True), sentence_kind("they", of_object=False)
     ('it, object', 'they')
     """
     return f"{pronoun}, object" if of_object else pronoun

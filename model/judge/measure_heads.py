@@ -1,4 +1,4 @@
-"""Measure every head of a model and write heads.json beside it.
+"""Measure every head of a model and write heads.json into its folder.
 
     cd model && python -m judge.measure_heads [FOLDER] [--valid PAIRS] [--training FILE ...]
 
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.frames import ContrastPair, ContrastSentence, contrasts, forms, sentences_of
+from judge.frames import ContrastPair, ContrastSentence, all_sentences, contrasts, forms
 from judge.french_gender import gender, gender_shares
 from judge.judge import Head, PronounRow, judge_model
 from regard.atomic_write import check_writable, write_text
@@ -96,7 +96,7 @@ def measure_model(
     model = load_model(folder)
     chosen = unseen(contrasts(pairs), (line for path in training for line in _english(path)))
     validation = _validation(valid, chosen, model)
-    facts = read_facts(model, sentences_of(chosen))
+    facts = read_facts(model, all_sentences(chosen))
     taught = {of: head for of in TAUGHT_PARTS if (head := taught_head(folder, of))}
     measured = measure(facts, taught, validation)
     measured["text"] = "held out of training" if valid else "the contrast sentences"
@@ -414,7 +414,7 @@ def _add(rows: list[dict[str, Any]], **columns: Array) -> None:
 def _validation(
     valid: Path | None, pairs: Sequence[ContrastPair], model: Transformer
 ) -> list[Reading]:
-    sentences = [item.sentence for item in sentences_of(pairs)]
+    sentences = [item.sentence for item in all_sentences(pairs)]
     if valid is not None:
         sentences = list(dict.fromkeys(x for x in _english(valid) if len(x.split()) >= 5))
     return read_all(sentences[:VALIDATION_SENTENCES], model=model)

@@ -12,7 +12,7 @@ import pytest
 from judge.frames import contrasts
 from judge.french_gender import gender, may_differ
 from judge.judge import pronoun_rows
-from judge.measure_heads import sentences_of
+from judge.measure_heads import all_sentences
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.reader import read, read_all, shipped_model
 
@@ -33,7 +33,7 @@ def judged():
 
 def chosen_items():
     """Some of all frames: the figures are of all of them."""
-    items = [x for x in sentences_of(contrasts()) if x.pronoun == "it" and may_differ(x)]
+    items = [x for x in all_sentences(contrasts()) if x.pronoun == "it" and may_differ(x)]
     return random.Random(0).sample(items, SENTENCES)
 
 

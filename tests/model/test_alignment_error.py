@@ -11,7 +11,7 @@ from judge.alignment_error import (
     given_reading,
     read_aligned,
     reading_links,
-    tokens_of_words,
+    word_tokens,
 )
 from regard.errors import FileError
 from regard.transformer.alignment import align
@@ -58,7 +58,7 @@ def test_a_link_given_twice_counts_once():
     ],
 )
 def test_words_have_the_tokens_whose_letters_they_share(words, tokens, expected):
-    assert tokens_of_words(words, tokens) == expected
+    assert word_tokens(words, tokens) == expected
 
 
 def test_words_of_another_text_are_refused():
@@ -67,7 +67,7 @@ def test_words_of_another_text_are_refused():
         "normalise its characters."
     )
     with pytest.raises(FileError, match=message):
-        tokens_of_words(["a", "dogs"], ["a", "cat"])
+        word_tokens(["a", "dogs"], ["a", "cat"])
 
 
 def test_files_are_read_with_links_from_zero(tmp_path):

@@ -159,7 +159,7 @@ def load_roles(folder: Path) -> HeadRoles:
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
             f"{path} must be what `python -m judge.measure_heads` in the folder model of regard's "
-            f"repository writes, but it cannot be read as that ({error!r}): measure the heads again."
+            f"repository writes, but it cannot be read as that ({error!r}): measure them again."
         ) from None
 
 
