@@ -14,6 +14,7 @@ ORDER = (
     "heads",
     "transformer",
     "experiments",
+    "train",
     "watcher",
     "checker",
     "corpus",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from anaphora.clauses import finished, finished_french
 from anaphora.impersonal import (
@@ -25,7 +26,9 @@ from anaphora.variants import Variant, impersonal_variant, variants
 from judge.frames import ContrastPair, ContrastSentence
 from regard.text.words import split_words
 from regard.train.data import AT_END, MarkedPair, WordLink
-from regard.train.made import TextRequest
+
+if TYPE_CHECKING:
+    from regard.train.made import TextRequest  # imports torch, which the judge does without
 
 TRAINING = Split(frames=True, words=True)
 CELLS = {

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from anaphora.clauses import finished
 from anaphora.events import GENERAL, Event
@@ -31,8 +32,10 @@ from grammar import english
 from judge.frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.text.words import split_words
 from regard.train.data import NO_TARGET, MarkedPair, WordLink
-from regard.train.made import TextRequest
 from word_tables import read_pairs, read_words
+
+if TYPE_CHECKING:
+    from regard.train.made import TextRequest  # imports torch, which the judge does without
 
 _SCENES = 4  # sentences made of a statement, each with a different second noun
 _LONGEST = 14  # words of a real sentence

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.train.aligner import (
-    LONGEST,
+    MAX_WORDS,
     AlignerSettings,
     Posteriors,
     align,
@@ -106,7 +106,7 @@ def test_progress_rises_to_one():
     assert shares[-1] == 1
 
 
-@pytest.mark.parametrize("words", [0, LONGEST + 1])
+@pytest.mark.parametrize("words", [0, MAX_WORDS + 1])
 def test_pairs_that_cannot_be_aligned_have_no_links(words):
     pairs = [("word " * words, "mot " * words)]
     assert align(pairs)[0].links == ()

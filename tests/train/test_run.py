@@ -66,7 +66,7 @@ def trained(toy, tmp_path_factory):
     points = []
     rounds = tuple(plain_rounds(folder, [toy[0]], text, whole))
     job = TrainingJob(
-        folder, rounds, text, SIZES, HABITS, watch=lambda part, point: points.append(point)
+        folder, rounds, text, SIZES, HABITS, progress=lambda part, point: points.append(point)
     )
     return folder, train_model(job), points
 

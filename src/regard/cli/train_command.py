@@ -114,7 +114,7 @@ def _follow(job: TrainingJob) -> None:
         TextColumn("{task.fields[numbers]}"),
         TimeElapsedColumn(),
     ) as bars:
-        description = train_model(replace(job, watch=RoundBars(bars)))
+        description = train_model(replace(job, progress=RoundBars(bars)))
     typer.echo(f"The model is in {job.folder / 'model'}.")
     for precision, measured in description["scores"].items():
         if measured:

@@ -66,7 +66,7 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
 def read_lines(path: Path) -> Generator[str, None, None]:
-    """The lines of a UTF-8 text file, through gzip or xz when its name ends so; no BOM."""
+    """The lines of a UTF-8 text file, decompressed if it ends in .gz or .xz, without its BOM."""
     if not path.is_file():
         problem = "is a folder: name its files" if path.is_dir() else "is not there: check its name"
         raise FileError(f"training needs the file {path}, but it {problem}.")
@@ -92,7 +92,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def _parsed(path: Path, parse: Callable[[Path, int, str], T]) -> list[T]:
-    """Every line that is not empty, parsed; the file is closed even where one cannot be."""
+    """Every line that is not empty, parsed; the file is closed even if parsing fails."""
     with closing(read_lines(path)) as lines:
         return [parse(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
@@ -115,7 +115,7 @@ def read_sentences(path: Path) -> list[str]:
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write what `read_pairs` reads, through gzip or xz when the name ends so."""
+    """Write what `read_pairs` reads, compressed if the path ends in .gz or .xz."""
     _write_lines(path, (f"{source}\t{target}\n" for source, target in pairs))
 
 
@@ -139,7 +139,7 @@ def read_links(path: Path) -> tuple[list[Pair], Ragged]:
 
 
 def write_marked(path: Path, pairs: Iterable[MarkedPair]) -> None:
-    """Write what `read_marked` reads, through gzip or xz when the name ends so.
+    """Write what `read_marked` reads, compressed if the path ends in .gz or .xz.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "marked.tsv"
@@ -260,7 +260,7 @@ def without_links(source: Ragged, target: Ragged) -> EncodedPairs:
 
 
 def no_links(pairs: int) -> Ragged:
-    """The links of as many pairs without any."""
+    """Empty links for this many pairs."""
     return Ragged(np.zeros((0, 4), dtype=np.int32), np.zeros(pairs + 1, dtype=np.int64))
 
 

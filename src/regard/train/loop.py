@@ -38,12 +38,12 @@ from regard.train.packing import (
 from regard.train.recipe import (
     Hyperparameters,
     Point,
+    Progress,
     Round,
     TaughtHead,
-    Watch,
     learning_rate,
-    no_watch,
-    progress,
+    no_progress,
+    share_done,
 )
 from regard.train.step import (
     DeviceBatch,
@@ -69,7 +69,7 @@ class DivergedError(RegardError, RuntimeError):
 
 
 def no_validation(parameters: Tensors) -> Point:
-    """No measures."""
+    """Measure nothing."""
     return {}
 
 
@@ -81,7 +81,7 @@ class RoundHooks:
     """
 
     folder: Path
-    watch: Watch = no_watch
+    progress: Progress = no_progress
     validate: Validate = no_validation
     report_every: int = 20
     save_seconds: float = 60.0
@@ -128,7 +128,7 @@ def train_round(
         meter = Meter(state, plan, hooks)
         take_step = step_function(state, config, hyperparameters, mode, not part.trained)
         for batch in batches(text, hyperparameters, state, device):
-            done = progress(part, state.step, meter.seconds())
+            done = share_done(part, state.step, meter.seconds())
             if done >= 1 or state.step == hooks.stop_at:
                 break
             meter.after_step(batch, take_step(batch))
@@ -137,7 +137,7 @@ def train_round(
 
 
 def heads_alone(hyperparameters: Hyperparameters, kind: str) -> Hyperparameters:
-    """Those of a round that trains the heads taught one kind of links; nothing is dropped."""
+    """Hyperparameters to train only the heads taught one kind of links, without dropout."""
     heads = tuple(head for head in hyperparameters.taught if head.of == kind)
     return replace(hyperparameters, taught=heads, dropout=0.0, optimiser="adamw")
 
@@ -154,7 +154,7 @@ def matrix_names(heads: Iterable[TaughtHead]) -> set[str]:
 
 
 def batch_shape(hyperparameters: Hyperparameters) -> BatchShape:
-    """As many rows as the tokens of a batch fill, at least one."""
+    """Shape of a batch: as many rows as its tokens fill, at least one."""
     widths = hyperparameters.source_width, hyperparameters.target_width
     return BatchShape(max(1, hyperparameters.tokens_per_batch // sum(widths)), *widths)
 
@@ -219,7 +219,7 @@ def batches(
 
 
 def _remaining_batches(epoch: Epoch, state: State, device: torch.device) -> Iterator[DeviceBatch]:
-    """The batches from the state's on, the next ones prepared in a thread."""
+    """The batches of an epoch that the state has not seen, the next ones prepared in a thread."""
 
     def make(number: int) -> DeviceBatch:
         batch = epoch.batch(number)
@@ -256,7 +256,7 @@ class Meter:
         self.losses: list[Tensor] = []
         self.saved = state.seconds
         self.tokens_before, self.seconds_before = state.tokens, state.seconds
-        self.done = progress(self.part, state.step, state.seconds)
+        self.done = share_done(self.part, state.step, state.seconds)
         self.set_learning_rate(self.done)
 
     def seconds(self) -> float:
@@ -275,7 +275,7 @@ class Meter:
         state.step, state.batch = state.step + 1, state.batch + 1
         state.tokens += batch.size
         self.losses.append(losses)
-        self.done = done = progress(self.part, state.step, self.seconds())
+        self.done = done = share_done(self.part, state.step, self.seconds())
         self.set_learning_rate(done)
         if _crosses(
             before, done, self.hyperparameters.averaged, self.hyperparameters.averaged_from
@@ -320,7 +320,7 @@ class Meter:
         state = self.state
         point = {"step": state.step, "epoch": state.epoch, "seconds": self.seconds(), **numbers}
         state.curve.append(point)
-        self.hooks.watch(self.part, point)
+        self.hooks.share_done(self.part, point)
 
 
 def taught_numbers(heads: Sequence[TaughtHead], numbers: Sequence[float]) -> Point:

@@ -49,7 +49,7 @@ def self_train(teacher: Translator, sources: Sequence[str], share: float = 0.85)
 
 
 def sensible(pair: Pair) -> bool:
-    """Whether a made pair looks like a translation: no copy, no runaway length, no stammer.
+    """Whether a made pair looks like a translation: no copy, no runaway length, no repetition.
 
     >>> sensible(("I am good.", "Je suis bon.")), sensible(("I am good.", "I am good."))
     (True, False)
@@ -59,10 +59,11 @@ def sensible(pair: Pair) -> bool:
         return False
     copied = source == target and len(source.split()) > 2
     longer, shorter = max(len(source), len(target)), min(len(source), len(target))
-    return not copied and longer <= 2.5 * shorter + 12 and not _stammers(target.lower().split())
+    too_long = longer > 2.5 * shorter + 12
+    return not (copied or too_long or _repeats_a_word(target.lower().split()))
 
 
-def _stammers(words: Sequence[str]) -> bool:
+def _repeats_a_word(words: Sequence[str]) -> bool:
     return any(len(set(run)) == 1 for run in _windows(words, 4))
 
 

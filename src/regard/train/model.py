@@ -195,7 +195,7 @@ def position_table(length: int, width: int, device: torch.device) -> Tensor:
 
 
 # Added to the score of a key of another pair. Finite, so that padding without keys has no NaN.
-_HIDDEN = -30_000.0
+_HIDDEN_SCORE = -30_000.0
 
 
 class SideTensors(NamedTuple):
@@ -271,7 +271,7 @@ def packed_masks(source_bt: Tensor, target_bt: Tensor, dtype: torch.dtype) -> Ma
     encoder = source_bt[:, :, None] != source_bt[:, None, :]
     decoder = (target_bt[:, :, None] != target_bt[:, None, :]) | later_qk.bool()
     cross = target_bt[:, :, None] != source_bt[:, None, :]
-    return Masks(*(hidden.to(dtype) * _HIDDEN for hidden in (encoder, decoder, cross)))
+    return Masks(*(hidden.to(dtype) * _HIDDEN_SCORE for hidden in (encoder, decoder, cross)))
 
 
 def packed_embed(embedding_ve: Tensor, side: SideTensors, mode: PackedMode) -> Tensor:
@@ -329,11 +329,11 @@ def taught_loss(
     query_bqd, key_bkd = (times(x, matrix) for x, matrix in zip(vectors, matrices, strict=True))
     scores_bqk = (query_bqd * query_bqd.shape[-1] ** -0.5) @ key_bkd.transpose(-1, -2)
     hidden_bqk = queries.segments[:, :, None] != keys.segments[:, None, :]
-    scores_bqk = _wide(scores_bqk).masked_fill(hidden_bqk, _HIDDEN)
+    scores_bqk = _wide(scores_bqk).masked_fill(hidden_bqk, _HIDDEN_SCORE)
     position_k = torch.arange(scores_bqk.shape[-1], device=scores_bqk.device)
     start_bq1, stop_bq1 = queries.start[..., None], queries.stop[..., None]
     inside_bqk = (position_k >= start_bq1) & (position_k < stop_bq1)
-    in_span_bq = scores_bqk.masked_fill(~inside_bqk, _HIDDEN).logsumexp(-1)
+    in_span_bq = scores_bqk.masked_fill(~inside_bqk, _HIDDEN_SCORE).logsumexp(-1)
     taught_bq = queries.start < queries.stop
     count = taught_bq.sum().clamp(min=1)
     loss = ((scores_bqk.logsumexp(-1) - in_span_bq) * taught_bq).sum() / count

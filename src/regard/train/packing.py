@@ -17,7 +17,7 @@ from regard.train.data import AT_END, TAGS, EncodedPairs, Ragged
 from regard.train.recipe import TAUGHT_PARTS
 from regard.transformer.config import PAD, START
 
-_GROUP = 512  # pairs that are packed together
+_PAIRS_PER_GROUP = 512  # pairs that are packed together
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def pack(pairs: EncodedPairs, shape: BatchShape, rng: np.random.Generator) -> Pa
     """
     sources, targets = pairs.source.lengths, pairs.target.lengths
     order = rng.permutation(np.flatnonzero((sources <= shape.source) & (targets <= shape.target)))
-    groups = len(order) // _GROUP
-    grouped, rest = np.split(order, [groups * _GROUP])
+    groups = len(order) // _PAIRS_PER_GROUP
+    grouped, rest = np.split(order, [groups * _PAIRS_PER_GROUP])
     row = _first_fit(sources[grouped], targets[grouped], shape)
     rest = np.concatenate([grouped[row < 0], rest])
     grouped, row = grouped[row >= 0], row[row >= 0]
@@ -106,7 +106,7 @@ def _first_fit(sources: np.ndarray, targets: np.ndarray, shape: BatchShape) -> n
 
     All groups take their pair of a rank at once, from the longest pair down to the shortest.
     """
-    lengths = np.stack([sources, targets]).reshape(2, -1, _GROUP).astype(np.int16)
+    lengths = np.stack([sources, targets]).reshape(2, -1, _PAIRS_PER_GROUP).astype(np.int16)
     widths = np.array([shape.source, shape.target], dtype=np.int16)
     size_gn = (lengths / widths[:, None, None]).max(axis=0)
     rank_gn = np.argsort(-size_gn, axis=1, kind="stable")
@@ -262,7 +262,7 @@ def epochs(prepare: Prepare, shape: BatchShape, seed: int, first: int) -> Iterat
             yield epoch
 
 
-_WORDS_AT_MOST = 1 << 20
+_MAX_WORDS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ class WordSpans:
     @classmethod
     def from_sentences(cls, sentences: Ragged, table: WordTable) -> WordSpans:
         """Number the words of all sentences in one ascending sequence."""
-        base = np.repeat(np.arange(len(sentences)) * _WORDS_AT_MOST, sentences.lengths)
+        base = np.repeat(np.arange(len(sentences)) * _MAX_WORDS, sentences.lengths)
         first, last = word_numbers(sentences, table)
         return cls(sentences, base + first, base + last)
 
@@ -343,8 +343,8 @@ class WordSpans:
         A word that is not there has none: start equals stop. `AT_END` is the END of the source.
         """
         begin, end = self.sentences.starts[rows], self.sentences.starts[rows + 1] - 1
-        start = np.searchsorted(self.last, rows * _WORDS_AT_MOST + first, side="left")
-        stop = np.searchsorted(self.first, rows * _WORDS_AT_MOST + last, side="right")
+        start = np.searchsorted(self.last, rows * _MAX_WORDS + first, side="left")
+        stop = np.searchsorted(self.first, rows * _MAX_WORDS + last, side="right")
         start, stop = np.clip(start, begin, end) - begin, np.clip(stop, begin, end) - begin
         at_end = first == AT_END
         length = end - begin

@@ -232,7 +232,7 @@ def check_positive(name: str, value: float) -> None:
         raise ArgumentError(f"{name} must be a number above 0, got {value!r}.")
 
 
-def progress(part: Round, step: int, seconds: float) -> float:
+def share_done(part: Round, step: int, seconds: float) -> float:
     """The share of a round that is done, from 0 to 1."""
     done = step / part.steps if part.steps else seconds / (60 * part.minutes)
     return min(1.0, done)
@@ -252,10 +252,10 @@ def learning_rate(part: Round, done: float) -> float:
     return part.learning_rate * share
 
 
-Watch = Callable[[Round, Point], None]
+Progress = Callable[[Round, Point], None]
 
 
-def no_watch(part: Round, point: Point) -> None:
+def no_progress(part: Round, point: Point) -> None:
     """Ignore a point of the curve."""
 
 
@@ -291,7 +291,7 @@ class TrainingJob:
     config: Config = SIZES["full"]
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     device: str = "cpu"
-    watch: Watch = no_watch
+    progress: Progress = no_progress
     recipe: Path | None = None
 
     @property

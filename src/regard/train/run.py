@@ -146,7 +146,7 @@ def follow(
     """Train one round; its parameters and its curve."""
     tables = word_table(tokens), word_table(tokens, elisions=True)
     text = RoundText(gather(part, tokens, job.hyperparameters), find_splits(tokens), tables)
-    hooks = RoundHooks(job.folder / part.name, job.watch, validation(job, 1, 400))
+    hooks = RoundHooks(job.folder / part.name, job.progress, validation(job, 1, 400))
     state = train_round(parameters, job.config, text, (part, job.hyperparameters), hooks)
     return finished(state), state.curve
 

@@ -28,7 +28,7 @@ from regard.train.model import PackedMode, PackedTensors, Tensors, packed_loss
 from regard.train.recipe import Hyperparameters, Point, TaughtHead
 from regard.transformer.config import Config
 
-_WARM_UP = 3  # steps before the capture, in which libraries allocate what they need
+_WARM_UP_STEPS = 3  # steps before the capture, in which libraries allocate what they need
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class StepGraph:
     def __call__(self, tensors: PackedTensors, factors: Tensor) -> Tensor:
         """Take a step with these tensors."""
         self.calls += 1
-        if self.calls <= _WARM_UP:
+        if self.calls <= _WARM_UP_STEPS:
             return self._on_own_stream(tensors, factors)
-        if self.calls == _WARM_UP + 1:
+        if self.calls == _WARM_UP_STEPS + 1:
             self._capture(tensors, factors)
         if self.graph is None or self.inputs is None or self.losses is None:
             return self.run(tensors, factors)
@@ -296,12 +296,13 @@ def _put_random_states(tensors: Tensors) -> None:
         torch.cuda.set_rng_state(tensors["random/cuda"].cpu())
 
 
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the fastest quintic from small values to about 1
-_ITERATIONS = 5
+# Of the quintic that brings small singular values to about 1 fastest.
+_QUINTIC_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+_NEWTON_SCHULZ_STEPS = 5
 # Root mean square of an update, in learning rates. With 0.2, the usual size of AdamW's updates, a
 # toy language was learnt more slowly than by AdamW, with 0.6 and 1 faster.
-_SIZE = 1.0
-_DECAY = 0.01
+_UPDATE_RMS = 1.0
+_WEIGHT_DECAY = 0.01
 
 
 def adamw(parameters: Iterable[Tensor], device: torch.device) -> torch.optim.AdamW:
@@ -310,19 +311,19 @@ def adamw(parameters: Iterable[Tensor], device: torch.device) -> torch.optim.Ada
     # A CUDA graph reads the learning rate from the device.
     rate = torch.tensor(1e-3, device=device) if on_gpu else 1e-3
     return torch.optim.AdamW(
-        list(parameters), lr=rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=_DECAY,
+        list(parameters), lr=rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=_WEIGHT_DECAY,
         fused=on_gpu, capturable=on_gpu,
     )  # fmt: skip
 
 
 def orthogonal(matrices_nab: Tensor) -> Tensor:
     """Matrices with the same singular vectors and singular values near 1 (0.7 to 1.2)."""
-    a, b, c = _COEFFICIENTS
+    a, b, c = _QUINTIC_COEFFICIENTS
     x = matrices_nab.bfloat16() if matrices_nab.is_cuda else matrices_nab
     wide = x.shape[-2] <= x.shape[-1]
     x = x if wide else x.transpose(-1, -2)
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
-    for _ in range(_ITERATIONS):
+    for _ in range(_NEWTON_SCHULZ_STEPS):
         square = x @ x.transpose(-1, -2)
         x = a * x + (b * square + c * square @ square) @ x
     return (x if wide else x.transpose(-1, -2)).to(matrices_nab.dtype)
@@ -357,8 +358,8 @@ class Muon(torch.optim.Optimizer):  # type: ignore[misc]
         torch._foreach_lerp_(averages, gradients, 1 - momentum)
         directions = torch._foreach_lerp(gradients, averages, momentum)
         update_nab = orthogonal(torch.stack(list(directions)))
-        size = _SIZE * max(update_nab.shape[-2:]) ** 0.5
-        torch._foreach_mul_(matrices, 1 - rate * _DECAY)
+        size = _UPDATE_RMS * max(update_nab.shape[-2:]) ** 0.5
+        torch._foreach_mul_(matrices, 1 - rate * _WEIGHT_DECAY)
         torch._foreach_add_(matrices, list((update_nab * (-size * rate)).unbind()))
 
 
