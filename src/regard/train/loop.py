@@ -320,7 +320,7 @@ class Meter:
         state = self.state
         point = {"step": state.step, "epoch": state.epoch, "seconds": self.seconds(), **numbers}
         state.curve.append(point)
-        self.hooks.share_done(self.part, point)
+        self.hooks.progress(self.part, point)
 
 
 def taught_numbers(heads: Sequence[TaughtHead], numbers: Sequence[float]) -> Point:
