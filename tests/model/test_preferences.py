@@ -1,8 +1,6 @@
 """Sentences that teach a head by what is said of nouns: links, groups, words kept out, no loss."""
 
-import numpy as np
 import pytest
-import torch
 
 from anaphora import preferences
 from anaphora.nouns import NOUNS, TEST_ACTIONS, TEST_NOUNS
@@ -13,15 +11,7 @@ from judge.frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.text.words import split_words
 from regard.train.data import (
     NO_TARGET,
-    EncodedPairs,
-    concatenate,
-    no_links,
-    no_targets,
-    ragged,
 )
-from regard.train.model import token_loss
-from regard.train.packing import BatchShape, Epoch, pack
-from regard.transformer.config import PAD, START
 
 ANIMALS = ("dog", "puppy", "wolf", "fox", "lion", "bear")
 THINGS = ("door", "window", "box", "drawer", "gate", "bottle")
@@ -95,29 +85,3 @@ def test_no_sentence_with_a_word_that_is_kept_out_is_used():
     for noun in TEST_NOUNS:
         assert preferences._statements(f"The dog saw the {noun}.") == [], noun
     assert len(preferences._statements("The dog was tired.")) == 1
-
-
-def test_a_sentence_without_translation_adds_nothing_to_the_loss():
-    """Its one label is padding, so that the mean over the labels is the same with and without."""
-    translated = EncodedPairs(ragged([[7, 8, 3]]), ragged([[9, 10, 3]]), no_links(1))
-    alone = EncodedPairs(ragged([[11, 12, 3]]), no_targets(1), no_links(1))
-    shape = BatchShape(1, 8, 8)
-    batches = [_batch(pairs, shape) for pairs in (translated, concatenate([translated, alone]))]
-    assert [int((x.labels_bt != PAD).sum()) for x in batches] == [3, 3]
-    assert (batches[1].source.segments > 0).sum() == 6
-    assert (batches[1].given.tokens == START).sum() == 2
-    x_te, embedding_ve = torch.randn(16, 4), torch.randn(20, 4)
-    losses = []
-    for batch in batches:
-        labels = torch.tensor(batch.labels_bt)
-        # The same vector for a label in both batches, whatever its position.
-        x_bte = x_te[labels]
-        losses.append(token_loss(x_bte, embedding_ve, labels, 0.1))
-    torch.testing.assert_close(losses[0], losses[1])
-
-
-def _batch(pairs, shape):
-    packing = pack(pairs, shape, np.random.default_rng(0))
-    links = ragged([[]] * len(pairs))
-    empty = type(links)(np.zeros((0, 5), dtype=np.int64), links.starts)
-    return Epoch(pairs, empty, packing, shape).batch(0)

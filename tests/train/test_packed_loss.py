@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 import torch
 import torch.nn.functional as F
 
-from regard.train.data import EncodedPairs, Ragged, ragged
+from regard.train.data import EncodedPairs, Ragged, concatenate, no_links, no_targets, ragged
 from regard.train.loop import empty_batch, on_device
 from regard.train.model import (
     AttentionMode,
@@ -26,10 +26,11 @@ from regard.train.model import (
     part,
     run_encoder,
     to_torch,
+    token_loss,
 )
 from regard.train.packing import BatchShape, Epoch, pack
 from regard.train.recipe import TaughtHead
-from regard.transformer.config import END, START, Config, random_parameters
+from regard.transformer.config import END, PAD, START, Config, random_parameters
 
 CONFIG = Config(vocabulary=30, layers=2, heads=2, width=16, feed_forward_width=24)
 HEADS = (TaughtHead("encoder", 1, 0, "pronouns"), TaughtHead("cross", 0, 1, "alignment"))
@@ -190,3 +191,31 @@ def test_a_batch_of_padding_has_no_loss_and_no_gradient():
     total = loss + taught[0].loss + taught[1].loss
     assert total.item() == 0.0
     assert all((x == 0).all() for x in gradients(total, given).values())
+
+
+def test_a_sentence_without_translation_adds_nothing_to_the_loss():
+    """Its one label is padding, so that the mean over the labels is the same with and without."""
+    translated = EncodedPairs(ragged([[7, 8, 3]]), ragged([[9, 10, 3]]), no_links(1))
+    alone = EncodedPairs(ragged([[11, 12, 3]]), no_targets(1), no_links(1))
+    shape = BatchShape(1, 8, 8)
+    batches = [
+        first_batch(pairs, shape) for pairs in (translated, concatenate([translated, alone]))
+    ]
+    assert [int((x.labels_bt != PAD).sum()) for x in batches] == [3, 3]
+    assert (batches[1].source.segments > 0).sum() == 6
+    assert (batches[1].given.tokens == START).sum() == 2
+    x_te, embedding_ve = torch.randn(16, 4), torch.randn(20, 4)
+    losses = []
+    for batch in batches:
+        labels = torch.tensor(batch.labels_bt)
+        # The same vector for a label in both batches, whatever its position.
+        x_bte = x_te[labels]
+        losses.append(token_loss(x_bte, embedding_ve, labels, 0.1))
+    torch.testing.assert_close(losses[0], losses[1])
+
+
+def first_batch(pairs, shape):
+    packing = pack(pairs, shape, np.random.default_rng(0))
+    links = ragged([[]] * len(pairs))
+    empty = type(links)(np.zeros((0, 5), dtype=np.int64), links.starts)
+    return Epoch(pairs, empty, packing, shape).batch(0)
