@@ -2,9 +2,9 @@
 
     python benchmarks/alignment.py FOLDER [MODEL_FOLDER] [--pairs FILE]
 
-FOLDER has sentences.txt and gold.txt (format: regard.transformer.alignment_error). The model reads
-the hand-aligned French instead of translating. With --pairs the statistical aligner, whose links
-can be taught to a head, is measured too: on the same sentences, mixed into 100,000 pairs of that
+FOLDER has sentences.txt and gold.txt (model/judge/alignment_error.py says in what form).
+The hand-aligned French is given to the model, not translated. With --pairs the statistical aligner,
+whose links a head can be taught, is measured too, on the sentences among 100,000 pairs of that
 file. Writes results/alignment.json.
 """
 
@@ -16,10 +16,7 @@ from unittest import mock
 
 import machine
 
-from regard.text.tokens import normalise
-from regard.text.words import split_words
-from regard.transformer import alignment
-from regard.transformer.alignment_error import (
+from judge.alignment_error import (
     AlignedSentence,
     AlignmentError,
     TokenLink,
@@ -27,12 +24,15 @@ from regard.transformer.alignment_error import (
     given_reading,
     read_aligned,
     reading_links,
-    tokens_of_words,
+    word_tokens,
 )
+from regard.text.tokens import normalise
+from regard.text.words import split_words
+from regard.train.aligner import align
+from regard.train.data import AT_END, MarkedPair, Pair, read_pairs
+from regard.transformer import alignment
 from regard.transformer.checkpoint import load_model
 from regard.transformer.reading import Reading
-from regard.transformer.train.data import AT_END, MarkedPair, Pair, read_pairs
-from regard.transformer.train.word_aligner import align
 
 PAIRS = 100_000
 OTHERS = {
@@ -46,7 +46,7 @@ def main() -> None:
     """Measure, print and write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="sentences.txt and gold.txt")
-    parser.add_argument("model", nargs="?", type=Path, help="model folder; default: the shipped model")
+    parser.add_argument("model", nargs="?", type=Path, help="default: the shipped model")
     parser.add_argument("--pairs", type=Path, help="English-French pairs, e.g. of parliament")
     options = parser.parse_args()
     sentences = read_aligned(options.folder)
@@ -88,9 +88,9 @@ def aligner_figures(sentences: list[AlignedSentence], pairs: list[Pair]) -> dict
 
 
 def word_links(pair: MarkedPair, sentence: AlignedSentence) -> set[TokenLink]:
-    """Convert the aligner's word links to token links of a sentence."""
-    source = tokens_of_words(split_words(pair.source), sentence.source)
-    target = tokens_of_words(split_words(pair.target, elisions=True), sentence.target)
+    """The aligner's links between words as links between the tokens of a sentence."""
+    source = word_tokens(split_words(pair.source), sentence.source)
+    target = word_tokens(split_words(pair.target, elisions=True), sentence.target)
     return {
         (i, j)
         for link in pair.links

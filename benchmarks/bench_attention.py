@@ -167,8 +167,8 @@ def memory(n: int) -> dict[str, object]:
 def table(rows: list[dict[str, float | int | bool]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| n | causal | SDPA | `attention` | to SDPA | without a compiler, to SDPA | `observe` | "
-        "to SDPA | eager, same facts | to `observe` | third document |",
+        "| n | causal | SDPA | `attention` | / SDPA | without a compiler, / SDPA | `observe` | "
+        "/ SDPA | eager, same measures | / `observe` | third document |",
         "|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_gpu.py [--quick] [--to results.json]
 
-bf16, causal, 16 heads of width 128; ratios are of medians from one run in which the calls take turns.
+bf16, causal, 16 heads of width 128; ratios of medians from one run, the calls taking turns.
 """
 
 import argparse
@@ -176,7 +176,7 @@ def together(n: int) -> dict[str, Any]:
 
 
 def kernels(n: int) -> dict[str, float]:
-    """Device time of a call by kernel, from torch's profiler: kernels of 2 microseconds and more."""
+    """Device microseconds of a call by kernel, from torch's profiler; under 2 are left out."""
     from torch.profiler import ProfilerActivity, profile
 
     query, key, value = inputs(n)

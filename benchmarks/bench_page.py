@@ -2,8 +2,8 @@
 
     python benchmarks/bench_page.py [--quick]
 
-Every time is the best of several, since other processes can only make it longer; the median is saved
-as well. Times of bertviz are quoted as published, since its files of this size do not open in
+Every time is the best of several, since other processes can only make it longer; the median is
+saved as well. Times of bertviz are quoted as published, since its files of this size do not open in
 reasonable time. Writes results/page.json.
 """
 
@@ -233,7 +233,7 @@ def _first_view(browser: Any, address: str, file: int) -> float:
 
 
 def _zooms(browser: Any, address: str, tokens: int) -> list[float]:
-    """Each zoom step from the whole map to single weights: from the key press to the new picture."""
+    """Each zoom step from the whole map to single weights: from key press to new picture."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(f"{address}#map")
     page.locator("p[role=status]", has_text="Shown").wait_for()

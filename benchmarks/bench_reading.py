@@ -106,10 +106,10 @@ def time_regard(folder: Path | None) -> dict[str, float]:
 
 def time_torch(folder: Path | None) -> dict[str, float]:
     """The same parameters, the same beams, in PyTorch."""
+    from regard.train.data import load_tokens
+    from regard.train.decoding import Translator
+    from regard.train.model import to_torch
     from regard.transformer.checkpoint import SHIPPED, TOKENS, load_parameters
-    from regard.transformer.train.subwords import load_tokens
-    from regard.transformer.train.torch_decoding import Translator
-    from regard.transformer.train.torch_model import to_torch
 
     path = folder or SHIPPED
     config, parameters = load_parameters(path)
@@ -124,7 +124,7 @@ PEERS = {"regard": time_regard, "torch": time_torch}
 
 
 def _many() -> list[str]:
-    from regard.transformer.contrast_frames import contrasts
+    from judge.frames import contrasts
 
     return [item.sentence for pair in contrasts(MANY // 2) for item in pair.items]
 
@@ -183,8 +183,8 @@ def _installed() -> dict[str, str]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--model", type=Path, help="model folder; default: the shipped model")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds in which the peers take turns")
+    parser.add_argument("--model", type=Path, help="default: the shipped model")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; the peers take turns")
     parser.add_argument("--peer", choices=sorted(PEERS), help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -127,7 +127,7 @@ class Rank:
         }
 
     def around(self) -> dict[str, Any]:
-        """The map of a sequence through the ring, even where gathering would fit, on one core or two."""
+        """The map of a sequence through the ring, even where it could be gathered."""
         from regard.engine.ring import passes
 
         before, passes.MAX_GATHERED_BYTES = passes.MAX_GATHERED_BYTES, -1

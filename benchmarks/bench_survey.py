@@ -192,7 +192,7 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(options.rounds):
         for name, call in calls.items():
-            before = time.process_time()  # one thread; excludes what other processes take of the core
+            before = time.process_time()  # one thread; excludes other processes' CPU time
             call()
             best[name] = min(best[name], time.process_time() - before)
     rates = {name: options.documents / seconds for name, seconds in best.items()}

@@ -18,29 +18,27 @@ import numpy as np
 import torch
 
 import regard.transformer
-from regard.transformer.config import END, Config, random_parameters
-from regard.transformer.train.augment import find_splits
-from regard.transformer.train.data import (
+from regard.train.data import (
     Ragged,
     encode_pairs,
+    load_tokens,
     read_pairs,
     rows_within,
     without_links,
 )
-from regard.transformer.train.dataset import Dataset
-from regard.transformer.train.loop import (
+from regard.train.dataset import Dataset, find_splits
+from regard.train.loop import (
     RoundText,
     attention_kernel,
     batches,
     compile_loss,
     working_mode,
 )
-from regard.transformer.train.recipe import Hyperparameters, TaughtHead
-from regard.transformer.train.subwords import load_tokens
-from regard.transformer.train.token_links import word_table
-from regard.transformer.train.torch_model import Tensors, to_torch
-from regard.transformer.train.training_state import new_state
-from regard.transformer.train.training_step import DeviceBatch, step_function
+from regard.train.model import Tensors, to_torch
+from regard.train.packing import word_table
+from regard.train.recipe import Hyperparameters, TaughtHead
+from regard.train.step import DeviceBatch, new_state, step_function
+from regard.transformer.config import END, Config, random_parameters
 
 BASE = Hyperparameters(tokens_per_batch=81_920, dropout=0.12, split=0.1, source_width=112)
 TAUGHT = (
@@ -65,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--seconds", type=float, default=150)
-    parser.add_argument("--only", default="", help="only variants whose name contains one of these words")
+    parser.add_argument("--only", default="", help="variants whose name has one of these words")
     parser.add_argument("--pairs", type=int, default=400_000)
     options = parser.parse_args()
     began = time.monotonic()

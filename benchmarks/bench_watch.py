@@ -161,7 +161,7 @@ def _peak_kilobytes() -> int:
 def table(rows: list[dict[str, float | int]], peaks: list[dict[str, float | int]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| tokens | sdpa | watched | to sdpa | eager with weights | to watched |",
+        "| tokens | SDPA | watched | / SDPA | eager with weights | / watched |",
         "|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [

@@ -2,8 +2,8 @@
 
     python benchmarks/contrast.py [MODEL_FOLDER] [--head 3.6] [--pairs 1200]
 
-Prints the figures and writes results/contrast.json. `python -m regard.transformer.measure_heads`
-writes the same figures, and those of all heads, to heads.json.
+Prints the figures and writes results/contrast.json. `python -m judge.measure_heads` in model/ puts
+the same figures, and those of all heads, into heads.json.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from machine import write
 
+from judge.frames import contrasts
+from judge.judge import judge_model
+from judge.measure_heads import taught_head
 from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
-from regard.transformer.contrast_frames import contrasts
-from regard.transformer.contrast_judge import judge_model
-from regard.transformer.measure_heads import taught_head
 
 SHOWN = 40  # columns of a frame's name
 
@@ -68,7 +68,7 @@ def _print_pairs(name: str, figures: dict[str, Any]) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("model", nargs="?", type=Path, help="model folder; default: the shipped model")
+    parser.add_argument("model", nargs="?", type=Path, help="default: the shipped model")
     parser.add_argument("--head", type=_head, help="LAYER.HEAD; default: the taught head")
     parser.add_argument("--pairs", type=int, default=1200, help="number of contrast pairs")
     parser.add_argument("--print-only", action="store_true", help="write no file")

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable
 from datetime import date
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+# The judge of the shipped model, and its sentences, are not in the package.
+sys.path.insert(0, str(Path(__file__).parent.parent / "model"))
 
 
 def describe() -> dict[str, Any]:
@@ -63,9 +66,9 @@ def instruction_sets() -> dict[str, dict[str, str]]:
     return {**sets, "no native kernels": {"REGARD_NATIVE": "off"}}
 
 
-# OpenBLAS and OpenMP threads keep spinning for this long after a call and would disturb the next peer.
-SETTLE = 0.05
-BLOCK = 0.05  # calls shorter than this are repeated in a block
+# OpenBLAS and OpenMP threads keep spinning this long after a call and would disturb the next peer.
+SETTLE = 0.05  # seconds
+BLOCK = 0.05  # seconds; calls shorter than this are repeated in a block
 
 
 def best_of(

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-# timed: from an event to the end of the frame that shows it, without waiting for the frame to start.
+# timed: from an event to the end of the frame that shows it, without the wait for that frame.
 WATCH = """
 window.timed = (act) => new Promise((resolve) => {
   let began = 0;

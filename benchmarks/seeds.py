@@ -2,8 +2,8 @@
 
     python benchmarks/seeds.py NAME=MODEL_FOLDER ...
 
-Each folder needs model.json with scores and heads.json (regard.transformer.measure_heads); the
-shipped model always comes first. Writes results/seeds.json.
+Each folder needs model.json with scores and heads.json (`python -m judge.measure_heads` in model/);
+the shipped model is always the first. Writes results/seeds.json.
 """
 
 import json

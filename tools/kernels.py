@@ -26,8 +26,8 @@ TESTS = (
 )  # fmt: skip
 # Tests that train or start many processes: they test little arithmetic and double the time.
 LEFT_OUT = (
-    "tests/engine/ring", "tests/engine/gpu", "tests/transformer/train",
-    "tests/corpus/test_ray_engine.py", "tests/corpus/test_engines.py",
+    "tests/engine/ring", "tests/engine/gpu", "tests/corpus/test_ray_engine.py",
+    "tests/corpus/test_engines.py",
 )  # fmt: skip
 NO_AVX512 = ("X86_V4", "AVX512")  # prefixes of the feature names, in every version of NumPy
 TRY = "import numpy as np; x = np.ones((64, 64), np.float32); assert (x @ x == 64).all()"
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(processor: Processor, tests: Sequence[str]) -> tuple[str, str, bool]:
-    """Run the tests on one processor; return its name, pytest's last line, and whether any failed."""
+    """Run the tests on one processor; return its name, pytest's last line, whether any failed."""
     sys.stdout.write(f"\n== {processor.name}\n")
     sys.stdout.flush()
     environment = processor.environment()

@@ -1,6 +1,6 @@
 """Generated parts on the shipped model: sentences, scores, roles, the judge's figures, failures.
 
-All of it comes from the shipped model itself or from the files beside its parameters.
+All of it comes from the shipped model itself, the files among its parameters, and its recipe.
 """
 
 import json
@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-SHIPPED = Path(__file__).parent.parent / "src/regard/transformer/shipped"
+ROOT = Path(__file__).parent.parent
+SHIPPED = ROOT / "src/regard/transformer/shipped"
+RECIPE = ROOT / "model/recipe.toml"
 HEADS = SHIPPED / "heads.json"
 # The document's sentence and its twin, then three as a reader may try them; with each, the word
 # that the pronoun's row should rest on.
@@ -150,19 +152,22 @@ def positions() -> str:
 
 def rounds() -> str:
     """The rounds of the recipe."""
-    recipe = tomllib.loads((SHIPPED / "recipe.toml").read_text(encoding="utf-8"))
+    recipe = tomllib.loads(RECIPE.read_text(encoding="utf-8"))
     lines = ["| round | minutes | learning rate | text |", "|---|--:|--:|---|"]
     for x in recipe["round"]:
         text = ", ".join(_corpus(corpus) for corpus in x["corpus"])
         rate = f"{x['learning_rate']:g}" if "learning_rate" in x else ""
         length = f"{x['steps']} steps" if "steps" in x else x["minutes"]
-        only = f"; {x['trained']} head alone" if "trained" in x else ""
+        only = "; queries and keys of the pronoun head alone" if "trained" in x else ""
         lines.append(f"| {x['name']} | {length} | {rate} | {text}{only} |")
     return "\n".join(lines)
 
 
 def _corpus(corpus: dict[str, Any]) -> str:
-    name = corpus.get("path", corpus.get("made", "")).split(".")[0]
+    made = corpus.get("made", "").partition(":")[0].rpartition(".")[2]
+    name = Path(corpus.get("path", made)).name.split(".")[0]
+    if made == "pronouns":
+        name = f"{name} (pronouns)"
     copies = corpus.get("copies", 1)
     return name if copies == 1 else f"{name} x {copies:g}"
 
@@ -185,7 +190,7 @@ def teaching() -> str:
         )
     head = "layer {layer}, head {head}".format(**_judge()["head"])
     return (
-        f"One encoder head, {head}, was taught: in training, beside the translation, its row of a "
+        f"One encoder head, {head}, was taught: in training, besides the translation, its row of a "
         "pronoun was pulled to the noun that the pronoun stands for (or to (end) where there is "
         f"none), in generated sentences. The other {number - 1} encoder heads were not. That it "
         "finds antecedents is therefore no discovery about transformers; that the model then "

@@ -9,11 +9,11 @@ import random
 import numpy as np
 import pytest
 
+from judge.frames import contrasts
+from judge.french_gender import gender, may_differ
+from judge.judge import pronoun_rows
+from judge.measure_heads import all_sentences
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
-from regard.transformer.contrast import sentences_of
-from regard.transformer.contrast_frames import contrasts
-from regard.transformer.contrast_judge import pronoun_rows
-from regard.transformer.french_gender import gender, may_differ
 from regard.transformer.reader import read, read_all, shipped_model
 
 pytestmark = pytest.mark.skipif(
@@ -33,7 +33,7 @@ def judged():
 
 def chosen_items():
     """Some of all frames: the figures are of all of them."""
-    items = [x for x in sentences_of(contrasts()) if x.pronoun == "it" and may_differ(x)]
+    items = [x for x in all_sentences(contrasts()) if x.pronoun == "it" and may_differ(x)]
     return random.Random(0).sample(items, SENTENCES)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from judge.frames import contrasts
+from judge.measure_heads import all_sentences
 from regard.text.english import foreign_words, is_content
-from regard.transformer.contrast import sentences_of
-from regard.transformer.contrast_frames import contrasts
 
 FOREIGN = {
     "French": "Le chien a mang\u00e9 la nourriture parce que il avait faim .",
@@ -22,7 +22,7 @@ def test_other_languages_are_noticed(text):
 
 
 def test_english_is_never_taken_for_another_language():
-    for item in sentences_of(contrasts(400)):
+    for item in all_sentences(contrasts(400)):
         assert foreign_words(item.sentence.rstrip(".").split()) == ()
 
 

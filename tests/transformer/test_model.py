@@ -22,7 +22,7 @@ def padded_logits(model, source, lengths, given):
 
 
 def test_logits_equal_the_training_module(model, one_torch):
-    from regard.transformer.train.torch_model import logits, to_torch
+    from regard.train.model import logits, to_torch
 
     source, given = one_torch.tensor(SOURCE), one_torch.tensor(GIVEN)
     wanted = logits(to_torch(model.parameters()), model.config, source, given).numpy()

@@ -13,7 +13,9 @@ from regard.cli.argument_checks import check_bounds, check_output_folder
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.transformer.train.job import TrainingJob
+    from rich.progress import Progress, TaskID
+
+    from regard.train.recipe import Point, Round, TrainingJob
 
 
 class Size(StrEnum):
@@ -25,8 +27,9 @@ class Size(StrEnum):
 
 
 Files = list[Path] | None
+_SOURCE_TEXT = "Monolingual source text for self-training, one sentence a line."
+_TARGET_TEXT = "Monolingual target text for back-translation, one sentence a line."
 _PAIRS = typer.Argument(help="Files of source<TAB>target, plain, gz or xz; or one recipe.toml.")
-_ONE = "in one language, one sentence a line, which the model learns to translate by itself."
 
 
 def train(
@@ -34,8 +37,8 @@ def train(
     *,
     out: Annotated[Path, typer.Option(help="Folder for the model, its data and its record.")],
     valid: Annotated[Path | None, typer.Option(help="Pairs to measure BLEU and chrF on.")] = None,
-    source_text: Annotated[Files, typer.Option(help=f"Source text {_ONE}")] = None,
-    target_text: Annotated[Files, typer.Option(help=f"Target text {_ONE}")] = None,
+    source_text: Annotated[Files, typer.Option(help=_SOURCE_TEXT)] = None,
+    target_text: Annotated[Files, typer.Option(help=_TARGET_TEXT)] = None,
     minutes: Annotated[float, typer.Option(help="Minutes to train.")] = 10.0,
     steps: Annotated[
         int, typer.Option(help="Steps to train instead of minutes; repeatable to the bit.")
@@ -61,16 +64,17 @@ def train(
     check_bounds("--steps", steps, 0)
     from dataclasses import replace
 
-    from regard.transformer.train.job import (
+    from regard.train.recipe import (
         SIZES,
+        Hyperparameters,
+        Round,
         TrainingJob,
         TrainingText,
         plain_rounds,
         read_recipe,
     )
-    from regard.transformer.train.recipe import Hyperparameters, Round
-    from regard.transformer.train.run import best_device
-    from regard.transformer.train.run import prepare as make_prepared
+    from regard.train.run import best_device
+    from regard.train.run import prepare as make_prepared
 
     if files[0].suffix == ".toml":
         job = read_recipe(files[0], out)
@@ -92,16 +96,60 @@ def train(
 def _need_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise ArgumentError(
-            "training needs PyTorch, which is not installed: pip install '.[train]'."
+            "training needs PyTorch, which is not installed: pip install 'regard[train]'."
         )
 
 
 def _follow(job: TrainingJob) -> None:
-    """Train with a progress bar, then print the scores."""
-    from regard.transformer.train.progress import watched_training
+    """Train with a progress bar for each round, then print the scores."""
+    from dataclasses import replace
 
-    description = watched_training(job)
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from regard.train.run import train_model
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[numbers]}"),
+        TimeElapsedColumn(),
+    ) as bars:
+        description = train_model(replace(job, progress=RoundBars(bars)))
     typer.echo(f"The model is in {job.folder / 'model'}.")
     for precision, measured in description["scores"].items():
         if measured:
             typer.echo(f"{precision}: BLEU {measured['bleu']}, chrF {measured['chrf']}")
+
+
+class RoundBars:
+    """Progress bars, one for each round, with loss, speed and the latest BLEU."""
+
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.tasks: dict[str, TaskID] = {}
+        self.latest: dict[str, Point] = {}
+
+    def __call__(self, part: Round, point: Point) -> None:
+        """Show a point of the curve, with the latest of the numbers that it lacks."""
+        if part.name not in self.tasks:
+            self.tasks[part.name] = self.bars.add_task(part.name, total=1.0, numbers="")
+        latest = self.latest[part.name] = {**self.latest.get(part.name, {}), **point}
+        self.bars.update(
+            self.tasks[part.name],
+            completed=latest.get("done", 0.0),
+            numbers=describe_point(latest),
+        )
+
+
+def describe_point(point: Point) -> str:
+    """One line of figures.
+
+    >>> describe_point({"step": 20, "loss": 3.14159, "tokens_per_second": 51234.5, "bleu": 44.8})
+    'step 20  loss 3.142  51,234 tokens/s  BLEU 44.8'
+    """
+    shown = [f"step {point['step']:.0f}"]
+    if "loss" in point:
+        shown += [f"loss {point['loss']:.3f}", f"{point['tokens_per_second']:,.0f} tokens/s"]
+    if "bleu" in point:
+        shown.append(f"BLEU {point['bleu']:.1f}")
+    return "  ".join(shown)

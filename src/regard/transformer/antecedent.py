@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.display import percent
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from regard.transformer.reading import Reading
 
 END_WORD = "(end)"
+NOUNS = Path(__file__).parent / "shipped" / "nouns.txt"
 _GENDERS = {"m": "masculine", "f": "feminine"}
 _PRONOUNS = {"il": "m", "ils": "m", "elle": "f", "elles": "f", "le": "m", "la": "f"}
 _DETERMINERS = {
@@ -103,9 +106,13 @@ def _noun_gender(words: Sequence[str], noun_at: int) -> str | None:
             return _DETERMINERS[before]
         if before in _BEFORE_VOWEL and words[noun_at][0] not in "aeiouyhéèêâîôœ":
             return "m"
-    # The frames of the judge are imported where an article does not tell, as in l'herbe.
-    from regard.transformer.contrast_frames import NOUNS, forms
+    # Where an article does not tell, as in l'herbe.
+    return _known_genders().get(words[noun_at])
 
-    known = [forms(noun).get(words[noun_at]) for noun in NOUNS]
-    genders = {gender for gender in known if gender}
-    return genders.pop() if len(genders) == 1 else None
+
+@cache
+def _known_genders() -> dict[str, str]:
+    """Genders of some French nouns, from the table among the shipped files."""
+    lines = NOUNS.read_text(encoding="utf-8").splitlines()
+    rows = (line.split(" | ") for line in lines if not line.startswith("#"))
+    return {row[0]: row[1] for row in rows}

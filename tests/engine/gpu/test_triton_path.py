@@ -9,8 +9,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
 
-from regard.heads.measures import uniform_baseline  # noqa: E402
-
 from regard.engine.call import Requested  # noqa: E402
 from regard.engine.gpu import triton_path  # noqa: E402
 from regard.engine.gpu.call import device_call  # noqa: E402
@@ -18,7 +16,10 @@ from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
-from regard.heads.measures import head_measures  # noqa: E402
+from regard.heads.measures import (
+    head_measures,
+    uniform_baseline,
+)
 from regard.heads.repeats import repeat_sums  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
@@ -95,7 +96,9 @@ def on_host(case: Case):
     seen = observe(query, key, key, top=0, map=0, **case.arguments)
     problem = seen.parts[0]
     total_hq = seen.logsumexp.reshape(problem.heads, -1)
-    return repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq), total_hq
+    return repeat_sums(
+        problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq
+    ), total_hq
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -104,7 +107,9 @@ def test_the_kernel_equals_the_host(case):
     query, key = case.tensors
     call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(call, torch.from_numpy(total_hq))
-    actual = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq)
+    actual = repeat_sums(
+        problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq
+    )
     assert_equal(actual, expected)
 
 

@@ -1,0 +1,1 @@
+"""Generated sentence pairs that mark which noun a pronoun stands for."""

@@ -1,0 +1,1 @@
+"""English and French forms of nouns, adjectives and verbs."""

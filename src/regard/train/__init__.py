@@ -1,0 +1,3 @@
+"""Training of a translating transformer on anybody's sentence pairs, in PyTorch."""
+
+from __future__ import annotations

@@ -1,1 +1,0 @@
-"""Training, in PyTorch: the only folder of the transformer that imports torch."""

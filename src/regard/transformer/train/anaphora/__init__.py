@@ -1,1 +1,0 @@
-"""Generator of English-French text that asks what a pronoun stands for."""
