@@ -186,10 +186,10 @@ def test_a_mask_that_is_never_answered_is_not_right():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"signature": "k v"}, "signature needs one of auto, q k v"),
+        ({"signature": "k v"}, "signature must be one of auto, q k v"),
         ({"signature": "q k v as thb"}, None),
-        ({"dtype": "int8"}, "dtype needs one of float64, float32, float16, bfloat16, but it is"),
-        ({"features": ("quick",)}, "features needs words of causal, last queries"),
+        ({"dtype": "int8"}, "dtype must be one of float64, float32, float16, bfloat16, got"),
+        ({"features": ("quick",)}, "features must be among causal, last queries"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(arguments, message):

@@ -236,15 +236,19 @@ def test_what_did_not_come_is_named_with_an_example(arguments, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("none.py", None, "there is no file {path}."),
-        ("empty.py", "x = 1\n", "{path} needs a function to check, but it defines none."),
+        ("none.py", None, "no such file: {path}."),
+        ("empty.py", "x = 1\n", "{path} defines no function to check."),
         ("wrong.py", "x = (\n", "{path} line 1 is not Python: '(' was never closed."),
         (
             "two.py",
             "raise SystemExit\ndef attend(): ...\nclass Head: ...\ndef _own(): ...\n",
-            "{path} needs a function after a colon: {path}:attend or {path}:Head.",
+            "{path} names no function; did you mean {path}:attend or {path}:Head?",
         ),
-        ("notes", None, "'{path}' needs a file and a function, such as mine.py:attention."),
+        (
+            "notes",
+            None,
+            "the target must be a file and a function, such as mine.py:attention, got '{path}'.",
+        ),
     ],
 )
 def test_check_of_a_file_without_a_function(tmp_path, name, content, message):

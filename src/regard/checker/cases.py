@@ -1,6 +1,6 @@
-"""Cases: inputs that distinguish all mistakes.
+"""Cases: inputs from fixed seeds that distinguish all mistakes.
 
-Axes of different sizes, masks, large scores, groups; from fixed seeds.
+Their axes have different sizes; probes add masks, large scores and grouped heads.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Case(AttentionInputs):
     (each (e, h * d)) are what the three were made from.
     """
 
-    mask: Array | None = None  # never a function: candidates are given arrays
+    mask: Array | None = None  # never a function: the function under test takes arrays
     x: Array | None = None
     matrices: tuple[Array, ...] = ()
-    cached: int = 0  # so many of the keys, the first ones, are given as those of earlier calls
-    slopes: Array | None = None  # of a bias that grows with the distance, one a head
+    cached: int = 0  # number of leading keys that are passed as those of earlier calls
+    slopes: Array | None = None  # of a bias that grows with the distance, one per head
 
     @property
     def sizes(self) -> Sizes:
@@ -78,13 +78,13 @@ class Case(AttentionInputs):
 
     @cached_property
     def largest_score(self) -> float:
-        """A bound on the scaled scores, and on what a float mask adds."""
+        """An upper bound of the scaled scores."""
         norms = [np.sqrt((x**2).sum(axis=-1)).max(initial=0) for x in (self.query, self.key)]
         scale = 1 / np.sqrt(self.query.shape[-1]) if self.scale is None else self.scale
         return float(norms[0] * norms[1] * scale)
 
     def options(self) -> dict[str, Any]:
-        """The arguments of ``attend`` beside the three arrays."""
+        """The keyword arguments of ``attend``."""
         names = ("mask", "causal", "offset", "window", "softcap", "scale", "lengths")
         return {name: getattr(self, name) for name in names}
 
@@ -100,7 +100,7 @@ _BASE_SEED: ContextVar[int] = ContextVar("base_seed", default=0)
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Within this context all random numbers of cases come from another seed."""
+    """A context in which the random numbers of cases come from another seed."""
     token = _BASE_SEED.set(seed)
     try:
         yield
@@ -133,7 +133,7 @@ def _drawn(sizes: Sizes, seeds: tuple[int, ...], spread: float) -> Case:
 
 
 def draw_projected(case: Case, seed: int = 0, width: int = 8) -> Case:
-    """A case of the same sizes whose query, key and value are made from x of a width."""
+    """A case of the same sizes whose query, key and value are projected from x."""
     sizes = case.sizes
     random = np.random.default_rng([seed, width, *sizes])
     x = random.standard_normal((sizes.b, sizes.k, width)).round(3)
@@ -160,26 +160,25 @@ def join_heads(array_bhtd: Array) -> Array:
 
 
 CROSS = Sizes(2, 3, 5, 7, 4, 6)
-
-
 SQUARE = Sizes(2, 3, 5, 5, 4, 6)
-
-
 NARROW = Sizes(2, 3, 5, 7, 4, 4)
-
-
 PLAIN = Sizes(2, 3, 5, 5, 4, 4)
-
-
 # Another width: with d = 4 alone, sqrt(d) twice over is d.
 WIDE = Sizes(2, 3, 5, 5, 6, 6)
-
-
-# As many words as features: the only place where a key that was not transposed fits.
-SAME = Sizes(2, 3, 4, 4, 4, 4)
-
-
-FRAMES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, SAME)
+# As many tokens as features: the only place where a key that was not transposed fits.
+TOKENS_AS_FEATURES = Sizes(2, 3, 4, 4, 4, 4)
+PROBE_SIZES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, TOKENS_AS_FEATURES)
+SIZES_ASCENDING = (
+    Sizes(1, 1, 1, 1, 1, 1),
+    Sizes(1, 1, 1, 2, 1, 1),
+    Sizes(1, 1, 2, 2, 1, 1),
+    Sizes(1, 1, 2, 2, 2, 2),
+    Sizes(1, 1, 2, 3, 2, 2),
+    Sizes(2, 1, 2, 2, 2, 2),
+    Sizes(1, 2, 2, 2, 2, 2),
+    Sizes(2, 2, 3, 3, 2, 2),
+    *PROBE_SIZES,
+)
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ class Probe:
     name: str
     needs: tuple[str, ...]
     build: Callable[[Sizes], Case]
-    everywhere: bool = False  # asked at every size, not only at the first that fits
+    every_size: bool = False  # asked at every size, not only at the first that fits
 
     @property
     def feature(self) -> str:
@@ -219,10 +218,10 @@ def _large(sizes: Sizes) -> Case:
     return replace(case, query=query, key=key)
 
 
-def see_some(queries: int, keys: int) -> Array:
+def mixed_mask(queries: int, keys: int) -> Array:
     """A mask with at least one True and one False in every row, and no order.
 
-    >>> see_some(3, 5).astype(int)
+    >>> mixed_mask(3, 5).astype(int)
     array([[1, 1, 0, 1, 0],
            [0, 1, 0, 1, 1],
            [0, 1, 1, 0, 1]])
@@ -232,16 +231,16 @@ def see_some(queries: int, keys: int) -> Array:
 
 
 def _masked(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=2), mask=see_some(sizes.q, sizes.k))
+    return replace(draw(sizes, seed=2), mask=mixed_mask(sizes.q, sizes.k))
 
 
 def _masked_large(sizes: Sizes) -> Case:
     """Masked scores of hundreds, which a mask of -100 does not hide."""
-    return replace(draw(sizes, seed=3, spread=30.0), mask=see_some(sizes.q, sizes.k))
+    return replace(draw(sizes, seed=3, spread=30.0), mask=mixed_mask(sizes.q, sizes.k))
 
 
 def _empty(sizes: Sizes) -> Case:
-    mask_qk = see_some(sizes.q, sizes.k)
+    mask_qk = mixed_mask(sizes.q, sizes.k)
     mask_qk[sizes.q // 2] = False
     return replace(draw(sizes, seed=4), mask=mask_qk)
 
@@ -275,7 +274,7 @@ def _capped(sizes: Sizes) -> Case:
 
 
 def _capped_masked(sizes: Sizes) -> Case:
-    return replace(_capped(sizes), mask=see_some(sizes.q, sizes.k))
+    return replace(_capped(sizes), mask=mixed_mask(sizes.q, sizes.k))
 
 
 def _capped_causal(sizes: Sizes) -> Case:
@@ -288,7 +287,7 @@ def _scaled(sizes: Sizes) -> Case:
 
 def _masked_causal(sizes: Sizes) -> Case:
     """A mask and a causal mask at once; every query sees itself."""
-    mask_qk = see_some(sizes.q, sizes.k) | np.eye(sizes.q, sizes.k, dtype=bool)
+    mask_qk = mixed_mask(sizes.q, sizes.k) | np.eye(sizes.q, sizes.k, dtype=bool)
     return replace(draw(sizes, seed=13), mask=mask_qk, causal=True)
 
 
@@ -309,13 +308,13 @@ def _grouped(sizes: Sizes) -> Case:
 
 
 PROBES = (
-    Probe("plain", (), _plain, everywhere=True),
+    Probe("plain", (), _plain, every_size=True),
     Probe("large scores", (), _large),
     Probe("mask", ("mask",), _masked),
     Probe("mask, large scores", ("mask",), _masked_large),
     Probe("added mask", ("mask", "added"), _added),
     Probe("empty rows", ("mask", "empty rows"), _empty),
-    Probe("causal", ("causal",), _causal, everywhere=True),
+    Probe("causal", ("causal",), _causal, every_size=True),
     Probe("causal, large scores", ("causal",), _causal_large),
     Probe("causal, offset 2", ("causal", "offset"), _causal_at(2)),
     Probe("causal, offset 1", ("causal", "offset"), _causal_at(1)),
@@ -331,3 +330,4 @@ PROBES = (
     Probe("cached keys, causal", ("cache", "causal"), _cached_causal),
     Probe("grouped heads", ("grouped heads",), _grouped),
 )
+PROBE_BY_NAME = {probe.name: probe for probe in PROBES}

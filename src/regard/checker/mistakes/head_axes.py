@@ -109,8 +109,8 @@ HEADS = (
     ),
     Mistake(
         "heads averaged instead of joined",
-        "The outputs of the heads are averaged where they should stand side by side: what the "
-        "heads found apart is stirred together.",
+        "The outputs of the heads are averaged where they should be concatenated: what each "
+        "head found is mixed with the others.",
         "output = output.swapaxes(1, 2)\noutput = output.reshape(b, t, h * d)",
         (changed(join_heads=_averaged),),
     ),

@@ -16,7 +16,7 @@ from regard.textbook.stages import (
 )
 from regard.typing import Array
 
-SMALL = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)
+SMALL_FILLS = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)
 Hide = Callable[[Array, Array, Case], Array]
 
 
@@ -206,7 +206,7 @@ MASKS = (
         "What may not be seen gets a number such as -10 where minus infinity is meant: e^-10 is "
         "small but not 0, and with large scores it is not even small.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        tuple(changed(hide=hide, empty_rows=ignore_visibility) for hide in _weak(SMALL)),
+        tuple(changed(hide=hide, empty_rows=ignore_visibility) for hide in _weak(SMALL_FILLS)),
     ),
     Mistake(
         "softcap after the mask",

@@ -108,7 +108,7 @@ def _transposed_weights(weights: Array, value: Array) -> Array:
 SCORES = (
     Mistake(
         "no scaling",
-        "The scores go into the softmax as they are. With few features the result looks alike; "
+        "The scores go into the softmax as they are. With few features the result looks right; "
         "with 64 the scores have a spread of 8 and most rows look at a single word.",
         "scores = query @ key.swapaxes(-1, -2)\nscores = scores / np.sqrt(query.shape[-1])",
         (changed(scale=_without_scale),),
@@ -158,8 +158,8 @@ SCORES = (
     ),
     Mistake(
         "key reshaped instead of transposed",
-        "reshape(d, k) makes the shapes fit, but it deals the numbers out anew, row by row; a "
-        "transpose moves each number to its mirrored place.",
+        "reshape(d, k) makes the shapes fit, but it keeps the numbers in their order, row by row; "
+        "a transpose moves each number to its mirrored place.",
         "key_t = key.swapaxes(-1, -2)\nscores = query @ key_t",
         (changed(score=_reshaped),),
     ),
@@ -193,8 +193,8 @@ SCORES = (
     ),
     Mistake(
         "query used as key",
-        "The queries meet the queries: one name changed too few. Every word looks at what asks "
-        "like itself.",
+        "The queries meet the queries: one name was not changed. Every word looks at words "
+        "with a similar query.",
         "query, key = x @ w_query, x @ w_key\nscores = query @ key.swapaxes(-1, -2)",
         (changed(arrange=_query_as_key),),
     ),
@@ -206,7 +206,7 @@ SCORES = (
     ),
     Mistake(
         "sign of the scores flipped",
-        "The scores are negated: a word looks at what fits it least. A distance in the place of a "
+        "The scores are negated: a word looks at what fits it least. A distance instead of a "
         "product, or a minus too many.",
         "scores = query @ key.swapaxes(-1, -2)\nscaled = scores / np.sqrt(query.shape[-1])",
         (changed(score=_flipped),),
@@ -221,7 +221,7 @@ SCORES = (
     ),
     Mistake(
         "weights transposed",
-        "weights.T meets the values: each word gets what it gives, not what it takes.",
+        "weights.T meets the values: each word gets the values of the words that look at it.",
         "weights = softmax(scaled)  # (queries, keys)\noutput = weights @ value",
         (changed(sum_values=_transposed_weights),),
     ),

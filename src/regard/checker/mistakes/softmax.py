@@ -11,7 +11,7 @@ from regard.typing import Array
 
 
 def _over(axes: tuple[int, ...] | int, masked: Array) -> Array:
-    """A softmax over other axes than the last."""
+    """A softmax over these axes."""
     e = np.exp(masked - masked.max(axis=axes, keepdims=True))
     return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
@@ -37,7 +37,7 @@ def _without_maximum(masked: Array) -> Array:
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-def _not_at_all(masked: Array) -> Array:
+def _masked_scores(masked: Array) -> Array:
     return np.where(np.isfinite(masked), masked, 0)
 
 
@@ -149,7 +149,7 @@ SOFTMAX = (
         "The scaled scores are used as weights: they may be negative and sum to anything.",
         "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
         "weights = e / e.sum(axis=-1, keepdims=True)",
-        (changed(normalise=_not_at_all), changed(normalise=_rectified)),
+        (changed(normalise=_masked_scores), changed(normalise=_rectified)),
     ),
     Mistake(
         "softmax without its division",
@@ -175,7 +175,7 @@ SOFTMAX = (
     ),
     Mistake(
         "powers of 2 instead of e",
-        "exp2 in the place of exp, without the factor log2(e) in the scores: the rows sum to 1, "
+        "exp2 instead of exp, without the factor log2(e) in the scores: the rows sum to 1, "
         "and every row is too even.",
         "scaled = scaled * np.log2(np.e)\ne = np.exp2(scaled - scaled.max(axis=-1, keepdims=True))",
         (changed(normalise=_by_powers_of_two),),
@@ -202,7 +202,7 @@ SOFTMAX = (
     ),
     Mistake(
         "largest score alone",
-        "argmax in the place of softmax: each query takes the value of one key, and no gradient "
+        "argmax instead of softmax: each query takes the value of one key, and no gradient "
         "reaches query and key.",
         "weights = softmax(scaled)\noutput = weights @ value",
         (changed(normalise=_largest_alone),),

@@ -12,7 +12,9 @@ from regard.checker.mistakes.entry import Mistake, changed
 from regard.textbook.stages import Trace
 from regard.typing import Array
 
-FIX = "weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))\noutput = weights @ value"
+ATTENTION_FIX = (
+    "weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))\noutput = weights @ value"
+)
 
 
 def _zeros(weights: Array, value: Array) -> Array:
@@ -59,7 +61,7 @@ STAND_INS = (
         "output is zero everywhere",
         "Every number that comes back is 0: an array was made and never filled, or a line is still "
         "to be written.",
-        FIX,
+        ATTENTION_FIX,
         (changed(sum_values=_zeros),),
     ),
     Mistake(
@@ -73,20 +75,20 @@ STAND_INS = (
     Mistake(
         "value returned unchanged",
         "What comes back is the value as it went in: no word has looked at another.",
-        FIX,
+        ATTENTION_FIX,
         (changed(sum_values=_values),),
     ),
     Mistake(
         "query returned unchanged",
         "What comes back is the query as it went in: no word has looked at another.",
-        FIX,
+        ATTENTION_FIX,
         (changed(arrange=_queries_as_values, normalise=_identity),),
         conduct=_unchanged_query,
     ),
     Mistake(
         "all weights alike",
         "The output is the mean, or the sum, of all values: the scores play no part in it.",
-        FIX,
+        ATTENTION_FIX,
         (changed(normalise=_uniform), changed(normalise=_ones)),
     ),
     Mistake(
@@ -164,7 +166,7 @@ UNNAMED = (
         "value = np.repeat(value, group, axis=1)",
     ),
 )
-GENERAL = {
+GENERIC_BY_FEATURE = {
     "mask": "mask used wrongly",
     "causal": "causal mask used wrongly",
     "lengths": "padding used wrongly",
