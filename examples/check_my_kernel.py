@@ -1,7 +1,7 @@
 """A kernel with a mistake, and what ``regard.check`` says about it.
 
-Run ``python check_my_kernel.py``; from the command line the same is
-``regard check check_my_kernel.py:my_attention``, which executes this file.
+Run ``python check_my_kernel.py``, or ``regard check check_my_kernel.py:my_attention``: both execute
+this file.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import regard
 
 
 def my_attention(query, key, value, causal=False):
-    """Attention with a mistake that is easy to make: the mask is put on after the softmax."""
+    """Attention with a mistake that is easy to make: the mask is applied after the softmax."""
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = weights / weights.sum(axis=-1, keepdims=True)
@@ -19,7 +19,7 @@ def my_attention(query, key, value, causal=False):
     return weights @ value
 
 
-def my_attention_mended(query, key, value, causal=False):
+def my_attention_fixed(query, key, value, causal=False):
     """The same with the mask where it belongs: before the softmax."""
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     if causal:
@@ -32,4 +32,4 @@ def my_attention_mended(query, key, value, causal=False):
 if __name__ == "__main__":
     print(regard.check(my_attention))
     print()
-    print(regard.check(my_attention_mended))
+    print(regard.check(my_attention_fixed))

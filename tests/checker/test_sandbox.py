@@ -121,7 +121,7 @@ def test_no_odd_amount_of_memory_lifts_the_limit(memory):
     [
         ("bytes_on_stderr", "the process ended with status 3: \ufffd\ufffd\ufffd no text"),
         ("prints", "ValueError: no attention"),
-        ("forged", "what came back from its process is no report"),
+        ("forged", "its process returned something that is not a report"),
         ("garbage", "the process ended with status 0: it printed nothing"),
     ],
 )

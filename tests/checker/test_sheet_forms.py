@@ -219,7 +219,8 @@ def test_a_table_serves_the_steps_too(tmp_path):
     ("text", "message"),
     [
         ("1, 2", " line 1: a table must begin with a title, one of x, w_query, w_key, w_value, "
-         "w_output, mask, query, key, value, scores, scaled, masked, weights, sums, output, got '1, 2'."),
+         "w_output, mask, query, key, value, scores, scaled, masked, weights, sums, output, "
+         "got '1, 2'."),
         ("x\nI, 1, b", " line 2: a row must have numbers after its word, got 'b'."),
         ("x\nI, 1\nweights\nI, 1", ": field w_query is missing (looked to line 4); required are "
          "words, x, w_query, w_key, w_value."),

@@ -60,8 +60,8 @@ def test_the_shipped_sheet():
          "column, as w_query has, got 2."),
         ("w_key", "w_keys", "line 5: field w_keys is unknown; the fields are words, x, w_query, "
          "w_key, w_value, w_output, heads, causal, mask."),
-        ("w_value = [[1], [2]]\n", "", ": field w_value is missing (looked to line 5); required are "
-         "words, x, w_query, w_key, w_value."),
+        ("w_value = [[1], [2]]\n", "", ": field w_value is missing (looked to line 5); required "
+         "are words, x, w_query, w_key, w_value."),
         ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 2", "line 4: field w_query must "
          "have columns that 2 heads divide, got 1."),
         ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 0.5", "line 7: field heads must be "
