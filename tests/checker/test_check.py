@@ -196,7 +196,7 @@ def test_arguments_that_cannot_be_used_are_refused(arguments, message):
     if message is None:
         report = check(right.with_matmul, **arguments)
         assert report.verdict == "could not check"
-        assert report.tried[0].startswith("the axes after 'as' need to be of bhtd")
+        assert report.tried[0].startswith("the axes after 'as' must be one of bhtd")
         return
     if "signature" in arguments:
         assert message in check(right.with_matmul, **arguments).tried[0]
@@ -238,6 +238,6 @@ def test_a_class_that_cannot_be_made_says_what_to_type():
             self.flavour = flavour
 
     assert check(Odd).tried == (
-        "to make an instance of Odd its 'flavour' is needed, and the name does not say what it is: "
-        "give it a default, or put attention = Odd(...) into the file and check that.",
+        "an instance of Odd requires 'flavour', whose name does not say what it is: give it a "
+        "default, or put attention = Odd(...) into the file and check that.",
     )

@@ -199,11 +199,6 @@ def is_module(function: Callable[..., Any]) -> bool:
     return any(kind.__module__.startswith("torch.nn.modules") for kind in type(function).__mro__)
 
 
-def is_multihead(function: Callable[..., Any]) -> bool:
-    """Whether this is torch.nn.MultiheadAttention or made from it."""
-    return any(kind.__name__ == "MultiheadAttention" for kind in type(function).__mro__)
-
-
 def as_self_attention(module: Any) -> Callable[..., Any]:
     """nn.MultiheadAttention as a function of x (batch, token, feature)."""
 

@@ -38,7 +38,7 @@ from regard.checker.compare import (
 from regard.checker.conventions import CallingConvention, mask_shapes
 from regard.checker.mistakes import Mistake
 from regard.checker.prepare import Features
-from regard.engine.tensors import dtype_name, to_float64, to_library
+from regard.engine.tensors import to_float64, to_library
 from regard.textbook.stages import SPECIFICATION, Stages
 from regard.typing import Array
 
@@ -48,13 +48,12 @@ MAX_ERROR_LETTERS = 140
 
 @dataclass(frozen=True)
 class CallResult:
-    """The returned arrays as float64 and their dtypes, or the error.
+    """The returned arrays as float64, or the error.
 
     ``changed`` are the roles of the inputs that the call wrote into.
     """
 
     arrays: tuple[Array, ...] = ()
-    dtypes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     error: str = ""
 
@@ -104,14 +103,13 @@ class BoundFunction:
             before = {role: to_float64(array) for role, array in arrays.items()}
             with quietly(convention.library):
                 returned = self.function(*leading, **keywords)
-            parts = [(to_float64(part), dtype_name(part)) for part in returned_arrays(returned)]
+            arrays_back = tuple(to_float64(part) for part in returned_arrays(returned))
         except Exception as error:
             return CallResult(error=one_line(error))
-        if not parts:
+        if not arrays_back:
             return CallResult(error=f"it returned {type(returned).__name__}, not an array")
         changed = [r for r, a in arrays.items() if not np.array_equal(to_float64(a), before[r])]
-        arrays_back, dtypes = zip(*parts, strict=True)
-        return CallResult(arrays_back, dtypes, tuple(changed))
+        return CallResult(arrays_back, tuple(changed))
 
     def arguments(self, case: Case) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
         """The main arrays by role, then all arguments: by position, and by name."""

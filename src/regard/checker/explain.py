@@ -221,7 +221,7 @@ def _name_feature(candidates: list[Candidate]) -> Verdict | None:
     for candidate in right:
         for trial in candidate.departing:
             if trial.probe.feature in GENERIC_BY_FEATURE:
-                generic = BY_NAME[GENERIC_BY_FEATURE[trial.probe.feature]]
+                generic = GENERIC_BY_FEATURE[trial.probe.feature]
                 return Verdict(candidate, ((generic,), SPECIFICATION), NAMELESS)
     return None
 
@@ -261,7 +261,7 @@ def _name_one_and_feature(candidates: list[Candidate]) -> Verdict | None:
             for trial in candidate.judged:
                 feature = trial.probe.feature
                 if feature in GENERIC_BY_FEATURE and not candidate.explains(stages, [trial]):
-                    generic = BY_NAME[GENERIC_BY_FEATURE[feature]]
+                    generic = GENERIC_BY_FEATURE[feature]
                     return Verdict(candidate, ((*mistakes, generic), stages), NAMELESS)
     return None
 
@@ -269,7 +269,7 @@ def _name_one_and_feature(candidates: list[Candidate]) -> Verdict | None:
 def _retry_in_other_layouts(
     verdict: Verdict, layouts: list[Candidate], features: Features
 ) -> Verdict:
-    """One mistake in another layout, where so many features fail that this one is misread."""
+    """One mistake in another layout, where too many features fail for this one to be right."""
     departing = {trial.probe.feature for trial in verdict.candidate.departing}
     if verdict.confidence != NAMELESS or len(departing) < MIN_FEATURES_MISREAD:
         return verdict

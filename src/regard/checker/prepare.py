@@ -20,7 +20,6 @@ from regard.checker.adapters import (
     as_self_attention,
     has_norms,
     is_module,
-    is_multihead,
     padded_form,
 )
 from regard.checker.cases import Probe
@@ -32,7 +31,7 @@ from regard.checker.conventions import (
     CallingConvention,
     mask_shapes,
 )
-from regard.checker.projections import Projections, read_projections
+from regard.checker.projections import Projections, is_multihead, read_projections
 from regard.checker.signatures import (
     ROLE_NAMES,
     Roles,
@@ -135,15 +134,16 @@ class Features:
         return forms, mask_shapes(convention.batched, convention.headed)
 
     def _orders(self, convention: CallingConvention) -> list[tuple[bool, bool]]:
+        """Pairs of always_causal and queries_last."""
         lasts = (True,) if "last queries" in self.claims else (False, True)
+        always = [(True, last) for last in lasts]
         if "causal" in self.claims:
-            return [(True, last) for last in lasts]
-        if convention.roles.has("causal"):
-            return [
-                (False, last)
-                for last in (lasts if not convention.roles.has("offset") else (False,))
-            ]
-        return [(False, False), *((True, last) for last in lasts)]
+            return always
+        if not convention.roles.has("causal"):
+            return [(False, False), *always]
+        if convention.roles.has("offset"):
+            return [(False, False)]
+        return [(False, last) for last in lasts]
 
 
 def read_features(features: str | Iterable[str]) -> Features:

@@ -103,14 +103,17 @@ def layer_role(path: str) -> str:
     return next((role for role, names in NAMES_BY_ROLE.items() if rest in names), "")
 
 
+def is_multihead(module: Any) -> bool:
+    """Whether this is torch.nn.MultiheadAttention or made from it."""
+    return any(kind.__name__ == "MultiheadAttention" for kind in type(module).__mro__)
+
+
 def read_projections(module: Any) -> list[Projections]:
     """The readings of an object's matrices, the likeliest first."""
-    if any(kind.__name__ == "MultiheadAttention" for kind in type(module).__mro__):
-        return [_read_multihead(module)]
     children = module.children() if hasattr(module, "children") else ()
-    for child in children:
-        if any(kind.__name__ == "MultiheadAttention" for kind in type(child).__mro__):
-            return [_read_multihead(child)]
+    for owner in (module, *children):
+        if is_multihead(owner):
+            return [_read_multihead(owner)]
     layers = list(_layers(module))
     by_role: dict[str, list[NamedLayer]] = {}
     for layer in layers:

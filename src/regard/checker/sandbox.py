@@ -151,7 +151,7 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def _parse_answer(file: IO[bytes]) -> dict[str, Any] | None:
-    """The last line of the answer as JSON; None where it is none."""
+    """The last line of the answer as JSON; None where it is not an object."""
     file.seek(0)
     lines = file.read().splitlines()[-1:]
     with contextlib.suppress(ValueError, RecursionError):

@@ -124,10 +124,6 @@ class Claimed:
         one, other = self.rounded, self.cut
         return Interval(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
-    def row(self, index: int) -> Claimed:
-        """One row, as a matrix."""
-        return Claimed(self.numbers[index : index + 1], self.decimals[index : index + 1])
-
 
 def claimed_row(row: list[Any]) -> Claimed:
     """The claim of a row; a whole number among decimals gets the fewest digits of any of them.
