@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.checker.operator_suite import run_suite
+from regard.checker.suite import run_suite
 from regard.engine.observe import observe
 from regard.textbook.steps import attend
 

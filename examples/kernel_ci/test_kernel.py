@@ -4,7 +4,7 @@ import pytest
 from packed_kernel import packed_attention
 from tiled_kernel import tiled_attention
 
-from regard.checker.operator_suite import run_suite
+from regard.checker.suite import run_suite
 
 
 def test_the_kernel_is_attention(regard_check):

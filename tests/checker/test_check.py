@@ -186,17 +186,17 @@ def test_a_mask_that_is_never_answered_is_not_right():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"signature": "k v"}, "signature needs one of auto, q k v"),
+        ({"signature": "k v"}, "signature must be one of auto, q k v"),
         ({"signature": "q k v as thb"}, None),
-        ({"dtype": "int8"}, "dtype needs one of float64, float32, float16, bfloat16, but it is"),
-        ({"features": ("quick",)}, "features needs words of causal, last queries"),
+        ({"dtype": "int8"}, "dtype must be one of float64, float32, float16, bfloat16, got"),
+        ({"features": ("quick",)}, "features must be among causal, last queries"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(arguments, message):
     if message is None:
         report = check(right.with_matmul, **arguments)
         assert report.verdict == "could not check"
-        assert report.tried[0].startswith("the axes after 'as' need to be of bhtd")
+        assert report.tried[0].startswith("the axes after 'as' must be one of bhtd")
         return
     if "signature" in arguments:
         assert message in check(right.with_matmul, **arguments).tried[0]
@@ -238,6 +238,6 @@ def test_a_class_that_cannot_be_made_says_what_to_type():
             self.flavour = flavour
 
     assert check(Odd).tried == (
-        "to make an instance of Odd its 'flavour' is needed, and the name does not say what it is: "
-        "give it a default, or put attention = Odd(...) into the file and check that.",
+        "an instance of Odd requires 'flavour', whose name does not say what it is: give it a "
+        "default, or put attention = Odd(...) into the file and check that.",
     )

@@ -6,18 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from regard.checker.cases import CROSS, FRAMES, PROBES
+from regard.checker.cases import CROSS, PROBE_SIZES, PROBES
 from regard.checker.check import check
 from regard.checker.compare import differ, tolerance
-from regard.checker.convention import CallingConvention
-from regard.checker.mistakes import BY_NAME, CATALOGUE, pairs
+from regard.checker.conventions import CallingConvention
+from regard.checker.mistakes import BY_NAME, CATALOGUE, mistake_pairs
 from regard.checker.mistakes.entry import as_function, combined, run_stages
 from regard.checker.signatures import Roles
 from regard.textbook.stages import SPECIFICATION, run
 from regard.textbook.steps import attend
 
 CONVENTION = CallingConvention(Roles("qkv", {"offset": "offset"}), "bhtd")
-CASES = [CONVENTION.fit(probe.build(sizes)) for probe in PROBES for sizes in FRAMES]
+CASES = [CONVENTION.fit(probe.build(sizes)) for probe in PROBES for sizes in PROBE_SIZES]
 NAMED = [mistake for mistake in CATALOGUE if not mistake.unnamed]
 WITH_STAGES = [mistake for mistake in CATALOGUE if mistake.variants]
 PAIRS = [
@@ -74,9 +74,10 @@ def test_the_probes_distinguish_any_two():
 
 def test_the_stages_without_changes_are_the_specification():
     for case in CASES:
-        options = {**case.options(), "mask": case.mask, "lengths": case.lengths}
         if case.lengths is not None:
             continue
+        names = ("mask", "causal", "offset", "window", "softcap", "scale")
+        options = {name: getattr(case, name) for name in names}
         steps = attend(case.query, case.key, case.value, **options)
         np.testing.assert_allclose(run(SPECIFICATION, case).output, steps.output, atol=1e-12)
 
@@ -121,12 +122,12 @@ def test_an_entry_is_complete():
         assert len(mistake.about) > 60
         assert mistake.about.endswith(".")
         compile(mistake.fix, mistake.name, "exec")
-    assert len(pairs()) > 500
+    assert len(mistake_pairs()) > 500
 
 
 def test_a_convention_refuses_a_case_it_cannot_express():
     grouped = next(probe for probe in PROBES if probe.name == "grouped heads")
-    assert CallingConvention(Roles("qkv"), "td").fit(grouped.build(FRAMES[0])) is None
+    assert CallingConvention(Roles("qkv"), "td").fit(grouped.build(PROBE_SIZES[0])) is None
 
 
 def test_cases_are_told_apart_by_every_number_and_option():

@@ -106,13 +106,13 @@ def test_it_ends_with_its_parent(hostile, tmp_path, name):
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e300])
 def test_no_odd_number_of_seconds_lifts_the_limit(seconds):
-    with pytest.raises(ArgumentError, match=r"^--seconds needs a number above 0, 86400 at most, "):
+    with pytest.raises(ArgumentError, match=r"^--seconds must be above 0 and at most 86400, "):
         Limits(seconds=seconds)
 
 
 @pytest.mark.parametrize("memory", [0, -1, float("nan"), float("inf"), 1e300])
 def test_no_odd_amount_of_memory_lifts_the_limit(memory):
-    with pytest.raises(ArgumentError, match=r"^--memory needs a number above 0, 100000 at"):
+    with pytest.raises(ArgumentError, match=r"^--memory must be above 0 and at most 100000, "):
         Limits(memory=memory)
 
 
@@ -121,7 +121,7 @@ def test_no_odd_amount_of_memory_lifts_the_limit(memory):
     [
         ("bytes_on_stderr", "the process ended with status 3: \ufffd\ufffd\ufffd no text"),
         ("prints", "ValueError: no attention"),
-        ("forged", "what came back from its process is no report"),
+        ("forged", "its process returned something that is not a report"),
         ("garbage", "the process ended with status 0: it printed nothing"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.checker.worked_sheet import check_sheet
+from regard.checker.sheets import check_sheet
 from regard.errors import FileError
 from regard.text.sheet import load_sheet
 from regard.textbook.steps import self_attention
@@ -218,10 +218,11 @@ def test_a_table_serves_the_steps_too(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1, 2", " line 1: a title is needed first, one of x, w_query, w_key, w_value, w_output, "
-         "mask, query, key, value, scores, scaled, masked, weights, sums, output, not '1, 2'."),
-        ("x\nI, 1, b", " line 2: a row needs numbers after its word, but has 'b'."),
-        ("x\nI, 1\nweights\nI, 1", ": field w_query is missing (looked to line 4); needed are "
+        ("1, 2", " line 1: a table must begin with a title, one of x, w_query, w_key, w_value, "
+         "w_output, mask, query, key, value, scores, scaled, masked, weights, sums, output, "
+         "got '1, 2'."),
+        ("x\nI, 1, b", " line 2: a row must have numbers after its word, got 'b'."),
+        ("x\nI, 1\nweights\nI, 1", ": field w_query is missing (looked to line 4); required are "
          "words, x, w_query, w_key, w_value."),
     ],
 )  # fmt: skip
@@ -237,22 +238,24 @@ def test_a_wrong_table_is_an_error_that_names_the_line(tmp_path, text, message):
     ("options", "claimed", "message"),
     [
         ({"heads": 2}, {"weights": [[1, 0, 0]] * 3},
-         ": claimed.weights needs a head, such as [claimed.head_0.weights]: there are 2 heads."),
-        ({"heads": 2}, {"head_2": {}}, ": claimed.head_2 needs a head from 0 up: it has 2 heads."),
+         ": claimed.weights must name a head, such as [claimed.head_0.weights]: there are 2 "
+         "heads."),
+        ({"heads": 2}, {"head_2": {}},
+         ": claimed.head_2 is no head: the sheet has 2 heads, from 0."),
         ({"heads": 2}, {"head_0": []},
-         ": claimed.head_0 needs tables, such as head_0.weights."),
+         ": claimed.head_0 must hold tables, such as head_0.weights."),
         ({"heads": 2}, {"head_0": {"output": []}},
-         ": claimed.head_0.output is not known; there are query, key, value, scores, scaled, "
+         ": claimed.head_0.output is unknown; there are query, key, value, scores, scaled, "
          "masked, weights, sums, output."),
         ({"mask": [[1, 2, 0]] * 3}, {},
-         " line 1: field mask needs rows of true and false, true where a word may look, but row 0 "
-         "has 2."),
+         " line 1: field mask must be rows of true and false, true where a word may look, got 2 "
+         "in row 0."),
         ({"mask": [[1, 1]] * 2}, {},
-         " line 1: field mask needs 3 rows, one for each word, but has 2."),
-        ({"mask": 5}, {}, " line 1: field mask needs rows of true and false, true where a word may "
-         "look, but it is 5."),
-        ({"mask": [[True, False]]}, {}, " line 1: field mask needs a row and a column for each "
-         "word, but row 0 of 1 has 2."),
+         " line 1: field mask must have 3 rows, one for each word, got 2."),
+        ({"mask": 5}, {}, " line 1: field mask must be rows of true and false, true where a word "
+         "may look, got 5."),
+        ({"mask": [[True, False]]}, {}, " line 1: field mask must have a row and a column for each "
+         "word, got 2 columns in row 0 of 1."),
     ],
 )  # fmt: skip
 def test_wrong_heads_and_masks_are_errors(tmp_path, options, claimed, message):

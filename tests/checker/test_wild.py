@@ -19,7 +19,7 @@ from tests.checker.wild import (  # noqa: F401 (each module fills the table)
 from tests.checker.wild.registry import TABLE, WRONG
 
 from regard.checker.check import check
-from regard.checker.check_report import Report
+from regard.checker.report import Report
 
 # Of the wrong ones every run tries those whose mistake no earlier entry of the table has, and every
 # second of the others.

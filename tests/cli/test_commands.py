@@ -107,7 +107,7 @@ def test_steps_refuses_in_one_line(tmp_path):
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('words = ["a"]\nx = 1\nw_query = 1\nw_key = 1\nw_value = 1\n')
     assert refused("steps", "--vectors", str(wrong)) == (
-        f"error: {wrong} line 2: field x needs rows such as [[1, 0], [0, 1]], but it is 1."
+        f"error: {wrong} line 2: field x must be rows such as [[1, 0], [0, 1]], got 1."
     )
 
 
@@ -130,10 +130,10 @@ SHEET = '"words": ["a"], "x": [[1]], "w_query": [[1]], "w_key": [[1]], "w_value"
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("deep.json", "[" * 100_000, "is nested too deeply: it needs lists of rows."),
-        ("deep.toml", "x = " + "[" * 100_000, "is nested too deeply: it needs lists of rows."),
+        ("deep.json", "[" * 100_000, "is nested too deeply: it must hold lists of rows."),
+        ("deep.toml", "x = " + "[" * 100_000, "is nested too deeply: it must hold lists of rows."),
         ("twice.json", f'{{"x": [[2]], {SHEET}}}', "is not JSON: the key 'x' is there twice."),
-        ("escape.toml", '"\\u001b[2J" = 1', "line 1: field \\x1b[2J is not known; "),
+        ("escape.toml", '"\\u001b[2J" = 1', "line 1: field \\x1b[2J is unknown; "),
     ],
 )
 def test_steps_refuses_a_strange_file(tmp_path, name, content, message):
@@ -236,15 +236,19 @@ def test_what_did_not_come_is_named_with_an_example(arguments, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("none.py", None, "there is no file {path}."),
-        ("empty.py", "x = 1\n", "{path} needs a function to check, but it defines none."),
+        ("none.py", None, "no such file: {path}."),
+        ("empty.py", "x = 1\n", "{path} defines no function to check."),
         ("wrong.py", "x = (\n", "{path} line 1 is not Python: '(' was never closed."),
         (
             "two.py",
             "raise SystemExit\ndef attend(): ...\nclass Head: ...\ndef _own(): ...\n",
-            "{path} needs a function after a colon: {path}:attend or {path}:Head.",
+            "{path} names no function; did you mean {path}:attend or {path}:Head?",
         ),
-        ("notes", None, "'{path}' needs a file and a function, such as mine.py:attention."),
+        (
+            "notes",
+            None,
+            "the target must be a file and a function, such as mine.py:attention, got '{path}'.",
+        ),
     ],
 )
 def test_check_of_a_file_without_a_function(tmp_path, name, content, message):

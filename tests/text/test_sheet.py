@@ -45,31 +45,31 @@ def test_the_shipped_sheet():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("[0, 1]]", "[0, 1, 5]]", "line 2: field x needs rows of equal length, but row 0 has 2 "
-         "numbers and row 1 has 3."),
-        ("[0, 1]]", "[0, 'one']]", "line 2: field x needs finite numbers, but row 1 has 'one'."),
-        ("[0, 1]]", "[0, nan]]", "line 2: field x needs finite numbers, but row 1 has nan."),
-        ("x = [[1, 0],\n     [0, 1]]", "x = 5", "line 2: field x needs rows such as "
-         "[[1, 0], [0, 1]], but it is 5."),
-        ('["a", "b"]', '"a b"', 'line 1: field words needs a list such as ["I", "am"], '
-         "but it is 'a b'."),
-        ('["a", "b"]', '["a"]', "line 2: field x needs 1 row, one for each word, but has 2."),
-        ("w_key = [[1], [2]]", "w_key = [[1]]", "line 5: field w_key needs 2 rows, one for each "
-         "column of x, but has 1."),
-        ("w_key = [[1], [2]]", "w_key = [[1, 1], [2, 2]]", "line 5: field w_key needs 1 column, "
-         "as w_query has, but has 2."),
-        ("w_key", "w_keys", "line 5: field w_keys is not known; the fields are words, x, w_query, "
+        ("[0, 1]]", "[0, 1, 5]]", "line 2: field x must have rows of equal length, got 2 "
+         "numbers in row 0 and 3 in row 1."),
+        ("[0, 1]]", "[0, 'one']]", "line 2: field x must have finite numbers, got 'one' in row 1."),
+        ("[0, 1]]", "[0, nan]]", "line 2: field x must have finite numbers, got nan in row 1."),
+        ("x = [[1, 0],\n     [0, 1]]", "x = 5", "line 2: field x must be rows such as "
+         "[[1, 0], [0, 1]], got 5."),
+        ('["a", "b"]', '"a b"', 'line 1: field words must be a list such as ["I", "am"], '
+         "got 'a b'."),
+        ('["a", "b"]', '["a"]', "line 2: field x must have 1 row, one for each word, got 2."),
+        ("w_key = [[1], [2]]", "w_key = [[1]]", "line 5: field w_key must have 2 rows, one for "
+         "each column of x, got 1."),
+        ("w_key = [[1], [2]]", "w_key = [[1, 1], [2, 2]]", "line 5: field w_key must have 1 "
+         "column, as w_query has, got 2."),
+        ("w_key", "w_keys", "line 5: field w_keys is unknown; the fields are words, x, w_query, "
          "w_key, w_value, w_output, heads, causal, mask."),
-        ("w_value = [[1], [2]]\n", "", ": field w_value is missing (looked to line 5); needed are "
-         "words, x, w_query, w_key, w_value."),
-        ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 2", "line 4: field w_query needs "
-         "columns that 2 heads divide, but has 1."),
-        ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 0.5", "line 7: field heads needs a "
-         "whole number from 1 up, but it is 0.5."),
-        ("w_value = [[1], [2]]", "w_value = [[1], [2]]\ncausal = 1", "line 7: field causal needs "
-         "true or false, but it is 1."),
+        ("w_value = [[1], [2]]\n", "", ": field w_value is missing (looked to line 5); required "
+         "are words, x, w_query, w_key, w_value."),
+        ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 2", "line 4: field w_query must "
+         "have columns that 2 heads divide, got 1."),
+        ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nheads = 0.5", "line 7: field heads must be "
+         "a whole number from 1 up, got 0.5."),
+        ("w_value = [[1], [2]]", "w_value = [[1], [2]]\ncausal = 1", "line 7: field causal must "
+         "be true or false, got 1."),
         ("w_value = [[1], [2]]", "w_value = [[1], [2]]\nw_output = [[1], [2]]", "line 7: field "
-         "w_output needs 1 row, one for each column of w_value, but has 2."),
+         "w_output must have 1 row, one for each column of w_value, got 2."),
         ("w_key = ", "w_key ", " is not TOML: line 5, column 7: Expected '=' after a key in a "
          "key/value pair."),
     ],
@@ -87,10 +87,10 @@ def test_wrong_toml(tmp_path, old, new, message):
     [
         ('{"words": ["a"],\n "x": [[1]\n', " is not JSON: line 3, column 1: "
          "Expecting ',' delimiter."),
-        ("[1, 2]", " line 1: needs an object with words, x, w_query, w_key, w_value, "
-         "but it is [1, 2]."),
+        ("[1, 2]", " line 1: must be an object with words, x, w_query, w_key, w_value, "
+         "got [1, 2]."),
         ('{"words": ["a"],\n "x": 3, "w_query": [[1]], "w_key": [[1]], "w_value": [[1]]}',
-         " line 2: field x needs rows such as [[1, 0], [0, 1]], but it is 3."),
+         " line 2: field x must be rows such as [[1, 0], [0, 1]], got 3."),
     ],
 )  # fmt: skip
 def test_wrong_json(tmp_path, text, message):
@@ -109,7 +109,7 @@ def test_files_that_cannot_be_read(tmp_path):
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileError) as error:
         load_sheet(binary)
-    assert str(error.value) == f"{binary} needs to be a text file in UTF-8, TOML or JSON."
+    assert str(error.value) == f"{binary} must be a text file in UTF-8, TOML or JSON."
 
 
 def test_a_number_that_float64_cannot_hold(tmp_path):
@@ -118,7 +118,7 @@ def test_a_number_that_float64_cannot_hold(tmp_path):
         load_sheet(path)
     shown = "1" + "0" * 36 + "..."
     assert str(error.value) == (
-        f"{path} line 2: field x needs finite numbers, but row 1 has {shown}."
+        f"{path} line 2: field x must have finite numbers, got {shown} in row 1."
     )
 
 

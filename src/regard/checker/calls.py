@@ -1,4 +1,8 @@
-"""Calls of a candidate function with fresh copies of a case."""
+"""Calls of the function under test, and the trials and candidates made of them.
+
+``BoundFunction.call`` is the one place where the user's function is called with a case. A ``Trial``
+is one such call; a ``Candidate`` is a calling convention with all of its trials.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,50 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from regard.checker.cases import Case
-from regard.checker.convention import CallingConvention
-from regard.engine.tensors import dtype_name, to_float64, to_library
+from regard.checker.cases import (
+    PROBE_SIZES,
+    PROBES,
+    SIZES_ASCENDING,
+    TOKENS_AS_FEATURES,
+    Case,
+    Probe,
+    Sizes,
+)
+from regard.checker.compare import (
+    UNKNOWN_KIND,
+    agrees,
+    agrees_roughly,
+    empty_elements,
+    exact_reference,
+    exact_trace,
+    result_kinds,
+    rounded,
+)
+from regard.checker.conventions import CallingConvention, mask_shapes
+from regard.checker.mistakes import Mistake
+from regard.checker.prepare import Features
+from regard.engine.tensors import to_float64, to_library
+from regard.textbook.stages import SPECIFICATION, Stages
 from regard.typing import Array
+
+Explanation = tuple[tuple[Mistake, ...], Stages]
+MAX_ERROR_LETTERS = 140
 
 
 @dataclass(frozen=True)
 class CallResult:
-    """The returned arrays as float64 and their dtypes, or the error."""
+    """The returned arrays as float64, or the error.
+
+    ``changed`` are the roles of the inputs that the call wrote into.
+    """
 
     arrays: tuple[Array, ...] = ()
-    dtypes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     error: str = ""
 
@@ -32,35 +63,282 @@ class CallResult:
         return tuple(array.shape for array in self.arrays)
 
 
-def call_function(
-    function: Callable[..., Any], convention: CallingConvention, case: Case
-) -> CallResult:
-    """The result of one call; an exception is reported, and is no result."""
-    try:
-        arrays, leading, keywords = call_arguments(convention, case)
-        before = {x: to_float64(array) for x, array in arrays.items()}
-        with quietly(convention.library):
-            returned = function(*leading, **keywords)
-        parts = [(to_float64(part), dtype_name(part)) for part in returned_arrays(returned)]
-    except Exception as error:
-        return CallResult(error=one_line(error))
-    if not parts:
-        return CallResult(error=f"it returned {type(returned).__name__}, not an array")
-    changed = [x for x, a in arrays.items() if not np.array_equal(to_float64(a), before[x])]
-    arrays_back, dtypes = zip(*parts, strict=True)
-    return CallResult(arrays_back, dtypes, tuple(changed))
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One call: the probe, its input in one calling convention, the result and its kinds."""
+
+    probe: Probe
+    sizes: Sizes
+    case: Case
+    result: CallResult
+    kinds: tuple[str, ...] = ()
 
 
-def call_arguments(
-    convention: CallingConvention, case: Case
-) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
-    """The main arrays by role, then all arguments: by position, and by name."""
-    roles = convention.roles
-    arrays = {x: _to_library(a, convention) for x, a in convention.arrays(case).items()}
-    options = {x: _to_library(o, convention) for x, o in convention.options(case).items()}
-    given = options | arrays
-    leading = [given.pop(role) for role in roles.leading if role in given]
-    return arrays, leading, {roles.names[role]: value for role, value in given.items()}
+@dataclass(frozen=True, eq=False)
+class BoundFunction:
+    """The function under test with one calling convention.
+
+    ``trials`` holds the trials made so far. Conventions that differ only in the meaning of masks
+    and of word order share it, so that equal calls are made once.
+    """
+
+    function: Callable[..., Any]
+    convention: CallingConvention
+    trials: dict[tuple[str, ...], Trial] = field(default_factory=dict)
+
+    def with_convention(self, convention: CallingConvention) -> BoundFunction:
+        """The same function called in another way, with the same memory of trials."""
+        return replace(self, convention=convention)
+
+    def fit(self, probe: Probe, sizes: Sizes) -> Case | None:
+        """The probe's input at these sizes; None where the convention cannot express it."""
+        case = self.convention.fit(probe.build(sizes))
+        return None if case is None else rounded(case, self.convention.dtype)
+
+    def call(self, case: Case) -> CallResult:
+        """Call the function with fresh copies of a case; an exception becomes the error."""
+        convention = self.convention
+        try:
+            arrays, leading, keywords = self.arguments(case)
+            before = {role: to_float64(array) for role, array in arrays.items()}
+            with quietly(convention.library):
+                returned = self.function(*leading, **keywords)
+            arrays_back = tuple(to_float64(part) for part in returned_arrays(returned))
+        except Exception as error:
+            return CallResult(error=one_line(error))
+        if not arrays_back:
+            return CallResult(error=f"it returned {type(returned).__name__}, not an array")
+        changed = [r for r, a in arrays.items() if not np.array_equal(to_float64(a), before[r])]
+        return CallResult(arrays_back, tuple(changed))
+
+    def arguments(self, case: Case) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
+        """The main arrays by role, then all arguments: by position, and by name."""
+        convention, roles = self.convention, self.convention.roles
+        arrays = {x: _to_library(a, convention) for x, a in convention.arrays(case).items()}
+        options = {x: _to_library(o, convention) for x, o in convention.options(case).items()}
+        values = options | arrays
+        leading = [values.pop(role) for role in roles.leading if role in values]
+        return arrays, leading, {roles.names[role]: value for role, value in values.items()}
+
+    def trial(self, probe: Probe, sizes: Sizes) -> Trial | None:
+        """One trial, made once; None where this convention cannot express the probe."""
+        case = self.fit(probe, sizes)
+        if case is None or ("cache" in probe.needs and not case.cached):
+            return None
+        convention = self.convention
+        mask = f"{convention.mask_form} {convention.mask_shape}" if case.mask is not None else ""
+        padding = convention.pad_form if case.lengths is not None else ""
+        key = (probe.name, sizes.text, mask, padding)
+        if key in self.trials:
+            # The call was the same, but this convention may read another meaning into it.
+            return replace(self.trials[key], case=case)
+        result = self.call(case)
+        kinds = () if result.error else result_kinds(convention, case, result.shapes)
+        self.trials[key] = Trial(probe, sizes, case, result, kinds)
+        return self.trials[key]
+
+    def probe_trials(self, probe: Probe) -> Iterator[Trial]:
+        """The trials of one probe at every size that the convention can express."""
+        for sizes in PROBE_SIZES:
+            trial = self.trial(probe, sizes)
+            if trial is not None:
+                yield trial
+
+    def run_trials(self, features: Features, plain: bool = False) -> Candidate | None:
+        """The trials of every probe that the features cover; None where all raise exceptions.
+
+        ``plain``: only those without masks and other features.
+        """
+        trials: list[Trial] = []
+        for probe in PROBES:
+            if not features.covers(probe, self.convention) or (plain and probe.needs):
+                continue
+            for trial in self.probe_trials(probe):
+                trials.append(trial)
+                if not trial.result.error and not probe.every_size:
+                    break
+        first = next((trial for trial in trials if not trial.result.error), None)
+        return None if first is None else Candidate(self, tuple(trials), first.kinds, features)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A calling convention that gives results, its trials, and the kind of each result."""
+
+    bound: BoundFunction
+    trials: tuple[Trial, ...]
+    kinds: tuple[str, ...]
+    features: Features = field(default_factory=Features)
+
+    @property
+    def convention(self) -> CallingConvention:
+        """How the function was called."""
+        return self.bound.convention
+
+    @cached_property
+    def successful(self) -> list[Trial]:
+        """The trials that did not raise an exception."""
+        return [trial for trial in self.trials if not trial.result.error]
+
+    @cached_property
+    def judged(self) -> list[Trial]:
+        """The successful trials in which every row may see something."""
+        return [trial for trial in self.successful if not trial.probe.is_about_empty_rows]
+
+    @cached_property
+    def plain(self) -> list[Trial]:
+        """The successful trials without masks and other features."""
+        return [trial for trial in self.successful if not trial.probe.needs]
+
+    @cached_property
+    def departing(self) -> list[Trial]:
+        """The judged trials whose results are wrong."""
+        return [trial for trial in self.judged if not self.explains(SPECIFICATION, [trial])]
+
+    @cached_property
+    def agreeing(self) -> list[Trial]:
+        """The judged trials whose results are right."""
+        return [trial for trial in self.judged if trial not in self.departing]
+
+    @cached_property
+    def plainly_right(self) -> bool:
+        """Whether every result without masks and other features is right."""
+        return bool(self.plain) and not any(trial in self.departing for trial in self.plain)
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """The probes that raised an exception at every size."""
+        probes = {trial.probe.name for trial in self.trials}
+        return frozenset(probes - {trial.probe.name for trial in self.successful})
+
+    @property
+    def regular(self) -> bool:
+        """Whether it answers at other sizes than the one with as many tokens as features."""
+        return any(trial.sizes != TOKENS_AS_FEATURES for trial in self.plain)
+
+    @cached_property
+    def unanswered(self) -> frozenset[str]:
+        """The features that must be answered, and are not by any result of the usual kinds."""
+        answered = {
+            need
+            for trial in self.successful
+            if len(trial.result.arrays) == len(self.kinds) and self._has_usual_kind(trial)
+            for need in trial.probe.needs
+        }
+        return self.features.required(self.convention) - answered
+
+    @property
+    def understood(self) -> bool:
+        """Whether every feature is answered, with results of the usual kinds."""
+        if self.kinds[0] == UNKNOWN_KIND or self.unanswered:
+            return False
+        return all(self._has_usual_kind(trial) for trial in self.judged)
+
+    @property
+    def roughly_right(self) -> bool:
+        """Whether every result from moderate scores is right to the digits of 16 bits."""
+        moderate = [trial for trial in self.judged if "large" not in trial.probe.name]
+        return bool(moderate) and all(
+            agrees_roughly(self.convention, trial.case, trial.result.arrays, self.kinds)
+            for trial in moderate
+        )
+
+    def _has_usual_kind(self, trial: Trial) -> bool:
+        """Whether a result has the kind of the first."""
+        if trial.sizes == TOKENS_AS_FEATURES or self.kinds[0] == UNKNOWN_KIND:
+            return True
+        return trial.kinds[0] == self.kinds[0]
+
+    def explains(self, stages: Stages, trials: list[Trial]) -> bool:
+        """Whether these stages give the results of these trials."""
+        return all(
+            agrees(stages, self.convention, trial.case, trial.result.arrays, self.kinds)
+            for trial in trials
+        )
+
+    def explained_by(self, stages: Stages) -> bool:
+        """Whether these stages give every result."""
+        if stages is SPECIFICATION:
+            return bool(self.judged) and not self.departing
+        # The departing ones first: they rule out most explanations.
+        return self.explains(stages, self.departing) and self.explains(stages, self.agreeing)
+
+    def first_explanation(self, explanations: list[Explanation]) -> Explanation | None:
+        """The first of these explanations whose stages give every result."""
+        return next((one for one in explanations if self.explained_by(one[1])), None)
+
+    def cases(self, probe: Probe) -> Iterator[Case]:
+        """The probe's inputs, the smallest first."""
+        if not self.features.covers(probe, self.convention):
+            return
+        for sizes in SIZES_ASCENDING:
+            case = self.bound.fit(probe, sizes) if not probe.needs or sizes.k > 1 else None
+            if case is not None:
+                yield case
+
+    def expected(self, case: Case) -> dict[str, Array]:
+        """The arrays of the specification, by kind."""
+        return self.convention.expected(exact_trace(case))
+
+    def returned(self, case: Case) -> dict[str, Array] | None:
+        """The arrays that the function returns for a case, by kind; None where it raises."""
+        result = self.bound.call(case)
+        if result.error or len(result.arrays) != len(self.kinds):
+            return None
+        return dict(zip(self.kinds, result.arrays, strict=True))
+
+    def returned_for(self, probe: Probe, case: Case) -> dict[str, Array] | None:
+        """As ``returned``, with the right numbers in empty rows unless the probe asks about them.
+
+        A row that may see nothing is judged on its own, by the probes of empty rows.
+        """
+        arrays = self.returned(case)
+        if arrays is None or probe.is_about_empty_rows:
+            return arrays
+        empty = empty_elements(exact_reference(case), self.convention)
+        exact = self.expected(case) if empty else {}
+        return {
+            kind: np.where(empty[kind], exact[kind], array)
+            if kind in empty and array.shape == exact[kind].shape
+            else array
+            for kind, array in arrays.items()
+        }
+
+
+def working_layouts(
+    function: Callable[..., Any], conventions: list[CallingConvention]
+) -> tuple[list[Candidate], list[tuple[CallingConvention, str]]]:
+    """The conventions that give any plain result, and the errors of the others."""
+    working, refused = [], []
+    for convention in conventions:
+        bound = BoundFunction(function, convention)
+        candidates = [_plain_candidate(bound.with_convention(c)) for c in _mask_forms(convention)]
+        answering = [c for c in candidates if c.successful]
+        if answering:
+            usual = [c for c in answering if c.kinds[0] != UNKNOWN_KIND]
+            working.append((usual or answering)[0])
+        elif candidates[0].trials:
+            refused.append((convention, candidates[0].trials[0].result.error))
+    # Where only as many tokens as features fit, the axes were probably misread.
+    working.sort(key=lambda c: not c.regular)
+    return working, refused
+
+
+def _mask_forms(convention: CallingConvention) -> list[CallingConvention]:
+    """The convention, or one for each form and shape of a mask that the function requires."""
+    if "mask" not in convention.roles.required:
+        return [convention]
+    forms = ("added",) if convention.roles.added else ("bool", "added")
+    shapes = mask_shapes(convention.batched, convention.headed)
+    return [
+        replace(convention, mask_form=form, mask_shape=shape) for shape in shapes for form in forms
+    ]
+
+
+def _plain_candidate(bound: BoundFunction) -> Candidate:
+    trials = tuple(bound.probe_trials(PROBES[0]))
+    kinds = next((trial.kinds for trial in trials if not trial.result.error), ())
+    return Candidate(bound, trials, kinds)
 
 
 def _to_library(option: Any, convention: CallingConvention) -> Any:
@@ -84,9 +362,7 @@ def returned_arrays(returned: Any) -> list[Any]:
 
 
 def _is_array(part: Any) -> bool:
-    if isinstance(part, (tuple, dict)):
-        return False
-    return bool(np.ndim(part) > 0)
+    return not isinstance(part, (tuple, dict)) and bool(np.ndim(part) > 0)
 
 
 @contextlib.contextmanager
@@ -105,5 +381,6 @@ def quietly(library: str, gradients: bool = False) -> Iterator[None]:
 
 
 def one_line(error: Exception) -> str:
+    """An exception as one line of a report."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:140]}"
+    return f"{type(error).__name__}: {text[:MAX_ERROR_LETTERS]}"

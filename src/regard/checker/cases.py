@@ -1,6 +1,6 @@
-"""Cases: inputs that distinguish all mistakes.
+"""Cases: inputs from fixed seeds that distinguish all mistakes.
 
-Axes of different sizes, masks, large scores, groups; from fixed seeds.
+Their axes have different sizes; probes add masks, large scores and grouped heads.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Case(AttentionInputs):
     (each (e, h * d)) are what the three were made from.
     """
 
-    mask: Array | None = None  # never a function: candidates are given arrays
+    mask: Array | None = None  # never a function: the function under test takes arrays
     x: Array | None = None
     matrices: tuple[Array, ...] = ()
-    cached: int = 0  # so many of the keys, the first ones, are given as those of earlier calls
-    slopes: Array | None = None  # of a bias that grows with the distance, one a head
+    cached: int = 0  # number of leading keys that are passed as those of earlier calls
+    slopes: Array | None = None  # of a bias that grows with the distance, one per head
 
     @property
     def sizes(self) -> Sizes:
@@ -78,15 +78,10 @@ class Case(AttentionInputs):
 
     @cached_property
     def largest_score(self) -> float:
-        """A bound on the scaled scores, and on what a float mask adds."""
+        """An upper bound of the scaled scores."""
         norms = [np.sqrt((x**2).sum(axis=-1)).max(initial=0) for x in (self.query, self.key)]
         scale = 1 / np.sqrt(self.query.shape[-1]) if self.scale is None else self.scale
         return float(norms[0] * norms[1] * scale)
-
-    def options(self) -> dict[str, Any]:
-        """The arguments of ``attend`` beside the three arrays."""
-        names = ("mask", "causal", "offset", "window", "softcap", "scale", "lengths")
-        return {name: getattr(self, name) for name in names}
 
     def with_projections(self, matrices: tuple[Array, ...], x: Array) -> Case:
         """The case with query, key and value made from x."""
@@ -100,7 +95,7 @@ _BASE_SEED: ContextVar[int] = ContextVar("base_seed", default=0)
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Within this context all random numbers of cases come from another seed."""
+    """A context in which the random numbers of cases come from another seed."""
     token = _BASE_SEED.set(seed)
     try:
         yield
@@ -133,7 +128,7 @@ def _drawn(sizes: Sizes, seeds: tuple[int, ...], spread: float) -> Case:
 
 
 def draw_projected(case: Case, seed: int = 0, width: int = 8) -> Case:
-    """A case of the same sizes whose query, key and value are made from x of a width."""
+    """A case of the same sizes whose query, key and value are projected from x."""
     sizes = case.sizes
     random = np.random.default_rng([seed, width, *sizes])
     x = random.standard_normal((sizes.b, sizes.k, width)).round(3)
@@ -160,26 +155,25 @@ def join_heads(array_bhtd: Array) -> Array:
 
 
 CROSS = Sizes(2, 3, 5, 7, 4, 6)
-
-
 SQUARE = Sizes(2, 3, 5, 5, 4, 6)
-
-
 NARROW = Sizes(2, 3, 5, 7, 4, 4)
-
-
 PLAIN = Sizes(2, 3, 5, 5, 4, 4)
-
-
 # Another width: with d = 4 alone, sqrt(d) twice over is d.
 WIDE = Sizes(2, 3, 5, 5, 6, 6)
-
-
-# As many words as features: the only place where a key that was not transposed fits.
-SAME = Sizes(2, 3, 4, 4, 4, 4)
-
-
-FRAMES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, SAME)
+# As many tokens as features: the only place where a key that was not transposed fits.
+TOKENS_AS_FEATURES = Sizes(2, 3, 4, 4, 4, 4)
+PROBE_SIZES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, TOKENS_AS_FEATURES)
+SIZES_ASCENDING = (
+    Sizes(1, 1, 1, 1, 1, 1),
+    Sizes(1, 1, 1, 2, 1, 1),
+    Sizes(1, 1, 2, 2, 1, 1),
+    Sizes(1, 1, 2, 2, 2, 2),
+    Sizes(1, 1, 2, 3, 2, 2),
+    Sizes(2, 1, 2, 2, 2, 2),
+    Sizes(1, 2, 2, 2, 2, 2),
+    Sizes(2, 2, 3, 3, 2, 2),
+    *PROBE_SIZES,
+)
 
 
 @dataclass(frozen=True)
@@ -189,7 +183,7 @@ class Probe:
     name: str
     needs: tuple[str, ...]
     build: Callable[[Sizes], Case]
-    everywhere: bool = False  # asked at every size, not only at the first that fits
+    every_size: bool = False  # asked at every size, not only at the first that fits
 
     @property
     def feature(self) -> str:
@@ -205,8 +199,14 @@ class Probe:
         return "empty rows" in self.needs
 
 
-def _plain(sizes: Sizes) -> Case:
-    return draw(sizes)
+def _build(seed: int, spread: float = 1.0, **options: Any) -> Callable[[Sizes], Case]:
+    """A maker of cases with these options, any of which may be a function of the sizes."""
+
+    def build(sizes: Sizes) -> Case:
+        values = {name: x(sizes) if callable(x) else x for name, x in options.items()}
+        return replace(draw(sizes, seed, spread), **values)
+
+    return build
 
 
 def _large(sizes: Sizes) -> Case:
@@ -219,10 +219,10 @@ def _large(sizes: Sizes) -> Case:
     return replace(case, query=query, key=key)
 
 
-def see_some(queries: int, keys: int) -> Array:
+def mixed_mask(queries: int, keys: int) -> Array:
     """A mask with at least one True and one False in every row, and no order.
 
-    >>> see_some(3, 5).astype(int)
+    >>> mixed_mask(3, 5).astype(int)
     array([[1, 1, 0, 1, 0],
            [0, 1, 0, 1, 1],
            [0, 1, 1, 0, 1]])
@@ -231,103 +231,70 @@ def see_some(queries: int, keys: int) -> Array:
     return np.asarray(number_qk % 5 < 3) if keys > 2 else np.eye(queries, keys, dtype=bool)
 
 
-def _masked(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=2), mask=see_some(sizes.q, sizes.k))
+def _mask(sizes: Sizes) -> Array:
+    return mixed_mask(sizes.q, sizes.k)
 
 
-def _masked_large(sizes: Sizes) -> Case:
-    """Masked scores of hundreds, which a mask of -100 does not hide."""
-    return replace(draw(sizes, seed=3, spread=30.0), mask=see_some(sizes.q, sizes.k))
-
-
-def _empty(sizes: Sizes) -> Case:
-    mask_qk = see_some(sizes.q, sizes.k)
+def _mask_with_empty_row(sizes: Sizes) -> Array:
+    mask_qk = mixed_mask(sizes.q, sizes.k)
     mask_qk[sizes.q // 2] = False
-    return replace(draw(sizes, seed=4), mask=mask_qk)
+    return mask_qk
 
 
-def _added(sizes: Sizes) -> Case:
+def _mask_with_diagonal(sizes: Sizes) -> Array:
+    """A mask in which every query sees itself, so that a causal one on top empties no row."""
+    return mixed_mask(sizes.q, sizes.k) | np.eye(sizes.q, sizes.k, dtype=bool)
+
+
+def _added_mask(sizes: Sizes) -> Array:
     random = np.random.default_rng([5, *sizes])
     mask_qk = random.standard_normal((sizes.q, sizes.k)).round(3)
     mask_qk[:, -1] = -np.inf
-    return replace(draw(sizes, seed=5), mask=mask_qk)
+    return mask_qk
 
 
-def _causal(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=6), causal=True)
+def _lengths(sizes: Sizes) -> Array:
+    return np.minimum(np.arange(sizes.b) * 2 + 2, sizes.k - 1)
 
 
-def _causal_at(offset: int) -> Callable[[Sizes], Case]:
-    return lambda sizes: replace(draw(sizes, seed=6), causal=True, offset=offset)
-
-
-def _causal_large(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=7, spread=30.0), causal=True)
-
-
-def _padded(sizes: Sizes) -> Case:
-    lengths_b = np.arange(sizes.b) * 2 + 2
-    return replace(draw(sizes, seed=8), lengths=np.minimum(lengths_b, sizes.k - 1))
-
-
-def _capped(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=9, spread=2.0), softcap=2.0)
-
-
-def _capped_masked(sizes: Sizes) -> Case:
-    return replace(_capped(sizes), mask=see_some(sizes.q, sizes.k))
-
-
-def _capped_causal(sizes: Sizes) -> Case:
-    return replace(_capped(sizes), causal=True)
-
-
-def _scaled(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=10), scale=0.3)
-
-
-def _masked_causal(sizes: Sizes) -> Case:
-    """A mask and a causal mask at once; every query sees itself."""
-    mask_qk = see_some(sizes.q, sizes.k) | np.eye(sizes.q, sizes.k, dtype=bool)
-    return replace(draw(sizes, seed=13), mask=mask_qk, causal=True)
-
-
-def _cached(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=14), cached=max(0, sizes.k - sizes.q))
-
-
-def _cached_causal(sizes: Sizes) -> Case:
-    return replace(_cached(sizes), causal=True, offset=max(0, sizes.k - sizes.q))
-
-
-def _windowed(sizes: Sizes) -> Case:
-    return replace(draw(sizes, seed=11), window=(2, 1))
+def _cached(sizes: Sizes) -> int:
+    return max(0, sizes.k - sizes.q)
 
 
 def _grouped(sizes: Sizes) -> Case:
     return draw(sizes._replace(h=2 * sizes.h, g=sizes.h), seed=12)
 
 
+# "mask, large scores": scores of hundreds, which a mask of -100 does not hide.
 PROBES = (
-    Probe("plain", (), _plain, everywhere=True),
+    Probe("plain", (), draw, every_size=True),
     Probe("large scores", (), _large),
-    Probe("mask", ("mask",), _masked),
-    Probe("mask, large scores", ("mask",), _masked_large),
-    Probe("added mask", ("mask", "added"), _added),
-    Probe("empty rows", ("mask", "empty rows"), _empty),
-    Probe("causal", ("causal",), _causal, everywhere=True),
-    Probe("causal, large scores", ("causal",), _causal_large),
-    Probe("causal, offset 2", ("causal", "offset"), _causal_at(2)),
-    Probe("causal, offset 1", ("causal", "offset"), _causal_at(1)),
-    Probe("causal, offset -2", ("causal", "offset", "empty rows"), _causal_at(-2)),
-    Probe("padding", ("lengths",), _padded),
-    Probe("softcap", ("softcap",), _capped),
-    Probe("softcap and mask", ("softcap", "mask"), _capped_masked),
-    Probe("softcap and causal", ("softcap", "causal"), _capped_causal),
-    Probe("scale", ("scale",), _scaled),
-    Probe("window", ("window",), _windowed),
-    Probe("mask and causal", ("mask", "causal"), _masked_causal),
-    Probe("cached keys", ("cache",), _cached),
-    Probe("cached keys, causal", ("cache", "causal"), _cached_causal),
+    Probe("mask", ("mask",), _build(2, mask=_mask)),
+    Probe("mask, large scores", ("mask",), _build(3, 30.0, mask=_mask)),
+    Probe("added mask", ("mask", "added"), _build(5, mask=_added_mask)),
+    Probe("empty rows", ("mask", "empty rows"), _build(4, mask=_mask_with_empty_row)),
+    Probe("causal", ("causal",), _build(6, causal=True), every_size=True),
+    Probe("causal, large scores", ("causal",), _build(7, 30.0, causal=True)),
+    Probe("causal, offset 2", ("causal", "offset"), _build(6, causal=True, offset=2)),
+    Probe("causal, offset 1", ("causal", "offset"), _build(6, causal=True, offset=1)),
+    Probe(
+        "causal, offset -2",
+        ("causal", "offset", "empty rows"),
+        _build(6, causal=True, offset=-2),
+    ),
+    Probe("padding", ("lengths",), _build(8, lengths=_lengths)),
+    Probe("softcap", ("softcap",), _build(9, 2.0, softcap=2.0)),
+    Probe("softcap and mask", ("softcap", "mask"), _build(9, 2.0, softcap=2.0, mask=_mask)),
+    Probe("softcap and causal", ("softcap", "causal"), _build(9, 2.0, softcap=2.0, causal=True)),
+    Probe("scale", ("scale",), _build(10, scale=0.3)),
+    Probe("window", ("window",), _build(11, window=(2, 1))),
+    Probe("mask and causal", ("mask", "causal"), _build(13, mask=_mask_with_diagonal, causal=True)),
+    Probe("cached keys", ("cache",), _build(14, cached=_cached)),
+    Probe(
+        "cached keys, causal",
+        ("cache", "causal"),
+        _build(14, cached=_cached, causal=True, offset=_cached),
+    ),
     Probe("grouped heads", ("grouped heads",), _grouped),
 )
+PROBE_BY_NAME = {probe.name: probe for probe in PROBES}

@@ -1,227 +1,67 @@
-"""regard.check: the verdict on a function that should be attention, and its first wrong step."""
+"""regard.check: the verdict on a function that should be attention, and its first wrong step.
+
+The module docstring of ``explain`` describes the five steps of a check; this one runs them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from regard.checker.calls import call_function
-from regard.checker.candidates import (
-    Features,
-    PreparedFunction,
-    describe,
-    merged,
-    prepare,
-    read_features,
-)
+import numpy as np
+
+from regard.checker.calls import Candidate, Explanation, working_layouts
 from regard.checker.cases import PROBES, seeded
-from regard.checker.check_report import (
+from regard.checker.compare import (
+    UNKNOWN_KIND,
+    Reference,
+    differ,
+    empty_elements,
+    exact_trace,
+    largest_gap,
+    tolerance,
+)
+from regard.checker.conventions import DTYPES
+from regard.checker.explain import (
+    CORRECT,
+    INVERTED_MASK,
+    LIKELY,
+    NAMELESS,
+    Verdict,
+    accept_hiding_mask,
+    explain,
+    explain_grouped_heads,
+)
+from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
+from regard.checker.mistakes.entry import run_stages
+from regard.checker.prepare import Features, PreparedFunction, describe, prepare, read_features
+from regard.checker.properties import (
+    batch_independence,
+    causality,
+    matches_specification,
+    permutation_of_keys,
+    precision,
+    rows_sum_to_one,
+)
+from regard.checker.report import (
     FAIL,
     PASS,
     RIGHT,
     UNKNOWN,
     UNLESS_EMPTY,
     WRONG,
+    Departure,
     Finding,
     Report,
 )
-from regard.checker.compare import ODD, differ, exact_trace, tolerance
-from regard.checker.explanation import CORRECT, LIKELY, NAMELESS, Verdict, explain, with_groups
-from regard.checker.follow_up import (
-    INVERTED,
-    accept_hiding,
-    empty_row_caveats,
-    first_departure,
-    unchanged_input,
-)
-from regard.checker.frameworks import DTYPES
-from regard.checker.harness import Harness
-from regard.checker.mistakes import single
-from regard.checker.properties import (
-    batch_independence,
-    causality,
-    permutation_of_keys,
-    precision,
-    rows_sum_to_one,
-    values_of,
-)
-from regard.checker.trials import Candidate, Explanation, working_layouts
 from regard.errors import ArgumentError, count
 
-DIFFER = "results that differ between two calls"
-CHANGED = "inputs changed in place"
+RESULTS_DIFFER = "results that differ between two calls"
+INPUTS_CHANGED = "inputs changed in place"
 NO_MAXIMUM = "no maximum subtracted"
-
-
-def judge(
-    prepared: PreparedFunction, name: str, layouts: list[Candidate], features: Features
-) -> Report:
-    """The report on a function that gives results in these layouts."""
-    function = prepared.function
-    repeated = _repeats(function, layouts[0])
-    if repeated.status == FAIL:
-        called = describe(layouts[0].convention, name)
-        return Report(name, WRONG, (DIFFER,), called, (repeated,), confidence="certain")
-    unchanged_name = unchanged_input(layouts[0])
-    if unchanged_name:
-        called = describe(layouts[0].convention, name)
-        return Report(
-            name, WRONG, (unchanged_name,), called, (_same_as_input(layouts[0]),),
-            confidence="certain",
-        )  # fmt: skip
-    verdict = accept_hiding(function, explain(function, layouts, features), features)
-    if verdict.explanation == CORRECT and verdict.missing:
-        return _unanswered(name, verdict, prepared)
-    candidate, explanation = verdict.candidate, verdict.explanation
-    grouped = (
-        explanation
-        and candidate.convention.headed
-        and with_groups(function, candidate, explanation)
-    )
-    if grouped:
-        explanation, features = grouped, Features(features.claims | {"grouped heads"})
-    harness = Harness(function, candidate.convention, candidate.kinds, features)
-    overflows = _overflow(candidate)
-    unchanged = _unchanged(candidate)
-    findings = (
-        *_properties(harness),
-        *overflows,
-        precision(harness, explanation == CORRECT),
-        repeated,
-        unchanged,
-    )
-    mistakes = tuple(mistake.name for mistake in explanation[0]) if explanation else ()
-    mistakes += (NO_MAXIMUM,) if overflows and NO_MAXIMUM not in mistakes else ()
-    mistakes += (CHANGED,) if unchanged.status == FAIL else ()
-    caveats = empty_row_caveats(candidate, explanation)
-    failed = [f for f in findings if f.status == FAIL and not (caveats and f.name == "empty rows")]
-    wrong = explanation is None or bool(mistakes) or bool(failed)
-    return Report(
-        function=name,
-        verdict=WRONG if wrong else UNLESS_EMPTY if caveats else RIGHT,
-        mistakes=mistakes,
-        called=_called(candidate, name),
-        findings=findings,
-        notes=(*prepared.notes, *_notes(candidate, layouts, explanation)),
-        confidence=_confidence(verdict, mistakes, wrong),
-        others=verdict.others,
-        caveats=caveats,
-        departure=first_departure(candidate) if wrong else None,
-    )
-
-
-def _confidence(verdict: Verdict, mistakes: tuple[str, ...], wrong: bool) -> str:
-    """The confidence; a mask in which True is meant to hide gives what an inverted one gives."""
-    if wrong and not mistakes:
-        return NAMELESS
-    return LIKELY if INVERTED in mistakes else verdict.confidence
-
-
-def _same_as_input(candidate: Candidate) -> Finding:
-    sizes = candidate.successful[0].case.sizes.text
-    return Finding("values", FAIL, "what came back is what went in", input=sizes)
-
-
-def _unanswered(name: str, verdict: Verdict, prepared: PreparedFunction) -> Report:
-    """The report on a function that is right, but whose features were never answered."""
-    candidate = verdict.candidate
-    names = ", ".join(sorted(verdict.missing))
-    errors = {
-        trial.result.error
-        for trial in candidate.trials
-        if trial.result.error and set(trial.probe.needs) & verdict.missing
-    }
-    why = (
-        f"where it gave a result it is right, but no question about its {names} got one: "
-        f"{'; '.join(sorted(errors)) or 'the calls gave nothing'}. Say what it takes with "
-        f"signature and features, or leave it out with features=('no {min(verdict.missing)}',)."
-    )
-    return Report(
-        name, UNKNOWN, called=_called(candidate, name), notes=prepared.notes, tried=(why,)
-    )
-
-
-def _properties(harness: Harness) -> Iterator[Finding]:
-    special = ("large scores", "empty rows")
-    usual = [p for p in PROBES if not any(x in p.name or x in p.needs for x in special)]
-    yield values_of(harness, "values", [p for p in usual if p.name != "grouped heads"])
-    yield rows_sum_to_one(harness)
-    yield causality(harness)
-    yield batch_independence(harness)
-    yield permutation_of_keys(harness)
-    yield values_of(harness, "large scores", [p for p in PROBES if "large scores" in p.name])
-    yield values_of(harness, "empty rows", [p for p in PROBES if p.is_about_empty_rows])
-    yield values_of(harness, "grouped heads", [p for p in PROBES if p.name == "grouped heads"])
-
-
-def _repeats(function: Callable[..., Any], candidate: Candidate) -> Finding:
-    """Determinism: three more calls with the same input, equal but for rounding."""
-    name = "determinism"
-    trial = candidate.successful[0]
-    exact = candidate.convention.expected(exact_trace(trial.case))["output"]
-    allowed = tolerance(trial.case, candidate.convention.dtype, exact)
-    for _ in range(3):
-        again = call_function(function, candidate.convention, trial.case)
-        for one, other in zip(trial.result.arrays, again.arrays, strict=False):
-            if one.shape != other.shape or differ(other, one, allowed).any():
-                return Finding(
-                    name, FAIL, "the same input gave another result", input=trial.case.sizes.text
-                )
-    return Finding(name, PASS, "four calls, one result")
-
-
-def _overflow(candidate: Candidate) -> tuple[Finding, ...]:
-    """A finding where large scores end in OverflowError: math.exp raises, np.exp gives inf."""
-    for trial in candidate.trials:
-        if "large" in trial.probe.name and trial.result.error.startswith("OverflowError"):
-            detail = f"{trial.probe.name}: {trial.result.error}"
-            return (Finding("overflow", FAIL, detail, input=trial.case.sizes.text),)
-    return ()
-
-
-def _unchanged(candidate: Candidate) -> Finding:
-    for trial in candidate.successful:
-        if trial.result.changed:
-            names = ", ".join(trial.result.changed)
-            detail = f"{names} had other numbers after the call"
-            return Finding("inputs unchanged", FAIL, detail, input=trial.case.sizes.text)
-    return Finding("inputs unchanged", PASS, count(len(candidate.successful), "call"))
-
-
-def _called(candidate: Candidate, name: str) -> str:
-    result = candidate.successful[0].result
-    parts = (
-        f"{'something' if kind == ODD else kind} {shape}"
-        for kind, shape in zip(candidate.kinds, result.shapes, strict=True)
-    )
-    return f"{describe(candidate.convention, name)}; it returned {', '.join(parts)}"
-
-
-def _notes(
-    candidate: Candidate, layouts: list[Candidate], explanation: Explanation | None
-) -> Iterator[str]:
-    convention = candidate.convention
-    if convention.always:
-        yield "It always hides later words (causal)."
-    causal = convention.always or convention.roles.has("causal")
-    cross = any(t.case.causal and t.sizes.q != t.sizes.k for t in candidate.successful)
-    if causal and cross and not convention.roles.has("offset"):
-        corner = "last words (bottom right)" if convention.last else "first words (top left)"
-        yield f"With fewer queries than keys its causal mask takes the queries for the {corner}."
-    if explanation is not None and not explanation[0]:
-        yield from _elsewhere(candidate, layouts)
-    if candidate.refused:
-        yield f"It ended in an exception for: {', '.join(sorted(candidate.refused))}."
-
-
-def _elsewhere(candidate: Candidate, layouts: list[Candidate]) -> Iterator[str]:
-    """Notes on layouts with more axes, in which a right function is something else."""
-    for other in layouts:
-        if len(other.convention.layout) > len(candidate.convention.layout):
-            explanation = other.explanation([CORRECT, *single()])
-            if explanation is None or explanation[0]:
-                what = explanation[0][0].name if explanation else "not attention"
-                yield f"Called with axes {other.convention.layout} it answers too, but: {what}."
+EMPTY_ROW_NAN = "a row that may see nothing gives NaN"
+EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
+REPEATED_CALLS = 3
 
 
 def check(
@@ -237,13 +77,19 @@ def check(
 
     Parameters
     ----------
-    function : of (q, k, v), (q, k, v, mask), (x, w_q, w_k, w_v) or x
-        A function or a PyTorch module; NumPy, PyTorch or JAX arrays; any usual order of axes.
-    signature : "q k v", "q k v mask", "x w_q w_k w_v" or "x", with or without "as bthd"
-    features : what cannot be told from its parameters, such as ("causal",) or ("no empty rows",)
-    dtype : float64, float32, float16 or bfloat16; the widest that the function takes unless given
-    strict : whether a row that may see nothing has to give zeros
-    seed : of the random numbers; the same for everybody unless given, such as a student's number
+    function : callable
+        A function of (q, k, v), (q, k, v, mask), (x, w_q, w_k, w_v) or x, or a PyTorch module or
+        class; it may take NumPy, PyTorch or JAX arrays with any usual order of axes.
+    signature : str
+        "q k v", "q k v mask", "x w_q w_k w_v" or "x", with or without axes: "q k v as bthd".
+    features : str or iterable of str
+        What the parameters do not show, such as ("causal",) or ("no empty rows",).
+    dtype : str
+        float64, float32, float16 or bfloat16; by default the widest that the function takes.
+    strict : bool
+        Whether a row that may see nothing must give zeros.
+    seed : int
+        Random seed of the inputs, e.g. one per student.
 
     Examples
     --------
@@ -256,30 +102,252 @@ def check(
     ('no scaling',)
     """
     if dtype not in ("auto", *DTYPES):
-        raise ArgumentError(f"dtype needs one of {', '.join(DTYPES)}, but it is {dtype!r}.")
+        raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
     name = str(getattr(function, "__name__", type(function).__name__))
-    claims = read_features(features)
+    claimed = read_features(features)
     if seed < 0:
-        raise ArgumentError(f"seed needs to be 0 or more, but it is {seed}.")
+        raise ArgumentError(f"seed must be 0 or more, got {seed}.")
     try:
         prepared = prepare(function, signature, dtype)
     except ArgumentError as error:
         return Report(name, UNKNOWN, tried=(str(error),))
     with seeded(seed):
-        report = _first_verdict(name, prepared, merged(claims, prepared))
+        report = _first_verdict(name, prepared, prepared.merge_claims(claimed))
     return report.strictly() if strict else report
 
 
 def _first_verdict(name: str, prepared: PreparedFunction, features: Features) -> Report:
     """The verdict in the first library and dtype that gives results, or what was tried."""
-    tried: dict[str, str] = {}
+    tried: dict[tuple[str, str, str], str] = {}
     for conventions in prepared.groups():
         working, refused = working_layouts(prepared.function, conventions)
         if working:
             return judge(prepared, name, working, features)
         for convention, why in refused:  # the same error in another dtype says nothing new
-            tried.setdefault(
-                f"{convention.library} {convention.layout} {why}", describe(convention, name)
-            )
-    reasons = (f"{description}: {key.split(' ', 2)[2]}" for key, description in tried.items())
+            key = (convention.library, convention.layout, why)
+            tried.setdefault(key, describe(convention, name))
+    reasons = (f"{description}: {why}" for (_, _, why), description in tried.items())
     return Report(name, UNKNOWN, tried=tuple(reasons))
+
+
+def judge(
+    prepared: PreparedFunction, name: str, layouts: list[Candidate], features: Features
+) -> Report:
+    """The report on a function that gives results in these layouts."""
+    repeated = _repeat_calls(layouts[0])
+    if repeated.status == FAIL:
+        return _certainly_wrong(layouts[0], name, RESULTS_DIFFER, repeated)
+    returned_input = _find_returned_input(layouts[0])
+    if returned_input:
+        sizes = layouts[0].successful[0].case.sizes.text
+        same = Finding("values", FAIL, "what came back is what went in", input=sizes)
+        return _certainly_wrong(layouts[0], name, returned_input, same)
+    verdict = accept_hiding_mask(explain(layouts, features))
+    if verdict.explanation == CORRECT and verdict.missing:
+        return _unanswered(prepared, name, verdict)
+    verdict = explain_grouped_heads(verdict)
+    findings = tuple(_findings(verdict, repeated))
+    mistakes = _mistake_names(verdict.explanation, findings)
+    caveats = _empty_row_caveats(verdict.candidate, verdict.explanation)
+    failed = [f for f in findings if f.status == FAIL and not (caveats and f.name == "empty rows")]
+    wrong = verdict.explanation is None or bool(mistakes) or bool(failed)
+    return Report(
+        function=name,
+        verdict=WRONG if wrong else UNLESS_EMPTY if caveats else RIGHT,
+        mistakes=mistakes,
+        called=_describe_call(verdict.candidate, name),
+        findings=findings,
+        notes=(*prepared.notes, *_notes(verdict, layouts)),
+        confidence=_confidence(verdict, mistakes, wrong),
+        others=verdict.others,
+        caveats=caveats,
+        departure=_first_departure(verdict.candidate) if wrong else None,
+    )
+
+
+def _certainly_wrong(candidate: Candidate, name: str, mistake: str, finding: Finding) -> Report:
+    """The report on a mistake that is seen before any number is compared."""
+    called = describe(candidate.convention, name)
+    return Report(name, WRONG, (mistake,), called, (finding,), confidence="certain")
+
+
+def _unanswered(prepared: PreparedFunction, name: str, verdict: Verdict) -> Report:
+    """The report on a function that is right, but whose features were never answered."""
+    candidate = verdict.candidate
+    names = ", ".join(sorted(verdict.missing))
+    errors = {
+        trial.result.error
+        for trial in candidate.trials
+        if trial.result.error and set(trial.probe.needs) & verdict.missing
+    }
+    why = (
+        f"where it gave a result it is right, but no question about its {names} got one: "
+        f"{'; '.join(sorted(errors)) or 'the calls gave nothing'}. Say what it takes with "
+        f"signature and features, or leave it out with features=('no {min(verdict.missing)}',)."
+    )
+    called = _describe_call(candidate, name)
+    return Report(name, UNKNOWN, called=called, notes=prepared.notes, tried=(why,))
+
+
+def _repeat_calls(candidate: Candidate) -> Finding:
+    """Determinism: more calls with the same input, equal but for rounding."""
+    name = "determinism"
+    trial = candidate.successful[0]
+    exact = candidate.expected(trial.case)["output"]
+    allowed = tolerance(trial.case, candidate.convention.dtype, exact)
+    for _ in range(REPEATED_CALLS):
+        again = candidate.bound.call(trial.case)
+        for one, other in zip(trial.result.arrays, again.arrays, strict=False):
+            if one.shape != other.shape or differ(other, one, allowed).any():
+                sizes = trial.case.sizes.text
+                return Finding(name, FAIL, "the same input gave another result", input=sizes)
+    return Finding(name, PASS, "four calls, one result")
+
+
+def _find_returned_input(candidate: Candidate) -> str:
+    """The mistake of a function that returns its value or its query unchanged, or ''."""
+    trials = [trial for trial in candidate.plain if trial.result.shapes]
+    for role in ("value", "query", "x"):
+        arrays = [candidate.convention.arrays(trial.case).get(role) for trial in trials]
+        if trials and all(
+            array is not None
+            and trial.result.arrays[0].shape == array.shape
+            and not differ(trial.result.arrays[0], array, 1e-6).any()
+            for trial, array in zip(trials, arrays, strict=True)
+        ):
+            return f"{'query' if role == 'x' else role} returned unchanged"
+    return ""
+
+
+def _findings(verdict: Verdict, repeated: Finding) -> Iterator[Finding]:
+    """Every property, in the order of the report."""
+    candidate = verdict.candidate
+    special = ("large scores", "empty rows", "grouped heads")
+    usual = [p for p in PROBES if not any(x in p.name or x in p.needs for x in special)]
+    large = [p for p in PROBES if "large scores" in p.name]
+    empty = [p for p in PROBES if p.is_about_empty_rows]
+    grouped = [p for p in PROBES if p.name == "grouped heads"]
+    yield matches_specification(candidate, "values", usual)
+    yield rows_sum_to_one(candidate)
+    yield causality(candidate)
+    yield batch_independence(candidate)
+    yield permutation_of_keys(candidate)
+    yield matches_specification(candidate, "large scores", large)
+    yield matches_specification(candidate, "empty rows", empty)
+    yield matches_specification(candidate, "grouped heads", grouped)
+    yield from _overflow(candidate)
+    yield precision(candidate, verdict.explanation == CORRECT)
+    yield repeated
+    yield _inputs_unchanged(candidate)
+
+
+def _overflow(candidate: Candidate) -> Iterator[Finding]:
+    """A finding where large scores raise OverflowError: math.exp raises, np.exp gives inf."""
+    for trial in candidate.trials:
+        if "large" in trial.probe.name and trial.result.error.startswith("OverflowError"):
+            detail = f"{trial.probe.name}: {trial.result.error}"
+            yield Finding("overflow", FAIL, detail, input=trial.case.sizes.text)
+            return
+
+
+def _inputs_unchanged(candidate: Candidate) -> Finding:
+    name = "inputs unchanged"
+    for trial in candidate.successful:
+        if trial.result.changed:
+            detail = f"{', '.join(trial.result.changed)} had other numbers after the call"
+            return Finding(name, FAIL, detail, input=trial.case.sizes.text)
+    return Finding(name, PASS, count(len(candidate.successful), "call"))
+
+
+def _mistake_names(
+    explanation: Explanation | None, findings: tuple[Finding, ...]
+) -> tuple[str, ...]:
+    """The mistakes that explain the numbers, then those that only a property shows."""
+    mistakes = [mistake.name for mistake in explanation[0]] if explanation else []
+    failed = {finding.name for finding in findings if finding.status == FAIL}
+    if "overflow" in failed and NO_MAXIMUM not in mistakes:
+        mistakes.append(NO_MAXIMUM)
+    if "inputs unchanged" in failed:
+        mistakes.append(INPUTS_CHANGED)
+    return tuple(mistakes)
+
+
+def _empty_row_caveats(candidate: Candidate, explanation: Explanation | None) -> tuple[str, ...]:
+    """What a function gives a row that may see nothing, where it is not zeros.
+
+    A mistake of the mask itself leaves nothing to say about such rows.
+    """
+    if explanation is None or any(m.name in FEATURE_MISTAKES or m.unnamed for m in explanation[0]):
+        return ()
+    caveats = []
+    for trial in candidate.successful:
+        result = run_stages(explanation[1], trial.case)
+        empty = empty_elements(Reference(result), candidate.convention)
+        expected = candidate.convention.expected(result)
+        for kind, array in zip(candidate.kinds, trial.result.arrays, strict=False):
+            if kind not in empty or array.shape != expected[kind].shape:
+                continue
+            exact = expected[kind]
+            allowed = tolerance(trial.case, candidate.convention.dtype, exact)
+            if (differ(array, exact, allowed) & empty[kind]).any():
+                gives_nan = np.isnan(array[empty[kind]]).any()
+                caveats.append(EMPTY_ROW_NAN if gives_nan else EMPTY_ROW_UNIFORM)
+    return tuple(dict.fromkeys(caveats))
+
+
+def _confidence(verdict: Verdict, mistakes: tuple[str, ...], wrong: bool) -> str:
+    """The confidence; a mask in which True is meant to hide gives what an inverted one gives."""
+    if wrong and not mistakes:
+        return NAMELESS
+    return LIKELY if INVERTED_MASK in mistakes else verdict.confidence
+
+
+def _first_departure(candidate: Candidate) -> Departure | None:
+    """The first probe whose result is not the right one, and its largest difference."""
+    for trial in candidate.judged:
+        expected = candidate.convention.expected(exact_trace(trial.case))
+        for kind, array in zip(candidate.kinds, trial.result.arrays, strict=False):
+            exact = expected.get(kind)
+            if exact is None:
+                continue
+            allowed = tolerance(trial.case, candidate.convention.dtype, exact)
+            gap = largest_gap(array, exact, kind, allowed)
+            if gap is not None and gap.index:
+                return Departure(trial.probe.name, gap.element, gap.wrong, gap.right)
+    return None
+
+
+def _describe_call(candidate: Candidate, name: str) -> str:
+    """How the function was called, and what it returned."""
+    result = candidate.successful[0].result
+    parts = (
+        f"{'something' if kind == UNKNOWN_KIND else kind} {shape}"
+        for kind, shape in zip(candidate.kinds, result.shapes, strict=True)
+    )
+    return f"{describe(candidate.convention, name)}; it returned {', '.join(parts)}"
+
+
+def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
+    candidate, convention = verdict.candidate, verdict.candidate.convention
+    if convention.always_causal:
+        yield "It always hides later words (causal)."
+    causal = convention.always_causal or convention.roles.has("causal")
+    cross = any(t.case.causal and t.sizes.q != t.sizes.k for t in candidate.successful)
+    if causal and cross and not convention.roles.has("offset"):
+        last = convention.queries_last
+        corner = "last words (bottom right)" if last else "first words (top left)"
+        yield f"With fewer queries than keys its causal mask takes the queries for the {corner}."
+    if verdict.explanation is not None and not verdict.explanation[0]:
+        yield from _other_layouts(candidate, layouts)
+    if candidate.refused:
+        yield f"It ended in an exception for: {', '.join(sorted(candidate.refused))}."
+
+
+def _other_layouts(candidate: Candidate, layouts: list[Candidate]) -> Iterator[str]:
+    """Notes on layouts with more axes, in which a right function is something else."""
+    for other in layouts:
+        if other.convention.rank > candidate.convention.rank:
+            explanation = other.first_explanation([CORRECT, *single_mistakes()])
+            if explanation is None or explanation[0]:
+                what = explanation[0][0].name if explanation else "not attention"
+                yield f"Called with axes {other.convention.layout} it answers too, but: {what}."

@@ -1,7 +1,4 @@
-"""Comparison of two results.
-
-Tolerances from plain code in the same dtype, and where they differ most.
-"""
+"""Comparison of results: tolerances of a dtype, and the largest difference."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case
-from regard.checker.convention import CallingConvention
-from regard.checker.frameworks import EPSILONS
+from regard.checker.conventions import EPSILONS, CallingConvention
 from regard.checker.mistakes.entry import changed, run_stages
 from regard.textbook.stages import (
     SPECIFICATION,
@@ -28,8 +24,9 @@ from regard.textbook.stages import (
 )
 from regard.typing import Array
 
-ODD = "odd"
-TRACES = 4096  # of a few kilobytes each: every mistake alone, on the cases of one function
+UNKNOWN_KIND = "odd"  # of a returned array whose shape fits nothing
+# A few kilobytes each: every mistake alone, on the cases of one function.
+MAX_CACHED_TRACES = 4096
 
 
 @dataclass(frozen=True)
@@ -41,16 +38,21 @@ class Gap:
     wrong: float
     right: float
 
+    @property
+    def element(self) -> str:
+        """The element as a report names it, such as output[0, 1]."""
+        return f"{self.kind}[{', '.join(map(str, self.index))}]"
 
-def kinds_of(
+
+def result_kinds(
     convention: CallingConvention, case: Case, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[str, ...]:
-    """The kind of each returned array, by its shape; 'odd' where no shape fits."""
+    """The kind of each returned array, told by its shape."""
     expected = convention.expected(exact_trace(case))
     kinds: list[str] = []
     for shape in shapes:
         fitting = [x for x, array in expected.items() if array.shape == shape and x not in kinds]
-        kinds.append(fitting[0] if fitting else ODD)
+        kinds.append(fitting[0] if fitting else UNKNOWN_KIND)
     return tuple(kinds)
 
 
@@ -59,7 +61,7 @@ def tolerance(case: Case, dtype: str, exact: Array) -> float:
 
     A score is a sum of d products, so it is off by some eps times its size, and so is the
     exponent of a weight: eps times (a few + the largest score). 16 bits leave so few digits that
-    the bound would allow anything; there the error of a plain computation is taken, eight times.
+    the bound would allow anything; there eight times the error of a plain computation is allowed.
     """
     size = _size(exact)
     largest = case.largest_score
@@ -78,9 +80,9 @@ def differ(computed: Array, exact: Array, allowed: float) -> Array:
 def agrees(
     stages: Stages, convention: CallingConvention, case: Case, arrays: Any, kinds: tuple[str, ...]
 ) -> bool:
-    """Whether everything that came back is what these stages give; odd shapes are squeezed.
+    """Whether everything that came back is what these stages give; unknown shapes are squeezed.
 
-    Rows that may see nothing are left out: whatever they hold is judged apart.
+    Rows that may see nothing are left out: they are judged on their own.
     """
     reference = _reference(stages, working_dtype(convention.dtype), _CaseKey(case))
     if reference is None:
@@ -90,12 +92,12 @@ def agrees(
         expected = convention.expected(result, kinds)
     except ValueError:  # this mistake cannot be made with these sizes
         return False
-    if kinds and kinds[0] == ODD:
+    if kinds and kinds[0] == UNKNOWN_KIND:
         possible = [result.output.squeeze(), result.weights.squeeze()]
         return any(_same(arrays[0].squeeze(), array, case, convention) for array in possible)
     empty = empty_elements(reference, convention)
     return len(arrays) == len(kinds) and all(
-        kind == ODD
+        kind == UNKNOWN_KIND
         or (kind in expected and _same(array, expected[kind], case, convention, empty.get(kind)))
         for array, kind in zip(arrays, kinds, strict=True)
     )
@@ -137,7 +139,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class _CaseKey:
-    """A case that can be looked up: by its numbers, since every call makes it anew."""
+    """A case that can be looked up: by its numbers, since every call draws a new one."""
 
     case: Case
 
@@ -148,7 +150,7 @@ class _CaseKey:
         return isinstance(other, _CaseKey) and self.case.digest == other.case.digest
 
 
-@lru_cache(maxsize=TRACES)
+@lru_cache(maxsize=MAX_CACHED_TRACES)
 def _reference(stages: Stages, dtype: Any, key: _CaseKey) -> Reference | None:
     """What these stages give, computed once; None where the sizes do not allow the mistake.
 
@@ -171,7 +173,9 @@ def exact_trace(case: Case) -> Trace:
     return exact_reference(case).trace
 
 
-def roughly(convention: CallingConvention, case: Case, arrays: Any, kinds: tuple[str, ...]) -> bool:
+def agrees_roughly(
+    convention: CallingConvention, case: Case, arrays: Any, kinds: tuple[str, ...]
+) -> bool:
     """Whether everything that came back is right to 8 of the 11 binary digits of float16."""
     expected = convention.expected(exact_trace(case))
     if len(arrays) != len(kinds) or any(kind not in expected for kind in kinds):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from regard.checker.check_report import FAIL, PASS, Report
-from regard.checker.hints_for_students import hint, step_of
+from regard.checker.mistakes import wrong_step
+from regard.checker.report import FAIL, PASS, Report
 
-# The parts of attention that a course teaches, and the findings that show each of them.
-STEPS = {
+# The steps of attention that a course teaches, by their title in a grade sheet.
+STEP_TITLES = {
     "scores": "The scores and their scaling",
     "softmax": "The softmax",
     "causal mask": "The causal mask",
@@ -21,42 +21,42 @@ STEPS = {
 
 @dataclass(frozen=True)
 class StepGrade:
-    """The points of one step, and what is said about it."""
+    """The points of one step, and the comment on it."""
 
     step: str
     points: float
-    most: float
+    max_points: float
     comment: str
 
 
-def grade(report: Report, most: float = 10.0, hints: int = 1) -> tuple[StepGrade, ...]:
+def grade(report: Report, max_points: float = 10.0, hints: int = 1) -> tuple[StepGrade, ...]:
     """Partial credit by step: a step without a mistake gets its full share.
 
-    A function that could not be called, or whose mistake has no name, gets nothing: no step of
-    it is known to be right.
+    A function that could not be called, or whose mistake has no name, gets nothing: none of its
+    steps is known to be right.
     """
-    share = most / len(STEPS)
-    wrong = {_step(step_of(mistake)) for mistake in report.diagnosis}
+    share = max_points / len(STEP_TITLES)
+    wrong = {_step(wrong_step(mistake)) for mistake in report.diagnosis}
     unknown = not report.right and not wrong
     grades = []
-    for step, title in STEPS.items():
+    for step, title in STEP_TITLES.items():
         fine = report.right or (not unknown and step not in wrong)
-        comment = "right" if fine else hint(report, hints)
+        comment = "right" if fine else report.hint(hints)
         grades.append(StepGrade(title, share if fine else 0.0, share, comment))
     return tuple(grades)
 
 
 def _step(name: str) -> str:
-    if name in STEPS:
+    if name in STEP_TITLES:
         return name
     return "mask" if name in ("padding", "window", "offset", "softcap") else "result"
 
 
-def gradescope(report: Report, most: float = 10.0, hints: int = 1) -> dict[str, Any]:
+def gradescope(report: Report, max_points: float = 10.0, hints: int = 1) -> dict[str, Any]:
     """The results of a report in the form of Gradescope's results.json."""
-    grades = grade(report, most, hints)
+    grades = grade(report, max_points, hints)
     tests = [
-        {"name": g.step, "score": round(g.points, 4), "max_score": round(g.most, 4),
+        {"name": g.step, "score": round(g.points, 4), "max_score": round(g.max_points, 4),
          "output": g.comment, "status": "passed" if g.points else "failed"}
         for g in grades
     ]  # fmt: skip

@@ -13,12 +13,12 @@ from regard.checker.cases import Case, split_heads
 from regard.errors import ArgumentError
 from regard.typing import Array
 
-NOISE = frozenset(
+MEANINGLESS_WORDS = frozenset(
     ("w", "weight", "weights", "proj", "projection", "projections", "linear", "linears", "lin",
      "layer", "layers", "fc", "to", "dense", "net", "matrix", "mat", "param", "kernel",
      "transform", "head", "heads", "attn", "attention", "self", "c", "in", "lora", "the", "of")
 )  # fmt: skip
-ROLES = {
+NAMES_BY_ROLE = {
     "query": ("q", "query", "queries", "wq", "qw", "qs", "wquery"),
     "key": ("k", "key", "keys", "wk", "kw", "ks", "wkey"),
     "value": ("v", "value", "values", "wv", "vw", "vs", "wvalue"),
@@ -27,18 +27,19 @@ ROLES = {
     "fused": ("qkv", "kqv", "wqkv", "querykeyvalue", "qkvproj", "qkvs", "keyqueryvalue"),
     "pair": ("kv", "wkv", "keyvalue"),
 }  # fmt: skip
-ONLY_NOISE = {"c_attn": "fused", "in_proj": "fused", "attn": "fused", "in_proj_weight": "fused"}
-HEADS = ("num_heads", "n_heads", "heads", "n_head", "nhead", "h", "num_attention_heads", "nh",
-         "num_head", "nheads", "head_num", "n_h")  # fmt: skip
-HEAD_WIDTHS = ("head_dim", "d_k", "d_head", "head_size", "attention_head_size", "dim_head",
-               "head_width", "dk", "hs", "head_d")  # fmt: skip
+FUSED_NAMES = {"c_attn": "fused", "in_proj": "fused", "attn": "fused", "in_proj_weight": "fused"}
+HEAD_COUNT_NAMES = ("num_heads", "n_heads", "heads", "n_head", "nhead", "h",
+                    "num_attention_heads", "nh", "num_head", "nheads", "head_num",
+                    "n_h")  # fmt: skip
+HEAD_WIDTH_NAMES = ("head_dim", "d_k", "d_head", "head_size", "attention_head_size", "dim_head",
+                    "head_width", "dk", "hs", "head_d")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Projections:
     """Matrices (e + 1, h * d) whose last row is the bias, the last one (h * d + 1, e).
 
-    ``entry`` gives what the matrices are multiplied with, where that is not x itself: a norm.
+    ``entry`` makes from x what the matrices are multiplied with, where a norm comes first.
     """
 
     matrices: tuple[Array, ...]
@@ -73,7 +74,7 @@ class Projections:
 
 @dataclass(frozen=True)
 class NamedLayer:
-    """A named layer or array: its path, its owner, and the object."""
+    """A layer or array and its path in the module."""
 
     path: str
     layer: Any
@@ -85,48 +86,51 @@ class NamedLayer:
         return re.sub(r"\d+", "#", path.rpartition(".")[0])
 
 
-def role_of(path: str) -> str:
-    """The role that the name of a layer gives it; 'rest' where it is all noise.
+def layer_role(path: str) -> str:
+    """The role that the name of a layer gives it; 'rest' where it says nothing, '' for others.
 
-    >>> [role_of(name) for name in ("W_q", "k_proj", "to_kv", "c_attn", "c_proj", "mlp.fc1")]
+    >>> [layer_role(name) for name in ("W_q", "k_proj", "to_kv", "c_attn", "c_proj", "mlp.fc1")]
     ['query', 'key', 'pair', 'fused', 'rest', '']
     """
     name = re.sub(r"(\.\d+)+$", "", path).rpartition(".")[2]
-    if name.lower() in ONLY_NOISE:
-        return ONLY_NOISE[name.lower()]
+    if name.lower() in FUSED_NAMES:
+        return FUSED_NAMES[name.lower()]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     words = re.sub(r"query_key_value", "qkv", words)
-    rest = "".join(x for x in words.split("_") if x not in NOISE and x)
+    rest = "".join(x for x in words.split("_") if x not in MEANINGLESS_WORDS and x)
     if not rest:
         return "rest"
-    return next((role for role, names in ROLES.items() if rest in names), "")
+    return next((role for role, names in NAMES_BY_ROLE.items() if rest in names), "")
+
+
+def is_multihead(module: Any) -> bool:
+    """Whether this is torch.nn.MultiheadAttention or made from it."""
+    return any(kind.__name__ == "MultiheadAttention" for kind in type(module).__mro__)
 
 
 def read_projections(module: Any) -> list[Projections]:
     """The readings of an object's matrices, the likeliest first."""
-    if any(kind.__name__ == "MultiheadAttention" for kind in type(module).__mro__):
-        return [_of_multihead(module)]
     children = module.children() if hasattr(module, "children") else ()
-    for child in children:
-        if any(kind.__name__ == "MultiheadAttention" for kind in type(child).__mro__):
-            return [_of_multihead(child)]
+    for owner in (module, *children):
+        if is_multihead(owner):
+            return [_read_multihead(owner)]
     layers = list(_layers(module))
     by_role: dict[str, list[NamedLayer]] = {}
     for layer in layers:
-        by_role.setdefault(role_of(layer.path), []).append(layer)
+        by_role.setdefault(layer_role(layer.path), []).append(layer)
     if "query" in by_role and "key" in by_role and "value" in by_role:
-        return list(_of_three(module, by_role))
+        return list(_read_three(module, by_role))
     if "query" in by_role and "pair" in by_role:
-        return list(_of_pair(module, by_role))
+        return list(_read_pair(module, by_role))
     if "fused" in by_role:
-        return list(_of_fused(module, by_role))
-    listed = _listed(layers)
+        return list(_read_fused(module, by_role))
+    listed = _layers_in_list(layers)
     if listed:
-        return list(_of_three(module, listed))
+        return list(_read_three(module, listed))
     names = ", ".join(layer.path for layer in layers) or "none"
     raise ArgumentError(
-        "a module called with x alone needs linear layers for query, key and value, but none is "
-        f"named like 'query' (found: {names}). Check the function inside it that takes q, k and v."
+        "a module called with x alone must have linear layers named like 'query', 'key' and "
+        f"'value', got {names}. Check the function inside it that takes q, k and v."
     )
 
 
@@ -148,7 +152,7 @@ def _layers(module: Any) -> Iterator[NamedLayer]:
             yield NamedLayer(path, parameter)
 
 
-def _listed(layers: list[NamedLayer]) -> dict[str, list[NamedLayer]]:
+def _layers_in_list(layers: list[NamedLayer]) -> dict[str, list[NamedLayer]]:
     """Three or four equal layers of one list as query, key, value and output."""
     numbered = [x for x in layers if re.search(r"\d+$", x.path)]
     lists = {x.path.rpartition(".")[0] for x in numbered}
@@ -159,58 +163,61 @@ def _listed(layers: list[NamedLayer]) -> dict[str, list[NamedLayer]]:
     return {}
 
 
-def _of_three(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[Projections]:
-    for turned in (False, True):
+def _read_three(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[Projections]:
+    for transposed in (False, True):
         chosen = [by_role[role] for role in ("query", "key", "value")]
         matrices = tuple(
-            np.concatenate([_matrix(module, x, turned) for x in some], axis=1) for some in chosen
+            np.concatenate([_matrix(module, x, transposed) for x in some], axis=1)
+            for some in chosen
         )
-        output = _output(module, by_role, chosen[0][0].parent, turned)
+        output = _output(module, by_role, chosen[0][0].parent, transposed)
         several = len(by_role["query"])
-        yield _counted(module, matrices, output, several)
+        yield _with_head_counts(module, matrices, output, several)
         if all(hasattr(x.layer, "weight") or x.layer.ndim == 3 for some in chosen for x in some):
             return
 
 
-def _of_pair(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[Projections]:
+def _read_pair(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[Projections]:
     query = by_role["query"][0]
     key, value = np.split(_matrix(module, by_role["pair"][0], False), 2, axis=1)
     output = _output(module, by_role, query.parent, False)
-    yield _counted(module, (_matrix(module, query, False), key, value), output, 1)
+    yield _with_head_counts(module, (_matrix(module, query, False), key, value), output, 1)
 
 
-def _of_fused(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[Projections]:
+def _read_fused(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[Projections]:
     """One layer for all three: side by side, or head by head."""
     fused = by_role["fused"][0]
     matrix = _matrix(module, fused, False)
     output = _output(module, by_role, fused.parent, False)
-    heads, head_width = _count(module, HEADS), _count(module, HEAD_WIDTHS)
+    heads, head_width = _count(module, HEAD_COUNT_NAMES), _count(module, HEAD_WIDTH_NAMES)
     width = matrix.shape[1]
     if heads and head_width and width != 3 * heads * head_width:
         split = heads * head_width
         rest = (width - split) // 2
         parts = np.split(matrix, [split, split + rest], axis=1)
-        yield _counted(module, tuple(parts), output, 1)
+        yield _with_head_counts(module, tuple(parts), output, 1)
         return
     if width % 3:
-        raise ArgumentError("a layer for query, key and value together needs 3 equal parts.")
+        raise ArgumentError(
+            f"a layer for query, key and value must have 3 equal parts, got width {width}."
+        )
     order = (1, 0, 2) if "kqv" in fused.path.lower() else (0, 1, 2)
     parts = np.split(matrix, 3, axis=1)
-    yield _counted(module, tuple(parts[i] for i in order), output, 1)
+    yield _with_head_counts(module, tuple(parts[i] for i in order), output, 1)
     heads = heads or 1
     by_head = matrix.reshape(matrix.shape[0], heads, 3, -1)
-    yield _counted(
+    yield _with_head_counts(
         module, tuple(by_head[:, :, i].reshape(matrix.shape[0], -1) for i in range(3)), output, 1
     )
 
 
-def _counted(
+def _with_head_counts(
     module: Any, matrices: tuple[Array, ...], output: Array | None, several: int
 ) -> Projections:
     """The projections with their numbers of heads."""
     width = matrices[0].shape[1]
-    head_width = _count(module, HEAD_WIDTHS)
-    heads = several if several > 1 else _count(module, HEADS)
+    head_width = _count(module, HEAD_WIDTH_NAMES)
+    heads = several if several > 1 else _count(module, HEAD_COUNT_NAMES)
     if not heads:
         heads = width // head_width if head_width and width % head_width == 0 else 1
     if width % heads:
@@ -233,9 +240,13 @@ def _count(module: Any, names: tuple[str, ...]) -> int:
 
 
 def _output(
-    module: Any, by_role: dict[str, list[NamedLayer]], parent: str, turned: bool
+    module: Any, by_role: dict[str, list[NamedLayer]], parent: str, transposed: bool
 ) -> Array | None:
-    """The last layer: one named so, else the first beside the others with a name of no meaning."""
+    """The matrix of the output layer, None where there is none.
+
+    That is a layer such as ``out_proj`` in the module of the query layer or around it; else one
+    with a name that says nothing, such as ``c_proj`` next to ``c_attn``.
+    """
     owners = [parent]
     while owners[-1]:
         owners.append(owners[-1].rpartition(".")[0])
@@ -243,18 +254,18 @@ def _output(
         for role in ("output", "rest"):
             for layer in by_role.get(role, []):
                 if layer.parent == owner or re.fullmatch(rf"{re.escape(owner)}\.?#", layer.parent):
-                    return _matrix(module, layer, turned, output=True)
+                    return _matrix(module, layer, transposed, output=True)
     return None
 
 
 def output_layer(module: Any) -> Any:
     """The layer that gives the output, where it is one that can be hooked."""
     layers = list(_layers(module))
-    first = next((x for x in layers if role_of(x.path) in ("query", "fused")), None)
+    first = next((x for x in layers if layer_role(x.path) in ("query", "fused")), None)
     for role in ("output", "rest"):
         for layer in layers:
             same = first is not None and layer.parent == first.parent
-            if role_of(layer.path) == role and same and hasattr(layer.layer, "weight"):
+            if layer_role(layer.path) == role and same and hasattr(layer.layer, "weight"):
                 return layer.layer
     return None
 
@@ -262,12 +273,12 @@ def output_layer(module: Any) -> Any:
 def first_layer(module: Any) -> Any:
     """The layer that gives the query, where it is one that can be hooked."""
     for layer in _layers(module):
-        if role_of(layer.path) in ("query", "fused") and hasattr(layer.layer, "weight"):
+        if layer_role(layer.path) in ("query", "fused") and hasattr(layer.layer, "weight"):
             return layer.layer
     return None
 
 
-def _matrix(module: Any, named: NamedLayer, turned: bool, output: bool = False) -> Array:
+def _matrix(module: Any, named: NamedLayer, transposed: bool, output: bool = False) -> Array:
     """A matrix (in + 1, out) with its bias as the last row."""
     layer = named.layer
     if hasattr(layer, "weight"):
@@ -279,7 +290,7 @@ def _matrix(module: Any, named: NamedLayer, turned: bool, output: bool = False) 
     weight = _numbers(layer)
     if weight.ndim == 3:
         weight = weight.reshape(-1, weight.shape[2]) if output else _side_by_side(weight)
-    elif turned:
+    elif transposed:
         weight = weight.T
     bias = _bias(module, named.path, weight.shape[1])
     return np.concatenate([weight, bias[None]])
@@ -300,7 +311,7 @@ def _bias(module: Any, path: str, width: int) -> Array:
     return np.zeros(width)
 
 
-def _of_multihead(module: Any) -> Projections:
+def _read_multihead(module: Any) -> Projections:
     if not getattr(module, "_qkv_same_embed_dim", True):
         raise ArgumentError("a MultiheadAttention with kdim or vdim cannot be checked yet.")
     weights = _numbers(module.in_proj_weight).reshape(3, module.embed_dim, module.embed_dim)

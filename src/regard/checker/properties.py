@@ -1,4 +1,4 @@
-"""Properties of any attention, each tested on the smallest input that could show a fault."""
+"""Properties of any attention, each tested on the smallest inputs first."""
 
 from __future__ import annotations
 
@@ -7,116 +7,123 @@ from typing import Any
 
 import numpy as np
 
+from regard.checker.calls import Candidate
 from regard.checker.cases import PROBES, Case, Probe, draw
-from regard.checker.check_report import FAIL, PASS, SKIPPED, Finding
 from regard.checker.compare import Gap, largest_gap, plain_run, tolerance
-from regard.checker.frameworks import EPSILONS
-from regard.checker.harness import Harness
+from regard.checker.conventions import EPSILONS
+from regard.checker.report import FAIL, PASS, SKIPPED, Finding
 from regard.typing import Array
 
+MAX_NUMBERS_SHOWN = 16
+MAX_ERROR_RATIO = 100.0  # times the error of a plain computation in the same dtype
+MIN_FLOAT32_RATIO = 1e5  # in float64: from here on it was computed in float32
 
-def values_of(harness: Harness, name: str, probes: list[Probe]) -> Finding:
+
+def matches_specification(candidate: Candidate, name: str, probes: list[Probe]) -> Finding:
     """Property: values equal to those of the specification on all these probes."""
     calls = 0
     for probe in probes:
-        for case in harness.cases(probe):
-            result = harness.call_seen(case, probe)
+        for case in candidate.cases(probe):
+            result = candidate.returned_for(probe, case)
             calls += result is not None
-            gap = (
-                None
-                if result is None
-                else _first_gap(harness, result, harness.expected(case), case)
-            )
+            gap = None if result is None else _first_gap(candidate, result, case)
             if gap is not None:
                 what = f"{probe.name}: {gap.kind} is wrong" if gap.index else gap.kind
-                return failing(name, what, gap, case)
+                return failed_finding(name, what, gap, case)
     if not calls:
         return Finding(name, SKIPPED, "the function has no argument for it")
     return Finding(name, PASS, f"{calls} inputs")
 
 
-def rows_sum_to_one(harness: Harness) -> Finding:
+def rows_sum_to_one(candidate: Candidate) -> Finding:
     """Property: rows of weights, or the output where every value is 1, sum to one."""
     name = "rows sum to one"
-    by_weights = "weights" in harness.kinds
-    if not by_weights and harness.convention.roles.form != "qkv":
+    by_weights = "weights" in candidate.kinds
+    if not by_weights and candidate.convention.roles.form != "qkv":
         return Finding(name, SKIPPED, "it returns no weights")
-    for case in harness.cases(PROBES[0]):
+    for case in candidate.cases(PROBES[0]):
         ones = case if by_weights else replace(case, value=np.ones_like(case.value))
-        result = harness.call(ones)
+        result = candidate.returned(ones)
         if result is None:
             continue
-        computed = result["weights"].sum(axis=-1) if by_weights else _output(result)
+        computed = result["weights"].sum(axis=-1) if by_weights else _first_array(result)
         kind = "row sum of weights" if by_weights else "output"
-        gap = largest_gap(computed, np.ones_like(computed), kind, _allowed(harness, ones, computed))
+        gap = largest_gap(
+            computed, np.ones_like(computed), kind, _tolerance(candidate, ones, computed)
+        )
         if gap is not None:
             what = "a row of weights" if by_weights else "with every value 1 the output is not 1"
-            return failing(name, what, gap, ones)
+            return failed_finding(name, what, gap, ones)
     return Finding(name, PASS, "weights" if by_weights else "with every value 1 the output is 1")
 
 
-def causality(harness: Harness) -> Finding:
+def causality(candidate: Candidate) -> Finding:
     """Property: another last word changes nothing for the words before it."""
-    name, convention = "causality", harness.convention
-    if not (convention.always or convention.roles.has("causal")) or convention.roles.form != "qkv":
+    name, convention = "causality", candidate.convention
+    if (
+        not (convention.always_causal or convention.roles.has("causal"))
+        or convention.roles.form != "qkv"
+    ):
         return Finding(name, SKIPPED, "it is not causal")
     probe = Probe(name, (), lambda sizes: replace(draw(sizes), causal=True))
-    for case in harness.cases(probe):
+    for case in candidate.cases(probe):
         if case.query.shape[2] != case.key.shape[2] or case.key.shape[2] < 2:
             continue
         key, value = case.key.copy(), case.value.copy()
         key[:, :, -1] += 1
         value[:, :, -1] += 1
-        gap = _moved(harness, case, replace(case, key=key, value=value), "tokens")
+        gap = _change_elsewhere(candidate, case, replace(case, key=key, value=value), "tokens")
         if gap is not None:
-            return failing(name, "changed with the last word", gap, case)
+            return failed_finding(name, "changed with the last word", gap, case)
     return Finding(name, PASS, "another last word changes nothing before it")
 
 
-def batch_independence(harness: Harness) -> Finding:
+def batch_independence(candidate: Candidate) -> Finding:
     """Property: another second sentence changes nothing for the first."""
     name = "batch independence"
-    if not harness.convention.batched:
+    if not candidate.convention.batched:
         return Finding(name, SKIPPED, "it takes one sentence")
-    for case in harness.cases(PROBES[0]):
+    for case in candidate.cases(PROBES[0]):
         if case.query.shape[0] < 2:
             continue
-        gap = _moved(harness, case, _other_sentence(case), "sentences")
+        gap = _change_elsewhere(candidate, case, _other_sentence(case), "sentences")
         if gap is not None:
-            return failing(name, "the first sentence changed with the second", gap, case)
+            return failed_finding(name, "the first sentence changed with the second", gap, case)
     return Finding(name, PASS, "another second sentence changes nothing for the first")
 
 
-def permutation_of_keys(harness: Harness) -> Finding:
+def permutation_of_keys(candidate: Candidate) -> Finding:
     """Property: keys and values in another order give the same output."""
-    name, convention = "permutation of keys", harness.convention
-    ordered = convention.always or bool(convention.position) or convention.roles.has("slopes")
-    if ordered or convention.roles.form != "qkv" or "output" not in harness.kinds:
+    name, convention = "permutation of keys", candidate.convention
+    ordered = (
+        convention.always_causal or bool(convention.position) or convention.roles.has("slopes")
+    )
+    if ordered or convention.roles.form != "qkv" or "output" not in candidate.kinds:
         return Finding(name, SKIPPED, "order matters to it" if ordered else "no q, k, v")
-    for case in harness.cases(PROBES[0]):
+    for case in candidate.cases(PROBES[0]):
         turned = replace(case, key=case.key[:, :, ::-1], value=case.value[:, :, ::-1])
-        one, other = harness.call(case), harness.call(turned)
+        one, other = candidate.returned(case), candidate.returned(turned)
         if one is None or other is None or not case.key.shape[2] > 1:
             continue
-        allowed = _allowed(harness, case, one["output"])
+        allowed = _tolerance(candidate, case, one["output"])
         gap = largest_gap(other["output"], one["output"], "output", allowed)
         if gap is not None:
-            return failing(name, "with the keys in reverse order", gap, case)
+            return failed_finding(name, "with the keys in reverse order", gap, case)
     return Finding(name, PASS, "in reverse order the output is the same")
 
 
-def precision(harness: Harness, right: bool) -> Finding:
+def precision(candidate: Candidate, right: bool) -> Finding:
     """Property: an error near that of a plain computation in the same dtype, against float64."""
-    name, dtype = "precision", harness.convention.dtype
+    name, dtype = "precision", candidate.convention.dtype
     if not right:
         return Finding(name, SKIPPED, "the values are wrong already")
     worst, compared = 0.0, False
-    for case in harness.cases(PROBES[0]):
-        result = harness.call(case)
+    for case in candidate.cases(PROBES[0]):
+        result = candidate.returned(case)
         if result is None or "output" not in result or case.key.shape[2] < 4:
             continue
-        exact = harness.expected(case)["output"]
-        plain = harness.convention.expected(plain_run(case, dtype))["output"]
+        exact = candidate.expected(case)["output"]
+        plain = candidate.convention.expected(plain_run(case, dtype))["output"]
         if result["output"].shape != exact.shape:
             continue
         compared = True
@@ -127,23 +134,28 @@ def precision(harness: Harness, right: bool) -> Finding:
         return Finding(name, SKIPPED, "there is no output to compare")
     if worst == 0.0:
         return Finding(name, PASS, f"exact to the last digit of {dtype}")
-    worse = "; it seems to compute in float32" if dtype == "float64" and worst > 1e5 else ""
+    worse = (
+        "; it seems to compute in float32"
+        if dtype == "float64" and worst > MIN_FLOAT32_RATIO
+        else ""
+    )
     detail = f"{worst:.2g} times the error of a plain computation in {dtype}{worse}"
     # float32 inside is accepted for float64; within a narrower dtype a hundredfold error is not.
-    return Finding(name, FAIL if dtype != "float64" and worst > 100 else PASS, detail)
+    failed = dtype != "float64" and worst > MAX_ERROR_RATIO
+    return Finding(name, FAIL if failed else PASS, detail)
 
 
-def failing(name: str, detail: str, gap: Gap, case: Case) -> Finding:
+def failed_finding(name: str, detail: str, gap: Gap, case: Case) -> Finding:
     """The finding of a property that does not hold, with its numbers and its input."""
     if not gap.index:
         return Finding(name, FAIL, detail, input=_input(case))
-    element = f"{gap.kind}[{', '.join(map(str, gap.index))}]"
-    return Finding(name, FAIL, detail, gap.wrong, gap.right, element, _input(case))
+    return Finding(name, FAIL, detail, gap.wrong, gap.right, gap.element, _input(case))
 
 
 def _input(case: Case) -> str:
-    """The input as text: its sizes, and all numbers where they are few."""
-    if case.query.size + case.key.size + case.value.size > 16 or case.x is not None:
+    """The input as text: its sizes, and all of its numbers where there are few."""
+    numbers = case.query.size + case.key.size + case.value.size
+    if numbers > MAX_NUMBERS_SHOWN or case.x is not None:
         return case.sizes.text
     shown = (f"{x} {_row(getattr(case, x))}" for x in ("query", "key", "value"))
     return f"{case.sizes.text}; " + ", ".join(shown)
@@ -153,38 +165,37 @@ def _row(array: Array) -> str:
     return str(array[0, 0].tolist() if array.shape[:2] == (1, 1) else array.tolist())
 
 
-def _first_gap(
-    harness: Harness, result: dict[str, Array], expected: dict[str, Array], case: Case
-) -> Gap | None:
+def _first_gap(candidate: Candidate, result: dict[str, Array], case: Case) -> Gap | None:
+    expected = candidate.expected(case)
     for kind, computed in result.items():
         exact = expected.get(kind, expected["output"])
-        gap = largest_gap(computed, exact, kind, tolerance(case, harness.convention.dtype, exact))
+        gap = largest_gap(computed, exact, kind, tolerance(case, candidate.convention.dtype, exact))
         if gap is not None:
             return gap
     return None
 
 
-def _moved(harness: Harness, case: Case, other: Case, along: str) -> Gap | None:
-    """The largest change of the unchanged part; ``along`` is the axis that was changed."""
-    one, two = harness.call(case), harness.call(other)
-    if one is None or two is None or _output(one).shape != _output(two).shape:
+def _change_elsewhere(candidate: Candidate, case: Case, other: Case, along: str) -> Gap | None:
+    """The largest change of what should stay equal; ``along`` is the axis that was changed."""
+    one, two = candidate.returned(case), candidate.returned(other)
+    if one is None or two is None or _first_array(one).shape != _first_array(two).shape:
         return None
-    before, after = _output(one), _output(two)
+    before, after = _first_array(one), _first_array(two)
     if along == "sentences":
-        axis = harness.convention.layout.index("b")
+        axis = candidate.convention.layout.index("b")
         before, after = (np.take(array, [0], axis=axis) for array in (before, after))
     else:
-        axis = _axis_of_queries(harness)
+        axis = _query_axis(candidate)
         before, after = (np.delete(array, -1, axis=axis) for array in (before, after))
-    return largest_gap(after, before, "output", _allowed(harness, case, before))
+    return largest_gap(after, before, "output", _tolerance(candidate, case, before))
 
 
-def _axis_of_queries(harness: Harness) -> int:
+def _query_axis(candidate: Candidate) -> int:
     """The axis of queries in the first returned array."""
-    kind = harness.kinds[0]
+    kind = candidate.kinds[0]
     if kind.startswith("weights"):
         return -2
-    return 1 if kind.startswith("output, ") else harness.convention.layout.index("t")
+    return 1 if kind.startswith("output, ") else candidate.convention.layout.index("t")
 
 
 def _other_sentence(case: Case) -> Case:
@@ -199,9 +210,9 @@ def _other_sentence(case: Case) -> Case:
     return replace(case, **changed)
 
 
-def _output(result: dict[str, Array]) -> Array:
+def _first_array(result: dict[str, Array]) -> Array:
     return next(iter(result.values()))
 
 
-def _allowed(harness: Harness, case: Case, array: Array) -> float:
-    return tolerance(case, harness.convention.dtype, array)
+def _tolerance(candidate: Candidate, case: Case, array: Array) -> float:
+    return tolerance(case, candidate.convention.dtype, array)

@@ -1,6 +1,6 @@
-"""Sandbox of a check: a process of its own with limits, since what is checked is executed.
+"""Sandbox: the code under test runs in a process of its own, with limits.
 
-The child and whatever it starts end with the check, whatever ends that: a result, a limit, Ctrl-C,
+The child and whatever it starts end with the check, however that ends: a result, a limit, Ctrl-C,
 or a signal that leaves the parent no time. Nothing is left on disk: both channels are unlinked
 temporary files.
 """
@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from regard.checker.check_report import UNKNOWN, Report
+from regard.checker.report import UNKNOWN, Report
 from regard.errors import ArgumentError
 
-LONGEST = 24 * 3600.0  # seconds
-LARGEST = 100_000.0  # GB
-LAST_BYTES = 2**16  # of what the child wrote to stderr
+MAX_SECONDS = 24 * 3600.0
+MAX_MEMORY_GB = 100_000.0
+MAX_STDERR_BYTES = 2**16  # read from the end of what the child wrote
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Limits:
     memory: float = 8.0
 
     def __post_init__(self) -> None:
-        _check_limit("--seconds", self.seconds, LONGEST)
-        _check_limit("--memory", self.memory, LARGEST)
+        _check_limit("--seconds", self.seconds, MAX_SECONDS)
+        _check_limit("--memory", self.memory, MAX_MEMORY_GB)
 
 
-def _check_limit(name: str, number: float, most: float) -> None:
-    if not (math.isfinite(number) and 0 < number <= most):
-        raise ArgumentError(f"{name} needs a number above 0, {most:g} at most, but it is {number}.")
+def _check_limit(name: str, number: float, largest: float) -> None:
+    if not (math.isfinite(number) and 0 < number <= largest):
+        raise ArgumentError(f"{name} must be above 0 and at most {largest:g}, got {number}.")
 
 
 def run_apart(task: str, target: str, options: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Do a task ('check' or 'operator') on 'file.py:function' in another process.
 
-    The answer comes back as JSON on the child's own stdout, which the function under test does not
-    get to see. A process that runs too long, is killed or crashes gives {'error': why}.
+    The answer comes back as JSON on the child's original stdout, which the function under test
+    cannot reach. A process that runs too long, is killed or crashes gives {'error': why}.
     """
     order = {"task": task, "target": target, "options": options, "seconds": limits.seconds,
              "memory": limits.memory}  # fmt: skip
@@ -77,7 +77,7 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits) -> Report:
     if "error" not in answer:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             return Report.from_dict(answer)
-        answer = {"error": "what came back from its process is no report"}
+        answer = {"error": "its process returned something that is not a report"}
     return Report(target, UNKNOWN, tried=(str(answer["error"]),))
 
 
@@ -85,7 +85,7 @@ def load(target: str) -> Callable[..., Any]:
     """The function that 'file.py:function' or 'module:function' names; its code is run."""
     origin, _, name = target.rpartition(":")
     if not origin or not name:
-        raise ArgumentError(_without_function(target))
+        raise ArgumentError(_missing_function(target))
     value: Any = _module(origin)
     for part in name.split("."):
         if not hasattr(value, part):
@@ -95,18 +95,20 @@ def load(target: str) -> Callable[..., Any]:
             )
         value = getattr(value, part)
     if not callable(value) and not callable(getattr(value, "forward", None)):
-        raise ArgumentError(f"{target} needs to be a function or a module, but is {value!r:.60}.")
+        raise ArgumentError(f"{target} must be a function or a module, got {value!r:.60}.")
     function: Callable[..., Any] = value
     return function
 
 
-def _without_function(target: str) -> str:
+def _missing_function(target: str) -> str:
     """Message for a target that names no function: the functions of its file, which is not run."""
     path = Path(target)
     if not target.endswith(".py"):
-        return f"{target!r} needs a file and a function, such as mine.py:attention."
+        return (
+            f"the target must be a file and a function, such as mine.py:attention, got {target!r}."
+        )
     if not path.is_file():
-        return f"there is no file {target}."
+        return f"no such file: {target}."
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError) as error:
@@ -115,8 +117,8 @@ def _without_function(target: str) -> str:
     kinds = ast.FunctionDef | ast.ClassDef
     names = [f"{target}:{x.name}" for x in body if isinstance(x, kinds) and x.name[0] != "_"]
     if not names:
-        return f"{target} needs a function to check, but it defines none."
-    return f"{target} needs a function after a colon: {' or '.join(names[:5])}."
+        return f"{target} defines no function to check."
+    return f"{target} names no function; did you mean {' or '.join(names[:5])}?"
 
 
 def _module(origin: str) -> Any:
@@ -128,7 +130,7 @@ def _module(origin: str) -> Any:
             raise ArgumentError(f"{origin} cannot be imported: {error}.") from None
     path = Path(origin)
     if not path.exists():
-        raise ArgumentError(f"there is no file {origin}.")
+        raise ArgumentError(f"no such file: {origin}.")
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -149,7 +151,7 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def _parse_answer(file: IO[bytes]) -> dict[str, Any] | None:
-    """The last line of the answer as JSON; None where it is none."""
+    """The last line of the answer as JSON; None where it is not an object."""
     file.seek(0)
     lines = file.read().splitlines()[-1:]
     with contextlib.suppress(ValueError, RecursionError):
@@ -160,7 +162,7 @@ def _parse_answer(file: IO[bytes]) -> dict[str, Any] | None:
 
 def _reason(status: int, errors: IO[bytes]) -> str:
     size = errors.seek(0, os.SEEK_END)
-    errors.seek(max(0, size - LAST_BYTES))
+    errors.seek(max(0, size - MAX_STDERR_BYTES))
     text = errors.read().decode("utf-8", errors="replace")
     last = text.strip().splitlines()[-1:] or ["it printed nothing"]
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
@@ -222,7 +224,7 @@ def _perform(order: dict[str, Any]) -> dict[str, Any]:
 
 def _task(function: Callable[..., Any], order: dict[str, Any]) -> dict[str, Any]:
     if order["task"] == "operator":
-        from regard.checker.operator_suite import run_suite
+        from regard.checker.suite import run_suite
 
         return run_suite(function, order["target"]).to_dict()
     from regard.checker.check import check

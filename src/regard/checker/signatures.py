@@ -1,4 +1,8 @@
-"""Roles of a function's parameters, read from their names."""
+"""What a function says about itself: the roles of its parameters, hints in names and comments.
+
+The names of the parameters tell their roles (``read_roles``); names, docstrings, comments and
+buffers tell conventions that no call can show (``is_called_causal``, ``mask_hides``).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any
 
 from regard.errors import ArgumentError
 
-NAMES = {
+ROLE_NAMES = {
     "mask": "mask attn_mask attention_mask m masks src_mask tgt_mask look_ahead_mask additive_mask "
     "bias attn_bias attention_bias position_bias rel_pos_bias relative_position_bias causal_mask",
     "padding": "key_padding_mask padding_mask pad_mask src_key_padding_mask key_mask kv_mask "
@@ -46,9 +50,9 @@ NAMES = {
     "value bias": "b_v bv b_value v_bias bias_v",
     "output bias": "b_o bo b_output o_bias bias_o",
 }
-ROLE_OF = {name: role for role, names in NAMES.items() for name in names.split()}
-# Their names say that they are added to the scores.
-ADDED = [
+ROLE_BY_NAME = {name: role for role, names in ROLE_NAMES.items() for name in names.split()}
+# Masks with these names are added to the scores.
+ADDED_MASK_NAMES = [
     "bias",
     "attn_bias",
     "attention_bias",
@@ -57,32 +61,33 @@ ADDED = [
     "rel_pos_bias",
     "relative_position_bias",
 ]
-ENDING = r"(_?(states?|layers?|vectors?|tensors?|in|inputs?|mat|matrix|heads?|array))?"
-WEIGHT = r"(proj_?)?(w|weights?|kernel|mat|matrix|proj)"
-MAIN = {
-    "query": rf"x?q(s|uery|ueries)?{ENDING}",
-    "key": rf"x?k(s|eys?)?{ENDING}",
-    "value": rf"x?v(s|als?|alues?)?{ENDING}",
-    "w_query": rf"(w|weights?)_?(of_)?q(uery|ueries)?|q(uery)?_?{WEIGHT}",
-    "w_key": rf"(w|weights?)_?(of_)?k(eys?)?|k(ey)?_?{WEIGHT}",
-    "w_value": rf"(w|weights?)_?(of_)?v(alues?)?|v(alue)?_?{WEIGHT}",
+NAME_ENDING = r"(_?(states?|layers?|vectors?|tensors?|in|inputs?|mat|matrix|heads?|array))?"
+WEIGHT_NAME = r"(proj_?)?(w|weights?|kernel|mat|matrix|proj)"
+MAIN_PATTERNS = {
+    "query": rf"x?q(s|uery|ueries)?{NAME_ENDING}",
+    "key": rf"x?k(s|eys?)?{NAME_ENDING}",
+    "value": rf"x?v(s|als?|alues?)?{NAME_ENDING}",
+    "w_query": rf"(w|weights?)_?(of_)?q(uery|ueries)?|q(uery)?_?{WEIGHT_NAME}",
+    "w_key": rf"(w|weights?)_?(of_)?k(eys?)?|k(ey)?_?{WEIGHT_NAME}",
+    "w_value": rf"(w|weights?)_?(of_)?v(alues?)?|v(alue)?_?{WEIGHT_NAME}",
     "x": r"x|inputs?|in_features|features|embeddings?|embeds?|embs?|tokens?|vectors?|seq|sequence|"
     r"hidden(_states?)?|src|inp|normalized_resid_pre|resid(_pre)?|token_embeddings|inputs_embeds",
 }
-FORMS = {"q k v": "qkv", "q k v mask": "qkv", "x w_q w_k w_v": "xw", "x": "x"}
+FORM_BY_SIGNATURE = {"q k v": "qkv", "q k v mask": "qkv", "x w_q w_k w_v": "xw", "x": "x"}
 ARRAYS = {
     "qkv": ("query", "key", "value"),
     "xw": ("x", "w_query", "w_key", "w_value"),
     "x": ("x",),
 }
-SWITCHES = ("causal", "need weights", "training", "grouped", "softcap")
+BOOLEAN_ROLES = ("causal", "need weights", "training", "grouped", "softcap")
 
 
 @dataclass(frozen=True)
 class Roles:
     """The form of a call, 'qkv', 'xw' or 'x', and the parameter of each further role.
 
-    ``leading`` are the roles that are given by position, in order; the rest go by name.
+    ``leading`` are the roles passed by position, in order; the rest are passed by name.
+    ``added``: the mask is added to the scores, as its name says.
     """
 
     form: str
@@ -97,7 +102,7 @@ class Roles:
 
     @property
     def cached(self) -> bool:
-        """Whether keys and values of earlier calls can be given."""
+        """Whether it takes keys and values of earlier calls."""
         return self.has("past pair") or (self.has("past key") and self.has("past value"))
 
 
@@ -111,46 +116,53 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
     Roles(form='qkv', names={'mask': 'attn_mask'}, required=(), ...)
     """
     stated = signature.split(" as ")[0].strip()
-    if stated not in ("auto", *FORMS):
+    if stated not in ("auto", *FORM_BY_SIGNATURE):
         raise ArgumentError(
-            f"signature needs one of {', '.join(['auto', *FORMS])}, if you like followed by the "
-            f"axes ('q k v as bthd'), but it is {signature!r}."
+            f"signature must be one of auto, {', '.join(FORM_BY_SIGNATURE)}, maybe followed by "
+            f"the axes ('q k v as bthd'), got {signature!r}."
         )
     parameters = _parameters(function)
-    arrays = _arrays_of(parameters, FORMS.get(stated))
+    arrays = _main_arrays(parameters, FORM_BY_SIGNATURE.get(stated))
     rest = [p for p in parameters if p.name not in arrays.values()]
     names = {_role(p): p.name for p in reversed(rest) if _role(p)}
     names = dict(reversed(names.items()))
     if stated == "q k v mask" and rest and "mask" not in names:
         names["mask"] = rest[0].name
-    unnamed = [p for p in rest if _needed(p) and p.name not in names.values() and not _role(p)]
-    form = _form_of(arrays)
+    unnamed = [p for p in rest if _is_required(p) and p.name not in names.values() and not _role(p)]
+    form = _array_form(arrays)
     if form == "qkv" and len(unnamed) == 1 and "mask" not in names and stated == "auto":
         names["mask"], unnamed = unnamed[0].name, []
     if unnamed:
         raise ArgumentError(
-            f"the function needs {unnamed[0].name!r}, and its name does not say what it is: give "
+            f"the function requires {unnamed[0].name!r}, whose name does not say what it is: give "
             "it a default, or wrap the function in one of (q, k, v), (q, k, v, mask) or "
             "(x, w_q, w_k, w_v)."
         )
-    required = tuple(r for r, n in names.items() if any(p.name == n and _needed(p) for p in rest))
+    required = tuple(
+        r for r, n in names.items() if any(p.name == n and _is_required(p) for p in rest)
+    )
     return Roles(
-        form, names, required, _leading(parameters, arrays, names), names.get("mask") in ADDED
+        form,
+        names,
+        required,
+        _leading(parameters, arrays, names),
+        names.get("mask") in ADDED_MASK_NAMES,
     )
 
 
-def _arrays_of(parameters: list[inspect.Parameter], form: str | None) -> dict[str, str]:
+def _main_arrays(parameters: list[inspect.Parameter], form: str | None) -> dict[str, str]:
     """The parameter of each main array, by name where names say it, else by position."""
     by_name: dict[str, str] = {}
     for parameter in parameters:
         role = main_role(parameter.name)
         if role and role not in by_name:
             by_name[role] = parameter.name
-    for one in ("qkv", "xw"):
-        if form in (None, one) and all(role in by_name for role in ARRAYS[one]):
-            return {role: by_name[role] for role in ARRAYS[one]}
-    form = form or _form(parameters)
-    chosen = [p for p in parameters if p.name not in ROLE_OF or main_role(p.name)]
+    for full_form in ("qkv", "xw"):
+        roles = ARRAYS[full_form]
+        if form in (None, full_form) and all(role in by_name for role in roles):
+            return {role: by_name[role] for role in roles}
+    form = form or _guess_form(parameters)
+    chosen = [p for p in parameters if p.name not in ROLE_BY_NAME or main_role(p.name)]
     if form == "x" and "x" in by_name:
         return {"x": by_name["x"]}
     if len(chosen) < len(ARRAYS[form]):
@@ -160,19 +172,21 @@ def _arrays_of(parameters: list[inspect.Parameter], form: str | None) -> dict[st
 
 def main_role(name: str) -> str:
     """The main array that a parameter's name stands for, or ''."""
-    return next((r for r, pattern in MAIN.items() if re.fullmatch(pattern, name.lower())), "")
+    return next(
+        (r for r, pattern in MAIN_PATTERNS.items() if re.fullmatch(pattern, name.lower())), ""
+    )
 
 
-def _form_of(arrays: dict[str, str]) -> str:
+def _array_form(arrays: dict[str, str]) -> str:
     return next(form for form, roles in ARRAYS.items() if tuple(arrays) == roles)
 
 
 def _role(parameter: inspect.Parameter) -> str:
     """The role of a further parameter; a switch named like a number has none."""
-    role = ROLE_OF.get(parameter.name.lower(), "")
-    if isinstance(parameter.default, bool) and role not in SWITCHES:
+    role = ROLE_BY_NAME.get(parameter.name.lower(), "")
+    if isinstance(parameter.default, bool) and role not in BOOLEAN_ROLES:
         return "causal" if parameter.name == "causal_mask" else ""
-    if role == "temperature" and not _needed(parameter):
+    if role == "temperature" and not _is_required(parameter):
         return ""
     return role
 
@@ -180,7 +194,7 @@ def _role(parameter: inspect.Parameter) -> str:
 def _leading(
     parameters: list[inspect.Parameter], arrays: dict[str, str], names: dict[str, str]
 ) -> tuple[str, ...]:
-    """The roles of the parameters up to the last main array: these are given by position."""
+    """The roles of the parameters up to the last main array: these are passed by position."""
     roles = {name: role for role, name in (names | arrays).items()}
     leading: list[str] = []
     for parameter in parameters:
@@ -196,16 +210,16 @@ def _positional_only(parameters: list[inspect.Parameter], leading: list[str]) ->
     return parameters[len(leading) - 1].kind == inspect.Parameter.POSITIONAL_ONLY
 
 
-def _needed(parameter: inspect.Parameter) -> bool:
+def _is_required(parameter: inspect.Parameter) -> bool:
     return parameter.default is parameter.empty
 
 
-def _form(parameters: list[inspect.Parameter]) -> str:
+def _guess_form(parameters: list[inspect.Parameter]) -> str:
     names = [p.name.lower() for p in parameters]
     needed = [p.name.lower() for p in parameters if p.default is p.empty]
     if len(names) >= 4 and all(name.startswith("w") for name in names[1:4]):
         return "xw"
-    main = [name for name in needed if name not in ROLE_OF]
+    main = [name for name in needed if name not in ROLE_BY_NAME]
     if len(names) < 3 or (len(main) == 1 and main_role(names[0]) == "x"):
         return "x"
     return "x" if len(main) == 1 and not main_role(main[0]) else "qkv"
@@ -230,3 +244,77 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _parameter(name: str, has_default: bool) -> inspect.Parameter:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(name, kind, default=None if has_default else inspect.Parameter.empty)
+
+
+CAUSAL_PATTERN = r"(?<!non-)(?<!not )(?<!non)(?<!non_)(causal|autoregressive)"
+HIDES_PATTERN = (
+    r"(true|ones?|1)s?\b[^.,;\n0]{0,30}?\b(hid|mask(ed)?\b(?! *=)|padd?ing|padded|ignor|block|"
+    r"exclud|not allowed|disallow|may not|cannot|forbid|not attend)|"
+    r"fill[^.\n]{0,60}where mask is (true|one)"
+)
+SHOWS_PATTERN = (
+    r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look|"
+    r"token)"
+)
+ROTARY_PATTERN = r"rope|rotary|rotate|freqs|\.cos\("
+HEADS_PATTERN = r"head|, ?h, ?|\bbhqk|\bbhtd|b ?h ?[a-z] ?d"
+
+
+def source_text(function: Callable[..., Any]) -> str:
+    """The source of a function or of the class of an object, '' where there is none."""
+    target = inspect.unwrap(getattr(function, "func", function))
+    if not (inspect.isfunction(target) or inspect.isclass(target) or inspect.ismethod(target)):
+        target = type(target)
+    if inspect.isclass(target) and target.__module__.startswith(("torch.", "builtins")):
+        return ""
+    try:
+        return inspect.getsource(target)
+    except (OSError, TypeError):
+        return inspect.getdoc(target) or ""
+
+
+def _prose(function: Callable[..., Any]) -> str:
+    """The docstring and the comments of a function, in lower case."""
+    source = source_text(function)
+    quoted = re.findall(r'"""(.*?)"""', source, re.DOTALL)
+    comments = re.findall(r"#(.*)", source)
+    return " . ".join([*quoted, *comments]).lower()
+
+
+def is_called_causal(function: Callable[..., Any]) -> bool:
+    """Whether its name, its class, its docstring or a triangular buffer says that it is causal."""
+    target = getattr(function, "func", function)
+    names = [getattr(target, "__qualname__", ""), type(target).__name__]
+    doc = (inspect.getdoc(target) or "").split("\n\n")[0]
+    named = re.search(CAUSAL_PATTERN, " ".join([*names, doc]).lower())
+    return bool(named) or any(_is_triangular(buffer) for buffer in _buffers(target))
+
+
+def mask_hides(function: Callable[..., Any]) -> bool:
+    """Whether the docstring or a comment says that True, or 1, in a mask hides."""
+    prose = _prose(function)
+    return bool(re.search(HIDES_PATTERN, prose)) and not re.search(SHOWS_PATTERN, prose)
+
+
+def mentions_rotary(function: Callable[..., Any]) -> bool:
+    """Whether its source mentions rotary positions."""
+    return bool(re.search(ROTARY_PATTERN, source_text(function).lower()))
+
+
+def mentions_heads(function: Callable[..., Any]) -> bool:
+    """Whether its source mentions heads."""
+    return bool(re.search(HEADS_PATTERN, source_text(function).lower()))
+
+
+def _buffers(target: Any) -> list[Any]:
+    buffers = getattr(target, "named_buffers", None)
+    return [buffer for _, buffer in buffers()] if callable(buffers) else []
+
+
+def _is_triangular(buffer: Any) -> bool:
+    """Whether a buffer (..., t, t) has one number above its diagonal and another below."""
+    if buffer.ndim < 2 or buffer.shape[-1] != buffer.shape[-2] or buffer.shape[-1] < 2:
+        return False
+    matrix = buffer.reshape(-1, *buffer.shape[-2:])[0]
+    above, below = matrix.triu(1), matrix.tril(-1)
+    return bool((above == 0).all()) != bool((below == 0).all())

@@ -73,7 +73,7 @@ COMMANDS = {
         ),
         Command(
             "check",
-            "regard.cli.check_command:check",
+            "regard.cli.check:check",
             "Find the first wrong step in attention code or numbers.",
             "regard check my_file.py:my_attention",
         ),

@@ -85,9 +85,9 @@ RENDERERS: dict[str, dict[str, str]] = {
     "regard.watcher.measures.sinks.SinkReport": {
         "text": "regard.view.terminal.research_text:sinks_page",
     },
-    "regard.checker.check_report.Report": {"text": "regard.view.terminal.check_text:report_text"},
-    "regard.checker.worked_sheet.SheetReport": {
-        "text": "regard.view.terminal.check_text:sheet_text",
+    "regard.checker.report.Report": {"text": "regard.view.terminal.check:report_text"},
+    "regard.checker.sheets.SheetReport": {
+        "text": "regard.view.terminal.check:sheet_text",
     },
     "regard.corpus.survey.Survey": {
         "text": "regard.view.terminal.survey_text:summary",

@@ -16,10 +16,7 @@ from regard.engine.gpu.dispatch import observe_on_device  # noqa: E402
 from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
-from regard.heads.measures import (
-    head_measures,
-    uniform_baseline,
-)
+from regard.heads.measures import head_measures, uniform_baseline  # noqa: E402
 from regard.heads.repeats import repeat_sums  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 

@@ -12,24 +12,31 @@ from regard.checker.mistakes.masking import MASKS
 from regard.checker.mistakes.scoring import SCORES
 from regard.checker.mistakes.side_effects import CONDUCT
 from regard.checker.mistakes.softmax import SOFTMAX
-from regard.checker.mistakes.stand_ins import GENERAL, STAND_INS, UNNAMED
+from regard.checker.mistakes.stand_ins import GENERIC_BY_FEATURE, STAND_INS, UNNAMED
 from regard.textbook.stages import Stages
 
 CATALOGUE = (*SCORES, *SOFTMAX, *CAUSAL, *MASKS, *HEADS, *STAND_INS, *CONDUCT, *UNNAMED)
 # Mistakes that plain attention, without masks and the like, cannot show.
-OF_FEATURES = frozenset(m.name for m in (*CAUSAL, *MASKS))
+FEATURE_MISTAKES = frozenset(m.name for m in (*CAUSAL, *MASKS))
 BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
+MISTAKES_BY_STEP = {
+    "scores": SCORES,
+    "softmax": SOFTMAX,
+    "causal mask": CAUSAL,
+    "mask": MASKS,
+    "heads": HEADS,
+}
 
 
 @lru_cache(maxsize=1)
-def single() -> list[tuple[tuple[Mistake, ...], Stages]]:
+def single_mistakes() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every mistake alone, in each of its variants; the usual variants of all come first."""
     parts = (slice(0, 1), slice(1, None))
     return [((m,), stages) for part in parts for m in CATALOGUE for stages in m.variants[part]]
 
 
 @lru_cache(maxsize=1)
-def pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
+def mistake_pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every two mistakes that can be made at once."""
     result: list[tuple[tuple[Mistake, ...], Stages]] = []
     usual = [((m,), stages) for m in CATALOGUE for stages in m.variants[:2]]
@@ -41,4 +48,25 @@ def pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
     return result
 
 
-__all__ = ["BY_NAME", "CATALOGUE", "GENERAL", "OF_FEATURES", "Mistake", "pairs", "single"]
+def wrong_step(mistake: Mistake) -> str:
+    """The step of attention in which a mistake is made.
+
+    >>> wrong_step(BY_NAME["no scaling"])
+    'scores'
+    """
+    for step, mistakes in MISTAKES_BY_STEP.items():
+        if mistake in mistakes:
+            return step
+    return mistake.name.partition(" used wrongly")[0] if mistake.unnamed else "result"
+
+
+__all__ = [
+    "BY_NAME",
+    "CATALOGUE",
+    "FEATURE_MISTAKES",
+    "GENERIC_BY_FEATURE",
+    "Mistake",
+    "mistake_pairs",
+    "single_mistakes",
+    "wrong_step",
+]

@@ -68,7 +68,7 @@ CAUSAL = (
     ),
     Mistake(
         "causal mask transposed",
-        "np.triu in the place of np.tril, or True and False the other way round with the diagonal "
+        "np.triu instead of np.tril, or True and False the other way round with the diagonal "
         "kept: a word sees itself and its future, not its past.",
         "visible = np.tril(np.ones((queries, keys), bool))\n"
         "scores = np.where(visible, scores, -np.inf)",
@@ -81,7 +81,7 @@ CAUSAL = (
     Mistake(
         "causal mask off by one: sees the next word",
         "The diagonal is shifted (k=1 of tril, or hiding from triu k=2 on): each word sees one "
-        "word too many, and that is the one it should foretell.",
+        "word too many, and that is the one it should predict.",
         "visible = np.tril(np.ones((queries, keys), bool), k=0)\n"
         "scores = np.where(visible, scores, -np.inf)",
         (changed(causal=_where_causal(_one_ahead)),),

@@ -38,8 +38,8 @@ class Mistake:
     """A mistake: one or more wrong stages of attention, or wrong conduct.
 
     ``variants`` are the stages in which it is made, the usual one first. A mistake of conduct
-    (inputs changed, results that differ) has none, for its values are right; it has a function.
-    ``unnamed``: nothing but the feature that is wrong is known.
+    (inputs changed, results that differ) has right values and no stages: ``conduct`` makes it.
+    ``unnamed``: only the feature that is wrong is known.
     """
 
     name: str

@@ -17,10 +17,6 @@ def _cut(array_bhtd: Array) -> Array:
     return join_heads(array_bhtd).reshape(array_bhtd.shape)
 
 
-def _split_by_reshape(case: Case) -> tuple[Any, ...]:
-    return _cut(case.query), _cut(case.key), _cut(case.value)
-
-
 def _joined_by_reshape(output_bhqv: Array) -> Array:
     b, h, q, v = output_bhqv.shape
     return split_heads(output_bhqv.reshape(b, q, h * v), h)
@@ -33,10 +29,6 @@ def _joined_interleaved(output_bhqv: Array) -> Array:
 
 def _across_heads(case: Case) -> tuple[Any, ...]:
     return tuple(array.swapaxes(1, 2) for array in (case.query, case.key, case.value))
-
-
-def _back(output: Array) -> Array:
-    return output.swapaxes(1, 2)
 
 
 def _tiled(array_bgkd: Array, heads: int) -> Array:
@@ -67,7 +59,7 @@ HEADS = (
         "(b, t, h * d) is reshaped straight to (b, h, t, d): the numbers fit, but a head gets "
         "whole words, cut up, and not its share of every word.",
         "query = query.reshape(b, t, h, d)\nquery = query.swapaxes(1, 2)",
-        (changed(arrange=_split_by_reshape),),
+        (changed(arrange=lambda case: (_cut(case.query), _cut(case.key), _cut(case.value))),),
     ),
     Mistake(
         "heads joined in the wrong order",
@@ -87,7 +79,7 @@ HEADS = (
                 arrange=_across_heads,
                 hide=ignore_visibility,
                 empty_rows=ignore_visibility,
-                join_heads=_back,
+                join_heads=lambda output: output.swapaxes(1, 2),
             ),
         ),
     ),
@@ -109,8 +101,8 @@ HEADS = (
     ),
     Mistake(
         "heads averaged instead of joined",
-        "The outputs of the heads are averaged where they should stand side by side: what the "
-        "heads found apart is stirred together.",
+        "The outputs of the heads are averaged where they should be concatenated: what each "
+        "head found is mixed with the others.",
         "output = output.swapaxes(1, 2)\noutput = output.reshape(b, t, h * d)",
         (changed(join_heads=_averaged),),
     ),

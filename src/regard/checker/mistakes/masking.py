@@ -16,7 +16,7 @@ from regard.textbook.stages import (
 )
 from regard.typing import Array
 
-SMALL = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)
+SMALL_FILLS = (-10.0, -1.0, -2.0, -3.0, -4.0, -5.0, -8.0, -9.0, -20.0, -50.0, -100.0, -1000.0)
 Hide = Callable[[Array, Array, Case], Array]
 
 
@@ -57,10 +57,6 @@ def _weak(numbers: tuple[float, ...]) -> tuple[Hide, ...]:
     return tuple(make(number) for make in (_added, _filled) for number in numbers)
 
 
-def _first_query(case: Case) -> Array:
-    return mask_visibility(case)[..., :1, :]
-
-
 def _first_sentence(case: Case) -> Array:
     visible = mask_visibility(case)
     return visible[:1] if visible.ndim == 4 else visible
@@ -93,19 +89,11 @@ def _padding_of_queries(case: Case) -> Array:
     return real_bq[:, None, :, None]
 
 
-def _padding_of_first(case: Case) -> Array:
-    return padding_visibility(case)[:1]
-
-
 def _padding_one_more(case: Case) -> Array:
     if case.lengths is None:
         return np.ones((1, 1), bool)
     real_bk = np.arange(case.keys) <= np.asarray(case.lengths)[:, None]
     return real_bk[:, None, None]
-
-
-def _no_window(case: Case) -> Array:
-    return np.ones((1, 1), bool)
 
 
 MASKS = (
@@ -141,7 +129,7 @@ MASKS = (
         "sentences of one length, all is well.",
         "real = np.arange(keys) < lengths[:, None]  # a row for each sentence\n"
         "scores = np.where(real[:, None, None, :], scores, -np.inf)",
-        (changed(padding=_padding_of_first),),
+        (changed(padding=lambda case: padding_visibility(case)[:1]),),
     ),
     Mistake(
         "padding off by one",
@@ -206,7 +194,7 @@ MASKS = (
         "What may not be seen gets a number such as -10 where minus infinity is meant: e^-10 is "
         "small but not 0, and with large scores it is not even small.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
-        tuple(changed(hide=hide, empty_rows=ignore_visibility) for hide in _weak(SMALL)),
+        tuple(changed(hide=hide, empty_rows=ignore_visibility) for hide in _weak(SMALL_FILLS)),
     ),
     Mistake(
         "softcap after the mask",
@@ -227,7 +215,7 @@ MASKS = (
         "queries belong): right for padding, wrong for anything that differs between words.",
         "mask = np.broadcast_to(mask, scores.shape)  # a row for each query\n"
         "scores = np.where(mask, scores, -np.inf)",
-        (changed(mask=_first_query),),
+        (changed(mask=lambda case: mask_visibility(case)[..., :1, :]),),
     ),
     Mistake(
         "mask of the first sentence used for all",
@@ -261,6 +249,6 @@ MASKS = (
         "window ignored",
         "A window is an argument, and no line uses it: every query sees every key.",
         "visible = (gap >= -left) & (gap <= right)\nscores = np.where(visible, scores, -np.inf)",
-        (changed(window=_no_window),),
+        (changed(window=lambda case: np.ones((1, 1), bool)),),
     ),
 )

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
 from regard.typing import Array
-
-
-def _without_scale(scores: Array, case: Case) -> Array:
-    return scores
-
-
-def _by_width(scores: Array, case: Case) -> Array:
-    return np.asarray(scores / case.query.shape[-1])
 
 
 def _by_model_width(scores: Array, case: Case) -> Array:
@@ -28,10 +18,6 @@ def _by_input_width(scores: Array, case: Case) -> Array:
         return _by_model_width(scores, case)
     with_bias = bool((case.x[..., -1] == 1).all())
     return np.asarray(scores / np.sqrt(case.x.shape[-1] - with_bias))
-
-
-def _multiplied(scores: Array, case: Case) -> Array:
-    return np.asarray(scores * np.sqrt(case.query.shape[-1]))
 
 
 def _by_keys(scores: Array, case: Case) -> Array:
@@ -56,74 +42,34 @@ DOTTED = changed(
 )
 
 
-def _untransposed(query: Array, key: Array) -> Array:
-    return np.asarray(query @ key)
-
-
 def _reshaped(query: Array, key: Array) -> Array:
     b, h, k, d = key.shape
     return np.asarray(query @ key.reshape(b, h, d, k))
-
-
-def _swapped(query: Array, key: Array) -> Array:
-    return np.asarray(key @ query.swapaxes(-1, -2))
-
-
-def _value_as_key(case: Case) -> tuple[Any, ...]:
-    return case.query, case.value, case.value
-
-
-def _key_as_value(case: Case) -> tuple[Any, ...]:
-    return case.query, case.key, case.key
-
-
-def _by_root_of_width_alone(scores: Array, case: Case) -> Array:
-    return np.asarray(scores / np.sqrt(case.query.shape[-1]))
-
-
-def _flipped(query: Array, key: Array) -> Array:
-    return np.asarray(-(query @ key.swapaxes(-1, -2)))
-
-
-def _normalised(case: Case) -> tuple[Any, ...]:
-    return _unit(case.query), _unit(case.key), case.value
 
 
 def _unit(array: Array) -> Array:
     return np.asarray(array / np.sqrt((array**2).sum(axis=-1, keepdims=True)))
 
 
-def _query_as_key(case: Case) -> tuple[Any, ...]:
-    return case.query, case.query, case.value
-
-
-def _query_as_value(case: Case) -> tuple[Any, ...]:
-    return case.query, case.key, case.query
-
-
-def _transposed_weights(weights: Array, value: Array) -> Array:
-    return np.asarray(weights.swapaxes(-1, -2) @ value)
-
-
 SCORES = (
     Mistake(
         "no scaling",
-        "The scores go into the softmax as they are. With few features the result looks alike; "
+        "The scores go into the softmax as they are. With few features the result looks right; "
         "with 64 the scores have a spread of 8 and most rows look at a single word.",
         "scores = query @ key.swapaxes(-1, -2)\nscores = scores / np.sqrt(query.shape[-1])",
-        (changed(scale=_without_scale),),
+        (changed(scale=lambda scores, case: scores),),
     ),
     Mistake(
         "scaling by d",
         "The scores are divided by the head width d, not by its square root. It looks right "
         "because the formula has d in it; the weights come out too even.",
         "d = query.shape[-1]\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
-        (changed(scale=_by_width),),
+        (changed(scale=lambda scores, case: scores / case.query.shape[-1]),),
     ),
     Mistake(
         "scaling by the model width",
         "The scores are divided by the square root of the width of all heads together. Inside a "
-        "class the model width is the number at hand; each head has only its share of it.",
+        "class the model width is the number that is there; each head has only its share of it.",
         "d = model_width // heads\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
         (changed(scale=_by_model_width), changed(scale=_by_input_width)),
     ),
@@ -139,7 +85,7 @@ SCORES = (
         "The scores are multiplied by the square root of d where they should be divided: a scale "
         "of sqrt(d) was handed to something that multiplies by it.",
         "scale = 1 / np.sqrt(query.shape[-1])\nscores = query @ key.swapaxes(-1, -2) * scale",
-        (changed(scale=_multiplied),),
+        (changed(scale=lambda scores, case: scores * np.sqrt(case.query.shape[-1])),),
     ),
     Mistake(
         "np.dot across the batch",
@@ -154,12 +100,12 @@ SCORES = (
         "query @ key runs only where there are as many keys as features, and then pairs a query "
         "with a column of the keys, one feature of all words, not with a word.",
         "key_t = key.swapaxes(-1, -2)\nscores = query @ key_t",
-        (changed(score=_untransposed),),
+        (changed(score=lambda query, key: query @ key),),
     ),
     Mistake(
         "key reshaped instead of transposed",
-        "reshape(d, k) makes the shapes fit, but it deals the numbers out anew, row by row; a "
-        "transpose moves each number to its mirrored place.",
+        "reshape(d, k) makes the shapes fit, but it keeps the numbers in their order, row by row; "
+        "a transpose moves each number to its mirrored place.",
         "key_t = key.swapaxes(-1, -2)\nscores = query @ key_t",
         (changed(score=_reshaped),),
     ),
@@ -168,20 +114,20 @@ SCORES = (
         "The scores are key times query: rows and columns change places, and each row says how "
         "much a word is asked for, not what it looks at. Shapes agree in self-attention.",
         "# rows are queries, columns are keys\nscores = query @ key.swapaxes(-1, -2)",
-        (changed(score=_swapped),),
+        (changed(score=lambda query, key: key @ query.swapaxes(-1, -2)),),
     ),
     Mistake(
         "value used as key",
         "The queries meet the values. Copying a line and changing one name is enough, and where "
         "values are as wide as keys no shape complains.",
         "key, value = x @ w_key, x @ w_value\nscores = query @ key.swapaxes(-1, -2)",
-        (changed(arrange=_value_as_key),),
+        (changed(arrange=lambda case: (case.query, case.value, case.value)),),
     ),
     Mistake(
         "key used as value",
         "The weights mix the keys. The weights are right, so a picture of them shows nothing.",
         "key, value = x @ w_key, x @ w_value\noutput = weights @ value",
-        (changed(arrange=_key_as_value),),
+        (changed(arrange=lambda case: (case.query, case.key, case.key)),),
     ),
     Mistake(
         "scale argument ignored",
@@ -189,27 +135,27 @@ SCORES = (
         "head width whatever was asked for.",
         "scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale\n"
         "scores = query @ key.swapaxes(-1, -2) * scale",
-        (changed(scale=_by_root_of_width_alone),),
+        (changed(scale=lambda scores, case: scores / np.sqrt(case.query.shape[-1])),),
     ),
     Mistake(
         "query used as key",
-        "The queries meet the queries: one name changed too few. Every word looks at what asks "
-        "like itself.",
+        "The queries meet the queries: one name was not changed. Every word looks at words "
+        "with a similar query.",
         "query, key = x @ w_query, x @ w_key\nscores = query @ key.swapaxes(-1, -2)",
-        (changed(arrange=_query_as_key),),
+        (changed(arrange=lambda case: (case.query, case.query, case.value)),),
     ),
     Mistake(
         "query used as value",
         "The weights mix the queries. The weights are right, so a picture of them shows nothing.",
         "query, value = x @ w_query, x @ w_value\noutput = weights @ value",
-        (changed(arrange=_query_as_value),),
+        (changed(arrange=lambda case: (case.query, case.key, case.query)),),
     ),
     Mistake(
         "sign of the scores flipped",
-        "The scores are negated: a word looks at what fits it least. A distance in the place of a "
+        "The scores are negated: a word looks at what fits it least. A distance instead of a "
         "product, or a minus too many.",
         "scores = query @ key.swapaxes(-1, -2)\nscaled = scores / np.sqrt(query.shape[-1])",
-        (changed(score=_flipped),),
+        (changed(score=lambda query, key: -(query @ key.swapaxes(-1, -2))),),
     ),
     Mistake(
         "query and key normalised",
@@ -217,12 +163,12 @@ SCORES = (
         "looks, are divided away.",
         "scores = query @ key.swapaxes(-1, -2)  # not of unit vectors\n"
         "scaled = scores / np.sqrt(query.shape[-1])",
-        (changed(arrange=_normalised),),
+        (changed(arrange=lambda case: (_unit(case.query), _unit(case.key), case.value)),),
     ),
     Mistake(
         "weights transposed",
-        "weights.T meets the values: each word gets what it gives, not what it takes.",
+        "weights.T meets the values: each word gets the values of the words that look at it.",
         "weights = softmax(scaled)  # (queries, keys)\noutput = weights @ value",
-        (changed(sum_values=_transposed_weights),),
+        (changed(sum_values=lambda weights, value: weights.swapaxes(-1, -2) @ value),),
     ),
 )

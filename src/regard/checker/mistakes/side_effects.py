@@ -1,4 +1,4 @@
-"""Mistakes of conduct: wrong statistics beside the output, and side effects of a call."""
+"""Mistakes of conduct: wrong statistics returned with the output, and side effects of a call."""
 
 from __future__ import annotations
 
@@ -21,10 +21,6 @@ def _in_half(masked: Array) -> Array:
 
 def _summed_in_half(masked: Array) -> Array:
     return natural_logsumexp(masked).astype(np.float16).astype(masked.dtype)
-
-
-def _in_base_two(masked: Array) -> Array:
-    return np.asarray(natural_logsumexp(masked) * np.log2(np.e))
 
 
 def _masked_scores(weights: Array, masked: Array) -> Array:
@@ -80,13 +76,13 @@ CONDUCT = (
         "Kernels work in base 2, where exp is cheapest. Their log-sum-exp is 1.44 times the "
         "natural one; merged with another part's or used for gradients it is silently wrong.",
         "logsumexp2 = maximum + np.log2(total)\nlogsumexp = logsumexp2 * np.log(2)",
-        (changed(logsumexp=_in_base_two),),
+        (changed(logsumexp=lambda masked: natural_logsumexp(masked) * np.log2(np.e)),),
         returns="output logsumexp",
     ),
     Mistake(
         "returned weights are not the weights used",
-        "The output is right, but what is returned beside it are the scores, or exponentials that "
-        "were never divided by their sum: pictures made of them show something else.",
+        "The output is right, but returned with it are the scores, or exponentials that were never "
+        "divided by their sum: pictures made of them show something else.",
         "weights = softmax(scores)\noutput, shown = weights @ value, weights",
         tuple(
             changed(returned_weights=x) for x in (_exponentials, _masked_scores, _only_exponentials)

@@ -9,27 +9,16 @@ from regard.checker.mistakes.entry import Mistake, changed
 from regard.textbook.stages import softmax
 from regard.typing import Array
 
+SOFTMAX_FIX = (
+    "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
+    "weights = e / e.sum(axis=-1, keepdims=True)"
+)
+
 
 def _over(axes: tuple[int, ...] | int, masked: Array) -> Array:
-    """A softmax over other axes than the last."""
+    """A softmax over these axes."""
     e = np.exp(masked - masked.max(axis=axes, keepdims=True))
     return np.asarray(e / e.sum(axis=axes, keepdims=True))
-
-
-def _over_queries(masked: Array) -> Array:
-    return _over(-2, masked)
-
-
-def _over_matrix(masked: Array) -> Array:
-    return _over((-2, -1), masked)
-
-
-def _over_heads(masked: Array) -> Array:
-    return _over(1, masked)
-
-
-def _over_batch(masked: Array) -> Array:
-    return _over(0, masked)
 
 
 def _without_maximum(masked: Array) -> Array:
@@ -37,7 +26,7 @@ def _without_maximum(masked: Array) -> Array:
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-def _not_at_all(masked: Array) -> Array:
+def _masked_scores(masked: Array) -> Array:
     return np.where(np.isfinite(masked), masked, 0)
 
 
@@ -52,18 +41,6 @@ def _without_division(masked: Array) -> Array:
 def _by_sum(masked: Array) -> Array:
     seen = np.where(np.isfinite(masked), masked, 0)
     return np.asarray(seen / seen.sum(axis=-1, keepdims=True))
-
-
-def _twice(masked: Array) -> Array:
-    return softmax(softmax(masked))
-
-
-def _by_powers_of_two(masked: Array) -> Array:
-    return softmax(masked * np.log(2))
-
-
-def _sigmoid(masked: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-masked)))
 
 
 def _with_one_more(masked: Array) -> Array:
@@ -83,14 +60,6 @@ def _with_one_and_no_maximum(masked: Array) -> Array:
     return np.asarray(e / (1 + e.sum(axis=-1, keepdims=True)))
 
 
-def _largest_alone(masked: Array) -> Array:
-    return np.asarray(np.eye(masked.shape[-1])[masked.argmax(axis=-1)])
-
-
-def _unscaled(scores: Array, case: Case) -> Array:
-    return scores
-
-
 def _scaled_late(weights: Array, visible: Array, case: Case) -> Array:
     return np.asarray(weights / np.sqrt(case.query.shape[-1]))
 
@@ -101,24 +70,22 @@ SOFTMAX = (
         "softmax(Q K^T) / sqrt(d): the brackets close too early. The rows sum to 1 / sqrt(d), and "
         "the softmax has seen the unscaled scores.",
         "scaled = scores / np.sqrt(query.shape[-1])\nweights = softmax(scaled)",
-        (changed(scale=_unscaled, adjust=_scaled_late),),
+        (changed(scale=lambda scores, case: scores, adjust=_scaled_late),),
     ),
     Mistake(
         "softmax over queries",
         "The softmax runs down the columns (axis=-2, or axis=1 of a batch of matrices): what each "
         "key receives sums to 1, not what each query gives.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
-        (changed(normalise=_over_queries),),
+        SOFTMAX_FIX,
+        (changed(normalise=lambda masked: _over(-2, masked)),),
     ),
     Mistake(
         "softmax over the whole matrix",
         "np.max and np.sum without an axis take everything together: all weights of a matrix sum "
         "to 1, and the output is too small by about the number of queries.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
+        SOFTMAX_FIX,
         (
-            changed(normalise=_over_matrix),
+            changed(normalise=lambda masked: _over((-2, -1), masked)),
             changed(normalise=lambda masked: _over((-3, -2, -1), masked)),
             changed(normalise=lambda masked: _over((-4, -3, -2, -1), masked)),
         ),
@@ -128,42 +95,38 @@ SOFTMAX = (
         "axis=1 is the axis of keys in a matrix, but of heads in (b, h, q, k): the heads share a "
         "weight of 1 among them at every place.",
         "# the keys are the last axis, whatever stands before\nweights = softmax(scaled, axis=-1)",
-        (changed(normalise=_over_heads),),
+        (changed(normalise=lambda masked: _over(1, masked)),),
     ),
     Mistake(
         "softmax over the batch",
         "axis=0 is the first axis: here the sentences of the batch, which share a weight of 1.",
         "# the keys are the last axis, whatever stands before\nweights = softmax(scaled, axis=-1)",
-        (changed(normalise=_over_batch),),
+        (changed(normalise=lambda masked: _over(0, masked)),),
     ),
     Mistake(
         "no maximum subtracted",
         "exp of the scores themselves overflows above 88 in float32 and 709 in float64: infinity "
         "over infinity is NaN. With small scores every number is right.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
+        SOFTMAX_FIX,
         (changed(normalise=_without_maximum),),
     ),
     Mistake(
         "no softmax",
         "The scaled scores are used as weights: they may be negative and sum to anything.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
-        (changed(normalise=_not_at_all), changed(normalise=_rectified)),
+        SOFTMAX_FIX,
+        (changed(normalise=_masked_scores), changed(normalise=_rectified)),
     ),
     Mistake(
         "softmax without its division",
         "The exponentials are never divided by their sum, so the rows do not sum to 1.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
+        SOFTMAX_FIX,
         (changed(normalise=_without_division), changed(normalise=np.exp)),
     ),
     Mistake(
         "scores divided by their sum",
         "The rows sum to 1, but no exponential was taken: shares of scores are no softmax, and "
         "where scores cancel they explode.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
+        SOFTMAX_FIX,
         (changed(normalise=_by_sum),),
     ),
     Mistake(
@@ -171,29 +134,27 @@ SOFTMAX = (
         "The weights go through a second softmax, often one that a loss or a layer applies again: "
         "the rows still sum to 1, but all weights of a row lie within a factor of e.",
         "weights = softmax(scaled)  # once\noutput = weights @ value",
-        (changed(normalise=_twice),),
+        (changed(normalise=lambda masked: softmax(softmax(masked))),),
     ),
     Mistake(
         "powers of 2 instead of e",
-        "exp2 in the place of exp, without the factor log2(e) in the scores: the rows sum to 1, "
+        "exp2 instead of exp, without the factor log2(e) in the scores: the rows sum to 1, "
         "and every row is too even.",
         "scaled = scaled * np.log2(np.e)\ne = np.exp2(scaled - scaled.max(axis=-1, keepdims=True))",
-        (changed(normalise=_by_powers_of_two),),
+        (changed(normalise=lambda masked: softmax(masked * np.log(2))),),
     ),
     Mistake(
         "sigmoid instead of softmax",
         "Every score is squashed by itself: the weights lie between 0 and 1, and a row sums to "
         "anything.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
-        (changed(normalise=_sigmoid),),
+        SOFTMAX_FIX,
+        (changed(normalise=lambda masked: 1 / (1 + np.exp(-masked))),),
     ),
     Mistake(
         "1 added to the sum of the softmax",
         "The sum under the line has one term too many, e^0: the rows sum to less than 1, as if "
         "there were one more key, of score 0, whose value is nothing.",
-        "e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))\n"
-        "weights = e / e.sum(axis=-1, keepdims=True)",
+        SOFTMAX_FIX,
         (
             changed(normalise=_with_one_after_the_maximum),
             changed(normalise=_with_one_more),
@@ -202,9 +163,9 @@ SOFTMAX = (
     ),
     Mistake(
         "largest score alone",
-        "argmax in the place of softmax: each query takes the value of one key, and no gradient "
+        "argmax instead of softmax: each query takes the value of one key, and no gradient "
         "reaches query and key.",
         "weights = softmax(scaled)\noutput = weights @ value",
-        (changed(normalise=_largest_alone),),
+        (changed(normalise=lambda masked: np.eye(masked.shape[-1])[masked.argmax(axis=-1)]),),
     ),
 )

@@ -9,10 +9,11 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed
-from regard.textbook.stages import Trace
 from regard.typing import Array
 
-FIX = "weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))\noutput = weights @ value"
+ATTENTION_FIX = (
+    "weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))\noutput = weights @ value"
+)
 
 
 def _zeros(weights: Array, value: Array) -> Array:
@@ -33,10 +34,6 @@ def _uniform(masked: Array) -> Array:
     return np.full(masked.shape, 1 / masked.shape[-1])
 
 
-def _ones(masked: Array) -> Array:
-    return np.ones(masked.shape)
-
-
 def _queries_as_values(case: Case) -> tuple[Any, ...]:
     """Query in all three places: with the weights of an identity it comes back unchanged."""
     return case.query, case.query, case.query
@@ -50,16 +47,12 @@ def _unchanged_query(query: Array, key: Array, value: Array) -> Array:
     return query
 
 
-def _with_query(case: Case, trace: Trace) -> Trace:
-    return replace(trace, output=trace.output + trace.query)
-
-
 STAND_INS = (
     Mistake(
         "output is zero everywhere",
         "Every number that comes back is 0: an array was made and never filled, or a line is still "
         "to be written.",
-        FIX,
+        ATTENTION_FIX,
         (changed(sum_values=_zeros),),
     ),
     Mistake(
@@ -73,105 +66,88 @@ STAND_INS = (
     Mistake(
         "value returned unchanged",
         "What comes back is the value as it went in: no word has looked at another.",
-        FIX,
+        ATTENTION_FIX,
         (changed(sum_values=_values),),
     ),
     Mistake(
         "query returned unchanged",
         "What comes back is the query as it went in: no word has looked at another.",
-        FIX,
+        ATTENTION_FIX,
         (changed(arrange=_queries_as_values, normalise=_identity),),
         conduct=_unchanged_query,
     ),
     Mistake(
         "all weights alike",
         "The output is the mean, or the sum, of all values: the scores play no part in it.",
-        FIX,
-        (changed(normalise=_uniform), changed(normalise=_ones)),
+        ATTENTION_FIX,
+        (changed(normalise=_uniform), changed(normalise=lambda masked: np.ones(masked.shape))),
     ),
     Mistake(
         "input added to the output",
         "The query, or what came in, is added to the result: the residual belongs into the block "
         "around attention, not into attention.",
         "output = weights @ value\nx = x + output  # outside, in the block",
-        (changed(after=_with_query),),
+        (changed(after=lambda case, trace: replace(trace, output=trace.output + trace.query)),),
     ),
 )
 
 
-def _unnamed(name: str, about: str, fix: str) -> Mistake:
-    return Mistake(name, about, fix, unnamed=True)
+def _unnamed(name: str, using: str, fix: str) -> Mistake:
+    about = f"The numbers are wrong {using}, right without, and no known mistake gives them."
+    return Mistake(f"{name} used wrongly", about, fix, unnamed=True)
 
 
-UNNAMED = (
-    _unnamed(
-        "mask used wrongly",
-        "Without a mask every number is right, with one they are not, and in no way that has a "
-        "name here.",
+# By feature: the mistake that is reported where only the feature that is wrong is known.
+GENERIC_BY_FEATURE = {
+    "mask": _unnamed(
+        "mask",
+        "with a mask",
         "scores = np.where(mask, scores, -np.inf)\nweights = softmax(scores)",
     ),
-    _unnamed(
-        "causal mask used wrongly",
-        "Without the causal mask every number is right, with it they are not, and in no way that "
-        "has a name here.",
+    "causal": _unnamed(
+        "causal mask",
+        "with the causal mask",
         "visible = np.tri(queries, keys, dtype=bool)\nscores = np.where(visible, scores, -np.inf)",
     ),
-    _unnamed(
-        "padding used wrongly",
-        "Without padding every number is right, with it they are not, and in no way that has a "
-        "name here.",
+    "lengths": _unnamed(
+        "padding",
+        "with padding",
         "real = np.arange(keys) < lengths[:, None, None, None]\n"
         "scores = np.where(real, scores, -np.inf)",
     ),
-    _unnamed(
-        "softcap used wrongly",
-        "Without softcap every number is right, with it they are not, and in no way that has a "
-        "name here.",
+    "softcap": _unnamed(
+        "softcap",
+        "with a softcap",
         "scores = softcap * np.tanh(scores / softcap)\nscores = np.where(visible, scores, -np.inf)",
     ),
-    _unnamed(
-        "scale used wrongly",
-        "Without a scale every number is right, with one they are not, and in no way that has a "
-        "name here.",
+    "scale": _unnamed(
+        "scale",
+        "with a scale",
         "scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale\n"
         "scores = query @ key.swapaxes(-1, -2) * scale",
     ),
-    _unnamed(
-        "window used wrongly",
-        "Without a window every number is right, with one they are not, and in no way that has a "
-        "name here.",
+    "window": _unnamed(
+        "window",
+        "with a window",
         "visible = (gap >= -left) & (gap <= right)\nscores = np.where(visible, scores, -np.inf)",
     ),
-    _unnamed(
-        "offset used wrongly",
-        "Without an offset every number is right, with one they are not, and in no way that has "
-        "a name here.",
+    "offset": _unnamed(
+        "offset",
+        "with an offset",
         "visible = np.arange(keys) <= np.arange(queries)[:, None] + offset\n"
         "scores = np.where(visible, scores, -np.inf)",
     ),
-    _unnamed(
-        "cached keys used wrongly",
-        "Without keys of earlier calls every number is right, with them they are not: the cached "
-        "ones come first, for keys and for values, and the queries are the last words.",
+    "cache": _unnamed(
+        "cached keys",
+        "with keys of earlier calls (they come first, and the queries are the last words)",
         "key = np.concatenate([past_key, key], axis=-2)\n"
         "value = np.concatenate([past_value, value], axis=-2)",
     ),
-    _unnamed(
-        "grouped heads used wrongly",
-        "With as many key heads as query heads every number is right, with fewer they are not, "
-        "and in no way that has a name here.",
+    "grouped heads": _unnamed(
+        "grouped heads",
+        "with fewer key heads than query heads",
         "key = np.repeat(key, group, axis=1)  # torch: repeat_interleave\n"
         "value = np.repeat(value, group, axis=1)",
     ),
-)
-GENERAL = {
-    "mask": "mask used wrongly",
-    "causal": "causal mask used wrongly",
-    "lengths": "padding used wrongly",
-    "softcap": "softcap used wrongly",
-    "scale": "scale used wrongly",
-    "window": "window used wrongly",
-    "offset": "offset used wrongly",
-    "cache": "cached keys used wrongly",
-    "grouped heads": "grouped heads used wrongly",
 }
+UNNAMED = tuple(GENERIC_BY_FEATURE.values())

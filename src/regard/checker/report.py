@@ -1,4 +1,4 @@
-"""The report of a check: verdict, properties and diagnosis, for people, programs and tests."""
+"""The report of a check: verdict, properties, diagnosis and hints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from regard.checker.mistakes import BY_NAME, Mistake
+from regard.checker.mistakes import BY_NAME, Mistake, wrong_step
 from regard.display import TextDisplay
 from regard.errors import RegardError
 
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Departure:
-    """The first question whose result departs from the right one, with the two numbers."""
+    """The first probe whose result is wrong, with the wrong and the right number."""
 
     question: str
     element: str
@@ -48,7 +48,7 @@ class Report(TextDisplay):
     """The verdict on one function.
 
     ``mistakes`` are names of the catalogue; ``called`` says how the function was called;
-    ``notes`` are worth knowing and not wrong; ``tried`` is what did not work. ``confidence`` is
+    ``notes`` are no mistakes, but worth knowing; ``tried`` is what did not work. ``confidence`` is
     certain (no other explanation fits), likely (``others`` fit too) or unknown (``departure`` says
     where it goes wrong). ``caveats`` name what happens to a row that may see nothing.
     """
@@ -67,7 +67,7 @@ class Report(TextDisplay):
 
     @property
     def right(self) -> bool:
-        """Whether the verdict is right, if only where every row may see something."""
+        """Whether the verdict is right, at least where every row may see something."""
         return self.verdict in (RIGHT, UNLESS_EMPTY)
 
     @property
@@ -91,7 +91,7 @@ class Report(TextDisplay):
         Parameters
         ----------
         hints : 0 to 3
-            How much the message gives away: the step, the name, what it does, the fix.
+            Detail of the message: 0 the wrong step, 1 the name, 2 what it does, 3 the fix.
         """
         if not self.right:
             raise WrongAttentionError(str(self) if hints >= 3 else self.hint(hints))
@@ -102,10 +102,12 @@ class Report(TextDisplay):
         return self.require()
 
     def hint(self, level: int) -> str:
-        """The diagnosis, from the step that is wrong (0) to the fix (3)."""
-        from regard.checker.hints_for_students import hint
-
-        return hint(self, level)
+        """The diagnosis in detail: 0 the wrong step, 1 the name, 2 what it does, 3 the fix."""
+        if self.right:
+            return "Every step is right."
+        if not self.diagnosis:
+            return "; ".join(self.tried) or "The result is wrong, and no known mistake gives it."
+        return "\n\n".join(_hint(mistake, level) for mistake in self.diagnosis)
 
     def strictly(self) -> Report:
         """The report with a row that may see nothing counted as a mistake."""
@@ -146,3 +148,10 @@ def _plain(finding: dict[str, Any]) -> dict[str, Any]:
 
 def _numbers(finding: dict[str, Any]) -> dict[str, Any]:
     return finding | {x: float(finding[x]) for x in ("wrong", "right") if finding[x] is not None}
+
+
+def _hint(mistake: Mistake, level: int) -> str:
+    if level == 0:
+        return f"The step that is wrong: {wrong_step(mistake)}."
+    shown = (f"{mistake.name}.", mistake.about, f"The fix:\n{mistake.fix}")
+    return "\n".join(shown[:level])

@@ -1,30 +1,31 @@
 """pytest plugin: the fixture ``regard_check``, and a failing test for each named mistake.
 
-A test that takes the fixture calls it with a function. What is not right fails the test with the
-diagnosis as the message; with ``regard_attention = [...]`` in a test module each function of the
-list becomes a test of its own, and every mistake found in it another.
+A test that takes the fixture calls it with a function; one that is not right fails the test with
+the diagnosis as the message. With ``regard_attention = [...]`` in a test module each function of
+the list becomes a test, and every mistake found in it another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from regard.checker.check_report import Report
+    from regard.checker.report import Report
 
-LIST = "regard_attention"
+LIST_NAME = "regard_attention"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --regard-hints and --regard-strict."""
     group = parser.getgroup("regard")
     group.addoption("--regard-hints", type=int, default=3, choices=range(4),
-                    help="how much a message gives away: 0 the step, 3 the fix")  # fmt: skip
+                    help="detail of hints: 0 = failing step only, 3 = the fix")  # fmt: skip
     group.addoption("--regard-strict", action="store_true",
-                    help="a row that may see nothing has to give zeros")  # fmt: skip
+                    help="require zeros for a row that may see nothing")  # fmt: skip
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def regard_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
 def pytest_pycollect_makemodule(module_path: Any, parent: Any) -> Any:
     """Collect a module with ``regard_attention`` in it as usual, and its functions as tests."""
-    if LIST not in module_path.read_text(encoding="utf-8", errors="replace"):
+    if LIST_NAME not in module_path.read_text(encoding="utf-8", errors="replace"):
         return None
     return AttentionModule.from_parent(parent, path=module_path)
 
@@ -53,7 +54,7 @@ class AttentionModule(pytest.Module):
     def collect(self) -> Iterator[Any]:
         """The usual tests, then one for each verdict and each mistake."""
         yield from super().collect()
-        for function in getattr(self.obj, LIST, ()):
+        for function in getattr(self.obj, LIST_NAME, ()):
             name = str(getattr(function, "__name__", type(function).__name__))
             report = _checked(function, self.config, {})
             for mistake in report.mistakes or ("",):
@@ -62,7 +63,7 @@ class AttentionModule(pytest.Module):
 
 
 class AttentionItem(pytest.Item):
-    """One test: a function is right, or one of its mistakes."""
+    """One test: that a function is right, or that it lacks one of its mistakes."""
 
     def __init__(self, *, report: Report, mistake: str, **options: Any) -> None:
         super().__init__(**options)
@@ -86,9 +87,7 @@ def _checked(function: Callable[..., Any], config: pytest.Config, options: Any) 
 
 
 def _message(report: Report, config: pytest.Config, mistake: str = "") -> str:
-    """The diagnosis, as far as the hints go; of one mistake where it is named."""
-    from dataclasses import replace
-
+    """The diagnosis in the detail that the hints allow; of one mistake where it is named."""
     level = config.getoption("--regard-hints")
     if mistake:
         report = replace(report, mistakes=(mistake,))

@@ -12,9 +12,9 @@ import pytest
 from tests.helpers.command_line import command_here, run_each
 
 import regard
-from regard.checker.check_report import Report, WrongAttentionError
 from regard.checker.mistakes import CATALOGUE
-from regard.checker.operator_suite import run_suite
+from regard.checker.report import Report, WrongAttentionError
+from regard.checker.suite import run_suite
 
 ROOT = Path(__file__).parents[2]
 MINE = """
@@ -102,7 +102,7 @@ def test_right_code_is_status_0_and_json_is_json(mine):
         ("too_much", ("--memory", "2"), "MemoryError"),
         ("crash", (), "was ended by signal 6"),
         ("refuses", (), "RuntimeError: only on Sundays"),
-        ("strange", (), "the function needs 'flavour', and its name does not say what it is"),
+        ("strange", (), "the function requires 'flavour', whose name does not say what it is"),
         ("nobody", (), "has no 'nobody'; it has softmax, document, right"),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_test_can_raise_with_the_whole_report():
     assert issubclass(WrongAttentionError, AssertionError)
 
 
-FIRST = ("", "import regard.checker.check_report",
+FIRST = ("", "import regard.checker.report",
          "from regard.checker.mistakes import CATALOGUE", "from regard import check",
          "import regard.textbook.steps")  # fmt: skip
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.checker.claims import Interval, claimed_row
-from regard.checker.worked_sheet import check_sheet
+from regard.checker.sheets import Interval, check_sheet, claimed_row
 from regard.errors import FileError
 from regard.textbook.steps import self_attention
 
@@ -149,17 +148,26 @@ def test_a_claim_stands_for_what_rounds_to_it():
 @pytest.mark.parametrize(
     ("claimed", "words"),
     [
-        ({"weight": {}}, "claimed.weight is not known; there are query, key, value, scores"),
-        ({"weights": {"robot": [1]}}, "claimed.weights.robot needs one of the words Smart, robots"),
-        ({"weights": {"robots": "0.1"}}, "claimed.weights.robots needs a row of numbers"),
-        ({"weights": {"robots": [0.5, 0.5]}}, "claimed.weights.robots needs 5 numbers, but has 2."),
-        ({"weights": 5}, "claimed.weights needs rows by word, or a list of 5 rows, one for each "),
-        ({"weights": [[1]]}, "claimed.weights needs rows by word, or a list of 5 rows, one for "),
-        ({"weights": {"robots": ["<NaN>"]}}, "claimed.weights.robots needs a row of numbers"),
-        ({"weights": {"robots": ["<1e400>"]}}, "claimed.weights.robots needs a row of numbers"),
-        ({"weights": {"robots": ["<1e-99999999999999999999>"]}}, "needs a row of numbers, such as"),
-        ({"weights": {"robots": [10**400]}}, "claimed.weights.robots needs a row of numbers"),
-        ({"weights": {"robots": [True]}}, "claimed.weights.robots needs a row of numbers"),
+        ({"weight": {}}, "claimed.weight is unknown; there are query, key, value, scores"),
+        (
+            {"weights": {"robot": [1]}},
+            "claimed.weights.robot must be one of the words Smart, robots",
+        ),
+        ({"weights": {"robots": "0.1"}}, "claimed.weights.robots must be a row of numbers"),
+        ({"weights": {"robots": [0.5, 0.5]}}, "claimed.weights.robots must have 5 numbers, got 2."),
+        (
+            {"weights": 5},
+            "claimed.weights must be rows by word, or a list of 5 rows, one for each ",
+        ),
+        ({"weights": [[1]]}, "claimed.weights must be rows by word, or a list of 5 rows, one for "),
+        ({"weights": {"robots": ["<NaN>"]}}, "claimed.weights.robots must be a row of numbers"),
+        ({"weights": {"robots": ["<1e400>"]}}, "claimed.weights.robots must be a row of numbers"),
+        (
+            {"weights": {"robots": ["<1e-99999999999999999999>"]}},
+            "must be a row of numbers, such as",
+        ),
+        ({"weights": {"robots": [10**400]}}, "claimed.weights.robots must be a row of numbers"),
+        ({"weights": {"robots": [True]}}, "claimed.weights.robots must be a row of numbers"),
     ],
 )
 def test_a_wrong_sheet_is_an_error_that_says_where(tmp_path, claimed, words):
@@ -182,8 +190,8 @@ def test_an_error_names_the_line_of_the_sheet_itself(tmp_path):
         check_sheet(path)
     field = line[: line.rindex("=")].split()[-1]
     assert str(caught.value) == (
-        f"{path} line {line.count(chr(10)) + 1}: field {field} needs finite numbers, but row 1 "
-        "has nan."
+        f"{path} line {line.count(chr(10)) + 1}: field {field} must have finite numbers, got nan "
+        "in row 1."
     )
 
 
@@ -194,7 +202,7 @@ def test_a_sheet_that_is_nested_too_deeply(tmp_path, name):
     path.write_text(f'{{"x": {nested}}}' if name.endswith("json") else f"x = {nested}")
     with pytest.raises(FileError) as caught:
         check_sheet(path)
-    assert str(caught.value) == f"{path} is nested too deeply: it needs lists of rows."
+    assert str(caught.value) == f"{path} is nested too deeply: it must hold lists of rows."
 
 
 def test_every_digit_counts_whatever_the_file(tmp_path):

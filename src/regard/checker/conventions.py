@@ -1,29 +1,33 @@
-"""Calling conventions: the form in which a function takes a case and gives its results."""
+"""Calling conventions: how a function takes a case and in which form it returns its results.
+
+A convention has an order of axes (``layout``), a form and shape of masks, and a way in which
+positions enter: rotary embeddings of both orders, or biases by distance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from regard.checker.cases import Case, draw_projected, join_heads
-from regard.checker.mask_forms import expand_mask, in_form, in_shape
-from regard.checker.positions import rotated, rotation, slope_bias
 from regard.checker.projections import Projections
 from regard.checker.signatures import ARRAYS, Roles
 from regard.textbook.stages import Trace
 from regard.typing import Array
 
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+# The distance from 1 to the next number.
+EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 LAYOUTS = {
     "qkv": ("bhtd", "bthd", "btd", "thd", "tbd", "td"),
     "xw": ("btd", "td"),
     "x": ("btd", "tbd", "td"),
 }
-
-
 AXES = {
     "bhtd": "(batch, head, token, feature)",
     "bthd": "(batch, token, head, feature)",
@@ -33,16 +37,27 @@ AXES = {
     "tbd": "(token, batch, feature)",
     "td": "(token, feature)",
 }
+# The forms in which a mask of visible keys can be handed to a function, and its shapes: full, b1qk,
+# bqk, qk, and for masks of keys alone b11k, b1k, bk, k.
+MASK_FORMS = {
+    "bool": "True may look",
+    "added": "0 and -inf, added",
+    "ones": "1 may look, 0 may not",
+    "hides": "True hides",
+    "ones hide": "1 hides, 0 does not",
+}
+KEY_MASK_SHAPES = ("b11k", "b1k", "bk", "k")
+ROTARY_BASE = 10000.0
 
 
 @dataclass(frozen=True)
 class CallingConvention:
     """A calling convention: the form of the arguments and of the results.
 
-    ``mask_form`` and ``mask_shape``: see mask_forms. ``last``: without an offset, the queries are
-    the last words. ``always``: causal without being asked. ``position``: how positions enter.
-    ``turned``: weights are (out, in). ``width``: the only width of a head that it takes.
-    ``square``: vectors are as wide as all heads together, so that matrices are square.
+    ``queries_last``: without an offset, the queries are the last words. ``always_causal``: causal
+    without being asked. ``position``: how positions enter. ``transposed_weights``: the matrices are
+    (out, in). ``head_width``: the only head width that it takes, 0 for any. ``square_weights``: x
+    is as wide as all heads together, so that the matrices are square.
     """
 
     roles: Roles
@@ -52,13 +67,13 @@ class CallingConvention:
     mask_form: str = "bool"
     mask_shape: str = "full"
     pad_form: str = "hides"
-    last: bool = False
-    always: bool = False
+    queries_last: bool = False
+    always_causal: bool = False
     projections: Projections | None = None
     position: str = ""
-    turned: bool = False
-    width: int = 0
-    square: bool = False
+    transposed_weights: bool = False
+    head_width: int = 0
+    square_weights: bool = False
 
     @property
     def batched(self) -> bool:
@@ -81,20 +96,20 @@ class CallingConvention:
         heads, batch = case.query.shape[1], case.query.shape[0]
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
             return None
-        if self.width and case.query.shape[-1] != self.width:
+        if self.head_width and case.query.shape[-1] != self.head_width:
             return None
-        if self.square and case.query.shape[-1] != case.value.shape[-1]:
+        if self.square_weights and case.query.shape[-1] != case.value.shape[-1]:
             return None
         if "rotary" in self.position and case.query.shape[-1] % 2:
             return None
-        case = _cut(case, batch if self.batched else 1, heads if self.headed else 1)
+        case = _first_of_batch(case, batch if self.batched else 1, heads if self.headed else 1)
         if self.roles.form != "qkv":
             if case.query.shape[2] != case.key.shape[2]:
                 return None
             case = self._project(case)
         case = self._with_mask(case)
-        if self.always or (case.causal and not self.roles.has("offset")):
-            offset = case.key.shape[2] - case.query.shape[2] if self.last else 0
+        if self.always_causal or (case.causal and not self.roles.has("offset")):
+            offset = case.key.shape[2] - case.query.shape[2] if self.queries_last else 0
             case = replace(case, causal=True, offset=case.cached or offset)
         return self._with_positions(case)
 
@@ -105,7 +120,7 @@ class CallingConvention:
             mask = np.ones((case.query.shape[2], case.key.shape[2]), bool)
         if mask is not None and mask.ndim == 2:
             shape = (*case.query.shape[:2],) if self.headed else (case.query.shape[0], 1)
-            # Large scores of 16 bits leave no digits: there one mask, of known margins, is asked.
+            # Large scores in 16 bits leave no digits: there one mask serves all sentences.
             narrow = self.dtype in ("float16", "bfloat16") and self.mask_shape == "full"
             mask = expand_mask(mask, "qk" if narrow else self.mask_shape, shape)
         return replace(case, mask=mask)
@@ -125,7 +140,7 @@ class CallingConvention:
             return self.projections.project(case)
         if self.roles.form == "xw":
             return draw_projected(
-                case, width=join_heads(case.query).shape[-1] if self.square else 8
+                case, width=join_heads(case.query).shape[-1] if self.square_weights else 8
             )
         x = join_heads(case.query)
         return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
@@ -146,7 +161,7 @@ class CallingConvention:
             x = x.swapaxes(0, 1)
         arrays = {"x": x if self.batched else x[0]}
         if self.roles.form == "xw":
-            matrices = [m.T if self.turned else m for m in case.matrices]
+            matrices = [m.T if self.transposed_weights else m for m in case.matrices]
             arrays |= dict(zip(ARRAYS["xw"][1:], matrices, strict=True))
         return arrays
 
@@ -159,10 +174,10 @@ class CallingConvention:
         return {r: option for r, option in options.items() if r in always or option is not None}
 
     def _scalar_options(self, case: Case) -> dict[str, Callable[[], Any]]:
-        """What makes each further argument that is a number, a switch or an object."""
+        """Makers of the further arguments that are numbers, switches or objects."""
         (_, h, _, d), required = case.query.shape, self.roles.required
         return {
-            "causal": lambda: case.causal and not self.always,
+            "causal": lambda: case.causal and not self.always_causal,
             "scale": lambda: case.scale if case.scale or "scale" not in required else d**-0.5,
             "temperature": lambda: d**0.5,
             "offset": lambda: case.offset,
@@ -183,7 +198,7 @@ class CallingConvention:
         }  # fmt: skip
 
     def _array_options(self, case: Case) -> dict[str, Callable[[], Any]]:
-        """What makes each further argument that is an array, or some of them."""
+        """Makers of the further arguments that are arrays."""
         (_, h, _, d), lengths = case.query.shape, case.lengths
         plain = case.mask is None or case.slopes is not None
         return {
@@ -214,7 +229,7 @@ class CallingConvention:
         return self.pack(array_bhtd[:, :, : case.cached]) if case.cached else None
 
     def pack(self, array_bhtd: Array) -> Array:
-        """An array (b, h, t, d) in the function's layout; an odd shape loses its axes of size 1."""
+        """An array (b, h, t, d) in the function's layout; any other shape is squeezed."""
         if array_bhtd.ndim != 4:
             return array_bhtd.squeeze()
         if self.layout == "bte" or self.roles.form != "qkv":
@@ -242,41 +257,43 @@ class CallingConvention:
         return {"output": output, **{kind: made[kind]() for kind in chosen}}
 
     def _returned(self, result: Trace) -> dict[str, Callable[[], Array]]:
-        """What makes each array beside the output, by kind, in the order of preference."""
+        """Makers of the arrays returned with the output, by kind, in the order of preference."""
         made = {"weights": lambda: self._drop_axes(result.weights)}
         if self.layout == "bhtd":
             made["output, tokens first"] = lambda: result.output.swapaxes(1, 2)
             made["output, heads joined"] = lambda: join_heads(result.output)
         if self.headed:
-            made["weights, mean over heads"] = lambda: self._of_batch(result.weights.mean(axis=1))
+            made["weights, mean over heads"] = lambda: self._without_batch(
+                result.weights.mean(axis=1)
+            )
         made["log-sum-exp"] = lambda: self._drop_axes(result.logsumexp)
         if self.layout == "bthd":
             made["log-sum-exp by token"] = lambda: result.logsumexp.swapaxes(1, 2)
         return made | {"received": lambda: self._drop_axes(result.received)}
 
     def _drop_axes(self, array_bhx: Array) -> Array:
-        return self._of_batch(array_bhx if self.headed else array_bhx[:, 0])
+        return self._without_batch(array_bhx if self.headed else array_bhx[:, 0])
 
-    def _of_batch(self, array_bx: Array) -> Array:
+    def _without_batch(self, array_bx: Array) -> Array:
         return array_bx if self.batched else array_bx[0]
 
     def _mask(self, case: Case) -> Array:
         mask = np.asarray(case.mask)
         if mask.dtype == bool:
-            mask = in_form(mask, self.mask_form)
+            mask = mask_in_form(mask, self.mask_form)
         (b, h, q, _), k = case.query.shape, case.key.shape[2]
-        return in_shape(mask, self.mask_shape, (b, h, q, k), (self.batched, self.headed))
+        return mask_in_shape(mask, self.mask_shape, (b, h, q, k), (self.batched, self.headed))
 
     def _padding(self, case: Case) -> Array | None:
         if case.lengths is None:
             return None
         real_bk = np.arange(case.key.shape[2]) < np.asarray(case.lengths)[:, None]
         real_bk = real_bk if self.batched else real_bk[0]
-        return in_form(real_bk, self.pad_form)
+        return mask_in_form(real_bk, self.pad_form)
 
 
-def _cut(case: Case, batch: int, heads: int) -> Case:
-    """The first sentences and heads."""
+def _first_of_batch(case: Case, batch: int, heads: int) -> Case:
+    """The case cut to its first sentences and heads."""
     keys = case.key.shape[1] if heads > 1 or case.query.shape[1] == heads else 1
     return replace(
         case,
@@ -285,3 +302,108 @@ def _cut(case: Case, batch: int, heads: int) -> Case:
         value=case.value[:batch, :keys],
         lengths=None if case.lengths is None else np.asarray(case.lengths)[:batch],
     )
+
+
+@lru_cache(maxsize=64)
+def _angles(tokens: int, width: int) -> Array:
+    """The angle of every token and pair of features, (t, d / 2)."""
+    frequency = ROTARY_BASE ** (-np.arange(0, width, 2) / width)
+    angles = np.outer(np.arange(tokens), frequency)
+    angles.flags.writeable = False  # one array serves many calls
+    return angles
+
+
+def rotation(tokens: int, width: int, position: str) -> tuple[Array, Array]:
+    """cos and sin as a function takes them: (t, d) for halves, (t, d / 2) for pairs."""
+    angles = _angles(tokens, width)
+    if position == "rotary, halves":
+        angles = np.concatenate([angles, angles], axis=-1)
+    if position == "no rotation":
+        return np.ones((tokens, width)), np.zeros((tokens, width))
+    return np.cos(angles), np.sin(angles)
+
+
+def rotated(array_bhtd: Array, position: str, back: bool = False) -> Array:
+    """Every token rotated by its position; ``back`` undoes it."""
+    tokens, width = array_bhtd.shape[-2:]
+    if width % 2:
+        return array_bhtd
+    angles = _angles(tokens, width) * (-1 if back else 1)
+    cos, sin = np.cos(angles), np.sin(angles)
+    half = width // 2
+    pairs = "pairs" in position
+    first = array_bhtd[..., 0::2] if pairs else array_bhtd[..., :half]
+    second = array_bhtd[..., 1::2] if pairs else array_bhtd[..., half:]
+    one, other = first * cos - second * sin, second * cos + first * sin
+    if pairs:
+        return np.stack([one, other], axis=-1).reshape(array_bhtd.shape)
+    return np.concatenate([one, other], axis=-1)
+
+
+def slope_bias(slopes_h: Array, queries: int, keys: int, position: str) -> Array:
+    """Bias (h, q, k) by distance: slope * (j - i), or minus slope times its size."""
+    gap_qk = (np.arange(keys) - np.arange(queries)[:, None]).astype(np.float64)
+    if position == "distance":
+        gap_qk = -np.abs(gap_qk)
+    return slopes_h[None, :, None, None] * gap_qk
+
+
+def mask_in_form(visible: Array, form: str) -> Array:
+    """A bool mask, True where a key is visible, in the form that a function takes."""
+    if form == "added":
+        return np.where(visible, 0.0, -np.inf)
+    if form == "ones":
+        return visible.astype(np.float64)
+    if form == "ones hide":
+        return 1.0 - visible
+    return ~visible if form == "hides" else visible
+
+
+def expand_mask(mask_qk: Array, shape: str, leading: tuple[int, int]) -> Array:
+    """A mask (b or 1, h or 1, q or 1, k) that differs wherever the shape lets it.
+
+    Every sentence and head gets the keys rolled further, so that a function that uses the first
+    mask for all of them is found out.
+    """
+    batch, heads = leading
+    if shape in KEY_MASK_SHAPES:
+        rows = _rows_by_sentence(mask_qk, batch if "b" in shape else 1)
+        return mask_qk[rows][:, None, None]
+    if shape == "qk":
+        return mask_qk[None, None]
+    heads = heads if shape == "full" else 1
+    rolled = [[np.roll(mask_qk, 2 * b + h, axis=-1) for h in range(heads)] for b in range(batch)]
+    return np.asarray(rolled)
+
+
+def _rows_by_sentence(mask_qk: Array, batch: int) -> list[int]:
+    """A row for each sentence; the last gets the empty row where there is one."""
+    rows = [b % len(mask_qk) for b in range(batch)]
+    empty = np.flatnonzero(~mask_qk.any(axis=-1))
+    if mask_qk.dtype == bool and empty.size:
+        rows[-1] = int(empty[0])
+    return rows
+
+
+def mask_in_shape(
+    mask_bhqk: Array, shape: str, sizes: tuple[int, int, int, int], axes: tuple[bool, bool]
+) -> Array:
+    """The mask with the axes that a function takes; ``axes``: whether it has batch and heads."""
+    b, h, q, k = sizes
+    batched, headed = axes
+    if shape == "full":
+        leading = ((b,) if batched else ()) + ((h,) if headed else ())
+        broadcast = np.broadcast_to(mask_bhqk, (b, h, q, k))
+        return broadcast.reshape(*leading, q, k) if len(leading) < 2 else broadcast
+    picked: dict[str, Any] = {"qk": (0, 0), "bqk": (slice(None), 0), "b1k": (slice(None), 0),
+              "bk": (slice(None), 0, 0), "k": (0, 0, 0)}  # fmt: skip
+    return mask_bhqk[picked[shape]] if shape in picked else mask_bhqk
+
+
+def mask_shapes(batched: bool, headed: bool) -> tuple[str, ...]:
+    """The shapes of masks to try, the most expressive first."""
+    if not batched:
+        return ("full", "qk", "k") if headed else ("full", "k")
+    if headed:
+        return ("full", "b1qk", "bqk", "qk", "b11k", "b1k", "bk")
+    return ("full", "qk", "b1k", "bk")

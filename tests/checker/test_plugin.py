@@ -14,8 +14,8 @@ from tests.helpers import attention_right as right
 from tests.helpers import attention_wrong as wrong
 
 from regard.checker.check import check
-from regard.checker.check_report import WrongAttentionError
 from regard.checker.grading import grade, gradescope
+from regard.checker.report import WrongAttentionError
 from regard.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 def run_pytest(*arguments):
     """pytest in a process of its own, with the plugin whether or not it is installed."""
     installed = importlib.metadata.entry_points(group="pytest11")
-    plugin = [] if "regard" in installed.names else ["-p", "regard.checker.pytest_plugin"]
+    plugin = [] if "regard" in installed.names else ["-p", "regard.checker.plugin"]
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider",
                *plugin, *map(str, arguments)]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
@@ -76,7 +76,7 @@ def test_hints_give_away_step_by_step():
 
 
 def test_grades_are_by_step():
-    grades = {g.step: g.points for g in grade(check(wrong.brackets), most=6.0)}
+    grades = {g.step: g.points for g in grade(check(wrong.brackets), max_points=6.0)}
     assert grades["The softmax"] == 0.0
     assert sum(grades.values()) == 5.0
     results = gradescope(check(right.with_matmul))
@@ -103,7 +103,7 @@ def test_other_seeds_give_the_same_names(seed):
     for function in (wrong.brackets, wrong.dim_one, wrong.causal_upside_down, wrong.model_width):
         assert check(function, seed=seed).mistakes == wrong.WRONG[function]
     assert check(right.with_matmul, seed=seed).right
-    with pytest.raises(ArgumentError, match=r"seed needs to be 0 or more, but it is -1\."):
+    with pytest.raises(ArgumentError, match=r"seed must be 0 or more, got -1\."):
         check(right.with_matmul, seed=-1)
 
 
@@ -113,10 +113,8 @@ def test_the_plugin_loads_nothing_heavy():
 import sys
 import pytest
 before = set(sys.modules)
-import regard.checker.pytest_plugin
+import regard.checker.plugin
 print(sorted(set(sys.modules) - before))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "['regard', 'regard.checker', 'regard.checker.pytest_plugin']\n", (
-        done.stderr
-    )
+    assert done.stdout == "['regard', 'regard.checker', 'regard.checker.plugin']\n", done.stderr

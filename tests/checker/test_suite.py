@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.checker.check import check
-from regard.checker.operator_suite import FAIL, PASS, UNCLAIMED, run_suite
+from regard.checker.suite import FAIL, NOT_CLAIMED, PASS, run_suite
 
 torch = pytest.importorskip("torch", reason="gradients and packed kernels are those of PyTorch")
 
@@ -53,7 +53,7 @@ def test_gradients_of_plain_code_are_right_but_in_empty_rows():
 
 def test_pytorchs_own_gradients_pass():
     cells = of_start(torch.nn.functional.scaled_dot_product_attention, "backward")
-    assert set(cells.values()) == {PASS, UNCLAIMED}
+    assert set(cells.values()) == {PASS, NOT_CLAIMED}
     assert cells["backward, grouped heads, 6 on 3", "bfloat16"] == PASS
     assert cells["backward, empty rows", "float16"] == PASS
 
@@ -94,7 +94,7 @@ def test_a_lost_gradient_fails_and_none_at_all_is_not_claimed():
 
     cell = run_suite(lost, "mine").rows["backward"]["float32"]
     assert (cell.status, cell.note) == (FAIL, "no gradient of key")
-    assert statuses(forward_only, "backward") == {"backward": UNCLAIMED}
+    assert statuses(forward_only, "backward") == {"backward": NOT_CLAIMED}
 
 
 def test_dropout_off_is_asked():
@@ -170,10 +170,10 @@ def test_one_list_of_starts_serves_queries_and_keys():
     suite = run_suite(self_attention, "mine")
     cells = {name: row["float32"] for name, row in suite.rows.items()}
     assert suite.status == 0, suite.markdown()
-    assert cells["lengths"].status == UNCLAIMED
+    assert cells["lengths"].status == NOT_CLAIMED
     assert cells["packed, several lengths, causal"].status == PASS
     assert cells["packed, other lengths of keys"].note == (
-        "ArgumentError: cu_seqlens is for queries and keys: it needs as many of each."
+        "ArgumentError: cu_seqlens serves queries and keys: there must be as many queries as keys."
     )
 
 

@@ -1,8 +1,9 @@
-"""Packed sequences and pages of keys: such functions as functions of padded arrays.
+"""Adapters that make a function of padded arrays, or of x, from one of another form.
 
 A packed function takes sequences of different lengths end to end, (tokens, head, feature), and
 where each of them begins; a paged one takes keys and values in pages of a pool, and a table of the
-pages of each sequence. As a function of (batch, head, token, feature) they are checked like others.
+pages of each sequence. As functions of (batch, head, token, feature) they are checked like others.
+PyTorch modules become functions of x: self-attention, or the attention inside a block.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.signatures import NAMES, ROLE_OF, main_role
+from regard.checker.projections import first_layer, output_layer
+from regard.checker.signatures import ROLE_BY_NAME, ROLE_NAMES, main_role
 from regard.errors import ArgumentError
+from regard.typing import Array
 
-PACKED = {
+PACKED_NAMES = {
     "query starts": "cu_seqlens_q cu_seqlens cu_seq_q cu_seqlens_query cu_seqlens_qo q_cu_seqlens "
     "cu_seq_lens_q cu_q qo_indptr",
     "key starts": "cu_seqlens_k cu_seqlens_kv cu_seq_k cu_seqlens_key kv_cu_seqlens cu_seq_lens_k "
@@ -27,14 +30,15 @@ PACKED = {
     "most queries": "max_seqlen_q max_seqlen max_q max_length_q max_seqlen_qo max_s_q",
     "most keys": "max_seqlen_k max_seqlen_kv max_k max_length_k max_s_k",
 }
-PAGED = {
+PAGED_NAMES = {
     "pages": "block_table block_tables page_table page_tables",
-    "keys used": f"cache_seqlens context_lens seqused_k seqlens_k cache_lens {NAMES['lengths']}",
+    "keys used": "cache_seqlens context_lens seqused_k seqlens_k cache_lens "
+    + ROLE_NAMES["lengths"],
     "page size": "page_size block_size page_block_size",
 }
-PACKED_ROLES = {name: role for role, names in PACKED.items() for name in names.split()}
-PAGED_ROLES = {name: role for role, names in PAGED.items() for name in names.split()}
-PAGE = 16
+PACKED_ROLES = {name: role for role, names in PACKED_NAMES.items() for name in names.split()}
+PAGED_ROLES = {name: role for role, names in PAGED_NAMES.items() for name in names.split()}
+PAGE_TOKENS = 16
 
 
 def padded_form(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,11 +47,15 @@ def padded_form(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return function
-    for kind, roles_of, first in (
+    for kind, role_by_name, first in (
         (PackedAttention, PACKED_ROLES, "query starts"),
         (PagedAttention, PAGED_ROLES, "pages"),
     ):
-        names = {roles_of[p.name.lower()]: p.name for p in parameters if p.name.lower() in roles_of}
+        names = {
+            role_by_name[p.name.lower()]: p.name
+            for p in parameters
+            if p.name.lower() in role_by_name
+        }
         names |= {role: p.name for p in reversed(parameters) if (role := kind.array_role(p.name))}
         if first in names and all(role in names for role in ("query", "key", "value")):
             return kind(function, names, parameters)
@@ -90,12 +98,14 @@ class ReshapedAttention:
 
     @property
     def takes_lengths(self) -> bool:
-        """Whether it can be said how many keys are real, apart from the number of queries."""
+        """Whether the number of real keys can be passed, apart from the number of queries."""
         return "key starts" in self.names or "keys used" in self.names
 
-    def call(self, given: dict[str, Any], options: dict[str, Any]) -> Any:
+    def call(self, arguments: dict[str, Any], options: dict[str, Any]) -> Any:
         """The first returned array of a call with these arguments, by role."""
-        by_name = {self.names[role]: value for role, value in given.items() if role in self.names}
+        by_name = {
+            self.names[role]: value for role, value in arguments.items() if role in self.names
+        }
         leading = []
         for parameter in self.parameters:
             if parameter.kind != parameter.POSITIONAL_ONLY:
@@ -115,26 +125,27 @@ class PackedAttention(ReshapedAttention):
         ends = [key.shape[2]] * len(key) if lengths is None else [int(n) for n in lengths]
         sequences = [(query[b], key[b][:, :end], value[b][:, :end]) for b, end in enumerate(ends)]
         output = self.sequences(sequences, options)
-        return library_of(query).stack(output)
+        return array_module(query).stack(output)
 
     def sequences(self, sequences: list[Any], options: dict[str, Any]) -> list[Any]:
         """The output (h, q, v) of each of these sequences of query, key and value (h, t, d)."""
-        xp = library_of(sequences[0][0])
+        xp = array_module(sequences[0][0])
         arrays = zip(("query", "key", "value"), zip(*sequences, strict=True), strict=True)
-        given = {x: xp.concatenate([a.swapaxes(0, 1) for a in some]) for x, some in arrays}
+        arguments = {x: xp.concatenate([a.swapaxes(0, 1) for a in some]) for x, some in arrays}
         counts = {
             "queries": [q.shape[1] for q, _, _ in sequences],
             "keys": [k.shape[1] for _, k, _ in sequences],
         }
         if counts["queries"] != counts["keys"] and not self.takes_lengths:
             raise ArgumentError(
-                f"{self.names['query starts']} is for queries and keys: it needs as many of each."
+                f"{self.names['query starts']} serves queries and keys: there must be as many "
+                "queries as keys."
             )
         starts = {x: [0, *np.cumsum(some).tolist()] for x, some in counts.items()}
-        given["query starts"] = xp.asarray(starts["queries"], dtype=xp.int32)
-        given["key starts"] = xp.asarray(starts["keys"], dtype=xp.int32)
-        given |= {"most queries": max(counts["queries"]), "most keys": max(counts["keys"])}
-        output = self.call(given, options)
+        arguments["query starts"] = xp.asarray(starts["queries"], dtype=xp.int32)
+        arguments["key starts"] = xp.asarray(starts["keys"], dtype=xp.int32)
+        arguments |= {"most queries": max(counts["queries"]), "most keys": max(counts["keys"])}
+        output = self.call(arguments, options)
         bounds = zip(starts["queries"], starts["queries"][1:], strict=False)
         return [output[start:end].swapaxes(0, 1) for start, end in bounds]
 
@@ -146,38 +157,101 @@ class PagedAttention(ReshapedAttention):
     def array_role(name: str) -> str:
         """query, or the pool of keys or values."""
         pools = {"past key": "key", "past value": "value"}
-        return "query" if main_role(name) == "query" else pools.get(ROLE_OF.get(name, ""), "")
+        return "query" if main_role(name) == "query" else pools.get(ROLE_BY_NAME.get(name, ""), "")
 
     def __call__(
         self, query: Any, key: Any, value: Any, *, lengths: Any = None, **options: Any
     ) -> Any:
         """The output (b, h, q, v), from keys and values put into pages that are out of order."""
-        xp = library_of(query)
-        pages = -(-key.shape[2] // PAGE)
+        xp = array_module(query)
+        pages = -(-key.shape[2] // PAGE_TOKENS)
         order = np.random.default_rng(51).permutation(pages * len(key)).reshape(len(key), pages)
         ends = [key.shape[2]] * len(key) if lengths is None else [int(n) for n in lengths]
-        given = {
+        arguments = {
             "query": query.swapaxes(1, 2),
             "key": _pool(key, order),
             "value": _pool(value, order),
             "pages": xp.asarray(order.astype(np.int32)),
             "keys used": xp.asarray(ends, dtype=xp.int32),
-            "page size": PAGE,
+            "page size": PAGE_TOKENS,
         }
-        return self.call(given, options).swapaxes(1, 2)
+        return self.call(arguments, options).swapaxes(1, 2)
 
 
 def _pool(array_bhkd: Any, order: Any) -> Any:
-    """Pages (page, token, head, feature) in the order of a table; what no key fills is large."""
-    xp = library_of(array_bhkd)
+    """Pages (page, token, head, feature) in the order of a table, large numbers past the end."""
+    xp = array_module(array_bhkd)
     b, h, k, d = array_bhkd.shape
-    rest = xp.full((b, order.shape[1] * PAGE - k, h, d), 1e4, dtype=array_bhkd.dtype)
+    rest = xp.full((b, order.shape[1] * PAGE_TOKENS - k, h, d), 1e4, dtype=array_bhkd.dtype)
     filled = xp.concatenate([array_bhkd.swapaxes(1, 2), rest], axis=1)
-    by_sequence = filled.reshape(order.size, PAGE, h, d)
+    by_sequence = filled.reshape(order.size, PAGE_TOKENS, h, d)
     return by_sequence[np.argsort(order.ravel())]
 
 
-def library_of(array: Any) -> Any:
+def array_module(array: Any) -> Any:
     """The module of an array's functions: numpy, torch or jax.numpy."""
     name = type(array).__module__.split(".")[0]
     return importlib.import_module({"torch": "torch", "numpy": "numpy"}.get(name, "jax.numpy"))
+
+
+def is_module(function: Callable[..., Any]) -> bool:
+    """Whether this is a PyTorch module, without importing PyTorch."""
+    return any(kind.__module__.startswith("torch.nn.modules") for kind in type(function).__mro__)
+
+
+def as_self_attention(module: Any) -> Callable[..., Any]:
+    """nn.MultiheadAttention as a function of x (batch, token, feature)."""
+
+    def attention(x: Any, attn_mask: Any = None, key_padding_mask: Any = None) -> Any:
+        x = x if module.batch_first else x.transpose(0, 1)
+        output, weights = module(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=True
+        )
+        return (output if module.batch_first else output.transpose(0, 1)), weights
+
+    return attention
+
+
+def has_norms(module: Any) -> bool:
+    """Whether the module contains a norm, so that its matrices are not multiplied with x itself."""
+    return any("norm" in type(child).__name__.lower() for child in module.modules())
+
+
+class BlockInside:
+    """The attention inside a block: what its output layer gets, and what its first layer gets.
+
+    Whatever stands around the attention, a norm, the input added, a feed-forward layer, takes no
+    part in the comparison.
+    """
+
+    def __init__(self, module: Any, call: Callable[..., Any]) -> None:
+        self.module, self.call = module, call
+        self.first, self.last = first_layer(module), output_layer(module)
+
+    @property
+    def usable(self) -> bool:
+        """Whether both layers can be hooked."""
+        return self.first is not None and self.last is not None
+
+    def attention(self, x: Any, **options: Any) -> Any:
+        """The input of the output layer."""
+        return self._captured(self.last, x, **options)
+
+    def entry(self, x: Array) -> Array:
+        """The input of the layer that gives the query, in float64."""
+        import torch
+
+        dtype = next(self.module.parameters()).dtype
+        with torch.no_grad():
+            captured = self._captured(self.first, torch.as_tensor(x).to(dtype))
+        array: Array = captured.double().numpy()
+        return array
+
+    def _captured(self, layer: Any, x: Any, **options: Any) -> Any:
+        inputs: list[Any] = []
+        handle = layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+        try:
+            self.call(x, **options)
+        finally:
+            handle.remove()
+        return inputs[0].detach()

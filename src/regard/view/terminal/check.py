@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from regard.checker.check_report import (
+from regard.checker.mistakes import Mistake
+from regard.checker.report import (
     FAIL,
     PASS,
     RIGHT,
@@ -20,8 +21,7 @@ from regard.checker.check_report import (
     Finding,
     Report,
 )
-from regard.checker.mistakes import Mistake
-from regard.checker.worked_sheet import SheetReport, Step
+from regard.checker.sheets import SheetReport, Step
 from regard.textbook.digits import tidy
 from regard.view.terminal.render import as_text
 
@@ -31,8 +31,6 @@ STYLES = {
     WRONG: "bold red",
     UNKNOWN: "bold yellow",
 }
-
-
 MARKS = {PASS: "green", FAIL: "bold red"}
 
 

@@ -1,0 +1,454 @@
+"""The operator suite for kernel authors: the error of each feature in each dtype, as a table.
+
+Every row of ``FEATURES`` is one input, or the gradients of one. The error of a function against
+float64 is divided by that of a plain computation in the same dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from regard.checker.adapters import PackedAttention
+from regard.checker.calls import (
+    BoundFunction,
+    one_line,
+    quietly,
+    returned_arrays,
+    working_layouts,
+)
+from regard.checker.cases import Case, Sizes, draw, mixed_mask
+from regard.checker.compare import as_dtype, differ, plain_run, result_kinds, rounded
+from regard.checker.conventions import EPSILONS, CallingConvention
+from regard.checker.explain import explain
+from regard.checker.prepare import Features, describe, prepare
+from regard.engine.tensors import to_float64, to_library
+from regard.errors import ArgumentError, count
+from regard.textbook.stages import SPECIFICATION, Trace, run, score_scale
+from regard.typing import Array
+
+SUITE_DTYPES = ("float32", "float16", "bfloat16")
+PASS, FAIL, EXCEPTION, NOT_CLAIMED = "pass", "FAIL", "exception", "not claimed"
+# Times the error of a plain computation in the same dtype, which may itself be unlucky.
+MAX_ERROR_RATIO = 8.0
+GRADIENTS = "gradients"
+CROSS = Sizes(2, 3, 37, 53, 16, 16)
+WIDE = Sizes(2, 3, 45, 45, 16, 24)
+SQUARE = Sizes(2, 3, 45, 45, 16, 16)
+LONG = Sizes(1, 2, 200, 333, 64, 64)
+# Queries and keys of each packed sequence.
+SEQUENCE_LENGTHS = {
+    "packed, several lengths": ((7, 7), (45, 45), (1, 1), (23, 23)),
+    "packed, other lengths of keys": ((5, 19), (1, 40), (13, 2)),
+    "packed, an empty sequence": ((5, 5), (0, 0), (9, 9)),
+}
+
+
+@dataclass(frozen=True)
+class SuiteCell:
+    """One feature in one dtype: its error, and how many times that of a plain computation."""
+
+    status: str
+    error: float = 0.0
+    ratio: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A conformance table: features by dtypes."""
+
+    function: str
+    called: str
+    rows: dict[str, dict[str, SuiteCell]]
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 where nothing that is claimed fails, else 1."""
+        return int(any(c.status == FAIL for row in self.rows.values() for c in row.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return asdict(self) | {"status": self.status}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Suite:
+        """The table that ``to_dict`` wrote."""
+        rows = {
+            name: {dtype: SuiteCell(**cell) for dtype, cell in row.items()}
+            for name, row in fields["rows"].items()
+        }
+        return cls(fields["function"], fields["called"], rows)
+
+    def markdown(self) -> str:
+        """The table in Markdown; each number is a multiple of a plain computation's error."""
+        dtypes = list(next(iter(self.rows.values())))
+        lines = [f"| feature | {' | '.join(dtypes)} |", "|---" * (len(dtypes) + 1) + "|"]
+        for name, row in self.rows.items():
+            lines.append(f"| {name} | {' | '.join(_cell_text(row[d]) for d in dtypes)} |")
+        cells = [cell for row in self.rows.values() for cell in row.values()]
+        failed = sum(cell.status == FAIL for cell in cells)
+        passed = sum(cell.status == PASS for cell in cells)
+        rest = len(cells) - passed - failed
+        summary = f"{count(passed, 'cell')} pass, {failed} fail, {rest} not claimed or refused."
+        return "\n".join([f"Called as {self.called}.", "", *lines, "", summary])
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One row of the table: a feature, the parameters that it needs, and its input.
+
+    ``kind``: the returned array that is compared, or "gradients". ``form``: that of the mask.
+    ``either_corner``: without an offset both corners of the causal mask are right.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    build: Callable[[], Case]
+    kind: str = "output"
+    form: str = ""
+    either_corner: bool = False
+
+
+def _with(sizes: Sizes, seed: int, **options: object) -> Callable[[], Case]:
+    return lambda: replace(draw(sizes, seed=seed), **options)  # type: ignore[arg-type]
+
+
+def _random_mask(*leading: int) -> Array:
+    """A mask that differs between sentences and heads where it has these axes."""
+    queries, keys = CROSS.q, CROSS.k
+    if not leading:
+        return mixed_mask(queries, keys)
+    random = np.random.default_rng(31)
+    mask = random.random((*leading, queries, keys)) < 0.6
+    mask[..., 0] = True
+    return mask
+
+
+def _empty() -> Array:
+    mask_qk = _random_mask().copy()
+    mask_qk[[0, 7, -1]] = False
+    return mask_qk
+
+
+def _added(*leading: int) -> Array:
+    random = np.random.default_rng(32)
+    bias = random.standard_normal((*leading, CROSS.q, CROSS.k)).round(2)
+    return np.where(_random_mask(*leading), bias, -np.inf)
+
+
+def _large() -> Case:
+    return draw(SQUARE, seed=33, spread=6.0)
+
+
+def _cached() -> Case:
+    return replace(draw(CROSS, seed=40), cached=CROSS.k - CROSS.q)
+
+
+FEATURES = (
+    Feature("plain", (), _with(SQUARE, 21)),
+    Feature("fewer queries than keys", (), _with(CROSS, 22)),
+    Feature("values wider than keys", (), _with(WIDE, 22)),
+    Feature("long, 200 queries and 333 keys of width 64", (), _with(LONG, 23)),
+    Feature("large scores", (), _large),
+    Feature("scale", ("scale",), _with(CROSS, 24, scale=0.11)),
+    Feature("causal", ("causal",), _with(SQUARE, 25, causal=True)),
+    Feature("causal, fewer queries than keys", ("causal",), _with(CROSS, 26, causal=True),
+            either_corner=True),
+    Feature("causal, offset 9", ("causal", "offset"), _with(CROSS, 26, causal=True, offset=9)),
+    Feature("causal, offset -5: empty rows", ("causal", "offset"),
+            _with(CROSS, 26, causal=True, offset=-5)),
+    Feature("window (5, 2)", ("window",), _with(SQUARE, 27, window=(5, 2))),
+    Feature("window (5, unbounded)", ("window",), _with(SQUARE, 27, window=(5, None))),
+    Feature("softcap", ("softcap",), _with(CROSS, 28, softcap=0.7)),
+    Feature("softcap and causal", ("softcap", "causal"),
+            _with(SQUARE, 28, softcap=0.7, causal=True)),
+    Feature("lengths", ("lengths",), _with(CROSS, 29, lengths=np.array([11, 40]))),
+    Feature("boolean mask", ("mask",), _with(CROSS, 30, mask=_random_mask()), form="bool"),
+    Feature("boolean mask, one a sentence and head", ("mask",),
+            _with(CROSS, 30, mask=_random_mask(2, 3)), form="bool"),
+    Feature("boolean mask, one a sentence (b, 1, q, k)", ("mask",),
+            _with(CROSS, 30, mask=_random_mask(2, 1)), form="bool"),
+    Feature("added mask", ("mask",), _with(CROSS, 34, mask=_added()), form="added"),
+    Feature("added mask, one a sentence and head", ("mask",),
+            _with(CROSS, 34, mask=_added(2, 3)), form="added"),
+    Feature("empty rows", ("mask",), _with(CROSS, 35, mask=_empty()), form="bool"),
+    Feature("mask and causal together", ("mask", "causal"),
+            _with(SQUARE, 36, mask=mixed_mask(SQUARE.q, SQUARE.k) | np.eye(SQUARE.q, dtype=bool),
+                  causal=True), form="bool"),
+    Feature("grouped heads, 6 on 3", (), lambda: draw(CROSS._replace(h=6, g=3), seed=37)),
+    Feature("grouped heads, 6 on 1", (), lambda: draw(CROSS._replace(h=6, g=1), seed=38)),
+    Feature("dropout 0", ("dropout",), _with(CROSS, 22)),
+    Feature("cached keys", ("cache",), _cached),
+    Feature("cached keys, causal", ("cache", "causal"),
+            lambda: replace(_cached(), causal=True, offset=CROSS.k - CROSS.q)),
+    Feature("backward", (), _with(CROSS, 42), kind=GRADIENTS),
+    Feature("backward, causal", ("causal",), _with(SQUARE, 25, causal=True), kind=GRADIENTS),
+    Feature("backward, scale", ("scale",), _with(CROSS, 24, scale=0.11), kind=GRADIENTS),
+    Feature("backward, softcap", ("softcap",), _with(CROSS, 28, softcap=0.7), kind=GRADIENTS),
+    Feature("backward, lengths", ("lengths",), _with(CROSS, 29, lengths=np.array([11, 40])),
+            kind=GRADIENTS),
+    Feature("backward, empty rows", ("mask",), _with(CROSS, 35, mask=_empty()), form="bool",
+            kind=GRADIENTS),
+    Feature("backward, grouped heads, 6 on 3", (),
+            lambda: draw(CROSS._replace(h=6, g=3), seed=37), kind=GRADIENTS),
+    Feature("log-sum-exp", (), _with(CROSS, 39), kind="log-sum-exp"),
+    Feature("weights", (), _with(CROSS, 39), kind="weights"),
+    Feature("column sums (received)", (), _with(CROSS, 39), kind="received"),
+)  # fmt: skip
+
+
+def run_suite(function: Callable[..., Any], name: str = "") -> Suite:
+    """The conformance table of a function: every feature in every dtype."""
+    prepared = prepare(function, "auto", "float32")
+    for conventions in prepared.groups():
+        working, _ = working_layouts(prepared.function, conventions)
+        if working:
+            verdict = explain(working, prepared.merge_claims(Features()))
+            return _suite(verdict.candidate.bound, name)
+    raise ArgumentError(f"{name} could not be called with float32 arrays in any usual shape.")
+
+
+def _suite(bound: BoundFunction, name: str) -> Suite:
+    rows = {
+        feature.name: {dtype: _cell(bound, feature, dtype) for dtype in SUITE_DTYPES}
+        for feature in FEATURES
+    }
+    if isinstance(bound.function, PackedAttention):
+        rows |= _packed_rows(bound.function, bound.convention)
+    return Suite(name, describe(bound.convention, name.rpartition(":")[2]), rows)
+
+
+def _cell(bound: BoundFunction, feature: Feature, dtype: str) -> SuiteCell:
+    convention = bound.convention
+    if not all(_is_claimed(convention, need) for need in feature.needs):
+        return SuiteCell(NOT_CLAIMED)
+    if "dropout" in feature.needs:  # a convention passes it only where it is required
+        roles = convention.roles
+        roles = replace(roles, required=(*roles.required, "dropout"))
+        convention = replace(convention, roles=roles)
+    corners = _corners(convention, feature)
+    cells = [_judge(bound.with_convention(corner), feature, dtype) for corner in corners]
+    best = next((cell for cell in cells if cell.status == PASS), cells[0])
+    if len(cells) > 1 and best.status == PASS:
+        return replace(best, note="top left" if best is cells[0] else "bottom right")
+    return best
+
+
+def _is_claimed(convention: CallingConvention, need: str) -> bool:
+    return convention.roles.cached if need == "cache" else convention.roles.has(need)
+
+
+def _corners(convention: CallingConvention, feature: Feature) -> list[CallingConvention]:
+    """The convention, or both of its corners where there is no offset."""
+    if feature.either_corner and not convention.roles.has("offset"):
+        return [replace(convention, queries_last=last) for last in (False, True)]
+    return [convention]
+
+
+def _judge(bound: BoundFunction, feature: Feature, dtype: str) -> SuiteCell:
+    mask_form = feature.form or bound.convention.mask_form
+    convention = replace(bound.convention, dtype=dtype, mask_form=mask_form)
+    bound = bound.with_convention(convention)
+    case = convention.fit(feature.build())
+    if case is None or (dtype == "bfloat16" and convention.library == "numpy"):
+        return SuiteCell(NOT_CLAIMED)
+    case = rounded(case, dtype)
+    if feature.kind == GRADIENTS:
+        return _judge_gradients(bound, case)
+    result = bound.call(case)
+    if result.error:
+        return SuiteCell(EXCEPTION, note=result.error)
+    kinds = result_kinds(convention, case, result.shapes)
+    at = next((i for i, kind in enumerate(kinds) if kind.startswith(feature.kind)), None)
+    if at is None:
+        missing = feature.kind != "output"
+        return (
+            SuiteCell(NOT_CLAIMED) if missing else SuiteCell(FAIL, note=f"shapes {result.shapes}")
+        )
+    exact = convention.expected(run(SPECIFICATION, case))[kinds[at]]
+    plain = convention.expected(plain_run(case, dtype))[kinds[at]]
+    return _error_cell(result.arrays[at], exact, plain, dtype)
+
+
+def _judge_gradients(bound: BoundFunction, case: Case) -> SuiteCell:
+    """The gradients of query, key and value; the worst of the three counts."""
+    convention = bound.convention
+    if convention.library != "torch" or convention.roles.form != "qkv" or convention.position:
+        return SuiteCell(NOT_CLAIMED)
+    computed = compute_gradients(bound, case)
+    if computed.refused:
+        return SuiteCell(NOT_CLAIMED, note=computed.refused)
+    if computed.error:
+        status = FAIL if computed.error.startswith("no gradient of") else EXCEPTION
+        return SuiteCell(status, note=computed.error)
+    exact = expected_gradients(convention, case)
+    plain = expected_gradients(convention, case, convention.dtype)
+    cells = {
+        name: _error_cell(grad, exact[name], plain[name], convention.dtype)
+        for name, grad in computed.arrays.items()
+    }
+    name, worst = max(cells.items(), key=lambda cell: (cell[1].status == FAIL, cell[1].ratio))
+    return replace(worst, note=f"gradient of {name}" if worst.status == FAIL else "")
+
+
+def _packed_rows(
+    function: PackedAttention, convention: CallingConvention
+) -> dict[str, dict[str, SuiteCell]]:
+    """The rows of packed sequences, causal too where queries and keys have the same lengths."""
+    causal = convention.roles.names.get("causal")
+    rows = {}
+    for name, lengths in SEQUENCE_LENGTHS.items():
+        rows[name] = {d: _packed(function, convention, lengths, {}, d) for d in SUITE_DTYPES}
+        if causal and all(q == k for q, k in lengths):
+            options = {causal: True}
+            rows[f"{name}, causal"] = {
+                d: _packed(function, convention, lengths, options, d) for d in SUITE_DTYPES
+            }
+    return rows
+
+
+def _packed(
+    function: PackedAttention,
+    convention: CallingConvention,
+    lengths: tuple[tuple[int, int], ...],
+    options: dict[str, Any],
+    dtype: str,
+) -> SuiteCell:
+    if dtype == "bfloat16" and convention.library == "numpy":
+        return SuiteCell(NOT_CLAIMED)
+    cases = [
+        rounded(replace(draw(Sizes(1, 3, q, k, 16, 16), seed=43), causal=bool(options)), dtype)
+        for q, k in lengths
+    ]
+    sequences = [
+        tuple(to_library(a[0], convention.library, dtype) for a in (c.query, c.key, c.value))
+        for c in cases
+    ]
+    try:
+        with quietly(convention.library):
+            output = [to_float64(one)[None] for one in function.sequences(sequences, options)]
+    except Exception as error:
+        return SuiteCell(EXCEPTION, note=one_line(error))
+    exact = [run(SPECIFICATION, case).output for case in cases]
+    plain = [plain_run(case, dtype).output for case in cases]
+    if [one.shape for one in output] != [one.shape for one in exact]:
+        return SuiteCell(FAIL, note=f"shapes {[one.shape[1:] for one in output]}")
+    computed, true, rounding = (np.concatenate(some, axis=2) for some in (output, exact, plain))
+    return _error_cell(computed, true, rounding, dtype)
+
+
+def _error_cell(computed: Array, exact: Array, plain: Array, dtype: str) -> SuiteCell:
+    seen = np.isfinite(exact)
+    if differ(computed[~seen], exact[~seen], 0.0).any() or not np.isfinite(computed[seen]).all():
+        return SuiteCell(FAIL, note="NaN or infinity in the wrong place")
+    error = float(np.abs(computed[seen] - exact[seen]).max(initial=0))
+    size = float(np.abs(exact[seen]).max(initial=0))
+    # No result is closer than half of the last digit.
+    floor = size * EPSILONS[dtype] / 2
+    least = max(float(np.abs(plain[seen] - exact[seen]).max(initial=0)), floor)
+    ratio = error / least if least else float(error > 0)
+    return SuiteCell(PASS if ratio <= MAX_ERROR_RATIO else FAIL, error, ratio)
+
+
+def _cell_text(cell: SuiteCell) -> str:
+    if cell.status == PASS:
+        return f"{cell.ratio:.2f}" + (f" ({cell.note})" if cell.note else "")
+    if cell.status == FAIL:
+        return f"**FAIL** {cell.note or f'error {cell.error:.2g}'}"
+    return "–" if cell.status == NOT_CLAIMED else "exception"
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients by array, or why there are none; ``refused`` where it has no backward."""
+
+    arrays: dict[str, Array]
+    error: str = ""
+    refused: str = ""
+
+
+def _incoming_gradient(case: Case) -> Array:
+    """The gradient of the output (b, h, q, v) that a backward pass starts from: fixed numbers."""
+    shape = (*case.query.shape[:-1], case.value.shape[-1])
+    return np.random.default_rng(41).standard_normal(shape).round(1)
+
+
+def compute_gradients(bound: BoundFunction, case: Case) -> Gradients:
+    """The gradients that PyTorch computes through a function."""
+    import torch
+
+    convention = bound.convention
+    try:
+        arrays, leading, keywords = bound.arguments(case)
+        for array in arrays.values():
+            array.requires_grad_()
+        with quietly("torch", gradients=True), torch.enable_grad():
+            parts = returned_arrays(bound.function(*leading, **keywords))
+            kinds = result_kinds(convention, case, tuple(tuple(part.shape) for part in parts))
+            at = next(i for i, kind in enumerate(kinds) if kind.startswith("output"))
+            if not parts[at].requires_grad:
+                return Gradients({}, refused="its output has no gradient")
+            incoming = _returned_gradient(convention, case, kinds[at])
+            incoming = to_library(incoming, "torch", convention.dtype)
+            grads = torch.autograd.grad(
+                parts[at], list(arrays.values()), incoming, allow_unused=True
+            )
+    except StopIteration:
+        return Gradients({}, error="no returned array has the shape of the output")
+    except Exception as error:
+        return Gradients({}, error=one_line(error))
+    missing = [name for name, grad in zip(arrays, grads, strict=True) if grad is None]
+    if missing:
+        return Gradients({}, error=f"no gradient of {missing[0]}")
+    return Gradients({x: to_float64(grad) for x, grad in zip(arrays, grads, strict=True)})
+
+
+def _returned_gradient(convention: CallingConvention, case: Case, kind: str) -> Array:
+    """The incoming gradient in the shape of the returned output."""
+    trace = replace(run(SPECIFICATION, case), output=_incoming_gradient(case))
+    return convention.expected(trace)[kind]
+
+
+def expected_gradients(
+    convention: CallingConvention, case: Case, dtype: str = "float64"
+) -> dict[str, Array]:
+    """The gradients by the definition in the layout of the function, every step in ``dtype``."""
+    trace = run(SPECIFICATION, case) if dtype == "float64" else plain_run(case, dtype)
+    query, key, value = _backward_pass(trace, case, dtype)
+    return convention.arrays(replace(case, query=query, key=key, value=value))
+
+
+def _backward_pass(trace: Trace, case: Case, dtype: str) -> tuple[Array, Array, Array]:
+    """The gradients of query, key and value.
+
+    With G the incoming gradient, P the weights: dV = P' G, dP = G V', and dS = P (dP - row sums of
+    P dP) for the scores, times the derivative of the softcap and the scale; dQ = dS K, dK = dS' Q.
+    """
+    incoming_bhqv = _incoming_gradient(case)
+    weights_bhqk = trace.weights.astype(np.float64)
+    towards_bhqk = _product(incoming_bhqv, trace.value.swapaxes(-1, -2), dtype)
+    mean_bhq1 = (weights_bhqk * towards_bhqk).sum(axis=-1, keepdims=True)
+    scores_bhqk = weights_bhqk * (towards_bhqk - mean_bhq1)
+    if case.softcap:
+        scores_bhqk = scores_bhqk * (1 - (trace.capped / case.softcap) ** 2)
+    scores_bhqk = as_dtype(scores_bhqk * score_scale(case), dtype)
+    query = _product(scores_bhqk, trace.key, dtype)
+    key = _product(scores_bhqk.swapaxes(-1, -2), trace.query, dtype)
+    value = _product(weights_bhqk.swapaxes(-1, -2), incoming_bhqv, dtype)
+    groups = case.key.shape[1]
+    return query, _group_sums(key, groups), _group_sums(value, groups)
+
+
+def _product(one: Array, other: Array, dtype: str) -> Array:
+    working = np.float32 if dtype == "float32" else np.float64
+    return as_dtype(one.astype(working) @ other.astype(working), dtype)
+
+
+def _group_sums(array_bhkd: Array, groups: int) -> Array:
+    """The sum over the query heads that share a key head."""
+    b, h, k, d = array_bhkd.shape
+    return np.asarray(array_bhkd.reshape(b, groups, h // groups, k, d).sum(axis=2))
