@@ -283,10 +283,10 @@ def effects_of_heads() -> str:
 
 def self_repair() -> str:
     """Effects of one part's heads summed, beside that of taking a layer's heads away together."""
-    from regard.experiments.outcome import log_probabilities
+    from regard.transformer.experiment import log_probabilities
 
     effects = _pronoun_effects()
-    reading, choice = effects.reading, effects.choice
+    reading, choice = effects.run, effects.choice
     lines = [
         "| cross-attention | one head at a time, summed | all heads at once |",
         "|---|--:|--:|",

@@ -15,7 +15,7 @@ import sys
 from regard.transformer import read
 reading = read({SENTENCE!r})
 for part, layer, head in (("encoder", 3, 6), ("decoder", 5, 1)):
-    steps = reading.steps(layer, head, part)
+    steps = reading.steps(layer, head, part=part)
     for stage, array in steps.stages().items():
         for column in range(0, array.shape[1], 3):
             sys.stdout.write(f"{{steps.why(stage, -2, column, digits=6)}}\\n")

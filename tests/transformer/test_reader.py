@@ -29,7 +29,7 @@ def bits(model: Transformer) -> list[bytes]:
     steps = reading.steps(0)
     facts = (
         reading.encoded.memory_bke, reading.decoded.x_bte, reading.weights(),
-        reading.weights("cross"), reading.rollout().tokens_qk,
+        reading.weights(part="cross"), reading.rollout().tokens_qk,
         reading.value_weighted(0, 1).tokens_qk, steps.scores, steps.output,
         reading.translated.score,
     )  # fmt: skip

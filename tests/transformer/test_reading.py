@@ -24,10 +24,10 @@ def reading(model):
 @pytest.mark.parametrize("part", PARTS)
 def test_every_row_of_weights_sums_to_one(reading, part, by):
     queries, keys = reading.texts(part)
-    weights = reading.weights(part, by=by)
+    weights = reading.weights(part=part, by=by)
     assert weights.shape == (3, 4, len(queries.names(by)), len(keys.names(by)))
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
-    np.testing.assert_array_equal(reading.weights(part, layer=1, head=3, by=by), weights[1, 3])
+    np.testing.assert_array_equal(reading.weights(part=part, layer=1, head=3, by=by), weights[1, 3])
 
 
 def test_words_are_whole_and_marks_stand_alone(reading):
@@ -64,7 +64,7 @@ def test_steps_of_the_decoder_see_nothing_later(reading):
     steps = reading.steps(layer=0, head=0, part="decoder")
     assert not np.triu(steps.weights, 1).any()
     np.testing.assert_allclose(
-        steps.weights, reading.weights("decoder", layer=0, head=0, by="tokens"), atol=1e-6
+        steps.weights, reading.weights(part="decoder", layer=0, head=0, by="tokens"), atol=1e-6
     )
 
 
@@ -78,7 +78,7 @@ def test_why_works_on_a_real_head(reading):
 @pytest.mark.parametrize("part", PARTS)
 def test_observe_tells_of_the_same_weights(reading, part):
     seen = reading.observe(layer=2, head=1, part=part)
-    weights = reading.weights(part, layer=2, head=1, by="tokens")
+    weights = reading.weights(part=part, layer=2, head=1, by="tokens")
     np.testing.assert_allclose(seen.received, weights.sum(axis=0), rtol=1e-4, atol=1e-5)
     assert reading.observe(layer=2, part=part).received.shape[0] == 4
 
@@ -95,7 +95,7 @@ def test_find_gives_the_weight_of_every_head(reading):
     found = reading.find("it", "dog")
     first = found[0]
     row, column = reading.words.index("it"), reading.words.index("dog")
-    weights = reading.weights("encoder")[:, :, row, column]
+    weights = reading.weights()[:, :, row, column]
     assert first.weight == weights.max() == weights[first.layer, first.head]
     assert len(found) == 12
 
@@ -111,7 +111,7 @@ def test_a_word_that_is_there_twice(model):
 
 def test_choices_are_named_explained_and_add_up(reading):
     choices = [
-        reading.average(), reading.average(layer=1), reading.average("cross"), reading.rollout(),
+        reading.average(), reading.average(1), reading.average(part="cross"), reading.rollout(),
         reading.rollout("decoder"), reading.value_weighted(0, 1),
         reading.value_weighted(2, 3, part="cross"),
     ]  # fmt: skip
@@ -154,7 +154,7 @@ MISTAKES = {
     "layer": (lambda r: r.steps(layer=3), "layer needs a number from 0 to 2 (layers count from 0)"),
     "below": (lambda r: r.weights(layer=-1), "layer needs a number from 0 to 2"),
     "head": (lambda r: r.steps(layer=0, head=4), "head needs a number from 0 to 3"),
-    "part": (lambda r: r.weights("up"), "part needs to be 'encoder', 'decoder' or 'cross'"),
+    "part": (lambda r: r.weights(part="up"), "part needs to be 'encoder', 'decoder' or 'cross'"),
     "by": (lambda r: r.weights(by="letters"), "by needs to be 'words' or 'tokens'"),
     "cross": (lambda r: r.steps(0, 0, part="cross"), "rows are French"),
     "rollout": (lambda r: r.rollout("cross"), "rollout needs rows and columns of the same words"),
@@ -219,7 +219,7 @@ def test_a_cut_translation_has_a_note(reading):
 
 def test_everything_goes_into_json(reading):
     told = json.loads(json.dumps(reading.to_dict("tokens"), allow_nan=False))
-    np.testing.assert_allclose(told["weights"]["cross"], reading.weights("cross", by="tokens"))
+    np.testing.assert_allclose(told["weights"]["cross"], reading.weights(part="cross", by="tokens"))
     assert told["counting"] == "layers and heads count from 0"
 
 
@@ -246,7 +246,7 @@ def test_every_attention_runs_once(model, monkeypatch):
         len(reading.translated.tokens) + reading.translated.finished,
     )
     for part in PARTS:
-        reading.weights(part)
+        reading.weights(part=part)
     assert len(calls) == layers + 2 * layers * steps + 2 * layers
     assert calls[:layers] == [len(reading.tokens)] * layers
 
@@ -258,7 +258,9 @@ def test_readings_of_a_batch_are_those_of_each_sentence(model):
         assert together.translation == alone.translation
         for part in PARTS:
             # float32 vectors of three layers; a product of other rows may round elsewhere.
-            np.testing.assert_allclose(together.weights(part), alone.weights(part), atol=1e-5)
+            np.testing.assert_allclose(
+                together.weights(part=part), alone.weights(part=part), atol=1e-5
+            )
 
 
 def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
@@ -268,28 +270,28 @@ def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
     assert tiled.translation == dense.translation
     assert tiled.attention_call("encoder", 0).weights_bhqk is None
     for part in PARTS:
-        np.testing.assert_allclose(tiled.weights(part), dense.weights(part), atol=1e-5)
+        np.testing.assert_allclose(tiled.weights(part=part), dense.weights(part=part), atol=1e-5)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_norm_weighted_readings_observations_and_pictures_agree(reading, part):
-    weights_lhqk = reading.weights(part, by="tokens", weighted="norm")
+    weights_lhqk = reading.weights(part=part, by="tokens", weighted="norm")
     np.testing.assert_allclose(weights_lhqk.sum(axis=-1), 1, atol=1e-6)
     call = reading.attention_call(part, 1)
     width = reading.model.config.head_width
     rows = np.asarray(reading.matrices(part, 1).w_output)[2 * width : 3 * width]
     carried_k = np.linalg.norm(call.value_bhkd[0, 2].astype(np.float64) @ rows, axis=1)
-    carried_qk = reading.weights(part, layer=1, head=2, by="tokens") * carried_k
+    carried_qk = reading.weights(part=part, layer=1, head=2, by="tokens") * carried_k
     carried_qk /= carried_qk.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(weights_lhqk[1, 2], carried_qk, atol=1e-6)
-    for seen in (reading.observe(1, 2, part, weighted="norm"),
+    for seen in (reading.observe(1, 2, part=part, weighted="norm"),
                  reading.observe(1, part=part, weighted="norm")):  # fmt: skip
         tile_qk = seen.tile(slice(None), slice(None), 2 if seen.leading else None)
         np.testing.assert_allclose(tile_qk, carried_qk, atol=1e-5)
     picture = reading.picture(1, 2, part=part, by="tokens", weighted="norm", kind="heatmap")
     np.testing.assert_array_equal(picture.weights, weights_lhqk[1, 2])
     assert picture.title.endswith("(norm-weighted)")
-    mixed = reading.value_weighted(1, 2, part)
+    mixed = reading.value_weighted(1, 2, part=part)
     np.testing.assert_array_equal(mixed.tokens_qk, weights_lhqk[1, 2])
 
 

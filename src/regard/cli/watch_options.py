@@ -97,7 +97,7 @@ class WatchOptions:
         if self.effects:
             of, _, against = text_argument("--effects", self.effects).partition(":")
             with late_bar("heads") as notice:
-                results["effects"] = seen.effects(of, against or None, to=self.to, notice=notice)
+                results["effects"] = seen.effects(of, against or None, to=self.to, progress=notice)
         if self.weighted:
             results["norm_weighted"] = seen.report(self.weighted)
         return results
@@ -113,7 +113,7 @@ def show_heads(
 
     watching = options.applied(watch(loaded.model, tokenizer=loaded.tokenizer))
     if links is not None:
-        agreement = watching.links(links)
+        agreement = watching.link_agreement(links)
         shown = agreement_page(agreement, terminal_style(), max(heads, 1))
         values = agreement.to_dict()
     else:

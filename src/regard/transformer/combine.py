@@ -45,7 +45,7 @@ class Mixed(TextDisplay):
 
 def average(reading: Reading, part: str, layer: int | None) -> Mixed:
     """The plain mean over heads."""
-    weights_qk = reading.weights(part, layer=layer, by="tokens")
+    weights_qk = reading.weights(layer, part=part, by="tokens")
     of = "all layers" if layer is None else f"layer {layer}"
     return Mixed(
         f"average of {of}",
@@ -65,7 +65,7 @@ def average_of_heads(
             "heads needs (layer, head) of one head at least and no layer besides, as in "
             f"heads=[(3, 6), (4, 4)], but heads is {heads!r} and layer is {layer!r}."
         )
-    tables = [reading.weights(part, layer=at, head=head, by="tokens") for at, head in heads]
+    tables = [reading.weights(at, head, part=part, by="tokens") for at, head in heads]
     names = ", ".join(f"{at}.{head}" for at, head in heads)
     return Mixed(
         f"average of heads {names}",
@@ -84,7 +84,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
             "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part "
             "is 'cross': use average or alignment."
         )
-    mixed_qk = rolled_out(reading.weights(part, by="tokens").mean(axis=1))
+    mixed_qk = rolled_out(reading.weights(part=part, by="tokens").mean(axis=1))
     return Mixed(
         "rollout",
         "The mean over heads, followed from the last layer down to the words, with half of every "
@@ -110,7 +110,7 @@ def rolled_out(means_lqk: Iterable[Array]) -> Array:
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
     """Each weight times the length of the vector it brings, as shares of the row."""
-    carried_qk = reading.weights(part, layer=layer, head=head, by="tokens", weighted="norm")
+    carried_qk = reading.weights(layer, head, part=part, by="tokens", weighted="norm")
     return Mixed(
         f"value-weighted, layer {layer}, head {head}",
         "Each weight times the length of what it brings (the value through w_output), as a share "

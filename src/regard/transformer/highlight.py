@@ -23,7 +23,7 @@ def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
     words = reading.texts(part)[0].words
     query = word_position(words, word)
     usual_lhk = usual_weights(reading, part, query)
-    best_lh = (reading.weights(part)[:, :, query] - usual_lhk).argmax(axis=-1)
+    best_lh = (reading.weights(part=part)[:, :, query] - usual_lhk).argmax(axis=-1)
     links = [
         link_of(reading, part, head, query, int(best_lh[head]))
         for head in np.ndindex(best_lh.shape)
@@ -40,7 +40,7 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
     """Every head's link from one word to the other, the strongest first."""
     queries, keys = reading.texts(part)
     query, key = word_position(queries.words, word), word_position(keys.words, other)
-    shape = reading.weights(part).shape[:2]
+    shape = reading.weights(part=part).shape[:2]
     links = [link_of(reading, part, head, query, key) for head in np.ndindex(shape)]
     return tuple(sorted(links, key=lambda link: -link.weight))
 
@@ -51,7 +51,7 @@ def usual_weights(reading: Reading, part: str, query: int) -> Array:
     From the measured roles where there are any, else from the other words of this sentence.
     """
     roles = reading.model.roles.of(part)
-    weights_lhqk = reading.weights(part)
+    weights_lhqk = reading.weights(part=part)
     *shape, queries, keys = weights_lhqk.shape
     usual_lhk = np.zeros((*shape, keys))
     if roles:
@@ -93,7 +93,7 @@ def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key:
         key=key,
         query_word=queries.words[query],
         key_word=keys.words[key],
-        weight=float(reading.weights(part)[layer, number, query, key]),
+        weight=float(reading.weights(part=part)[layer, number, query, key]),
         usual=float(usual_weights(reading, part, query)[layer, number, key]),
         role=role.described if role else "",
     )
@@ -176,7 +176,7 @@ def _is_resolvable(reading: Reading, query: int) -> bool:
 def _pronoun_link(reading: Reading, query: int) -> Highlight:
     """The surest of the heads that were measured to find what a pronoun stands for."""
     roles, nouns = reading.model.roles, content_before(reading.words, query)
-    weights_lhk = reading.weights("encoder")[:, :, query]
+    weights_lhk = reading.weights()[:, :, query]
     head = roles.pronoun_heads[surest(weights_lhk, nouns, roles.pronoun_heads)]
     link = _largest_link(reading, head, query)
     reason = how_sure(roles, link, reading.words)
@@ -185,7 +185,7 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
 
 def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
     """The largest weight of one row of one head."""
-    key = int(reading.weights("encoder", layer=head[0], head=head[1])[query].argmax())
+    key = int(reading.weights(*head)[query].argmax())
     return link_of(reading, "encoder", head, query, key)
 
 
@@ -199,7 +199,7 @@ def _unusual_link(
     small = [key for key in range(len(words)) if key not in content]
     candidates = []
     for at in queries:
-        excess_lhk = reading.weights("encoder")[:, :, at] - usual_weights(reading, "encoder", at)
+        excess_lhk = reading.weights()[:, :, at] - usual_weights(reading, "encoder", at)
         excess_lhk[:, :, small] -= 2
         excess_lhk[:, :, [at, -1]] -= 4
         _exclude_others(excess_lhk, layer, head)
@@ -224,7 +224,7 @@ def _exclude_others(excess_lhk: Array, layer: int | None, head: int | None) -> N
 def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
     """The next largest weights of the row, two at most and none that rounds to 0 %."""
     words = reading.words
-    weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[link.query]
+    weights_k = reading.weights(link.layer, link.head)[link.query]
     order = sorted(range(len(words)), key=lambda k: -weights_k[k])
     rivals = [k for k in order if k != link.key]
     return tuple((words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= LEAST)

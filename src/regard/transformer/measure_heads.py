@@ -41,8 +41,7 @@ from regard.transformer.contrast_frames import ContrastPair, ContrastSentence, c
 from regard.transformer.contrast_judge import PronounRow, judge_model
 from regard.transformer.french_gender import gender, gender_shares
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read, read_all
-from regard.transformer.reading import Reading
+from regard.transformer.reading import Reading, read, read_all
 from regard.transformer.roles import HEADS, PARTS
 from regard.transformer.train.data import read_lines
 from regard.typing import Array
@@ -163,7 +162,7 @@ def usual_shares(readings: Sequence[Reading], part: str) -> dict[str, Array]:
     sums: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for reading in readings:
-        weights_lhqk = reading.weights(part)
+        weights_lhqk = reading.weights(part=part)
         for name, (rows, columns) in _cells(weights_lhqk.shape, part).items():
             picked = weights_lhqk[:, :, rows, columns].sum(axis=-1)
             sums[name] = sums.get(name, 0) + picked

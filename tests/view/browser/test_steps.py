@@ -10,7 +10,7 @@ import pytest
 
 from regard.textbook.examples import run_example
 from regard.textbook.steps import Steps, attend, self_attention
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"

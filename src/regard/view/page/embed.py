@@ -167,10 +167,10 @@ def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str
 
 def _path(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """The layer around the head that the steps open at, and the next words."""
-    from regard.experiments.residual import ResidualRun
+    from regard.transformer.residual import ResidualRun
     from regard.view.page.path_data import data_of_layer, data_of_next_words
 
-    run, part = ResidualRun.of(reading), state.get("part", "encoder")
+    run, part = ResidualRun.from_reading(reading), state.get("part", "encoder")
     layer = state.get("layer", reading.highlight().link.layer)
     layers = {f"{part} {layer}": blobs.add(data_of_layer(run, part, layer).to_bytes())}
     if part == "encoder":
@@ -194,11 +194,11 @@ def embed_tables(
 
 def _tables(reading: Reading, part: str) -> Tables:
     layers = range(reading.model.config.layers)
-    others = {f"layer {layer}": reading.average(part, layer).tokens_qk for layer in layers}
-    others["all"] = reading.average(part).tokens_qk
+    others = {f"layer {layer}": reading.average(layer, part=part).tokens_qk for layer in layers}
+    others["all"] = reading.average(part=part).tokens_qk
     if part != "cross":
         others["rollout"] = reading.rollout(part).tokens_qk
-    return Tables(reading.weights(part, by="tokens"), others)
+    return Tables(reading.weights(part=part, by="tokens"), others)
 
 
 def _form(tables: Mapping[str, Tables]) -> Form:
