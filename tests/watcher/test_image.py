@@ -291,7 +291,7 @@ def test_generated_words_and_norms_of_a_generated_text():
     image = seen.image(layer=1, head=0, image=1)
     np.testing.assert_allclose(image.weights, on_grid(row_hk[0], at, (2, 3)), rtol=0, atol=SHARP)
     assert image.title == "Weights on image 1 of the last token (decoder layer 1, head 0)"
-    kept = [name for call in seen.recorder.runs[0].media for name in call.arguments]
+    kept = [name for call in seen._recorder.runs[0].media for name in call.arguments]
     assert "pixel_values" in kept
     assert "past_key_values" not in kept  # a cache would stay in memory as long as the run
     call = lambda: model(**full)  # noqa: E731

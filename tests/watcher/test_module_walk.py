@@ -5,7 +5,7 @@ import torch
 from tests.helpers.model_families import FAMILIES
 from torch import nn
 
-from regard.watcher.module_walk import config_of, modules_of, named_modules_of
+from regard.watcher.capture.modules import all_modules, module_config, named_modules
 
 
 class Shared(nn.Module):
@@ -28,14 +28,14 @@ def jitted():
 @pytest.mark.parametrize("make", [Shared, nn.ReLU, *(x.made for x in FAMILIES[:4])])
 def test_modules_come_in_torchs_order(make):
     model = make()
-    assert named_modules_of(model) == list(model.named_modules())
-    assert modules_of(model) == list(model.modules())
+    assert named_modules(model) == list(model.named_modules())
+    assert all_modules(model) == list(model.modules())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_modules_of_a_scripted_model():
     model = jitted()
-    assert [name for name, _ in named_modules_of(model)] == ["", "0", "1"]
+    assert [name for name, _ in named_modules(model)] == ["", "0", "1"]
 
 
 def test_a_config_is_an_attribute_of_the_module_or_of_its_class():
@@ -43,7 +43,7 @@ def test_a_config_is_an_attribute_of_the_module_or_of_its_class():
         config = "of the class"
 
     plain, wrapper = nn.Linear(2, 2), Wrapper()
-    assert config_of(plain) is None
-    assert config_of(wrapper) == "of the class"
+    assert module_config(plain) is None
+    assert module_config(wrapper) == "of the class"
     plain.config, wrapper.config = "of the module", "of the module"
-    assert config_of(plain) == config_of(wrapper) == "of the module"
+    assert module_config(plain) == module_config(wrapper) == "of the module"

@@ -91,7 +91,7 @@ def test_patches_are_not_named_by_the_text(sees_images):
     named = inputs | {"input_ids": text, "mm_token_type_ids": (text == IMAGE).long()}
     with torch.no_grad(), regard.watch(sees_images) as seen:
         sees_images(**named)
-    tokens = seen._source.recorder.runs[0].tokens
+    tokens = seen._recorder.runs[0].tokens
     assert tokens["encoder"] == [None]
     assert tokens["decoder"][0].tolist() == text[0].tolist()
 

@@ -52,20 +52,20 @@ def test_kinds_of_pictures(pillow, tmp_path, monkeypatch):
     path = tmp_path / "a.jpg"
     path.write_bytes(encoded("JPEG"))
     for one in (path, str(path), encoded(), COLOURS, COLOURS[..., 0], Image.fromarray(COLOURS)):
-        picture = PictureBytes.of(one)
+        picture = PictureBytes.from_any(one)
         assert (picture.width, picture.height) == (60, 40)
         kind, data = re.fullmatch(r"data:(image/\w+);base64,(.*)", picture.uri).groups()
         assert base64.b64decode(data) == picture.data
         assert kind == ("image/jpeg" if isinstance(one, str | Path) else "image/png")
-    assert PictureBytes.of(path).data == path.read_bytes()
+    assert PictureBytes.from_any(path).data == path.read_bytes()
 
 
 def test_a_picture_of_a_turned_camera_is_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter
-    picture = PictureBytes.of(encoded("JPEG", exif=exif))
+    picture = PictureBytes.from_any(encoded("JPEG", exif=exif))
     assert (picture.width, picture.height) == (40, 60)
-    small = PictureBytes.of(encoded("BMP")).small(30)
+    small = PictureBytes.from_any(encoded("BMP")).small(30)
     assert (small.width, small.height, small.mime) == (30, 20, "image/jpeg")
 
 
@@ -80,20 +80,20 @@ def test_what_is_no_image(name, content, message, tmp_path):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(FileError) as refused:
-        PictureBytes.of(tmp_path / name)
+        PictureBytes.from_any(tmp_path / name)
     assert str(refused.value) == f"{tmp_path}/{message}"
 
 
 def test_what_is_no_picture_at_all(monkeypatch):
     with pytest.raises(ArgumentError) as refused:
-        PictureBytes.of(np.zeros((4, 4, 3)))
+        PictureBytes.from_any(np.zeros((4, 4, 3)))
     assert str(refused.value) == (
         "a picture needs to be a file, its bytes, an image of Pillow or an array (rows, columns, "
         "3) of uint8, but it is float64 of shape (4, 4, 3)."
     )
     monkeypatch.setattr(picture_bytes.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(FileError) as unread:
-        PictureBytes.of(encoded("BMP"))
+        PictureBytes.from_any(encoded("BMP"))
     assert str(unread.value) == (
         "the picture needs to be a PNG or JPEG file, but it is none; other kinds need Pillow: "
         "pip install '.[image]'."
@@ -142,7 +142,7 @@ def test_the_picture_of_a_run(seen):
 
 
 def test_svg_is_complete_and_escaped():
-    image = attention(picture=PictureBytes.of(COLOURS), area=(0.5, 0.0, 1.0, 1.0))
+    image = attention(picture=PictureBytes.from_any(COLOURS), area=(0.5, 0.0, 1.0, 1.0))
     root = ElementTree.fromstring(image.svg())  # noqa: S314 (our own)
     name = "{http://www.w3.org/2000/svg}"
     boxes = root.findall(f"{name}rect")[1:]
@@ -161,7 +161,7 @@ def test_svg_is_complete_and_escaped():
 
 
 def test_png_and_json(tmp_path):
-    image = attention(picture=PictureBytes.of(COLOURS))
+    image = attention(picture=PictureBytes.from_any(COLOURS))
     drawn = np.asarray(Image.open(image.save(tmp_path / "a.png")))
     scale = drawn.shape[1] // 60  # small pictures are enlarged
     top = drawn[: 40 * scale]

@@ -14,7 +14,7 @@ from regard.engine.tiles.plan import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.names import MEASURES
 from regard.text.words import tokenized_ids, word_starts
-from regard.watcher.capture.record import GrowingMap
+from regard.watcher.capture.records import GrowingMap
 
 FAMILY = {family.name: family for family in FAMILIES}
 

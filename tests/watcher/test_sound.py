@@ -13,7 +13,7 @@ import regard
 from regard.cli import main
 from regard.errors import ArgumentError, NotAskedError
 from regard.text.words import TokenizedText
-from regard.watcher.media.word_times import segments
+from regard.watcher.media.sound import segments
 
 SYMBOLS, SLOTS, SLOT = 6, 6, 4  # kinds of tones, tones of a sound, positions of each
 BANDS, POSITIONS = 8, SLOTS * SLOT
@@ -98,7 +98,7 @@ def test_times_of_a_model_that_learned_to_listen(whisper, tmp_path):
             assert times.heads[0].monotonicity > 0.3
             assert times.to_dict()["seconds"] == pytest.approx(0.02)
             assert one.tokens[:2] == ("0.00 s", "0.02 s")
-            np.testing.assert_allclose(one.seconds("cross"), np.arange(POSITIONS) * 0.02)
+            np.testing.assert_allclose(one.seconds(part="cross"), np.arange(POSITIONS) * 0.02)
     assert str(times).splitlines()[1].endswith(f"  {names[0]}")
     features, labels = sounds(1, 1001)
     mask = torch.ones(1, features.shape[-1], dtype=torch.long)
@@ -247,7 +247,7 @@ def test_samples_and_the_strides_of_convolutions():
 
 
 def test_a_text_without_words():
-    from regard.watcher.media.word_times import _text_span
+    from regard.watcher.media.sound import _text_span
 
     text = TokenizedText(("<|a|>",), ("<|a|>",), ("<|a|>",), (0,))
     with pytest.raises(ArgumentError) as refused:

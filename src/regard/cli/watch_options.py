@@ -16,7 +16,7 @@ from regard.errors import ArgumentError
 if TYPE_CHECKING:
     from regard.watcher.files.model_folder import Loaded
     from regard.watcher.seen import Seen
-    from regard.watcher.watching import Watching
+    from regard.watcher.watch import Watching
 
 AblatedOption = Annotated[
     list[str] | None, typer.Option(help="Head that writes nothing, as 3.6 or cross.3.6.")
@@ -56,7 +56,7 @@ class WatchOptions:
     def check(self) -> None:
         """Raise what can be wrong without the model."""
         from regard.engine.norm_weighted import check_weighted
-        from regard.watcher.watching import check_ablation
+        from regard.watcher.watch import check_ablation
 
         check_ablation(self.to)
         if self.to != "zero" and not (self.ablate or self.effects):

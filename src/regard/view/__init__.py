@@ -67,7 +67,7 @@ RENDERERS: dict[str, dict[str, str]] = {
     "regard.watcher.measures.head_clusters.HeadClusters": {
         "text": "regard.view.terminal.research_text:clusters_page",
     },
-    "regard.watcher.measures.link_agreement.LinkAgreement": {
+    "regard.watcher.measures.links.LinkAgreement": {
         "text": "regard.view.terminal.research_text:agreement_page",
     },
     "regard.watcher.measures.run_comparison.RunComparison": {

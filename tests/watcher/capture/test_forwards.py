@@ -122,7 +122,7 @@ def test_another_thread_in_the_middle_of_a_forward():
     hook.remove()
     assert runs(seen) == 1
     check_every_layer(seen, expected)
-    tokens = seen._source.recorder.runs[0].tokens["encoder"][0]
+    tokens = seen._recorder.runs[0].tokens["encoder"][0]
     assert tokens.tolist() == inputs["input_ids"][0].tolist()
 
 

@@ -9,7 +9,7 @@ from tests.helpers.model_families import FAMILIES, batch
 
 import regard
 from regard.engine.observe import observe_problem
-from regard.watcher.capture import late_map
+from regard.watcher.capture import observation
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -23,7 +23,7 @@ def maps(monkeypatch):
         computed.append(problem.leading)
         return observe_problem(problem, requested)
 
-    monkeypatch.setattr(late_map, "observe_problem", counted)
+    monkeypatch.setattr(observation, "observe_problem", counted)
     return computed
 
 
@@ -65,7 +65,7 @@ def test_a_cache_that_is_overwritten_changes_no_map(maps):
 
 def test_memory_that_is_told_grows_when_the_map_is_read():
     seen, _ = watched(FAMILY["llama"].made(), batch("not", 1, 9))
-    (record,) = seen.recorder.runs[0].records[seen.names[0]]
+    (record,) = seen._recorder.runs[0].records[seen.names[0]]
     waiting = record.nbytes, record.query_key_bytes
     assert all(waiting)
     heads = seen[seen.names[0]].map.shape[0]
@@ -76,7 +76,7 @@ def test_memory_that_is_told_grows_when_the_map_is_read():
 @pytest.mark.parametrize("options", [{"map": 8}, {"keep": "all"}, {"map": 0}], ids=str)
 def test_maps_that_do_not_wait(options, maps):
     seen, _ = watched(FAMILY["llama"].made(), batch("not", 1, 9), **options)
-    records = [x for each in seen.recorder.runs[0].records.values() for x in each]
+    records = [x for each in seen._recorder.runs[0].records.values() for x in each]
     assert not any(record.pending for record in records)
     assert maps == []
 

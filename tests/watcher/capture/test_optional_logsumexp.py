@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from regard.watcher.capture import optional_logsumexp
-from regard.watcher.capture.attention_events import attention_events
-from regard.watcher.capture.optional_logsumexp import run_with_logsumexp
+from regard.watcher.capture import events
+from regard.watcher.capture.events import attention_events, run_with_logsumexp
 
 QUERY = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
 
@@ -13,7 +12,7 @@ QUERY = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
 @pytest.fixture(autouse=True)
 def no_kinds(monkeypatch):
     """No kind of call is known yet."""
-    monkeypatch.setattr(optional_logsumexp, "_same_output", {})
+    monkeypatch.setattr(events, "_same_output", {})
 
 
 class Kernel:

@@ -130,7 +130,7 @@ def test_a_cache_that_grows_is_one_text(written):
         model(ids_bt[:, :6], caches)
         for step in range(6, TOKENS):
             model(ids_bt[:, step : step + 1], caches)
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
     for layer, weights_bhqk in enumerate(weights_by_hand(ids_bt)):
         check_facts(seen.sentence(1)[layer], weights_bhqk[1])
 
@@ -179,7 +179,7 @@ def test_a_static_cache_is_one_text_without_what_is_not_filled():
     with torch.no_grad(), regard.watch(layers) as seen:
         for start, stop in ((0, 5), (5, 6), (6, TOKENS)):
             layers(x_bte[:, start:stop])
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
     for layer, weights_bhqk in enumerate(weights_by_hand(ids_bt)):
         check_facts(seen.sentence(1)[layer], weights_bhqk[1])
 
@@ -203,7 +203,7 @@ def test_tokens_come_from_the_embedding():
     model = LanguageModel("fused")
     with torch.no_grad(), regard.watch(model) as seen:
         model.forward(repeated)  # without hooks of its own
-    assert seen._source.recorder.runs[0].tokens["decoder"][0].tolist() == repeated[0].tolist()
+    assert seen._recorder.runs[0].tokens["decoder"][0].tolist() == repeated[0].tolist()
     measures = seen[0].measures
     assert (measures.induction.queries_h == 5).all()
 
@@ -268,7 +268,7 @@ def test_gradients_and_checkpointing_are_untouched():
         with regard.watch(model) as seen:
             output = checkpoint(model, ids_bt, use_reentrant=False)
             output.square().sum().backward()
-        assert len(seen._source.recorder.runs) == 1
+        assert seen.runs == 1
         for name, parameter in model.named_parameters():
             torch.testing.assert_close(parameter.grad, expected[name], rtol=0, atol=0)
 
@@ -279,7 +279,7 @@ def test_a_copy_inside_the_block():
         again = copy.deepcopy(model)
         model(ids(1))
         again(ids(1))
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
     again(ids(1))
 
 
@@ -296,7 +296,7 @@ def test_nothing_is_left_behind_after_an_error():
 
 def test_a_file_has_the_paths_and_the_notes(tmp_path):
     with torch.no_grad(), regard.watch(LanguageModel("matmul")) as seen:
-        seen._source.recorder.modules.root(ids(1))
+        seen._recorder.modules.root(ids(1))
     seen.save(tmp_path / "x.regard")
     again = regard.load(tmp_path / "x.regard")
     assert again.paths == seen.paths

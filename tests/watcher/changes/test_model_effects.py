@@ -8,7 +8,7 @@ from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, STEPS, batch
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.model_effects import token_id
 
 FAMILY = {family.name: family for family in FAMILIES}

@@ -12,8 +12,12 @@ from transformers import PreTrainedTokenizerFast
 
 from regard.corpus.manifest import model_fingerprint
 from regard.errors import FileError
-from regard.watcher.files.gguf_header import asks_for_beginning, read_header, with_beginning
-from regard.watcher.files.model_folder import load_folder
+from regard.watcher.files.model_folder import (
+    asks_for_beginning,
+    load_folder,
+    read_header,
+    with_beginning,
+)
 
 PIECES = ["<unk>", "<s>", "</s>", "▁", *(f"▁{x}" for x in "abcd"), *"abcd"]
 

@@ -14,8 +14,9 @@ from tests.helpers.planted_model import SPECIAL, planted_model, planted_tokenize
 import regard
 from regard.errors import ArgumentError, FileError
 from regard.text.link_file import LabelledLink, LinkedSentence, read_links
+from regard.watcher.measures.needle import DEFAULT_NEEDLE as NEEDLE
+from regard.watcher.measures.needle import DEFAULT_QUESTION as QUESTION
 from regard.watcher.measures.needle import NeedleTask, NeedleText
-from regard.watcher.watching import NEEDLE, QUESTION
 
 FAMILY = {family.name: family for family in FAMILIES}
 HAYSTACK = "a river sang to old hills . while green boats slept in rain ."
@@ -130,7 +131,7 @@ def test_a_text_is_put_together_as_if_it_were_written(kind, depth):
     tokenizer = trained_tokenizer(kind)
     watching = SimpleNamespace(model=None, tokenizer=tokenizer)
     task = NeedleTask(HAYSTACK, NEEDLE, QUESTION, "seven nine four", (depth,))
-    text = NeedleText.of(watching, task, depth)
+    text = NeedleText.at_depth(watching, task, depth)
     words = HAYSTACK.split()
     at = {0.0: 0, 0.5: 7, 1.0: 14}[depth]
     written = " ".join([*words[:at], NEEDLE, *words[at:], QUESTION, "seven nine four"])
@@ -250,7 +251,7 @@ def test_planted_heads_agree_with_their_links():
     before = [LabelledLink(i, i - 1, "before") for i in range(1, len(words))]
     after = LabelledLink(10, 6, "after")  # fewer than ten of them: no line of their own
     sentences = [LinkedSentence(text, words, (*before, after))] * 2
-    agreement = planted().links(sentences)
+    agreement = planted().link_agreement(sentences)
     row = agreement.row("before")
     assert tuple(row.best) == ("decoder", 0, 0)
     assert (row.accuracy, row.second_half, row.baseline, row.offset) == (1.0, 1.0, 1.0, -1)
@@ -272,7 +273,7 @@ def test_agreement_is_that_of_a_loop_over_every_weight():
         pairs = [rng.choice(len(words), 2, replace=False) for _ in range(9)]
         links = tuple(LabelledLink(int(a), int(b), "made") for a, b in pairs)
         sentences.append(LinkedSentence(f"<s> {text}", words, links))
-    agreement = regard.watch(model, tokenizer=tokenizer).links(sentences)
+    agreement = regard.watch(model, tokenizer=tokenizer).link_agreement(sentences)
     hits, offsets = [], []
     model.set_attn_implementation("eager")
     for sentence in sentences:
@@ -303,12 +304,12 @@ def test_sentences_whose_words_the_tokens_do_not_spell_are_left_out():
     unknown = LinkedSentence("a riverbank", ("a", "riverbank"), (LabelledLink(1, 0, "x"),))
     known = LinkedSentence("a river", ("a", "river"), (LabelledLink(1, 0, "x"),))
     with pytest.raises(ArgumentError) as raised:
-        planted().links([unknown])
+        planted().link_agreement([unknown])
     assert str(raised.value) == (
         "links need sentences whose tokens spell their words, character by character, and words "
         "that can be seen, but there is none: 'a riverbank'."
     )
-    agreement = planted().links([unknown, known])
+    agreement = planted().link_agreement([unknown, known])
     assert (agreement.sentences, agreement.misspelt) == (1, ("a riverbank",))
     assert agreement.row().links == 1
     assert "1 sentence left out: other tokens than words." in str(agreement)

@@ -13,8 +13,8 @@ from tests.watcher.test_seen import CharacterTokenizer
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.heads.divergence import hellinger_squared, jensen_shannon
+from regard.watcher.measures.head_report import AXES
 from regard.watcher.measures.run_comparison import aligned_positions
-from regard.watcher.seen_tables import AXES
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, BERT, BART = (FAMILY[name] for name in ("llama", "bert", "bart"))

@@ -10,7 +10,7 @@ from tests.helpers.planted_model import planted_model, planted_tokenizer
 
 import regard
 from regard.errors import ArgumentError, NotAskedError
-from regard.watcher.layer_band import band_of, even_shares
+from regard.watcher.layer import band_of, even_shares
 from regard.watcher.measures.head_clusters import linked
 from regard.watcher.measures.sinks import token_kind
 

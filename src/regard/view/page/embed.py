@@ -21,7 +21,7 @@ from regard.view.page.image_data import name_patches, page_images, parts_by_imag
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
 from regard.view.page.thumbnails import THUMBNAIL, small
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
-from regard.watcher.capture.attention_event import AttentionEvent
-from regard.watcher.capture.attention_events import attention_events
+from regard.watcher.capture.events import AttentionEvent, attention_events
 from regard.watcher.capture.masks import MaskSpec
 
 if TYPE_CHECKING:

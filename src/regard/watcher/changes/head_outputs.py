@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.errors import ArgumentError, BackendError
 from regard.experiments.mean_outputs import SENTENCES
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.model_changes import SentenceCall, WatchedHeads
 from regard.watcher.measures.run_comparison import aligned_positions
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from regard.watcher.changes.model_changes import Positions
     from regard.watcher.seen import Seen
-    from regard.watcher.watching import Watching
+    from regard.watcher.watch import Watching
 
 
 EVERY = WatchedHeads(None, None, None)

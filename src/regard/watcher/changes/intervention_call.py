@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError
 from regard.text.words import TokenizedText, tokenized_ids
-from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.capture.masks import MaskSpec
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.numbering import CallRelation, LayerCall
-from regard.watcher.capture.segments import Segment, segments_of
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.capture.segments import Segment
+from regard.watcher.capture.segments import call_segments as segments_of
 from regard.watcher.changes.model_changes import ModelChange, SentenceCall
 
 if TYPE_CHECKING:

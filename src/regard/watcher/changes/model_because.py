@@ -20,7 +20,7 @@ from regard.experiments.because import ScoreTerm, TokenComponent, sorted_terms
 from regard.experiments.residual import Component
 from regard.transformer.roles import check_number
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.model_changes import AttentionProbe, SentenceCall, Words, tokens_of
 from regard.watcher.changes.residual_layout import (
     FrozenModelNorm,

@@ -17,7 +17,7 @@ from regard.display import percent
 from regard.errors import ArgumentError
 from regard.experiments.selection import Numbers, word_tokens
 from regard.text.words import TokenizedText
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 
 if TYPE_CHECKING:
     import torch

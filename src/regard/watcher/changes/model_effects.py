@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.model_changes import AblationByRow, WatchedHeads
 from regard.watcher.changes.model_outcome import token_name
 from regard.watcher.changes.text_rerun import TextRerun

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.model_changes import AttentionProbe, ModelChange
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError, BackendError
 from regard.heads.measures import head_measures
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.capture.segments import segments_of
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.capture.segments import call_segments as segments_of
 from regard.watcher.changes.model_changes import (
     AttentionProbe,
     HiddenWords,

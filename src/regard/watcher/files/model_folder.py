@@ -1,4 +1,7 @@
-"""A model and its tokenizer from a folder of this machine; nothing fetched, no code of it run."""
+"""A model, its tokenizer and its processor from a local folder or .gguf file.
+
+Nothing is fetched, and no code of the folder is run.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import contextlib
 import importlib.util
 import io
 import json
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from regard.errors import FileError
-from regard.watcher.files.gguf_header import asks_for_beginning, with_beginning
+from regard.errors import ArgumentError, FileError
+from regard.watcher.media.picture_bytes import PictureBytes, need_pillow, pillow_image
 from regard.watcher.watch import need_extra
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
@@ -179,3 +183,156 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     safe = {} if options else {"use_safetensors": True}
     model = kind.from_pretrained(folder, **LOCAL, **safe, **options)
     return model, writes or config.is_encoder_decoder, bool(config.is_encoder_decoder)
+
+
+NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
+           11: "<q", 12: "<d"}  # fmt: skip
+STRING, ARRAY = 8, 9
+# Of a file that does not say it, llama.cpp reads these with a beginning-of-text token.
+WITH_BEGINNING = frozenset({"llama", "llama-bpe"})
+
+
+def asks_for_beginning(path: Path) -> bool:
+    """Whether a text begins with the beginning-of-text token, as the header of a file says."""
+    header = read_header(path)
+    kinds = {header.get(f"tokenizer.ggml.{name}") for name in ("model", "pre")}
+    default = bool(kinds & WITH_BEGINNING)
+    return bool(header.get("tokenizer.ggml.add_bos_token", default))
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The fields of a header that are one number or one string; arrays are skipped."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise FileError(f"{path} needs to be a .gguf file, but it does not begin as one.")
+            _read(file, "<I")
+            _read(file, "<Q")
+            fields = (_field(file) for _ in range(_read(file, "<Q")))
+            return {name: value for name, value in fields if value is not None}
+    except (EOFError, struct.error, UnicodeDecodeError, OverflowError):
+        raise FileError(f"{path} needs a header of a .gguf file, but it is cut short.") from None
+
+
+def with_beginning(tokenizer: Any) -> Any:
+    """A tokenizer that puts the beginning-of-text token before every text, once."""
+    begins = tokenizer("a")["input_ids"][:1] == [tokenizer.bos_token_id]
+    if not begins and tokenizer.bos_token_id is not None:
+        tokenizer.add_bos_token = True
+        tokenizer.update_post_processor()
+    return tokenizer
+
+
+def _field(file: BinaryIO) -> tuple[str, Any]:
+    name, kind = _string(file), _read(file, "<I")
+    return name, _value(file, kind)
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == STRING:
+        return _string(file)
+    if kind != ARRAY:
+        return _read(file, NUMBERS.get(kind, "?<"))
+    inner, length = _read(file, "<I"), _read(file, "<Q")
+    if inner in NUMBERS:
+        file.seek(struct.calcsize(NUMBERS[inner]) * length, 1)
+    else:
+        for _ in range(length):
+            _value(file, inner)
+    return None
+
+
+def _string(file: BinaryIO) -> str:
+    return _bytes(file, _read(file, "<Q")).decode("utf-8")
+
+
+def _read(file: BinaryIO, form: str) -> Any:
+    return struct.unpack(form, _bytes(file, struct.calcsize(form)))[0]
+
+
+def _bytes(file: BinaryIO, number: int) -> bytes:
+    content = file.read(number)
+    if len(content) < number:
+        raise EOFError
+    return content
+
+
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+VISUAL = ("vision_config", "patch_size", "num_channels")
+
+
+def load_image_folder(folder: Path) -> Loaded:
+    """Load a model that takes images; ``tokenizer`` is None where it reads no text."""
+    need_extra("watching a model")
+    need_pillow("--image")
+    import transformers
+
+    if not (folder / "config.json").is_file():
+        raise FileError(
+            f"a model of images needs to be a folder with a config.json, but {folder} is none."
+        )
+    check_folder(folder, tokenizer=False)
+    with loading(folder):
+        config = transformers.AutoConfig.from_pretrained(folder, **LOCAL)
+    _check_visual(folder, config)
+    with loading(folder):
+        processor = transformers.AutoProcessor.from_pretrained(folder, **LOCAL)
+        writes = _writes(config)
+        kind = transformers.AutoModelForImageTextToText if writes else transformers.AutoModel
+        model = kind.from_pretrained(folder, **LOCAL, use_safetensors=True)
+    tokenizer = getattr(processor, "tokenizer", None)
+    two_sided = bool(getattr(config, "is_encoder_decoder", False))
+    return Loaded(model.eval(), tokenizer, writes, two_sided, processor)
+
+
+def _check_visual(folder: Path, config: Any) -> None:
+    """Refuse models of text, and folders without the processor that says how images are read."""
+    encoder = getattr(config, "encoder", config)
+    if not any(hasattr(encoder, name) for name in VISUAL):
+        raise ArgumentError(
+            f"--image needs a model that takes images, but {folder} is a model of type "
+            f"{config.model_type!r}: leave --image out, or take another folder."
+        )
+    if not any((folder / name).is_file() for name in PROCESSORS):
+        raise FileError(
+            f"{folder} needs the processor of its images beside the model, but it has none of "
+            f"{', '.join(PROCESSORS)}: save it there with processor.save_pretrained."
+        )
+
+
+def _writes(config: Any) -> bool:
+    names = " ".join(config.architectures or ())
+    return "ForConditionalGeneration" in names or getattr(config, "is_encoder_decoder", False)
+
+
+def image_inputs(loaded: Loaded, pictures: Sequence[PictureBytes], text: str) -> Any:
+    """Images, and a text where the model reads one, as the model takes them."""
+    images = [pillow_image(picture.data).convert("RGB") for picture in pictures]
+    if loaded.tokenizer is None:
+        if text:
+            raise ArgumentError(
+                f"{type(loaded.model).__name__} reads no text, but one is given: leave it out."
+            )
+        return loaded.processor(images=images, return_tensors="pt")
+    if not text and not loaded.two_sided:
+        raise ArgumentError(
+            f"{type(loaded.model).__name__} needs a text beside its image, as in "
+            'regard watch FOLDER "What is this?" --image cat.jpg.'
+        )
+    if loaded.two_sided:
+        return loaded.processor(images=images, return_tensors="pt")
+    return loaded.processor(
+        text=_prompt(loaded.processor, text, len(images)), images=images, return_tensors="pt"
+    )
+
+
+def _prompt(processor: Any, text: str, images: int) -> str:
+    """The text with a token for each image before it, in the model's form of a conversation."""
+    token = getattr(processor, "image_token", None)
+    if token is None or token in text:
+        return text
+    if getattr(processor, "chat_template", None):
+        content = [{"type": "image"}] * images + [{"type": "text", "text": text}]
+        message = [{"role": "user", "content": content}]
+        return str(processor.apply_chat_template(message, add_generation_prompt=True))
+    return f"{token * images}\n{text}"

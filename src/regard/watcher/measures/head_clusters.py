@@ -13,7 +13,7 @@ from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.divergence import hellinger_squared
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
 COMPARED = 128  # first tokens whose rows are compared

@@ -18,13 +18,18 @@ from regard.display import TextDisplay
 from regard.errors import ArgumentError
 from regard.experiments.mean_outputs import SENTENCES
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.layer import LayerObservation
-from regard.watcher.layer_band import band_of
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.layer import LayerObservation, band_of
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
-    from regard.watcher.watching import Watching
+    from regard.watcher.watch import Watching
+
+
+DEFAULT_NEEDLE = "The number of the lighthouse is seven nine four to this day."
+DEFAULT_QUESTION = "What is the number of the lighthouse? The number of the lighthouse is"
+DEFAULT_ANSWER = "seven nine four"
+DEFAULT_DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ def find_retrieval_heads(watching: Watching, task: NeedleTask) -> NeedleReport:
     task.check()
     if watching.tokenizer is None:
         raise ArgumentError("needle needs the model's tokenizer: watch(model, tokenizer=...).")
-    texts = [NeedleText.of(watching, task, depth) for depth in task.depths]
+    texts = [NeedleText.at_depth(watching, task, depth) for depth in task.depths]
     runs = [text.run(watching) for text in texts]
     answered = [own for _, own in runs]
     heads = _heads(list(zip(texts, (seen for seen, _ in runs), strict=True)))
@@ -117,7 +122,7 @@ class NeedleText:
     answer: NDArray[np.int64]
 
     @classmethod
-    def of(cls, watching: Watching, task: NeedleTask, depth: float) -> NeedleText:
+    def at_depth(cls, watching: Watching, task: NeedleTask, depth: float) -> NeedleText:
         """Put the needle after so much of the sentences; without a haystack, of our own ones."""
         encode = _Encoder(watching.tokenizer)
         sentences = re.split(r"(?<=[.!?])\s+", task.haystack.strip() or " ".join(SENTENCES))
@@ -143,12 +148,10 @@ class NeedleText:
         """What was seen, and the share of the answer that the model itself holds likeliest."""
         import torch
 
-        from regard.watcher.watch import watch
-
         spans = {"answer": self.rows, "needle": self.needle}
-        block = watch(watching.model, tokenizer=watching.tokenizer, top=1, map=0, spans=spans)
+        block = watching.with_options(top=1, map=0, spans=spans)
         device = next(watching.model.parameters()).device
-        with torch.no_grad(), block.changed(*watching.changes) as seen:
+        with torch.no_grad(), block as seen:
             output = watching.model(torch.from_numpy(self.ids)[None].to(device))
         if seen.parts != ("decoder",):
             raise ArgumentError(

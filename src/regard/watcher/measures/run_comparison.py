@@ -16,7 +16,7 @@ from regard.heads.divergence import divergence_of, entropy_in_bits
 from regard.heads.names import MEASURES
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
 if TYPE_CHECKING:

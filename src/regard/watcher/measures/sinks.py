@@ -21,9 +21,8 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS
 from regard.heads.names import SHARE
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.layer import LayerObservation
-from regard.watcher.layer_band import band_of, even_rows, even_shares
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.layer import LayerObservation, band_of, even_rows, even_shares
 
 SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z][A-Z0-9_]*\]|<\|.+\|>")
 NEW_LINES = ("<0x0A>", "Ċ", "\n")

@@ -10,10 +10,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from regard.watcher.module_walk import config_of, modules_of
+from regard.watcher.capture.modules import all_modules, module_config
 
 if TYPE_CHECKING:
-    from regard.watcher.capture.forward_run import ForwardRun
+    from regard.watcher.capture.runs import ForwardRun
+
 
 IMAGES = ("pixel_values", "pixels", "images")
 SOUND = ("input_features", "input_values")
@@ -84,7 +85,7 @@ class MediaInputs:
 def _models(model: Any) -> list[Any]:
     """The module itself, and every model of transformers inside it."""
     inside = [
-        x for x in modules_of(model) if hasattr(type(x), "base_model") and config_of(x) is not None
+        x for x in all_modules(model) if hasattr(type(x), "base_model") and module_config(x) is not None
     ]
     return list({id(x): x for x in [model, *inside]}.values())
 

@@ -1,82 +1,78 @@
-"""The recorder of any program's attention, from the operators that it runs."""
+"""Attention among the operators of any program as a source of events for the recorder."""
 
 from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
-from regard.watcher.capture.attention_event import AttentionEvent
-from regard.watcher.capture.deferred import DeferredChecks, DeviceQueue, queue_facts
-from regard.watcher.capture.forward_run import (
-    ForwardRun,
-    LayerKey,
-    MemoryEstimate,
-    begin_text,
-    expected_memory,
-)
-from regard.watcher.capture.generation import FollowedGeneration
+from regard.watcher.capture.events import AttentionEvent, attention_events
 from regard.watcher.capture.model_call import ModelCall
-from regard.watcher.capture.module_paths import ModulePaths
+from regard.watcher.capture.modules import RunningModules
 from regard.watcher.capture.numbering import is_cross
-from regard.watcher.capture.observe_call import take_facts
-from regard.watcher.capture.record import LayerRecord
+from regard.watcher.capture.records import LayerRecord
+from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, added_mask
-from regard.watcher.capture.token_tables import TokenTables
-from regard.watcher.media.media_inputs import MediaInputs
-from regard.watcher.watch import Options
+from regard.watcher.options import Options
 
 if TYPE_CHECKING:
     import torch
 
-HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads", "nheads")
+    from regard.watcher.capture.recorder import Recorder
+
+
+HEAD_COUNT_NAMES = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads", "nheads")
 PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
          "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
-CROSS = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
+CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
 
-OUTSIDE = "program"
-
-
-class CallSite(NamedTuple):
-    """A module's path, and the number of its attention within one forward, from 0."""
-
-    path: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.path}#{self.number + 1}" if self.number else self.path
+OUTSIDE = "program"  # the path of attention outside of all modules
 
 
-class ProgramRecorder:
-    """Records of the attentions on one thread, text by text; see ``watch``.
+class OperatorSource:
+    """Attentions among the operators that a program runs on one thread.
 
     Layers are counted within a part, in the order in which they are first called. A forward of the
     outermost module is a text, unless its keys are those of a cache that was seen growing.
     """
 
     drops_padding = False
+    stacks_layers = False
 
-    def __init__(
-        self, module: Any, options: Options, notice: Callable[[LayerKey], None] | None
-    ) -> None:
-        self.options, self.notice = options, notice
-        self.modules = ModulePaths(module)
-        self.tokens = TokenTables(self.modules)
-        self.runs: list[ForwardRun] = []
-        self.media = MediaInputs(module, self.runs)
-        self.memory = MemoryEstimate()
-        self.device_queue, self.checks = DeviceQueue(), DeferredChecks()
-        self._layers: dict[CallSite, LayerKey] = {}
+    def __init__(self, model: Any, options: Options) -> None:
+        self.model = self.holder = model
+        self.options = options
+        self.reference: weakref.ref[Recorder] | None = None
+        self.modules = RunningModules(model)
+        self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
         self._numbers: Counter[str] = Counter()
         self._forward = -1
         self._decided = False
-        self.generation = FollowedGeneration(weakref.ref(self), module)
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Watch the modules and operators of the block."""
+        with self.modules.attached(), attention_events(self.take, self.modules.embedded):
+            yield
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder that this feeds, which lives as long as its block."""
+        recorder = None if self.reference is None else self.reference()
+        assert recorder is not None
+        return recorder
+
+    @property
+    def ran(self) -> bool:
+        """Whether a module ran."""
+        return self.modules.forwards > 0
 
     @property
     def layer_keys(self) -> list[LayerKey]:
@@ -86,19 +82,15 @@ class ProgramRecorder:
     @property
     def paths(self) -> dict[str, LayerKey]:
         """Layers by the path of their module; a module's second call is 'path#2'."""
-        return {str(site): layer for site, layer in self._layers.items()}
+        return {
+            f"{path}#{number + 1}" if number else path: layer
+            for (path, number), layer in self._layers.items()
+        }
 
     @property
     def watched_layers(self) -> int:
         """The number of recorded layers, as far as they are known."""
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
-
-    def flush(self, run: ForwardRun | None = None) -> None:
-        """Nothing to do: every call is observed at once."""
-
-    def synchronize(self) -> None:
-        """Raise the error of the first deferred check that fails."""
-        self.checks.raise_first_error()
 
     def take(self, event: AttentionEvent) -> None:
         """Record one attention of the program."""
@@ -112,8 +104,7 @@ class ProgramRecorder:
             return
         run = self._run(layer_key, call)
         self._record(run, layer_key, call, event)
-        if self.notice is not None:
-            self.notice(layer_key)
+        self.recorder.report_progress(layer_key)
 
     def _locate(self, call: ModelCall, event: AttentionEvent) -> LayerKey:
         if self._forward != self.modules.forwards:
@@ -121,10 +112,10 @@ class ProgramRecorder:
             outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
             self._numbers = Counter({OUTSIDE: outside})
         path = self.modules.path or _name(self.modules)
-        site = CallSite(path, self._numbers[path])
+        site = path, self._numbers[path]
         self._numbers[path] += 1
         if site not in self._layers:
-            part = part_of(path, call, event)
+            part = part_name(path, call, event)
             if part == "encoder" and self._continues(call):
                 part = "decoder"
             layer = sum(key.part == part for key in self._layers.values())
@@ -136,44 +127,36 @@ class ProgramRecorder:
 
     def _run(self, layer_key: LayerKey, call: ModelCall) -> ForwardRun:
         """The text of an attention, decided once a forward, where a layer comes again."""
-        if not self.runs:
-            self.runs.append(ForwardRun())
-        run = self.runs[-1]
+        recorder = self.recorder
+        run = recorder.runs[-1] if recorder.runs else recorder.begin_text()
         records = run.records.get(layer_key)
         if records is None or self._decided:
             return run
         self._decided = True
-        queries, keys = call.query.shape[2], call.key.shape[2]
-        drafted = self.generation.draft_start is not None and keys - queries < records[0].keys
+        generation, queries, keys = recorder.generation, call.query.shape[2], call.key.shape[2]
+        drafted = generation.draft_start is not None and keys - queries < records[0].keys
         if drafted and keys > queries:
-            self.generation.cut(run, keys - queries)
+            generation.cut(run, keys - queries)
         grown = {record.keys + queries for record in records} == {keys}
         if run.closed or not (grown and len(records) == call.query.shape[0]):
-            run = begin_text(self.runs, self.watched_layers)
+            run = recorder.begin_text()
         return run
 
     def _record(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
     ) -> None:
-        sentences = call.query.shape[0]
-        records = self.generation.records(run, layer_key, sentences)
-        if len(records) < sentences:  # more windows than before, for a larger image
-            records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
-        row_start = records[0].first_row + records[0].queries
-        if not records[0].queries and not event.causal and layer_key.part != "cross":
+        before = run.records.get(layer_key, [LayerRecord(self.options.map)])[0]
+        row_start = before.first_row + before.queries
+        if not before.queries and not event.causal and layer_key.part != "cross":
             # A cache that was filled before the block: its queries are the last tokens.
             row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
-        segment = segment_of(call, event, row_start)
-        keep = self.options.keeps(layer_key.layer)
-        if not records[0].queries:
-            estimate = MemoryEstimate.of(call, segment, self.options, keep)
-            self.memory = expected_memory(self.memory, estimate, self.watched_layers)
+        segment = event_segment(call, event, row_start)
+        self.recorder.records(run, layer_key, call, segment)
         tokens = self._tokens(run, layer_key, segment, call)
-        sum_of_row = 1.0 if event.weights is None else smallest_sum(event.weights)
-        for part in self.generation.steps(layer_key, segment, segment.row_start):
-            for record, pending in take_facts(call, part, records, self.options, keep, tokens):
-                queue_facts(self.device_queue, self.checks, record, pending)
-                record.note_sinks(sum_of_row)
+        smallest = 1.0 if event.weights is None else smallest_sum(event.weights)
+        self.recorder.record(
+            run, layer_key, call, segment, row_start, tokens=tokens, smallest_sum=smallest
+        )
 
     def _tokens(
         self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall
@@ -181,7 +164,7 @@ class ProgramRecorder:
         sentences = call.query.shape[0]
         if layer_key.part == "cross":
             return [None] * sentences
-        ids = self.tokens.ids((sentences, call.query.shape[2]))
+        ids = self.modules.ids((sentences, call.query.shape[2]))
         run.take_tokens(layer_key.part, segment, ids, sentences)
         known = dict(enumerate(run.tokens[layer_key.part]))
         # Keys that are no tokens of the text (registers, a second stream) have no names.
@@ -189,7 +172,7 @@ class ProgramRecorder:
         return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
 
 
-def as_call(event: AttentionEvent, modules: ModulePaths) -> ModelCall:
+def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
     """An event as a call (b, h, q, d).
 
     Weights become the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact
@@ -242,7 +225,7 @@ def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None
 
     ``sentences`` is their number where it is known.
     """
-    leading, heads = tuple(weights.shape[:-2]), heads_of(module)
+    leading, heads = tuple(weights.shape[:-2]), head_count(module)
     if len(leading) == 2:
         return weights.transpose(0, 1) if leading[0] != sentences == leading[1] else weights
     if len(leading) < 2:
@@ -258,16 +241,16 @@ def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None
     return weights.reshape(*leading, *weights.shape[-2:])
 
 
-def heads_of(module: Any) -> int | None:
+def head_count(module: Any) -> int | None:
     """The number of heads that a module names."""
-    numbers = (getattr(module, name, None) for name in HEADS)
+    numbers = (getattr(module, name, None) for name in HEAD_COUNT_NAMES)
     return next((x for x in numbers if isinstance(x, int) and x > 0), None)
 
 
-def part_of(path: str, call: ModelCall, event: AttentionEvent) -> str:
+def part_name(path: str, call: ModelCall, event: AttentionEvent) -> str:
     """The part of a model that a path names; else 'decoder' where the first query sees one key."""
     words = path.lower().split(".")
-    if is_cross(call.module, path) or CROSS.intersection(words):
+    if is_cross(call.module, path) or CROSS_NAMES.intersection(words):
         return "cross"
     for word in words:
         part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
@@ -291,7 +274,7 @@ def _bool() -> Any:
     return torch.bool
 
 
-def segment_of(call: ModelCall, event: AttentionEvent, row_start: int) -> Segment:
+def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Segment:
     """All sentences of a call, with its mask as ``observe`` takes it."""
     (sentences, _, queries, _), keys = call.query.shape, call.key.shape[2]
     arguments: dict[str, Any] = {"offset": row_start}
@@ -310,6 +293,6 @@ def smallest_sum(weights: torch.Tensor) -> float:
     return float(sums.min()) if sums.numel() else 1.0
 
 
-def _name(modules: ModulePaths) -> str:
+def _name(modules: RunningModules) -> str:
     module = modules.module
     return OUTSIDE if module is None else type(module).__name__

@@ -1,8 +1,8 @@
-"""Agreement of heads with links between words, as of a dependency parse or of coreference.
+"""Links between words: the weights of every head between two words, and agreement with given links.
 
-A head agrees with a link where the query's row has its largest weight, among the words of the
-sentence other than itself, on the key. Beside it stands the best fixed offset: the share of links
-that 'the word before', or any other one distance, gets right.
+A head agrees with a link, as of a dependency parse or of coreference, where the query's row has its
+largest weight, among the words of the sentence other than itself, on the key. Beside it stands the
+best fixed offset: the share of links that 'the word before', or any other one distance, gets right.
 """
 
 from __future__ import annotations
@@ -16,16 +16,89 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, NotAskedError
+from regard.heads.links import Link, word_position
 from regard.text.link_file import LabelledLink, LinkedSentence
 from regard.text.words import TokenizedText
 from regard.typing import Array
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_clusters import HeadNumbers
 from regard.watcher.measures.sinks import token_kind
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
-    from regard.watcher.watching import Watching
+    from regard.watcher.watch import Watching
+
+
+def find_links(
+    layers: Sequence[tuple[LayerKey, LayerObservation]], word: str | int, other: str | int
+) -> tuple[Link, ...]:
+    """Weights added over the tokens of the other word, averaged over those of the first.
+
+    ``usual`` is what the other queries that can see that word give to it, on average.
+    """
+    links = []
+    for key, seen in layers:
+        queries, keys = seen.query_text, seen.key_text
+        if queries is None or keys is None:
+            raise NotAskedError("find needs words: give watch the model's tokenizer.")
+        row, column = _only_position(queries, word), _only_position(keys, other)
+        rows, columns = _tokens(queries, row), _tokens(keys, column)
+        weights_h = _between(seen, rows, columns)
+        usual_h = _usual(key, seen, rows, columns, weights_h)
+        links += [
+            Link(*key, head, row, column, queries.words[row], keys.words[column],
+                 float(weight), float(usual))
+            for head, (weight, usual) in enumerate(zip(weights_h, usual_h, strict=True))
+        ]  # fmt: skip
+    return tuple(sorted(links, key=lambda link: -link.weight))
+
+
+def _only_position(text: TokenizedText, word: str | int) -> int:
+    """The position of a word; one that comes several times has to be numbered."""
+    position = word_position(text.words, word)
+    times = sum(x.casefold() == str(word).strip().casefold() for x in text.words)
+    if isinstance(word, str) and times > 1:
+        raise ArgumentError(
+            f"{word!r} needs a number, since the text has it {times} times: "
+            f"{', '.join(repr(f'{word}#{i + 1}') for i in range(min(times, 3)))}"
+            f"{', ...' if times > 3 else ''}."
+        )
+    return position
+
+
+def _tokens(text: TokenizedText, word: int) -> slice:
+    tokens = np.flatnonzero(np.equal(text.word_of_token, word))
+    return slice(int(tokens[0]), int(tokens[-1]) + 1)
+
+
+def _usual(
+    key: LayerKey, seen: LayerObservation, rows: slice, columns: slice, weights_h: Array
+) -> Array:
+    """The mean weight that the key word receives from the other queries."""
+    first = columns.start - (seen.keys - seen.queries) if key.part == "decoder" else 0
+    others = seen.queries - max(0, first) - (rows.stop - rows.start)
+    received_h = np.asarray(seen.received[..., columns], np.float64).sum(axis=-1)
+    rest_h = received_h - weights_h * (rows.stop - rows.start)
+    return np.asarray(np.maximum(rest_h, 0) / max(1, others))
+
+
+def _between(seen: LayerObservation, rows: slice, columns: slice) -> Array:
+    if seen.parts or seen.every_weight:
+        return np.asarray(seen.tile(rows, columns).sum(axis=-1).mean(axis=-1))
+    best = seen.top()
+    weights_hqn, keys_hqn = best.weights[..., rows, :], best.keys[..., rows, :]
+    inside = (keys_hqn >= columns.start) & (keys_hqn < columns.stop)
+    pairs = (columns.stop - columns.start) * (rows.stop - rows.start)
+    if (inside.sum(axis=(-1, -2)) < pairs).any():
+        raise NotAskedError(
+            f"{seen.name}: the weight is not among the {best.keys.shape[-1]} best keys of every "
+            f"head, and the map's blocks hold more than one token. Watch with "
+            f"map={max(seen.queries, seen.keys)} (every weight), or with keep='all'."
+        )
+    return np.asarray((weights_hqn * inside).sum(axis=-1).mean(axis=-1))
+
 
 ALL = "all links"
 FORWARD, BACKWARD = "to the key", "to the query"
@@ -189,13 +262,11 @@ def _weights(watching: Watching, sentence: LinkedSentence, trials: _Trials) -> A
 def _read(watching: Watching, text: str) -> Seen:
     import torch
 
-    from regard.watcher.watch import watch
-
     inputs = watching.tokenizer(text, return_tensors="pt")
     inputs.pop("token_type_ids", None)
     length = inputs["input_ids"].shape[1]
-    block = watch(watching.model, tokenizer=watching.tokenizer, top=1, map=max(16, length))
-    with torch.no_grad(), block.changed(*watching.changes) as seen:
+    block = watching.with_options(top=1, map=max(16, length))
+    with torch.no_grad(), block as seen:
         watching.model(**inputs.to(next(watching.model.parameters()).device))
     return seen
 
