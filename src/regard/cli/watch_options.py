@@ -56,7 +56,7 @@ class WatchOptions:
     def check(self) -> None:
         """Raise what can be wrong without the model."""
         from regard.engine.norm_weighted import check_weighted
-        from regard.watcher.watch import check_ablation
+        from regard.experiments.changes import check_ablation
 
         check_ablation(self.to)
         if self.to != "zero" and not (self.ablate or self.effects):

@@ -212,15 +212,8 @@ class Experiment(ChangeableText, NotebookDisplay):
         position : int, optional
             The token whose logits are read, from 0; the last one by default.
         """
-        adapter, runs = self.adapter, (self.before, self.after)
-        both_v = [adapter.next_probabilities(run, sentence, position) for run in runs]
-        best = [np.argsort(-x, kind="stable")[:number].tolist() for x in both_v]
-        chosen = sorted({*best[0], *best[1]}, key=lambda i: -max(x[i] for x in both_v))
-        return tuple(
-            WordProbability(
-                adapter.token_name(self.before, i), float(both_v[0][i]), float(both_v[1][i]), i
-            )
-            for i in chosen
+        return likeliest_tokens(
+            self.adapter, self.before, self.after, number, sentence=sentence, position=position
         )
 
     def weights(
@@ -315,6 +308,25 @@ class Experiment(ChangeableText, NotebookDisplay):
 
     def _head_outputs(self, other: Any) -> HeadOutputs:
         return self.adapter.head_outputs(self.plain, other)
+
+
+def likeliest_tokens(
+    adapter: ModelAdapter,
+    before: Any,
+    after: Any,
+    number: int = 5,
+    *,
+    sentence: int = 0,
+    position: int | None = None,
+) -> tuple[WordProbability, ...]:
+    """The likeliest next tokens of either run, with their probabilities in both."""
+    both_v = [adapter.next_probabilities(run, sentence, position) for run in (before, after)]
+    best = [np.argsort(-x, kind="stable")[:number].tolist() for x in both_v]
+    chosen = sorted({*best[0], *best[1]}, key=lambda i: -max(x[i] for x in both_v))
+    return tuple(
+        WordProbability(adapter.token_name(before, i), *(float(x[i]) for x in both_v), id=i)
+        for i in chosen
+    )
 
 
 def differing(words: Sequence[str], others: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,17 @@ from regard.atomic_write import write_text
 from regard.display import NotebookDisplay, render
 from regard.engine.norm_weighted import check_weighted
 from regard.errors import ArgumentError, BackendError, NotAskedError, count
+from regard.experiments.because import ScoreDecomposition
+from regard.experiments.changes import (
+    SENTENCES,
+    Change,
+    ChangeableText,
+    Progress,
+    check_ablation,
+)
+from regard.experiments.effects import Effects
+from regard.experiments.experiment import Experiment
+from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.heads.links import Link
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
@@ -22,6 +33,15 @@ from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey, RecordedBytes
+from regard.watcher.changes import because as score
+from regard.watcher.changes import experiment as experiments
+from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.changes.text_sources import (
+    TextSources,
+    norm_report,
+    norm_weighted,
+    text_sources,
+)
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_clusters import HeadClusters, cluster_heads
 from regard.watcher.measures.head_report import (
@@ -56,12 +76,6 @@ from regard.watcher.media.sound import (
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
-    from regard.watcher.changes.model_because import ModelScore
-    from regard.watcher.changes.model_changes import Words
-    from regard.watcher.changes.model_effects import ModelEffects
-    from regard.watcher.changes.model_outcome import ModelOutcome
-    from regard.watcher.changes.text_rerun import TextRerun
-    from regard.watcher.changes.text_sources import TextSources
 
 PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
@@ -290,7 +304,7 @@ class LiveLayers:
 
 
 @dataclass(frozen=True)
-class Seen(NotebookDisplay):
+class Seen(ChangeableText, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
@@ -411,8 +425,6 @@ class Seen(NotebookDisplay):
         from a second run.
         """
         if check_weighted(weighted):
-            from regard.watcher.changes.text_sources import norm_report
-
             return norm_report(self._rerun())
         sentence = self._chosen
         return report([(x, self._source.layer(x, sentence)) for x in self.names])
@@ -780,13 +792,11 @@ class Seen(NotebookDisplay):
         return recorder
 
     @property
-    def outcome(self) -> ModelOutcome:
+    def outcome(self) -> Experiment:
         """Before and after of the changes of the block: logits, next tokens, text.
 
         The run without them is made when this is first read, after the block, and kept.
         """
-        from regard.watcher.changes.model_outcome import outcome_of
-
         recorder = self._recorder.source
         capture = getattr(recorder, "capture", None)
         if capture is None:
@@ -795,9 +805,8 @@ class Seen(NotebookDisplay):
                 "regard.watch(model).ablate(4, 7) as seen: model(...), and after it seen.outcome."
             )
         if recorder.outcome is None:
-            changes = tuple(str(change) for change in recorder.intervention.changes)
-            recorder.outcome = outcome_of(changes, capture, self._source.tokenizer)
-        outcome: ModelOutcome = recorder.outcome
+            recorder.outcome = experiments.block_outcome(self, recorder.block, capture)
+        outcome: Experiment = recorder.outcome
         return outcome
 
     def effects(
@@ -809,8 +818,8 @@ class Seen(NotebookDisplay):
         to: str = "zero",
         over: Sequence[str] | None = None,
         batch: int = 16,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> ModelEffects:
+        progress: Progress | None = None,
+    ) -> Effects:
         """What each head does for one next token against another: a real run without it.
 
         Parameters
@@ -821,25 +830,32 @@ class Seen(NotebookDisplay):
         batch : how many heads of a layer are taken away at once, each in a row of its own.
         progress : called with the number of heads done and of all.
         """
-        from regard.watcher.changes.head_outputs import mean_outputs_of
-        from regard.watcher.changes.model_effects import model_effects
-        from regard.watcher.watch import check_ablation, watch
-
         rerun, means = self._rerun(), None
         if check_ablation(to) == "mean":
-            means = mean_outputs_of(watch(rerun.model, tokenizer=rerun.tokenizer), over)[0]
-        options: Any = {"batch": batch, "means": means, "notice": progress}
-        return model_effects(rerun, of, against, position, **options)
+            means = experiments.mean_outputs(rerun.watched_run.block, over or SENTENCES)
+        return experiments.effects(
+            rerun, of, against, position, batch=batch, means=means, progress=progress
+        )
 
-    def because(self, word: Words, other: Words, layer: int, head: int) -> ModelScore:
+    def because(
+        self,
+        word: Word,
+        other: Word,
+        layer: int,
+        head: int,
+        *,
+        part: str | None = None,
+        against: Word | None = None,
+    ) -> ScoreDecomposition:
         """Why a head's score of one word on another is what it is: a sum over components.
 
         Embedding, position, every earlier head and feed-forward layer on both sides, for models
         built as Llama, GPT-2 or BERT are. The terms sum to the model's own score, which is checked.
+        With ``against`` it is why the score on ``other`` is larger than that on a third word.
         """
-        from regard.watcher.changes.model_because import model_because
-
-        return model_because(self._rerun(), word, other, layer, head)
+        return score.because(
+            self._rerun(), word, other, layer, head, part=part, against=against
+        )
 
     def sources(
         self,
@@ -857,8 +873,6 @@ class Seen(NotebookDisplay):
         of : sentences as (start, stop) in tokens; if not given all that comes after the spans,
             split at full stops.
         """
-        from regard.watcher.changes.text_sources import text_sources
-
         return text_sources(self._rerun(), spans, of)
 
     def norm_weighted(
@@ -868,15 +882,37 @@ class Seen(NotebookDisplay):
 
         Every fact of an observation (entropy, received, top, map, tile), from a second run.
         """
-        from regard.watcher.changes.text_sources import norm_weighted
-
         rerun = self._rerun()
         return norm_weighted(rerun, LayerKey(part or next(iter(rerun.heads)).part, layer), top, map)
 
     def _rerun(self) -> TextRerun:
-        from regard.watcher.changes.text_rerun import TextRerun
+        return TextRerun.from_seen(self, self._model_recorder())
 
-        return TextRerun.of(self, self._model_recorder())
+    @property
+    def _experiment(self) -> Experiment:
+        """An experiment on this text in which nothing is changed yet."""
+        run = self._rerun().watched_run
+        return Experiment(experiments.WATCHED_ADAPTER, run, run)
+
+    def _add(self, change: Change) -> Experiment:
+        experiment = self._experiment._add(change)
+        _ = experiment.after  # run now: the model may be changed later, and errors come here
+        return experiment
+
+    def _replaced(self, word: str | int | None, by: str) -> Experiment:
+        return self._experiment._replaced(word, by)
+
+    def _select(
+        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
+    ) -> HeadSelection:
+        model = self._model_recorder().model
+        return experiments.select_heads(model, part, layer, head, hides_keys=hides_keys)
+
+    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
+        return experiments.mean_outputs(self._model_recorder().block, texts)
+
+    def _head_outputs(self, other: Seen) -> experiments.RecordedOutputs:
+        return experiments.head_outputs(other)
 
     def _model_recorder(self) -> InterfaceSource:
         """The source of events in which heads can be changed."""

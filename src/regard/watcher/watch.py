@@ -8,29 +8,29 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, BackendError
-from regard.experiments.selection import Numbers
+from regard.experiments.changes import Change, Changeable
+from regard.experiments.selection import HeadSelection, Numbers
 from regard.text.link_file import LinkedSentence, read_links
 from regard.watcher.capture.generation import followed
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.modules import all_modules
 from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Progress, Recorder
-from regard.watcher.changes.model_changes import (
-    HeadAblation,
-    HiddenWords,
-    ModelChange,
-    RedirectedRow,
-    WatchedHeads,
-    Words,
-    check_weight,
+from regard.watcher.changes.experiment import (
+    RecordedOutputs,
+    head_outputs,
+    mean_outputs,
+    select_heads,
 )
+from regard.watcher.changes.intervention_call import ModelIntervention
+from regard.watcher.changes.rerun import RunCapture
 from regard.watcher.measures.links import LinkAgreement, measure_agreement
 from regard.watcher.measures.needle import (
     DEFAULT_ANSWER,
@@ -102,11 +102,12 @@ def watch(
 
 
 @dataclass(frozen=True)
-class Watching(AbstractContextManager["Seen"], ContextDecorator):
+class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDecorator):
     """The block of ``with regard.watch(model) as seen:``; ``seen`` has what the model attended to.
 
-    ``ablate``, ``knock_out`` and ``redirect`` give another block, inside which the model runs with
-    that change; they add up. Nothing of the model is altered: after the block it is as it was.
+    ``ablate``, ``knock_out``, ``redirect`` and ``patch`` give another block, inside which the model
+    runs with that change; they add up. Nothing of the model is altered: after the block it is as
+    it was.
     """
 
     model: Any = field(repr=False)
@@ -114,7 +115,7 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
     processor: Any = field(repr=False)
     options: Options = field(repr=False)
     progress: Progress | None = field(default=None, repr=False)
-    changes: tuple[ModelChange, ...] = ()
+    changes: tuple[Change, ...] = ()
     _entered: list[ExitStack] = field(default_factory=list, repr=False, compare=False)
 
     def __enter__(self) -> Seen:
@@ -169,111 +170,28 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
         options = Options.from_arguments(top=top, map=map, spans=spans)
         return replace(self, options=options, progress=None, _entered=[])
 
-    def ablate(
-        self,
-        layer: Numbers = None,
-        head: Numbers = None,
-        *,
-        part: str | None = None,
-        to: str = "zero",
-        over: Sequence[str] | None = None,
-    ) -> Watching:
-        """Heads whose output is zero, or their mean over other texts; None stands for all.
-
-        Parameters
-        ----------
-        layer, head : numbers from 0, or lists of them.
-        part : 'encoder', 'decoder' or 'cross', where a model has several.
-        to, over : 'zero', or 'mean' over all tokens of these texts, our own if None.
-        """
-        heads = WatchedHeads.of(self._parts(part), layer, head)
-        if check_ablation(to) == "zero":
-            return self.changed(HeadAblation(heads))
-        from regard.watcher.changes.head_outputs import MeanAblation, mean_outputs_of
-
-        return self.changed(MeanAblation(heads, *mean_outputs_of(self, over)))
-
-    def patch(
-        self, other: Seen, layer: Numbers = None, head: Numbers = None, *, part: str | None = None
-    ) -> Watching:
-        """Heads that write what they wrote in another run; None stands for all.
-
-        Texts of as many tokens are patched position by position, others where their tokens align;
-        what ``generate`` adds is not patched.
-
-        Parameters
-        ----------
-        other : the other run, whose text is run once more for its outputs.
-        layer, head : numbers from 0, or lists of them.
-        part : 'encoder' or 'decoder', where a model has several.
-        """
-        from regard.watcher.changes.head_outputs import patch_from
-
-        return self.changed(patch_from(other, WatchedHeads.of(self._parts(part), layer, head)))
-
-    def knock_out(
-        self, *words: Words, layer: Numbers = None, head: Numbers = None, part: str | None = None
-    ) -> Watching:
-        """Words that no other token may look at, from some heads or from all.
-
-        Parameters
-        ----------
-        words : a word (needs the tokenizer; 'the#2' is the second), its number, or (start, stop) in
-            tokens of the text that the model begins with. A word's own tokens may still see it.
-        layer, head : numbers from 0, or lists of them; None stands for all.
-        part : 'encoder' (and cross-attention with it) where a model has an encoder and a decoder.
-        """
-        if not words:
-            raise ArgumentError("knock_out needs at least one word, but none is given.")
-        parts = ("encoder", "cross") if part is None and self._two_sided else self._parts(part)
-        return self.changed(HiddenWords(WatchedHeads.of(parts, layer, head), words))
-
-    def redirect(
-        self,
-        word: Words,
-        to: Words,
-        layer: Numbers = None,
-        head: Numbers = None,
-        *,
-        part: str | None = None,
-        weight: float = 1.0,
-    ) -> Watching:
-        """The row of one word put on another, with a weight; the rest is scaled to what is left."""
-        heads = WatchedHeads.of(self._parts(part), layer, head)
-        return self.changed(RedirectedRow(heads, word, to, check_weight(weight)))
-
-    def changed(self, *changes: ModelChange) -> Watching:
+    def changed(self, *changes: Change) -> Watching:
         """The block with further changes."""
         return replace(self, changes=(*self.changes, *changes), _entered=[])
 
-    @property
-    def _two_sided(self) -> bool:
-        return bool(getattr(getattr(self.model, "config", None), "is_encoder_decoder", False))
+    def _add(self, change: Change) -> Watching:
+        return self.changed(change)
 
-    def _parts(self, part: str | None) -> tuple[str, ...] | None:
-        if part is not None:
-            return (part,)
-        if self._two_sided:
-            raise ArgumentError(
-                "this model has an encoder, a decoder and cross-attention, so say which: "
-                "part='encoder', 'decoder' or 'cross'."
-            )
-        return None
+    def _select(
+        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
+    ) -> HeadSelection:
+        return select_heads(self.model, part, layer, head, hides_keys=hides_keys)
 
+    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
+        return mean_outputs(self, texts)
 
-def check_ablation(to: str) -> str:
-    """'zero' or 'mean'."""
-    if to not in ("zero", "mean"):
-        raise ArgumentError(f"to needs to be 'zero' or 'mean', but it is {to!r}.")
-    return to
+    def _head_outputs(self, other: Seen) -> RecordedOutputs:
+        return head_outputs(other)
 
 
 @contextmanager
 def intervened(seen: Seen, watching: Watching) -> Iterator[None]:
     """Let the changes act in the block, and record what went in and came out of the model."""
-    from regard.watcher.changes.intervention_call import ModelIntervention
-    from regard.watcher.changes.rerun import RunCapture
-
     source = seen._recorder.source
     if not isinstance(source, InterfaceSource):
         model = watching.model
@@ -296,6 +214,7 @@ def _watched(watching: Watching) -> Iterator[Seen]:
     if _uses_interface(model):
         check_transformers()
         source = InterfaceSource(_outermost(model), model, options)
+        source.block = replace(watching, _entered=[])
     else:
         source = OperatorSource(model, options)
     recorder = Recorder(source, options, watching.progress)

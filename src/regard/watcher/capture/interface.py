@@ -31,9 +31,9 @@ from regard.watcher.options import Options
 if TYPE_CHECKING:
     import torch
 
+    from regard.experiments.experiment import Experiment
     from regard.watcher.capture.recorder import Recorder
     from regard.watcher.changes.intervention_call import ModelIntervention
-    from regard.watcher.changes.model_outcome import ModelOutcome
     from regard.watcher.changes.rerun import RunCapture
 
 
@@ -58,7 +58,8 @@ class InterfaceSource:
         self.configs: list[Any] = []  # those that are patched
         self.intervention: ModelIntervention | None = None
         self.capture: RunCapture | None = None
-        self.outcome: ModelOutcome | None = None
+        self.outcome: Experiment | None = None
+        self.block: Any = None  # the ``Watching`` of the block, to run the model again
         self.probe: Callable[[ModelCall, LayerKey, list[Segment]], None] | None = None
         self.forwards = Forwards(model, holder)
         self.numbering = LayerNumbering(model, self.forwards, options.watches)

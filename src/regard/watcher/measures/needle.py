@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError
-from regard.experiments.mean_outputs import SENTENCES
+from regard.experiments.changes import SENTENCES
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation, band_of

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from regard.atomic_write import write_bytes
 from regard.display import TextDisplay, render
 from regard.errors import ArgumentError, BackendError, NotAskedError
+from regard.experiments.selection import word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.capture.runs import ForwardRun, LayerKey
-from regard.watcher.changes.model_changes import tokens_of
-from regard.watcher.changes.text_rerun import SAME
+from regard.watcher.changes.rerun import SAME_RUN_TOLERANCE
 from regard.watcher.changes.text_sources import written_norms
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
@@ -151,7 +151,7 @@ class RowChoice:
         text: TokenizedText | None = layer.query_text
         if text is None or self.word is None:
             raise NotAskedError("word needs words: give watch the model's tokenizer.")
-        name, positions = tokens_of(text, self.word)
+        name, positions = word_tokens(text, self.word)
         if self.when == "written":
             positions = positions - 1
             if positions[0] < 0:
@@ -331,7 +331,7 @@ def _check_same(seen: Seen, again: Seen, key: LayerKey) -> None:
             np.asarray(x._source.layer(key, sentence).logsumexp, np.float64) for x in (seen, again)
         )
         dtype = str(next(seen._model_recorder().model.parameters()).dtype).removeprefix("torch.")
-        allowed = SAME[dtype] * max(1.0, float(np.abs(one).max()))
+        allowed = SAME_RUN_TOLERANCE[dtype] * max(1.0, float(np.abs(one).max()))
         if one.shape != other.shape or not np.abs(one - other).max() <= allowed:
             raise BackendError(
                 f"run again with the same images, {key} attends otherwise: the model's parameters "

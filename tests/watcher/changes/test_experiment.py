@@ -9,7 +9,7 @@ from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, STEPS, batch
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.model_effects import token_id
+from regard.watcher.changes.experiment import token_id
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))
@@ -32,7 +32,7 @@ def seen_of(family, **inputs):
 @pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)
 def test_each_effect_is_a_run_without_the_head(family, rows):
     steps = []
-    effects = seen_of(family).effects(7, 9, batch=rows, notice=lambda *step: steps.append(step))
+    effects = seen_of(family).effects(7, 9, batch=rows, progress=lambda *step: steps.append(step))
     logits = family.made()(input_ids=IDS).logits[0, -1].double()
     full = float(logits[7] - logits[9])
     assert effects.logit_difference == pytest.approx(full, abs=STEPS * float(logits.abs().max()))
@@ -88,12 +88,12 @@ def test_after_generate_and_with_the_changes_of_the_block():
 def test_what_is_wrong_is_explained():
     seen = seen_of(LLAMA)
     wrong = {
-        "batch needs a number from 1 up, but it is 0.": {"batch": 0},
-        "position needs a number from 0 to 10, but it is 11.": {"position": 11},
-        "a token needs a number from 0 to 39, but it is 40.": {"of": 40},
-        "'dog' needs a tokenizer to be a token: give watch the model's, or say its number.":
+        "batch must be a number from 1 up, got 0.": {"batch": 0},
+        "position must be 0 to 10, got 11.": {"position": 11},
+        "a token must be 0 to 39, got 40.": {"of": 40},
+        "'dog' needs a tokenizer to be a token: give watch the model's, or its number.":
             {"of": "dog"},
-        "7 and 7 need to begin with different tokens, but both begin with '7': compare it with "
+        "7 and 7 must begin with different tokens, but both begin with '7': compare it with "
         "another word.": {"of": 7, "against": 7},
     }  # fmt: skip
     for message, arguments in wrong.items():
@@ -109,8 +109,8 @@ def test_inputs_beside_the_tokens_are_refused():
     with pytest.raises(BackendError) as error:
         seen_of(BERT, input_ids=IDS, token_type_ids=kinds).effects(7, 9)
     assert str(error.value).startswith(
-        "the same run needs more than its tokens: run again from them, encoder layer 1 attends "
-        "otherwise."
+        "the run cannot be repeated from its tokens alone: encoder layer 1 attends otherwise in the "
+        "second run."
     )
     embedded = LLAMA.made().get_input_embeddings()(IDS)
     with pytest.raises(ArgumentError) as error:
@@ -162,9 +162,7 @@ def test_a_word_that_the_tokenizer_does_not_know():
 
     with pytest.raises(ArgumentError) as error:
         token_id(Unknown(), np.zeros(8), "zebra")
-    assert str(error.value) == (
-        "'zebra' needs to have a token, but the tokenizer gives none: choose another word."
-    )
+    assert str(error.value) == ("the tokenizer has no token for 'zebra': choose another word.")
 
 
 @pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)
@@ -329,7 +327,7 @@ def test_patches_and_means_that_cannot_be():
     watching = regard.watch(model, tokenizer=NumberTokenizer())
     with pytest.raises(ArgumentError) as raised, watching.patch(run):
         model(torch.tensor([[5, 6, 7]]))
-    assert str(raised.value) == "patch needs texts with tokens in common, but they have none."
+    assert str(raised.value) == "patch needs texts with tokens in common, got two without any."
     with pytest.raises(ArgumentError) as raised, watching.patch(run):
         model(batch("left")["input_ids"])
     assert str(raised.value) == (
@@ -343,7 +341,7 @@ def test_patches_and_means_that_cannot_be():
     )
     with pytest.raises(ArgumentError) as raised:
         watching.ablate(1, 2, to="noise")
-    assert str(raised.value) == "to needs to be 'zero' or 'mean', but it is 'noise'."
+    assert str(raised.value) == "to must be 'zero' or 'mean', got 'noise'."
     with pytest.raises(ArgumentError) as raised:
         watching.ablate(1, 2, to="mean", over="one text")
-    assert str(raised.value) == "over needs a list of texts with at least one in it."
+    assert str(raised.value) == "over must be a list of at least one text."

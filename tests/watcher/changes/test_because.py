@@ -105,7 +105,7 @@ def test_what_is_wrong_is_explained():
     wrong = {
         "layer needs a number from 0 to 1 (layers count from 0), but it is 2.": (6, 3, 2, 0),
         "head needs a number from 0 to 3 (heads count from 0), but it is 4.": (6, 3, 1, 4),
-        "3 needs a word before it to look at, but 6 comes later: it is hidden.": (3, 6, 1, 0),
+        "3 can only look at words before it, but 6 comes later: it is hidden.": (3, 6, 1, 0),
         "there are 11 words, so word 11 is none of them.": (11, 6, 1, 0),
     }
     for message, arguments in wrong.items():
@@ -121,6 +121,5 @@ def test_a_stream_that_is_not_known(name):
         seen_of(family).because(6, 3, 1, 0)
     assert str(error.value) == (
         f"the residual stream of {family.model.__name__} cannot be followed: regard knows how the "
-        "layers of Llama, GPT-2 and BERT and those built like them add up, and these are built "
-        "otherwise."
+        "layers of Llama, GPT-2 and BERT and of models built like them add up, and these differ."
     )
