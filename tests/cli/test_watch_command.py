@@ -210,7 +210,7 @@ def test_a_needle_and_links(folders, tmp_path, capsys):
          "--ablate needs a layer and a head, as in 3.6 or cross.3.6, but it is '7'."),
         ([TEXT, "--redirect", "it:dog"],
          "--redirect needs two words and a head, as in it:food:3.6, but it is 'it:dog'."),
-        ([TEXT, "--to", "one"], "to needs to be 'zero' or 'mean', but it is 'one'."),
+        ([TEXT, "--to", "one"], "to must be 'zero' or 'mean', got 'one'."),
         ([TEXT, "--to", "mean"], "--to mean needs --ablate or --effects: it says what an ablated "
          "head writes."),
         ([TEXT, "--weighted", "x"], "weighted needs to be None or 'norm', but it is 'x'."),

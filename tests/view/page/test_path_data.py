@@ -84,7 +84,7 @@ def test_a_layer_leads_to_the_next_one(run, part, layer):
     # Two runs in float64 that add in another order: sums of 32 terms of order 10 at most.
     close = {"rtol": 0, "atol": 1e-12}
     npt.assert_allclose(stages["x"], reading.vectors(part, layer).x_qe, **close)
-    heads = [reading.steps(layer, x, part).output for x in range(2)] if part != "cross" else []
+    heads = [reading.steps(layer, x, part=part).output for x in range(2)] if part != "cross" else []
     if heads:
         npt.assert_allclose(sent["joined"], np.concatenate(heads, axis=1), **close)
     after, end = {"decoder": ("cross", "residual"), "cross": ("decoder", "layer_output")}.get(

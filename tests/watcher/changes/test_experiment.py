@@ -109,8 +109,8 @@ def test_inputs_beside_the_tokens_are_refused():
     with pytest.raises(BackendError) as error:
         seen_of(BERT, input_ids=IDS, token_type_ids=kinds).effects(7, 9)
     assert str(error.value).startswith(
-        "the run cannot be repeated from its tokens alone: encoder layer 1 attends otherwise in the "
-        "second run."
+        "the run cannot be repeated from its tokens alone: encoder layer 1 attends otherwise in "
+        "the second run."
     )
     embedded = LLAMA.made().get_input_embeddings()(IDS)
     with pytest.raises(ArgumentError) as error:
