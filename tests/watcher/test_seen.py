@@ -85,15 +85,15 @@ def test_three_parts_have_keys_of_their_own(translator):
         (lambda one, many: one[1, 9],
          "decoder layer 1 has 4 heads, counted from 0, so there is no head 9."),
         (lambda one, many: one["encoder", 0],
-         "seen needs [layer], [layer, head] or a part before them (decoder), but it got "
+         "seen takes [layer], [layer, head] or a part before them (decoder), got "
          "('encoder', 0)."),
         (lambda one, many: one[1].head(0).head(0), "decoder layer 1 head 0 is one head already."),
         (lambda one, many: one.run(3), "1 texts were seen, counted from 0, so none is 3."),
         (lambda one, many: one.texts("cross"),
-         "part needs to be one of decoder, but it is 'cross'."),
+         "part must be one of decoder, got 'cross'."),
         (lambda one, many: one.report().sorted("size"),
-         "by needs to be one of entropy, first, itself, previous, next, duplicate, induction, "
-         "layer, head or label, but it is 'size'."),
+         "by must be one of entropy, first, itself, previous, next, duplicate, induction, "
+         "layer, head or label, got 'size'."),
     ],
 )  # fmt: skip
 def test_errors_list_the_choices(decoder, translator, ask, words):
@@ -153,7 +153,7 @@ def test_a_word_that_comes_several_times_has_to_be_numbered(decoder):
     twice = next(word for word in words if words.count(word) > 1)
     with pytest.raises(ArgumentError) as error:
         decoder.find(twice, words[0])
-    text = f"{twice!r} needs a number, since the text has it {words.count(twice)} times: "
+    text = f"{twice!r} must have a number, since the text has it {words.count(twice)} times: "
     assert str(error.value).startswith(text)
     assert decoder.find(f"{twice}#1", 0)
 
@@ -299,7 +299,7 @@ def test_a_growing_map_stays_exact(steps):
     weights = np.tril(random.random((2, keys, keys)))
     weights /= weights.sum(axis=-1, keepdims=True)
     first = weights[:, :10, :10].reshape(2, 5, 2, 5, 2).sum(axis=4).mean(axis=2)
-    grown = GrowingMap.of(first, np.ones((2, 10), bool), (0, 0), 10, most=8)
+    grown = GrowingMap.from_first_call(first, np.ones((2, 10), bool), (0, 0), 10, most=8)
     for token in range(10, keys):
         row = weights[:, token : token + 1, : token + 1]
         grown.add(row, np.ones((2, 1), bool), 0)

@@ -164,7 +164,9 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
         sentences = read_links(source) if isinstance(source, str | Path) else source
         return measure_agreement(self, sentences)
 
-    def with_options(self, *, top: int = 16, map: int = 512, spans: Spans | None = None) -> Watching:
+    def with_options(
+        self, *, top: int = 16, map: int = 512, spans: Spans | None = None
+    ) -> Watching:
         """The same block with all layers and other options, without progress."""
         options = Options.from_arguments(top=top, map=map, spans=spans)
         return replace(self, options=options, progress=None, _entered=[])
@@ -329,7 +331,7 @@ def check_transformers() -> None:
     if installed < MIN_TRANSFORMERS_VERSION:
         oldest = ".".join(map(str, MIN_TRANSFORMERS_VERSION))
         raise BackendError(
-            f"watching a model of transformers needs transformers {oldest} or later, but "
+            f"watching a model of transformers needs transformers {oldest} or later, and "
             f"{__version__} is installed: pip install -U 'transformers>={oldest}'."
         )
 
@@ -348,7 +350,8 @@ def need_extra(
     missing = [x for x in packages if importlib.util.find_spec(x) is None]
     if missing:
         raise BackendError(
-            f"{what} needs {' and '.join(missing)}, not installed here: pip install 'regard[models]'."
+            f"{what} needs {' and '.join(missing)}, not installed here: "
+            "pip install 'regard[models]'."
         )
 
 

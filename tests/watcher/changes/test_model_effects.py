@@ -32,7 +32,7 @@ def seen_of(family, **inputs):
 @pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)
 def test_each_effect_is_a_run_without_the_head(family, rows):
     steps = []
-    effects = seen_of(family).effects(7, 9, batch=rows, notice=lambda *step: steps.append(step))
+    effects = seen_of(family).effects(7, 9, batch=rows, progress=lambda *step: steps.append(step))
     logits = family.made()(input_ids=IDS).logits[0, -1].double()
     full = float(logits[7] - logits[9])
     assert effects.logit_difference == pytest.approx(full, abs=STEPS * float(logits.abs().max()))

@@ -78,8 +78,8 @@ def test_what_is_no_header(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     (tmp_path / "b.gguf").write_bytes(b"else")
     for name, words in (
-        ("a", "needs a header of a .gguf file, but it is cut short."),
-        ("b", "needs to be a .gguf file, but it does not begin as one."),
+        ("a", "must have the header of a .gguf file, and it is cut short."),
+        ("b", "must be a .gguf file, and it does not begin as one."),
     ):
         with pytest.raises(FileError) as error:
             asks_for_beginning(tmp_path / f"{name}.gguf")

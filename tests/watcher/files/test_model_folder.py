@@ -14,7 +14,7 @@ from regard.watcher.files.model_folder import load_folder
 
 FAMILY = {family.name: family for family in FAMILIES}
 CODE = "it needs Python code of its own, which regard does not run."
-SAFE = "Save the model anew with model.save_pretrained, which writes safetensors."
+SAFE = "Save the model again with model.save_pretrained, which writes safetensors."
 
 
 class Marker:
@@ -68,8 +68,8 @@ def test_pickled_weights_are_refused(folder, name):
     (folder / "model.safetensors").unlink()
     (folder / name).write_bytes(pickle.dumps(Marker(folder / "ran")))
     assert refusal(folder) == (
-        f"{folder} needs its weights as safetensors, but it has {name}, a pickle that can run code "
-        f"when it is read. {SAFE}"
+        f"{folder} must hold its weights as safetensors, and it has {name}, a pickle that can run "
+        f"code when it is read. {SAFE}"
     )
     assert not (folder / "ran").exists()
 
@@ -91,8 +91,8 @@ def test_a_pickle_under_the_name_of_safetensors(folder, named_by):
     else:
         change(folder / "config.json", transformers_weights="x.bin")
     assert refusal(folder) == (
-        f"{folder} needs its weights as safetensors, but it has x.bin, a pickle that can run code "
-        f"when it is read. {SAFE}"
+        f"{folder} must hold its weights as safetensors, and it has x.bin, a pickle that can run "
+        f"code when it is read. {SAFE}"
     )
     assert not (folder / "ran").exists()
 
@@ -106,7 +106,9 @@ def test_shards_of_safetensors_are_loaded(folder):
 
 def test_no_weights(folder):
     (folder / "model.safetensors").unlink()
-    assert refusal(folder) == f"{folder} needs its weights as safetensors, but it has none. {SAFE}"
+    assert (
+        refusal(folder) == f"{folder} must hold its weights as safetensors, and it has none. {SAFE}"
+    )
 
 
 @pytest.mark.parametrize("length", [4, 200, -1])
@@ -123,19 +125,17 @@ def test_weights_cut_short(folder, length):
 def test_a_configuration_that_is_no_json(folder):
     (folder / "config.json").write_text('{"model_type": "be')
     assert refusal(folder) == (
-        f"{folder / 'config.json'} needs to be a JSON file of a model, but it cannot be read: "
+        f"{folder / 'config.json'} must be a JSON file of a model, and it cannot be read: "
         "Unterminated string starting at: line 1 column 16 (char 15)."
     )
     (folder / "config.json").write_text("[]")
-    assert refusal(folder) == (
-        f"{folder / 'config.json'} needs to be a JSON object, but it is list."
-    )
+    assert refusal(folder) == (f"{folder / 'config.json'} must be a JSON object, got list.")
 
 
 def test_a_file_is_no_folder(tmp_path):
     path = tmp_path / "model.txt"
     path.write_text("")
     assert refusal(path) == (
-        f"a model needs to be a folder on this machine, but {path} is a file. Fetch one first, for "
-        "instance with model.save_pretrained; regard fetches nothing."
+        f"a model must be a folder on this machine, and {path} is a file. Save one first, for "
+        "instance with model.save_pretrained; regard downloads nothing."
     )

@@ -1,4 +1,4 @@
-"""Modules of a model: a walk over them, those that are running, and the token ids they were given."""
+"""Modules of a model: a walk over them, those that run, and the token ids they were given."""
 
 from __future__ import annotations
 

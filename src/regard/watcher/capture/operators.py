@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from regard.watcher.capture.recorder import Recorder
 
 
-HEAD_COUNT_NAMES = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads", "nheads")
+HEAD_COUNT_NAMES = (
+    "num_heads",
+    "num_attention_heads",
+    "n_heads",
+    "n_head",
+    "nhead",
+    "heads",
+    "nheads",
+)
 PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
          "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
 CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers

@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from regard.watcher.capture.interface import InterfaceSource
     from regard.watcher.capture.operators import OperatorSource
 
-    EventSource = InterfaceSource | OperatorSource
-
 Progress = Callable[[LayerKey], None]
 
 
 class Recorder:
     """Records of the attention on one thread; see ``watch``."""
 
-    def __init__(self, source: EventSource, options: Options, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        source: InterfaceSource | OperatorSource,
+        options: Options,
+        progress: Progress | None,
+    ) -> None:
         self.source, self.options, self.progress = source, options, progress
         self.runs: list[ForwardRun] = []
         self.media = MediaInputs(source.model, self.runs)
@@ -94,6 +97,7 @@ class Recorder:
         segment: Segment,
         row: int,
         output: OutputBuffer | None = None,
+        *,
         tokens: Sequence[NDArray[np.int64] | None] | None = None,
         smallest_sum: float = 1.0,
     ) -> None:

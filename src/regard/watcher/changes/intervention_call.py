@@ -25,7 +25,7 @@ from regard.watcher.changes.model_changes import ModelChange, SentenceCall
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.capture.recorder import Recorder
+    from regard.watcher.capture.interface import InterfaceSource as Recorder
 
 
 @dataclass(frozen=True)

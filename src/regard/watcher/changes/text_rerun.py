@@ -16,7 +16,7 @@ from regard.watcher.changes.model_changes import AttentionProbe, ModelChange
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.capture.recorder import Recorder
+    from regard.watcher.capture.interface import InterfaceSource as Recorder
     from regard.watcher.seen import Seen
 
 # Relative to the largest log-sum-exp: a run with a cache adds in another order than one without.
@@ -53,7 +53,7 @@ class TextRerun:
     @property
     def tokenizer(self) -> Any:
         """The tokenizer of the block; None where it has none."""
-        return self.seen._source.tokenizer  # type: ignore[attr-defined]
+        return self.seen._source.tokenizer
 
     @property
     def text_ids(self) -> NDArray[np.int64]:

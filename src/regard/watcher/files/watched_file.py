@@ -42,9 +42,9 @@ from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey, RecordedBytes
 from regard.watcher.files.packed_arrays import StoredArrays, packed
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media.image_grids import HINT, ImageGrid, Size, last_keys
+from regard.watcher.media.image_grids import GRID_HINT, ImageGrid, Size, last_keys
 from regard.watcher.media.picture_bytes import FramedPicture, PictureBytes
-from regard.watcher.media.sound import SAY
+from regard.watcher.media.sound import SECONDS_HINT
 from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class StoredLayers:
     def seconds_of_position(self, positions: int) -> float:
         """Seconds between two positions of an encoder of sound."""
         if str(positions) not in self._sound:
-            raise NotAskedError(f"the file does not say how long a position is: {SAY}.")
+            raise NotAskedError(f"the file does not say how long a position is: {SECONDS_HINT}.")
         return float(self._sound[str(positions)]["seconds"])
 
     def real_positions(self, positions: int, sentence: int) -> int:
@@ -197,7 +197,7 @@ class StoredLayers:
         numbers = layers.get(f"{prefix}{sentence}", layers.get(f"{prefix}0", ()))
         if not numbers:
             raise NotAskedError(
-                f"{layer_key} of the file saw no image whose grid is known: {HINT}."
+                f"{layer_key} of the file saw no image whose grid is known: {GRID_HINT}."
             )
         return tuple(self._grid(int(number)) for number in numbers)
 
@@ -275,7 +275,10 @@ class StoredLayers:
 
     def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
         parts = {x: name for x, name in names.items() if x.startswith("part.")}
-        if build is prepare and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAX_QUERY_SIZE_IN_MEMORY:
+        if (
+            build is prepare
+            and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAX_QUERY_SIZE_IN_MEMORY
+        ):
             build = unread  # a tile of a long text reads no more than its rows and columns
         if build is prepare:
             own = {x: np.asarray(self.arrays[name]) for x, name in parts.items()}
@@ -371,7 +374,9 @@ def stored_format(path: Path) -> str:
     return str(kind)
 
 
-MAX_DERIVED_PAIRS = 2**24  # pairs of a query and a key up to which a map is computed from query and key
+MAX_DERIVED_PAIRS = (
+    2**24
+)  # pairs of a query and a key up to which a map is computed from query and key
 RTOL, ATOL = 1e-4, 1e-9  # a device sums in another order
 
 
@@ -605,8 +610,8 @@ def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> l
         grid = next((x for x in grids if x.image == number), None)
         if grid is None:
             raise ArgumentError(
-                f"picture {number} needs an image that the model was given, but none of that "
-                f"number was seen; where the grid is not known: {HINT} in seen.image."
+                f"picture {number} needs an image that the model was given, and none of that "
+                f"number was seen; where the grid is not known: {GRID_HINT} in seen.image."
             )
         area, _ = framed.area_on(grid.size, seen._source.processor)
         small = framed.picture.small()

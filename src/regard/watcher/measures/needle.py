@@ -19,7 +19,7 @@ from regard.errors import ArgumentError
 from regard.experiments.mean_outputs import SENTENCES
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.layer import LayerObservation, band_of
+from regard.watcher.layer import LayerObservation, visible_band
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
@@ -46,11 +46,10 @@ class NeedleTask:
         """Raise where the answer is not in the needle, or a depth is none."""
         if not self.answer.strip() or self.answer.strip() not in self.needle:
             raise ArgumentError(
-                f"the answer needs to be part of the needle, but {self.answer!r} is not in "
-                f"{self.needle!r}."
+                f"the answer must be part of the needle: {self.answer!r} is not in {self.needle!r}."
             )
         if not self.depths or not all(0 <= depth <= 1 for depth in self.depths):
-            raise ArgumentError(f"depths need numbers from 0 to 1, but they are {self.depths!r}.")
+            raise ArgumentError(f"depths must be numbers from 0 to 1, got {self.depths!r}.")
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,8 @@ class NeedleText:
         ids = np.array([*before, *needle, *after, *question, *answer], np.int64)
         if most is not None and len(ids) > most:
             raise ArgumentError(
-                f"the text with needle, question and answer needs at most {most:,} tokens, as many "
-                f"as {type(watching.model).__name__} can read, but it has {len(ids):,}."
+                f"the text with needle, question and answer must have at most {most:,} tokens, as "
+                f"many as {type(watching.model).__name__} can read, got {len(ids):,}."
             )
         stop = len(ids) - 1  # the last token of the answer predicts nothing that is asked for
         span = (len(before), len(before) + len(needle))
@@ -155,7 +154,7 @@ class NeedleText:
             output = watching.model(torch.from_numpy(self.ids)[None].to(device))
         if seen.parts != ("decoder",):
             raise ArgumentError(
-                "needle needs a model that reads from left to right, but this one has "
+                "needle needs a model that reads from left to right, and this one has "
                 f"{', '.join(seen.parts)}."
             )
         logits = getattr(output, "logits", output)
@@ -176,7 +175,7 @@ class NeedleText:
         """The same of even attention: a window sees less, and maybe no needle at all."""
         rows, keys = np.arange(*self.rows), np.arange(*self.needle)
         low, high = np.zeros_like(rows), rows + 1
-        band = band_of(layer)
+        band = visible_band(layer)
         if band is not None:
             low, high = (x[0][rows] for x in band.key_ranges())
         visible = (keys >= low[:, None]) & (keys < high[:, None])
@@ -207,14 +206,14 @@ class _Encoder:
             ids = self._plain(spelling)
             if unknown in ids:
                 raise ArgumentError(
-                    f"the answer needs words that the tokenizer knows, but of {text!r} it does not "
-                    "know all: choose a needle in the model's own vocabulary."
+                    f"the answer must be words that the tokenizer knows, and it does not know all "
+                    f"of {text!r}: choose a needle in the model's own vocabulary."
                 )
             if any(list(needle[i : i + len(ids)]) == ids for i in range(len(needle))):
                 return ids
         raise ArgumentError(
-            f"the answer needs to be part of the needle, token by token, but {text!r} has other "
-            "tokens alone than in the needle: choose words that begin with a blank in both."
+            f"the answer must be part of the needle token by token, and {text!r} has other tokens "
+            "by itself than in the needle: choose words that begin with a blank in both."
         )
 
     @property
