@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.helpers.model_families import FAMILIES, batch
+from tests.helpers.model_families import FAMILIES, batch, eager
 
 import regard
 from regard.engine.tiles.plan import blocks
@@ -332,3 +332,70 @@ def test_where_words_begin(pieces, starts):
 def test_without_a_tokenizer_tokens_are_numbers():
     side = tokenized_ids(None, [5, 6, 7], 3)
     assert side.tokens == side.words == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_rollout_is_the_product_of_eager_weights(name):
+    model, ids = FAMILY[name].made(), batch("not")["input_ids"][:1]
+    attentions = eager(model, lambda: model(ids, output_attentions=True)).attentions
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids)
+    expected_qk = np.eye(ids.shape[1])
+    for weights_bhqk in attentions:
+        expected_qk = (
+            weights_bhqk[0].double().mean(dim=0).numpy() / 2 + np.eye(11) / 2
+        ) @ expected_qk
+    rollout = seen.rollout()
+    np.testing.assert_allclose(rollout.tokens_qk, expected_qk, atol=1e-5)
+    np.testing.assert_allclose(rollout.tokens_qk.sum(axis=1), 1, atol=1e-6)
+    assert str(rollout).startswith("rollout")
+    kept = regard.watch(model, map=4, keep="all")
+    with torch.no_grad(), kept as few:
+        model(ids)
+    np.testing.assert_allclose(few.rollout().tokens_qk, expected_qk, atol=1e-5)
+
+
+def test_rollout_and_flow_of_one_part(translator):
+    one = translator.sentence(0)
+    rollout = one.rollout(part="encoder")
+    assert rollout.keys == one.texts("encoder")[1]
+    np.testing.assert_allclose(rollout.weights_qk.sum(axis=1), 1, atol=1e-6)
+    flow = one.flow(2, part="encoder")
+    rows = np.equal(one.texts("encoder")[1].word_of_token, 2)
+    assert flow.shape == (len(rows),)
+    assert (flow >= rollout.tokens_qk[rows].mean(axis=0) - 1e-6).all()
+
+
+def test_flow_follows_one_layer():
+    """Through one layer the flow to a token is half its mean weight, and half more to itself."""
+    model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model, layers=[0]) as seen:
+        model(ids)
+    expected_k = seen[0].map.mean(axis=0)[7] / 2
+    expected_k[7] += 0.5
+    np.testing.assert_allclose(seen.flow(7), expected_k, atol=1e-6)
+
+
+def test_what_has_no_rollout(decoder, translator, monkeypatch):
+    model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model, map=4) as few:
+        model(ids)
+    with torch.no_grad(), regard.watch(model, layers=[1]) as last:
+        model(ids)
+    one = translator.sentence(0)
+    cases = {
+        "this model has encoder, decoder, cross, so say which: seen.rollout(part='encoder').":
+            one.rollout,
+        "rollout needs layers whose queries and keys are the same tokens, and those of 'cross' are "
+        "not.": lambda: one.rollout(part="cross"),
+        "rollout needs every layer from 0 on, and those that were watched are 1: watch with "
+        "layers='all'.": last.rollout,
+        "flow needs the weights of decoder layer 0, and its map's blocks hold more than one token: "
+        "watch with map=11 (every weight), or with keep='all'.": lambda: few.flow(2),
+        "rollout takes texts of at most 10 tokens, got 11.": decoder.rollout,
+    }  # fmt: skip
+    monkeypatch.setattr("regard.watcher.seen.MAX_ROLLOUT_TOKENS", 10)
+    for words, ask in cases.items():
+        with pytest.raises((ArgumentError, NotAskedError)) as error:
+            ask()
+        assert str(error.value) == words

@@ -24,7 +24,7 @@ from regard.typing import Array
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
-from regard.watcher.capture.runs import ForwardRun, LayerKey, RecordedBytes
+from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_clusters import HeadClusters, cluster_heads
 from regard.watcher.measures.head_report import (
@@ -99,7 +99,7 @@ class LayerSource(Protocol):
 
     @property
     def paths(self) -> Mapping[str, LayerKey]:
-        """Layers by the paths of their modules, as far as they are known."""
+        """Layers by the paths of their modules; empty where a file does not hold them."""
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer saw a sentence; not every part of a model sees each one."""
@@ -110,7 +110,7 @@ class LayerSource(Protocol):
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
         """How many tokens of a part were given; None where they are not known."""
 
-    def recorded_bytes(self) -> RecordedBytes:
+    def recorded_bytes(self) -> MemoryUse:
         """Bytes of the facts, of query and key, and of what is still on a device."""
 
     @property
@@ -183,10 +183,10 @@ class LiveLayers:
         """How many sentences went in together."""
         return max((len(records) for records in self._run.records.values()), default=0)
 
-    def recorded_bytes(self) -> RecordedBytes:
+    def recorded_bytes(self) -> MemoryUse:
         """The bytes of all arrays of every text of the block."""
-        every = [run.bytes for run in self.recorder.runs] or [RecordedBytes(0, 0, 0)]
-        return RecordedBytes(*map(sum, zip(*every, strict=True)))
+        every = [run.bytes for run in self.recorder.runs] or [MemoryUse(0, 0, 0)]
+        return MemoryUse(*map(sum, zip(*every, strict=True)))
 
     @property
     def texts(self) -> int:
@@ -336,7 +336,7 @@ class Seen(NotebookDisplay):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts: 'encoder', 'decoder', 'cross', as far as there are any."""
+        """The watched parts: 'encoder', 'decoder', 'cross' or names of the model's own."""
         return tuple(dict.fromkeys(layer_key.part for layer_key in self.names))
 
     @property
@@ -401,7 +401,7 @@ class Seen(NotebookDisplay):
 
         'the#2' is the second 'the', and a word that comes several times has to be numbered. Exact,
         from the map while its blocks are single tokens, from query and key where they were kept,
-        else from the best keys as far as they reach.
+        else from the best keys where they include the word.
         """
         self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
@@ -463,7 +463,7 @@ class Seen(NotebookDisplay):
 
         Two prompts in one model, or one text in two checkpoints of the same layers and heads.
         Tokens are aligned, and a head's distance is the Jensen-Shannon divergence of its rows in
-        bits; beside it the same for two different heads of its layer.
+        bits, given with that of two different heads of its layer for comparison.
         """
         return compare_runs(self, other)
 
@@ -471,7 +471,7 @@ class Seen(NotebookDisplay):
         """Tokens that heads rest on whatever the text, and each head's near and distant attention.
 
         Shares on the first token, on special tokens, on punctuation, on near tokens (closer than
-        ``near``, a power of two) and on distant ones, each beside the share of even attention.
+        ``near``, a power of two) and on distant ones, each with the share of even attention.
         """
         return find_sinks([(key, self[key]) for key in self.names], near)
 
@@ -846,7 +846,7 @@ class Seen(NotebookDisplay):
         """The recorder of the block; a file has none."""
         recorder = getattr(self._source, "recorder", None)
         if recorder is None:
-            raise ArgumentError("an experiment needs the model, and a file does not hold it.")
+            raise ArgumentError("an experiment needs the model: a file has only what was seen.")
         return recorder
 
     @property

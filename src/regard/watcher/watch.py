@@ -87,7 +87,7 @@ def watch(
 
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
-    the model's own attention computes the output, and regard observes beside it; weights are those
+    the model's own attention computes the output, and regard observes it as well; weights are those
     before dropout. On a GPU facts stay until they are read, up to 1 GiB of them or a thirty-second
     of its memory; best keys and distances are computed then, and what is wrong with the numbers is
     said then, or on leaving the block.
@@ -146,7 +146,7 @@ class Watching(AbstractContextManager["Seen"], ContextDecorator):
 
         Parameters
         ----------
-        haystack : the long text; without one, sentences of our own, as many as the model can read.
+        haystack : the long text; without one regard's own sentences, as many as the model can read.
         needle, question, answer : a sentence, what is asked at the end of the text, and its answer
             as it stands in the needle.
         depths : where the needle stands, from 0 (first) to 1 (last).

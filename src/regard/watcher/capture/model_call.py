@@ -250,7 +250,7 @@ def prove(
     at, among = (index_like(x, output) for x in (rows, inside))
     difference = (output[:, at].float() - own.float()).abs()
     difference = difference.masked_fill(_sees_nothing(call, at), 0)
-    # Where the model's own is no number the proof has nothing to compare; the facts will say so.
+    # Where the model's own output is nan there is nothing to compare; reading the facts raises.
     difference = torch.where(own.isnan(), 0, difference).nan_to_num(nan=torch.inf)
     difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)
     largest = call.value.detach().abs().max().float()

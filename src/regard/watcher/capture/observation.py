@@ -56,7 +56,7 @@ class OutputBuffer:
 
     @property
     def tensor(self) -> torch.Tensor:
-        """The output as far as it is filled."""
+        """The output, zero where it is not filled yet."""
         if self._tensor is None:
             self._tensor = self.call.value.detach().new_zeros(self.shape)
         return self._tensor

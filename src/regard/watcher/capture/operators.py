@@ -97,7 +97,7 @@ class OperatorSource:
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers, as far as they are known."""
+        """The number of recorded layers that were called so far."""
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
 
     def take(self, event: AttentionEvent) -> None:
@@ -223,7 +223,7 @@ def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
     """A kernel's log-sum-exp where it saves a pass over the keys.
 
     It is float32, which is off by 3e-5 of every weight where scores reach 500; on the CPU the
-    engine's own is float64, and costs nothing beside the other facts.
+    engine's own is float64, and costs next to nothing.
     """
     return None if logsumexp is None or in_host_memory(logsumexp) else logsumexp
 

@@ -20,7 +20,7 @@ from regard.watcher.capture.generation import FollowedGeneration
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.observation import OutputBuffer, StackedCalls, take_facts
 from regard.watcher.capture.records import LayerRecord
-from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryEstimate, warn_if_many
+from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse, warn_if_many
 from regard.watcher.capture.segments import Segment
 from regard.watcher.media.inputs import MediaInputs
 from regard.watcher.options import Options
@@ -44,7 +44,7 @@ class Recorder:
         self.source, self.options, self.progress = source, options, progress
         self.runs: list[ForwardRun] = []
         self.media = MediaInputs(source.model, self.runs)
-        self.memory = MemoryEstimate()
+        self.memory = MemoryUse()
         self.device_queue = DeviceQueue()
         self.stacked = StackedCalls(options, self.device_queue)
         self.generation = FollowedGeneration(weakref.ref(self), source.holder)
@@ -63,7 +63,7 @@ class Recorder:
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers, as far as it is known."""
+        """The number of recorded layers of a part; of a program those that were called so far."""
         return self.source.watched_layers
 
     def begin_text(self) -> ForwardRun:
@@ -85,7 +85,7 @@ class Recorder:
             records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
         if records[segment.sentences[0]].queries == 0:
             keep = self.options.keeps(layer_key.layer)
-            estimate = MemoryEstimate.from_call(call, segment, self.options, keep)
+            estimate = MemoryUse.from_call(call, segment, self.options, keep)
             self.memory = self.memory.grown(estimate, self.watched_layers)
         return records
 

@@ -412,7 +412,7 @@ class DecodeStep:
 
 @dataclass(eq=False)
 class SteppedRecord(LayerRecord):
-    """A record as far as it went before, ``base``, and the decode steps since then."""
+    """A record up to some call, ``base``, and the decode steps since then."""
 
     base: LayerRecord | None = field(default=None, repr=False)
     last: DecodeStep | None = field(default=None, repr=False)

@@ -271,7 +271,7 @@ def load_image_folder(folder: Path) -> Loaded:
 
     if not (folder / "config.json").is_file():
         raise FileError(
-            f"a model of images must be a folder with a config.json, and {folder} is none."
+            f"a model of images must be a folder with a config.json, and {folder} has none."
         )
     check_folder(folder, tokenizer=False)
     with loading(folder):

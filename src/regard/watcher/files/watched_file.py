@@ -39,7 +39,7 @@ from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.runs import LayerKey, RecordedBytes
+from regard.watcher.capture.runs import LayerKey, MemoryUse
 from regard.watcher.files.packed_arrays import StoredArrays, packed
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import GRID_HINT, ImageGrid, Size, last_keys
@@ -160,9 +160,9 @@ class StoredLayers:
         """How many sentences went in together."""
         return int(self.header["sentences"])
 
-    def recorded_bytes(self) -> RecordedBytes:
+    def recorded_bytes(self) -> MemoryUse:
         """Bytes of the file's arrays; those of query and key are not told apart."""
-        return RecordedBytes(self.arrays.nbytes, 0, 0)
+        return MemoryUse(self.arrays.nbytes, 0, 0)
 
     @property
     def texts(self) -> None:
@@ -257,21 +257,21 @@ class StoredLayers:
     def _derived_map(self, prefix: str, names: dict[str, str], shape: tuple[int, ...]) -> Array:
         return derived_map(self._problem(prefix, names, prepare), shape)
 
-    def _profile(self, names: dict[str, str]) -> StoredProfile | None:
+    def _profile(self, names: dict[str, str]) -> StoredPart | None:
         if "profile.first" not in names:
             return None
 
         def read() -> Profile:
             return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
-        return StoredProfile(read)
+        return StoredPart(read)
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:
             return ()
         if any(f"part.0.{x}" not in names for x in ("query", "key")):
             raise FileError("the file promises query and key, but does not hold them.")
-        return (StoredProblem(partial(self._problem, prefix, names, self._build)),)
+        return (StoredPart(partial(self._problem, prefix, names, self._build)),)
 
     def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
         parts = {x: name for x, name in names.items() if x.startswith("part.")}
@@ -443,48 +443,36 @@ class StoredFacts(FactsLike):
         return len(self._names) + len(self._derived)
 
 
-class StoredProfile:
-    """A profile that ``make`` reads when it is first resolved."""
+class StoredPart:
+    """A profile or a problem of a file that ``make`` reads when anything of it is first used."""
 
-    def __init__(self, make: Callable[[], Profile]) -> None:
+    device_bytes = 0
+
+    def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    @property
-    def device_bytes(self) -> int:
-        """0: nothing is on a device."""
-        return 0
-
     @cached_property
-    def _profile(self) -> Profile:
+    def _part(self) -> Any:
         return self._make()
 
     def resolve(self) -> Profile:
         """The profile, read once."""
-        return self._profile
-
-
-class StoredProblem:
-    """A problem that ``make`` reads when anything of it is first used."""
-
-    def __init__(self, make: Callable[[], Problem]) -> None:
-        self._make = make
-
-    @cached_property
-    def _problem(self) -> Problem:
-        return self._make()
+        profile: Profile = self._part
+        return profile
 
     def on_host(self) -> Problem:
         """The problem in memory, or with its query and key in the file."""
-        return self._problem
+        problem: Problem = self._part
+        return problem
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._problem, name)
+        return getattr(self._part, name)
 
 
 def derived_map(problem: Problem, shape: tuple[int, ...]) -> Array:
-    """The map (..., r, c) of a problem in memory, with so many blocks."""
+    """The map (..., r, c) of a problem in memory, with the numbers of blocks of ``shape``."""
     requested = Requested(False, True, 0, max(shape[-2:]), True, True)
     return np.asarray(observe_problem(problem, requested).facts["map"]).reshape(shape)
 

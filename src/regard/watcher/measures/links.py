@@ -1,8 +1,9 @@
 """Links between words: the weights of every head between two words, and agreement with given links.
 
 A head agrees with a link, as of a dependency parse or of coreference, where the query's row has its
-largest weight, among the words of the sentence other than itself, on the key. Beside it stands the
-best fixed offset: the share of links that 'the word before', or any other one distance, gets right.
+largest weight, among the words of the sentence other than itself, on the key. The
+baseline is the best fixed offset: the share of links that 'the word before', or any other one
+distance, gets right.
 """
 
 from __future__ import annotations

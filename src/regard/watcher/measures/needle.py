@@ -43,7 +43,7 @@ class NeedleTask:
     depths: tuple[float, ...]
 
     def check(self) -> None:
-        """Raise where the answer is not in the needle, or a depth is none."""
+        """Raise where the answer is not in the needle, or a depth is not from 0 to 1."""
         if not self.answer.strip() or self.answer.strip() not in self.needle:
             raise ArgumentError(
                 f"the answer must be part of the needle: {self.answer!r} is not in {self.needle!r}."
@@ -57,8 +57,8 @@ class RetrievalHead:
     """One head over all depths: ``copied`` and ``weight`` are means, ``by_depth`` has copied.
 
     copied: share of the answer's tokens whose row has its largest weight on that token in the
-    needle. weight: mean weight of those rows on the needle. Beside each what even attention over
-    the visible keys gives.
+    needle. weight: mean weight of those rows on the needle. The baselines are those of even
+    attention over the visible keys.
     """
 
     part: str
@@ -122,7 +122,7 @@ class NeedleText:
 
     @classmethod
     def at_depth(cls, watching: Watching, task: NeedleTask, depth: float) -> NeedleText:
-        """Put the needle after so much of the sentences; without a haystack, of our own ones."""
+        """Insert the needle after this share of the sentences, regard's own without a haystack."""
         encode = _Encoder(watching.tokenizer)
         sentences = re.split(r"(?<=[.!?])\s+", task.haystack.strip() or " ".join(SENTENCES))
         question, needle = encode(task.question), encode(task.needle)
@@ -229,7 +229,7 @@ class _Encoder:
 def _fitting(
     encode: _Encoder, sentences: list[str], most: int | None, others: Sequence[int]
 ) -> list[str]:
-    """As many of our own sentences as the model can read beside the rest."""
+    """As many of regard's own sentences as the model can read with the rest of the text."""
     room = (most or 2**30) - len(others) - len(encode.start)
     lengths = np.cumsum([len(encode(sentence)) + 1 for sentence in sentences])
     return sentences[: int((lengths <= room).sum())]

@@ -1,7 +1,7 @@
 """Sinks of a watched model: tokens that heads rest on whatever the text, and far attention.
 
 Shares of each head's attention on the first token, on special tokens and on punctuation, on near
-and on distant tokens, each beside the share of even attention over the visible keys.
+and on distant tokens, each with the share of even attention over the visible keys.
 """
 
 from __future__ import annotations
