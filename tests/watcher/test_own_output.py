@@ -62,7 +62,7 @@ def test_every_bit_of_a_generation(family):
 def test_long_padded_texts_keep_their_masks_as_descriptions(monkeypatch):
     """Where the model's own mask would be large, regard's attention computes the output."""
     model, made = FAMILY["llama"].made(), []
-    monkeypatch.setattr(model_call, "OWN_BYTES", 0)
+    monkeypatch.setattr(model_call, "MAX_OWN_BYTES", 0)
     monkeypatch.setattr(model_call.MaskSpec, "own", lambda self, name: made.append(name))
     with torch.no_grad():
         expected = model(**batch("left")).logits

@@ -22,7 +22,7 @@ from regard.watcher import watch
 from regard.watcher.capture import interface, model_call, observation, recorder, runs
 
 FAMILY = {family.name: family for family in FAMILIES}
-NUMBERS = "needs 'all' or numbers of layers, counted from 0"
+NUMBERS = "must be 'all' or numbers of layers, counted from 0"
 LLAMA, BERT, BART = (FAMILY[name] for name in ("llama", "bert", "bart"))
 
 
@@ -245,7 +245,7 @@ def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypa
 
 
 def test_a_long_call_is_proven_on_a_few_rows(monkeypatch):
-    monkeypatch.setattr(model_call, "FEW", 4)
+    monkeypatch.setattr(model_call, "MAX_QUERIES_COMPARED_IN_FULL", 4)
     model = FAMILY["mistral"].made()
     with torch.no_grad(), regard.watch(model) as seen:
         model(**batch("left"))
@@ -256,7 +256,7 @@ def test_what_cannot_be_watched():
     with pytest.raises(ArgumentError) as error, regard.watch("a model"):
         pass
     assert str(error.value) == (
-        "watch needs a torch.nn.Module, or nothing for whatever runs in the block, but it got str."
+        "model must be a torch.nn.Module, or None to watch whatever runs in the block, got str."
     )
 
 
@@ -265,9 +265,9 @@ def test_the_oldest_transformers_is_the_one_that_is_stated(monkeypatch):
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
     stated = {x for extra in extras for x in extra if x.startswith("transformers")}
-    oldest = ".".join(map(str, watch.OLDEST))
+    oldest = ".".join(map(str, watch.MIN_TRANSFORMERS_VERSION))
     assert stated == {f"transformers>={oldest}"}
-    older = f"{watch.OLDEST[0]}.{watch.OLDEST[1] - 1}.0"
+    older = f"{watch.MIN_TRANSFORMERS_VERSION[0]}.{watch.MIN_TRANSFORMERS_VERSION[1] - 1}.0"
     for version in (f"{oldest}.0", f"{oldest}.1.dev0", "6.0.0"):
         monkeypatch.setattr(sys.modules["transformers"], "__version__", version)
         watch.check_transformers()
@@ -275,7 +275,7 @@ def test_the_oldest_transformers_is_the_one_that_is_stated(monkeypatch):
     with pytest.raises(BackendError) as error, regard.watch(BERT.made()):
         pass
     assert str(error.value) == (
-        f"watching a model of transformers needs transformers {oldest} or later, but {older} is "
+        f"watching a model of transformers needs transformers {oldest} or later, and {older} is "
         f"installed: pip install -U 'transformers>={oldest}'."
     )
     untouched(BERT.made())
@@ -531,7 +531,7 @@ def test_spans_up_front_and_later():
     )
     with pytest.raises(ArgumentError) as error:
         seen[0].span("answer", "question")
-    assert str(error.value) == "span needs to be one of question, document, but it is 'answer'."
+    assert str(error.value) == "span must be one of question, document, got 'answer'."
     with pytest.raises(NotAskedError) as missing:
         seen[0].span((9, 11), (0, 4))
     assert str(missing.value) == (
@@ -553,12 +553,12 @@ def test_spans_reach_into_what_is_generated():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"layers": "some"}, f"layers {NUMBERS}, but it is 'some'."),
-        ({"keep": [1.5]}, f"keep {NUMBERS}, but it is [1.5]."),
-        ({"top": -1}, "top needs a whole number from 0 up, but it is -1."),
-        ({"map": 2.5}, "map needs a whole number from 0 up, but it is 2.5."),
+        ({"layers": "some"}, f"layers {NUMBERS}, got 'some'."),
+        ({"keep": [1.5]}, f"keep {NUMBERS}, got [1.5]."),
+        ({"top": -1}, "top must be a whole number from 0 up, got -1."),
+        ({"map": 2.5}, "map must be a whole number from 0 up, got 2.5."),
         ({"spans": {"a": (5, 2)}},
-         "spans needs (start, stop) in tokens, 0 <= start < stop, but 'a' is (5, 2)."),
+         "spans must be (start, stop) in tokens, 0 <= start < stop, got (5, 2) for 'a'."),
     ],
 )  # fmt: skip
 def test_options(options, words):

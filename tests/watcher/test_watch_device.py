@@ -300,14 +300,12 @@ def test_the_device_queue_is_bounded(request, monkeypatch):
     request.getfixturevalue("kernels")
     once, _ = seen_by(model)
     size = once._recorder.device_queue.device_bytes // 2  # of a layer
-    monkeypatch.setattr(deferred, "QUEUE_BYTES", 3 * size)
+    monkeypatch.setattr(deferred, "MAX_QUEUED_BYTES", 3 * size)
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         for _ in range(3):
             model(IDS)
         records = [
-            run.records[layer_key][0]
-            for run in seen._recorder.runs
-            for layer_key in seen.names
+            run.records[layer_key][0] for run in seen._recorder.runs for layer_key in seen.names
         ]
         pending = [record.device_bytes > 0 for record in records]
     assert pending == [False] * 3 + [True] * 3  # the fourth had half the room made

@@ -123,7 +123,9 @@ class HeadOutputs(Protocol):
 class DescribedRun(Protocol):
     """What the description of a change asks of the run that it acts on."""
 
-    hides_own_rows: bool
+    @property
+    def hides_own_rows(self) -> bool:
+        """Whether the tokens of a hidden word cannot look at themselves either."""
 
     def word_name(self, part: str | None, word: Word, *, is_query: bool) -> str:
         """Name of a word."""

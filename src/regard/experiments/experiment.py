@@ -324,7 +324,7 @@ def likeliest_tokens(
     best = [np.argsort(-x, kind="stable")[:number].tolist() for x in both_v]
     chosen = sorted({*best[0], *best[1]}, key=lambda i: -max(x[i] for x in both_v))
     return tuple(
-        WordProbability(adapter.token_name(before, i), *(float(x[i]) for x in both_v), id=i)
+        WordProbability(adapter.token_name(before, i), float(both_v[0][i]), float(both_v[1][i]), i)
         for i in chosen
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay, render
 from regard.errors import ArgumentError
+from regard.heads.rollout import ROLLOUT_EXPLANATION, rolled_out
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
 
@@ -87,25 +88,10 @@ def rollout(reading: Reading, part: str) -> Mixed:
     mixed_qk = rolled_out(reading.weights(part=part, by="tokens").mean(axis=1))
     return Mixed(
         "rollout",
-        "The mean over heads, followed from the last layer down to the words, with half of every "
-        "vector taken as coming straight from below (the residual path). It takes mixing for "
-        "adding up shares, which the layers between do not.",
+        ROLLOUT_EXPLANATION,
         *reading.texts(part),
         mixed_qk,
     )
-
-
-def rolled_out(means_lqk: Iterable[Array]) -> Array:
-    """Mean weights of the layers, the first first, multiplied with half the identity added.
-
-    >>> rolled_out([np.array([[1.0, 0.0], [1.0, 0.0]])]).tolist()
-    [[1.0, 0.0], [0.5, 0.5]]
-    """
-    mixed_qk: Array = np.eye(1)
-    for number, mean_qk in enumerate(means_lqk):
-        identity = np.eye(len(mean_qk))
-        mixed_qk = (0.5 * mean_qk + 0.5 * identity) @ (mixed_qk if number else identity)
-    return mixed_qk
 
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:

@@ -28,6 +28,7 @@ from regard.experiments.because import (
 )
 from regard.experiments.changes import (
     Change,
+    HeadOutputs,
     KnockOut,
     Patch,
     Progress,
@@ -98,7 +99,7 @@ class ReadingAttention:
         if not len(present):
             return
         hidden_hqk = np.zeros((total, 1, length), bool)
-        hidden_hqk[np.ix_(heads, [0], present)] = True
+        hidden_hqk[heads[:, None], 0, present] = True
         self.result = self.result.without_keys(hidden_hqk)
 
     def redirect(
@@ -128,7 +129,7 @@ class ReadingAttention:
         self.result = self.result.with_output(output_bhqd)
 
     def matching_positions(
-        self, other: ReadingOutputs, word: Word | None
+        self, other: HeadOutputs, word: Word | None
     ) -> tuple[Positions, Positions]:
         """The positions of this call that are patched, and those of the other sentence."""
         rows, sources = matching_positions(
@@ -381,9 +382,10 @@ def _check_visible(reading: Reading, knock_outs: Sequence[KnockOut]) -> None:
         text = reading.texts(part)[1]
         hidden_lhk = np.zeros((sizes.layers, sizes.heads, len(text.tokens)), bool)
         for change in knock_outs:
-            layers = [x for x in range(sizes.layers) if change.heads.covers(part, x)]
             heads = change.heads.index(sizes.heads)
-            hidden_lhk[np.ix_(layers, heads, change.tokens(text) if layers else [])] = True
+            for layer in range(sizes.layers):
+                if change.heads.covers(part, layer):
+                    hidden_lhk[layer, heads[:, None], change.tokens(text)] = True
         # The first position of the decoder sees (start) alone.
         seen_lhk = hidden_lhk[:, :, :1] if part == "decoder" else hidden_lhk
         if seen_lhk.all(axis=-1).any():
@@ -456,8 +458,8 @@ def word_log_probabilities(reading: Reading, forced: Reading) -> NDArray[np.floa
 def word_probabilities(before: Reading, after: Reading) -> tuple[WordProbability, ...]:
     """Every word of the translation before, with its probability in both runs; (end) last."""
     words = (*before.translation_words, "(end)")
-    both = (np.exp(word_log_probabilities(x, before)) for x in (before, after))
-    return tuple(map(WordProbability, words, *(x.tolist() for x in both)))
+    one, other = (np.exp(word_log_probabilities(x, before)).tolist() for x in (before, after))
+    return tuple(map(WordProbability, words, one, other))
 
 
 def parting(before: Reading, after: Reading) -> Parting:
@@ -472,13 +474,10 @@ def parting(before: Reading, after: Reading) -> Parting:
     else:
         pairs = zip(*words, strict=False)
         first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(map(len, words)) - 1)
-        candidates = [
-            WordProbability(
-                words[n][first],
-                *(float(np.exp(word_log_probabilities(x, forced)[first])) for x in readings),
-            )
-            for n, forced in enumerate(readings)
-        ]
+        candidates = []
+        for n, forced in enumerate(readings):
+            one, other = (float(np.exp(word_log_probabilities(x, forced)[first])) for x in readings)
+            candidates.append(WordProbability(words[n][first], one, other))
     prefix = words[0][:first]
     return Parting(prefix, tuple(_with_likely_tokens(candidates, before, after, first)))
 
@@ -498,7 +497,8 @@ def _with_likely_tokens(
         likely = max(x[token] for x in both_v) >= MIN_CANDIDATE_PROBABILITY
         starts = any(candidate.word.startswith(word) for candidate in found)
         if likely and word and word not in listed and not starts:
-            found.append(WordProbability(word, *(float(x[token]) for x in both_v), id=token))
+            one, other = (float(x[token]) for x in both_v)
+            found.append(WordProbability(word, one, other, token))
             listed.add(word)
     return found[:MAX_CANDIDATES]
 

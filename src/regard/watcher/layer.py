@@ -23,6 +23,7 @@ from regard.typing import Array
 
 Edges = NDArray[np.int64]
 Span = str | int | tuple[int, int]
+MAX_WEIGHTS_AT_ONCE = 2**23  # 64 MB in float64
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,17 @@ class LayerObservation(Observation):
         columns = index_range("columns", columns, self.keys)
         return np.array(self.facts["map"][index][..., rows, columns])
 
+    def mean_weights(self) -> NDArray[np.float64]:
+        """The mean of all heads, (q, k), from blocks of rows: all heads at once may not fit."""
+        heads = int(np.prod(self.leading))
+        mean_qk = np.empty((self.queries, self.keys))
+        at_once = max(1, MAX_WEIGHTS_AT_ONCE // max(1, heads * self.keys))
+        for start in range(0, self.queries, at_once):
+            rows = slice(start, min(start + at_once, self.queries))
+            weights_hqk = np.asarray(self.tile(rows, slice(None)), np.float64)
+            mean_qk[rows] = weights_hqk.reshape(heads, -1, self.keys).mean(axis=0)
+        return mean_qk
+
     def by_words(self, head: Head = None) -> NDArray[Any]:
         """Weights between words: added over the tokens of a key, averaged over those of a query."""
         if self.query_text is None or self.key_text is None:
@@ -84,8 +96,8 @@ class LayerObservation(Observation):
         edges = [np.array(x) for x in (row, column) if isinstance(x, tuple)]
         if len(edges) != 2:
             raise ArgumentError(
-                f"a span needs to be one of {', '.join(self.span_names) or 'none given'} or "
-                f"(start, stop) in tokens, both of the same kind, but they are {row!r}, {column!r}."
+                f"spans must both be one of {', '.join(self.span_names) or 'none given'}, or both "
+                f"(start, stop) in tokens, got {row!r} and {column!r}."
             )
         part = self.parts[0]
         sums = sums_by_span(part, self.logsumexp.reshape(part.heads, -1), edges[0], edges[1])
@@ -107,8 +119,8 @@ class LayerObservation(Observation):
         if isinstance(span, str):
             if span not in self.span_names:
                 raise ArgumentError(
-                    f"span needs to be one of {', '.join(self.span_names) or 'none given'}, "
-                    f"but it is {span!r}."
+                    f"span must be one of {', '.join(self.span_names) or 'none given'}, "
+                    f"got {span!r}."
                 )
             return self.span_names.index(span)
         return span if isinstance(span, int) else None
@@ -172,7 +184,7 @@ def _picked_visibility(visibility: Visibility, heads: slice, mask: Any) -> Visib
 Band = tuple[int, int | None, int | None]  # offset, left, right
 
 
-def band_of(layer: LayerObservation) -> Visibility | None:
+def visible_band(layer: LayerObservation) -> Visibility | None:
     """The band that gives the layer's uniform baseline; None where no band does.
 
     A watched layer records baselines, not its mask. A band (all keys, causal, a window) is taken

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from regard.atomic_write import write_text
+from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.norm_weighted import check_weighted
 from regard.errors import ArgumentError, BackendError, NotAskedError, count
@@ -27,12 +28,14 @@ from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
 from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.heads.links import Link
+from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
+from regard.transformer.combine import Mixed
 from regard.typing import Array
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
-from regard.watcher.capture.runs import ForwardRun, LayerKey, RecordedBytes
+from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
 from regard.watcher.changes import because as score
 from regard.watcher.changes import experiment as experiments
 from regard.watcher.changes.rerun import TextRerun
@@ -51,7 +54,7 @@ from regard.watcher.measures.head_report import (
     report,
     stacked_arrays,
 )
-from regard.watcher.measures.links import find_links
+from regard.watcher.measures.links import find_links, only_position, word_tokens
 from regard.watcher.measures.run_comparison import RunComparison, compare_runs
 from regard.watcher.measures.sinks import SinkReport, find_sinks
 from regard.watcher.media.image_attention import (
@@ -63,7 +66,7 @@ from regard.watcher.media.image_attention import (
     value_norms,
 )
 from regard.watcher.media.image_grids import ImageGrid, Size, image_grids
-from regard.watcher.media.picture_bytes import FULL, Area, FramedPicture, PictureBytes
+from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, PictureBytes
 from regard.watcher.media.sound import (
     Head,
     WordTimes,
@@ -77,6 +80,8 @@ from regard.watcher.media.sound import (
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
 
+MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
+MAX_FLOW_TOKENS = 128  # a flow to every token takes seconds there
 PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
 NOT_CHANGEABLE = (
@@ -108,7 +113,7 @@ class LayerSource(Protocol):
 
     @property
     def paths(self) -> Mapping[str, LayerKey]:
-        """Layers by the paths of their modules, as far as they are known."""
+        """Layers by the paths of their modules; empty where a file does not hold them."""
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
         """Whether a layer saw a sentence; not every part of a model sees each one."""
@@ -119,7 +124,7 @@ class LayerSource(Protocol):
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
         """How many tokens of a part were given; None where they are not known."""
 
-    def recorded_bytes(self) -> RecordedBytes:
+    def recorded_bytes(self) -> MemoryUse:
         """Bytes of the facts, of query and key, and of what is still on a device."""
 
     @property
@@ -192,10 +197,10 @@ class LiveLayers:
         """How many sentences went in together."""
         return max((len(records) for records in self._run.records.values()), default=0)
 
-    def recorded_bytes(self) -> RecordedBytes:
+    def recorded_bytes(self) -> MemoryUse:
         """The bytes of all arrays of every text of the block."""
-        every = [run.bytes for run in self.recorder.runs] or [RecordedBytes(0, 0, 0)]
-        return RecordedBytes(*map(sum, zip(*every, strict=True)))
+        every = [run.bytes for run in self.recorder.runs] or [MemoryUse(0, 0, 0)]
+        return MemoryUse(*map(sum, zip(*every, strict=True)))
 
     @property
     def texts(self) -> int:
@@ -345,7 +350,7 @@ class Seen(ChangeableText, NotebookDisplay):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts: 'encoder', 'decoder', 'cross', as far as there are any."""
+        """The watched parts: 'encoder', 'decoder', 'cross' or names of the model's own."""
         return tuple(dict.fromkeys(layer_key.part for layer_key in self.names))
 
     @property
@@ -379,9 +384,7 @@ class Seen(ChangeableText, NotebookDisplay):
         sentence = self._chosen
         layer_key = next((x for x in self.names if part in (None, x.part)), None)
         if layer_key is None:
-            raise ArgumentError(
-                f"part must be one of {', '.join(self.parts)}, got {part!r}."
-            )
+            raise ArgumentError(f"part must be one of {', '.join(self.parts)}, got {part!r}.")
         layer = self._source.layer(layer_key, sentence)
         if layer.query_text is None or layer.key_text is None:
             raise NotAskedError("tokens were not recorded.")
@@ -412,7 +415,7 @@ class Seen(ChangeableText, NotebookDisplay):
 
         'the#2' is the second 'the', and a word that comes several times has to be numbered. Exact,
         from the map while its blocks are single tokens, from query and key where they were kept,
-        else from the best keys as far as they reach.
+        else from the best keys where they include the word.
         """
         self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
@@ -472,7 +475,7 @@ class Seen(ChangeableText, NotebookDisplay):
 
         Two prompts in one model, or one text in two checkpoints of the same layers and heads.
         Tokens are aligned, and a head's distance is the Jensen-Shannon divergence of its rows in
-        bits; beside it the same for two different heads of its layer.
+        bits, given with that of two different heads of its layer for comparison.
         """
         return compare_runs(self, other)
 
@@ -480,7 +483,7 @@ class Seen(ChangeableText, NotebookDisplay):
         """Tokens that heads rest on whatever the text, and each head's near and distant attention.
 
         Shares on the first token, on special tokens, on punctuation, on near tokens (closer than
-        ``near``, a power of two) and on distant ones, each beside the share of even attention.
+        ``near``, a power of two) and on distant ones, each with the share of even attention.
         """
         return find_sinks([(key, self[key]) for key in self.names], near)
 
@@ -494,6 +497,42 @@ class Seen(ChangeableText, NotebookDisplay):
         """
         chosen = self._one_part(part, "clusters")
         return cluster_heads([(x, self[x]) for x in self.names if x.part == chosen], within)
+
+    @one_blas_thread()
+    def rollout(self, *, part: str | None = None) -> Mixed:
+        """Attention rollout: mean weights followed from the last layer down to the tokens.
+
+        Parameters
+        ----------
+        part : the part of the model, where it has several; cross-attention has no rollout.
+        """
+        layers = self._layers_of_one_text(part, "rollout", MAX_ROLLOUT_TOKENS)
+        mixed_qk = rolled_out(layer.mean_weights() for layer in layers)
+        queries, keys = layers[0].query_text, layers[0].key_text
+        if queries is None or keys is None:
+            raise NotAskedError("tokens were not recorded.")
+        return Mixed("rollout", ROLLOUT_EXPLANATION, queries, keys, mixed_qk)
+
+    def flow(self, word: str | int, *, part: str | None = None) -> Array:
+        """Attention flow: the most that can flow from a word to each token of the text, (k,).
+
+        The mean weights of the layers are capacities, with half of every vector coming straight
+        from below; the maximal flow from the word after the last layer to a token before the first.
+        Of a word of several tokens the mean.
+
+        Parameters
+        ----------
+        word : a word of the text ('the#2' is the second), or its number from 0.
+        part : the part of the model, where it has several; cross-attention has no flow.
+        """
+        layers = self._layers_of_one_text(part, "flow", MAX_FLOW_TOKENS)
+        text = layers[0].query_text
+        if text is None:
+            raise NotAskedError("tokens were not recorded.")
+        rows = word_tokens(text, only_position(text, word))
+        means = [layer.mean_weights() for layer in layers]
+        flows = [flow_row(means, row) for row in range(rows.start, rows.stop)]
+        return np.asarray(np.mean(flows, axis=0))
 
     def to_dict(self) -> dict[str, Any]:
         """Tokens, layers, and the report of every head, as JSON values."""
@@ -524,9 +563,7 @@ class Seen(ChangeableText, NotebookDisplay):
             each query of each head.
         """
         if table not in TABLES:
-            raise ArgumentError(
-                f"table must be one of {', '.join(TABLES)}, got {table!r}."
-            )
+            raise ArgumentError(f"table must be one of {', '.join(TABLES)}, got {table!r}.")
         if importlib.util.find_spec("pandas") is None:
             raise BackendError(
                 "to_pandas needs pandas, not installed here: pip install pandas, or take "
@@ -606,7 +643,9 @@ class Seen(ChangeableText, NotebookDisplay):
         choice = RowChoice(word, query, patch, when)
         layers = self._image_layers(part, layer, image, grid)
         norms = value_norms(self, [key for key, _ in layers]) if weighted == "norm" else None
-        sums = [(key, GridSums.from_layer(self._source, key, one, choice, norms)) for key, one in layers]
+        sums = [
+            (key, GridSums.from_layer(self._source, key, one, choice, norms)) for key, one in layers
+        ]
         weights, others = mean_of_layers(sums, head)
         framed, span, notes = self._framed(picture, area, layers[0][1])
         return ImageAttention(
@@ -657,7 +696,7 @@ class Seen(ChangeableText, NotebookDisplay):
         """
         keys = [key for key in self.names if key.part == "cross"]
         if not keys:
-            raise NotAskedError("word_times needs cross-attention to sound, but none was seen.")
+            raise NotAskedError("word_times needs cross-attention to sound, and none was seen.")
         layers = [(key, self._source.layer(key, self._chosen)) for key in keys]
         positions = layers[0][1].keys
         step = self._source.seconds_of_position(positions) if seconds is None else seconds
@@ -684,8 +723,7 @@ class Seen(ChangeableText, NotebookDisplay):
             grids = own or grids
         if not 0 <= image < len(grids):
             raise ArgumentError(
-                f"image needs a number from 0 to {len(grids) - 1} in {layer_key}, but it is "
-                f"{image!r}."
+                f"image must be a number from 0 to {len(grids) - 1} in {layer_key}, got {image!r}."
             )
         return grids[image]
 
@@ -732,6 +770,38 @@ class Seen(ChangeableText, NotebookDisplay):
                 f"this model has {', '.join(self.parts)}, so say which: seen[{first!r}, {key!r}]."
             )
 
+    def _layers_of_one_text(
+        self, part: str | None, method: str, max_tokens: int
+    ) -> list[LayerObservation]:
+        """Every layer of a part whose queries and keys are one text, with all its weights."""
+        chosen = self._one_part(part, method)
+        keys = [key for key in self.names if key.part == chosen]
+        layers = [self[key] for key in keys]
+        first = layers[0]
+        if chosen.split()[0] == "cross" or any(x.queries != x.keys for x in layers):
+            raise ArgumentError(
+                f"{method} needs layers whose queries and keys are the same tokens, and those of "
+                f"{chosen!r} are not."
+            )
+        if [key.layer for key in keys] != list(range(len(keys))):
+            numbers = ", ".join(str(key.layer) for key in keys)
+            raise NotAskedError(
+                f"{method} needs every layer from 0 on, and those that were watched are {numbers}: "
+                "watch with layers='all'."
+            )
+        if first.keys > max_tokens:
+            raise ArgumentError(
+                f"{method} takes texts of at most {max_tokens:,} tokens, got {first.keys:,}."
+            )
+        for layer in layers:
+            if not layer.parts and not layer.every_weight:
+                raise NotAskedError(
+                    f"{method} needs the weights of {layer.name}, and its map's blocks hold more "
+                    f"than one token: watch with map={first.keys} (every weight), or with "
+                    "keep='all'."
+                )
+        return layers
+
     def _one_part(self, part: str | None, method: str) -> str:
         if part is None and len(self.parts) > 1:
             raise ArgumentError(
@@ -750,7 +820,7 @@ class Seen(ChangeableText, NotebookDisplay):
         elif grid.image < len(pictures):
             framed = pictures[grid.image]
         else:
-            return None, FULL, ()
+            return None, FULL_AREA, ()
         return framed.picture, *framed.area_on(grid.size, self._source.processor)
 
     def _image_layers(
@@ -765,7 +835,7 @@ class Seen(ChangeableText, NotebookDisplay):
         if not keys:
             numbers = [key.layer for key in self.names if key.part == part]
             raise ArgumentError(
-                f"part and layer need to be watched ones, but {part!r} has layers "
+                f"part and layer must be watched ones: {part!r} has layers "
                 f"{', '.join(map(str, numbers)) or 'none'}."
             )
         return [(key, self.image_grid(key, image, size)) for key in keys]
@@ -832,7 +902,7 @@ class Seen(ChangeableText, NotebookDisplay):
         """
         rerun, means = self._rerun(), None
         if check_ablation(to) == "mean":
-            means = experiments.mean_outputs(rerun.watched_run.block, over or SENTENCES)
+            means = self._mean_outputs(over or SENTENCES)
         return experiments.effects(
             rerun, of, against, position, batch=batch, means=means, progress=progress
         )

@@ -87,7 +87,7 @@ def watch(
 
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
-    the model's own attention computes the output, and regard observes beside it; weights are those
+    the model's own attention computes the output, and regard observes it as well; weights are those
     before dropout. On a GPU facts stay until they are read, up to 1 GiB of them or a thirty-second
     of its memory; best keys and distances are computed then, and what is wrong with the numbers is
     said then, or on leaving the block.
@@ -147,7 +147,7 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
 
         Parameters
         ----------
-        haystack : the long text; without one, sentences of our own, as many as the model can read.
+        haystack : the long text; without one regard's own sentences, as many as the model can read.
         needle, question, answer : a sentence, what is asked at the end of the text, and its answer
             as it stands in the needle.
         depths : where the needle stands, from 0 (first) to 1 (last).
@@ -165,7 +165,9 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
         sentences = read_links(source) if isinstance(source, str | Path) else source
         return measure_agreement(self, sentences)
 
-    def with_options(self, *, top: int = 16, map: int = 512, spans: Spans | None = None) -> Watching:
+    def with_options(
+        self, *, top: int = 16, map: int = 512, spans: Spans | None = None
+    ) -> Watching:
         """The same block with all layers and other options, without progress."""
         options = Options.from_arguments(top=top, map=map, spans=spans)
         return replace(self, options=options, progress=None, _entered=[])
@@ -248,7 +250,7 @@ def check_transformers() -> None:
     if installed < MIN_TRANSFORMERS_VERSION:
         oldest = ".".join(map(str, MIN_TRANSFORMERS_VERSION))
         raise BackendError(
-            f"watching a model of transformers needs transformers {oldest} or later, but "
+            f"watching a model of transformers needs transformers {oldest} or later, and "
             f"{__version__} is installed: pip install -U 'transformers>={oldest}'."
         )
 
@@ -267,7 +269,8 @@ def need_extra(
     missing = [x for x in packages if importlib.util.find_spec(x) is None]
     if missing:
         raise BackendError(
-            f"{what} needs {' and '.join(missing)}, not installed here: pip install 'regard[models]'."
+            f"{what} needs {' and '.join(missing)}, not installed here: "
+            "pip install 'regard[models]'."
         )
 
 

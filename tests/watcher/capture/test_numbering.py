@@ -101,7 +101,7 @@ def test_some_of_the_calls():
     with pytest.raises(ArgumentError) as error, torch.no_grad(), regard.watch(model, layers=[7]):
         model(ids)
     assert str(error.value) == (
-        "layers needs layers of AlbertModel, which are 0, 1, 2, 3, but 7 is asked for."
+        "layers must be layers of AlbertModel, which are 0, 1, 2, 3, got 7."
     )
 
 

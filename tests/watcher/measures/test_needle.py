@@ -148,7 +148,7 @@ def test_what_has_no_needle():
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK, **(TASK | {"answer": "ten"}))
     assert str(raised.value) == (
-        "the answer needs to be part of the needle, but 'ten' is not in "
+        "the answer must be part of the needle: 'ten' is not in "
         "'the lighthouse number is seven nine four .'."
     )
     tokenizer = planted_tokenizer()
@@ -157,26 +157,26 @@ def test_what_has_no_needle():
     with pytest.raises(ArgumentError) as raised:
         regard.watch(planted_model(), tokenizer=tokenizer).needle(HAYSTACK, **(TASK | unknown))
     assert str(raised.value) == (
-        "the answer needs words that the tokenizer knows, but of 'twelve' it does not know all: "
+        "the answer must be words that the tokenizer knows, and it does not know all of 'twelve': "
         "choose a needle in the model's own vocabulary."
     )
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK * 4, **TASK)
     assert str(raised.value) == (
-        "the text with needle, question and answer needs at most 64 tokens, as many as "
-        "GPT2LMHeadModel can read, but it has 70."
+        "the text with needle, question and answer must have at most 64 tokens, as many as "
+        "GPT2LMHeadModel can read, got 70."
     )
     with pytest.raises(ArgumentError) as raised:
         regard.watch(FAMILY["bert"].made(), tokenizer=planted_tokenizer()).needle(HAYSTACK, **TASK)
     assert str(raised.value) == (
-        "needle needs a model that reads from left to right, but this one has encoder."
+        "needle needs a model that reads from left to right, and this one has encoder."
     )
     with pytest.raises(ArgumentError) as raised:
         regard.watch(planted_model()).needle(HAYSTACK, **TASK)
     assert str(raised.value) == "needle needs the model's tokenizer: watch(model, tokenizer=...)."
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK, **(TASK | {"depths": (2,)}))
-    assert str(raised.value) == "depths need numbers from 0 to 1, but they are (2,)."
+    assert str(raised.value) == "depths must be numbers from 0 to 1, got (2,)."
 
 
 CONLLU = """# text = Don't go.
@@ -258,9 +258,7 @@ def test_planted_heads_agree_with_their_links():
     assert agreement.hidden == 2 * 17  # every link has a way to a later word
     with pytest.raises(ArgumentError) as raised:
         agreement.row("after")
-    assert str(raised.value) == (
-        "a label needs to be one of 'all links', 'before', but it is 'after'."
-    )
+    assert str(raised.value) == ("label must be one of 'all links', 'before', got 'after'.")
 
 
 def test_agreement_is_that_of_a_loop_over_every_weight():
@@ -306,8 +304,8 @@ def test_sentences_whose_words_the_tokens_do_not_spell_are_left_out():
     with pytest.raises(ArgumentError) as raised:
         planted().link_agreement([unknown])
     assert str(raised.value) == (
-        "links need sentences whose tokens spell their words, character by character, and words "
-        "that can be seen, but there is none: 'a riverbank'."
+        "link_agreement needs sentences whose tokens spell their words character by character, "
+        "and words that can be seen, and there is none: 'a riverbank'."
     )
     agreement = planted().link_agreement([unknown, known])
     assert (agreement.sentences, agreement.misspelt) == (1, ("a riverbank",))

@@ -10,8 +10,8 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
+from regard.heads.rollout import rolled_out
 from regard.text.words import TokenizedText
-from regard.transformer.combine import rolled_out
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array

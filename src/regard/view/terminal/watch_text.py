@@ -77,7 +77,8 @@ def _memory(seen: Seen) -> str:
     layers = count(seen._recorder.watched_layers, "layer")
     return (
         f"{(facts + query_key) / 1e6:,.1f} MB for {layers}"
-        f"{f' of {texts} texts' if texts > 1 else ''}, {query_key / 1e6:,.1f} MB of it query and key"
+        f"{f' of {texts} texts' if texts > 1 else ''}, "
+        f"{query_key / 1e6:,.1f} MB of it query and key"
         f"{f', and {device / 1e6:,.1f} MB on the device' if device else ''}"
     )
 

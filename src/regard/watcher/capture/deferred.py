@@ -41,8 +41,8 @@ def _results(checks: list[DeferredCheck]) -> list[bool]:
     return results
 
 
-QUEUE_BYTES = 2**30  # a device needs its memory for the model
-DEVICE_SHARE = 32  # of the device's memory, a thirty-second where that is more
+MAX_QUEUED_BYTES = 2**30  # a device needs its memory for the model
+DEVICE_MEMORY_DIVISOR = 32  # of the device's memory, a thirty-second where that is more
 
 
 @dataclass
@@ -59,7 +59,7 @@ class DeviceQueue:
     @property
     def most_bytes(self) -> int:
         """QUEUE_BYTES, or a share of the device's memory."""
-        return max(QUEUE_BYTES, _device_memory() // DEVICE_SHARE)
+        return max(MAX_QUEUED_BYTES, _device_memory() // DEVICE_MEMORY_DIVISOR)
 
     def add(self, record: LayerRecord, pending: Pending) -> None:
         """Queue a record for its pending facts, or resolve it where they are in host memory.

@@ -61,7 +61,7 @@ ATEN_NAMES = {
     "query": "q", "key": "k", "cum_seq_q": "cu_seqlens_q", "cum_seq_k": "cu_seqlens_k",
     "is_causal": "causal", "scale": "softmax_scale",
 }  # fmt: skip
-UNREAD = ("block_table", "leftpad_k", "seqused_k")
+UNSUPPORTED_ARGUMENTS = ("block_table", "leftpad_k", "seqused_k")
 
 
 def named_arguments(
@@ -78,7 +78,7 @@ def flash_event(
 ) -> AttentionEvent:
     """The event of a flash kernel: query (b, q, h, d), or packed (t, h, d) with its edges."""
     given = named_arguments(schema, arguments, keywords)
-    for name in UNREAD:
+    for name in UNSUPPORTED_ARGUMENTS:
         if given.get(name) is not None:
             raise BackendError(
                 f"{schema.name} reads its keys by {name!r}, which regard does not know: its "
@@ -188,7 +188,7 @@ def nested_event(weights: Any) -> AttentionEvent:
     return AttentionEvent(weights=weights.detach().to_padded_tensor(0.0))
 
 
-OPTIONAL = frozenset({
+OPTIONAL_LOGSUMEXP = frozenset({
     "aten::_scaled_dot_product_cudnn_attention", "aten::_scaled_dot_product_efficient_attention",
 })  # fmt: skip
 ASKED, DROPOUT = 4, 5  # positions of these arguments in both kernels
@@ -243,43 +243,33 @@ COMPOSITE = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class FusedKernel:
-    """Names of a fused kernel's arguments in order, and where its log-sum-exp is returned."""
-
-    arguments: tuple[str, ...]
-    logsumexp: int = 1
-
-
+# Names of the arguments of fused kernels in order; all return their log-sum-exp second.
+_PLAIN = ("query", "key", "value", "dropout", "is_causal")
 _BIASED = ("query", "key", "value", "mask", "compute_logsumexp", "dropout", "is_causal")
 FUSED = {
-    "aten::_scaled_dot_product_flash_attention_for_cpu": FusedKernel(
-        ("query", "key", "value", "dropout", "is_causal")
+    "aten::_scaled_dot_product_flash_attention_for_cpu": _PLAIN,
+    "aten::_scaled_dot_product_flash_attention": _PLAIN,
+    "aten::_scaled_dot_product_efficient_attention": _BIASED,
+    "aten::_scaled_dot_product_cudnn_attention": _BIASED,
+    "aten::_scaled_dot_product_fused_attention_overrideable": (
+        "query", "key", "value", "mask", "dropout", "is_causal",
     ),
-    "aten::_scaled_dot_product_flash_attention": FusedKernel(
-        ("query", "key", "value", "dropout", "is_causal")
-    ),
-    "aten::_scaled_dot_product_efficient_attention": FusedKernel(_BIASED),
-    "aten::_scaled_dot_product_cudnn_attention": FusedKernel(_BIASED),
-    "aten::_scaled_dot_product_fused_attention_overrideable": FusedKernel(
-        ("query", "key", "value", "mask", "dropout", "is_causal")
-    ),
-}
+}  # fmt: skip
 KEYWORDS = {"attn_mask": "mask", "attn_bias": "mask", "is_causal": "is_causal", "scale": "scale"}
 
 
 def fused_event(
-    kernel: FusedKernel, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any
+    names: tuple[str, ...], arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any
 ) -> AttentionEvent:
     """The event of a fused kernel, from its arguments and results."""
-    given = dict(zip(kernel.arguments, arguments, strict=False))
+    given = dict(zip(names, arguments, strict=False))
     given |= {KEYWORDS[name]: value for name, value in keywords.items() if name in KEYWORDS}
     query, key = given["query"].detach(), given["key"].detach()
     return AttentionEvent(
         query,
         key,
         given.get("mask"),
-        usable_logsumexp(result[kernel.logsumexp], query),
+        usable_logsumexp(result[1], query),
         causal=bool(given.get("is_causal", False)),
         scale=given.get("scale"),
     )
@@ -304,7 +294,7 @@ def _is_nested(arguments: tuple[Any, ...]) -> bool:
     return bool(arguments) and getattr(arguments[0], "is_nested", False)
 
 
-def event_of(
+def attention_event(
     function: Any, arguments: Any, keywords: Any, result: Any, handwritten: HandwrittenAttention
 ) -> AttentionEvent | None:
     """The attention that an operator is, if it is one."""
@@ -349,7 +339,7 @@ def _operator_mode() -> Any:
                     return function._op_dk(composite, *arguments, **keywords)
             if name == "aten::linear" and not _is_nested(arguments):
                 return linear(function, *arguments)
-            if name in OPTIONAL:
+            if name in OPTIONAL_LOGSUMEXP:
                 result = run_with_logsumexp(function, arguments, keywords)
             else:
                 result = function(*arguments, **keywords)
@@ -376,7 +366,7 @@ def attention_events(
     def look(function: Any, arguments: Any, keywords: Any, result: Any) -> None:
         if embedded is not None and getattr(function, "_name", "") == "aten::embedding":
             embedded(arguments[0], arguments[1])
-        event = event_of(function, arguments, keywords, result, handwritten)
+        event = attention_event(function, arguments, keywords, result, handwritten)
         if event is not None:
             take(event)
 

@@ -1,4 +1,4 @@
-"""Modules of a model: a walk over them, those that are running, and the token ids they were given."""
+"""Modules of a model: a walk over them, those that run, and the token ids they were given."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Forward:
 
 
 def _ignore(inside: set[int]) -> None:
-    """Nothing is to be done when a forward begins or ends."""
+    """The callback of a forward before one is set, and after the block."""
 
 
 class Forwards:
@@ -201,7 +201,7 @@ def encoder_and_decoder(model: Any) -> dict[str, Any]:
 
 
 def _token_tables(owners: list[Any]) -> list[Any]:
-    """The embedding of tokens of each model, as far as it names one."""
+    """The embedding of tokens of each model that names one."""
     from torch.nn import Embedding
     from transformers import PreTrainedModel
 
@@ -214,7 +214,7 @@ def _token_tables(owners: list[Any]) -> list[Any]:
 
 
 def in_backward() -> bool:
-    """Whether this is a backward pass, in which checkpointed layers run once more."""
+    """Whether this is a backward pass, in which checkpointed layers run again."""
     import torch
 
     return bool(torch._C._current_graph_task_id() != -1)

@@ -31,7 +31,7 @@ class CallRelation(Enum):
     """Relation of an attention call to the one before it of the same module."""
 
     FIRST = "the first of a call of the module"
-    SAME = "the same query and key once more, for other values, as DiffLlama does"
+    SAME = "the same query and key again, for other values, as DiffLlama does"
     NEXT = "the tokens right after those before, as of images packed into one sequence"
     UNKNOWN = "other queries and keys within one call of the module"
     OUTSIDE = "another call of the module, outside any forward of the model"

@@ -1,4 +1,4 @@
-"""Observation of attention calls: at once, with a map computed later, or several layers together."""
+"""Observation of attention calls: at once, with a map computed later, or layers together."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class OutputBuffer:
 
     @property
     def tensor(self) -> torch.Tensor:
-        """The output as far as it is filled."""
+        """The output, zero where it is not filled yet."""
         if self._tensor is None:
             self._tensor = self.call.value.detach().new_zeros(self.shape)
         return self._tensor
@@ -94,10 +94,10 @@ class OutputBuffer:
 
 # Of rounding(): 2.5e-5 of the largest in float32, 1e-2 in bfloat16. One more of 2,000 equal keys
 # moves a log-sum-exp by 5e-4.
-LOGSUMEXP_SHARE = 0.25
+LOGSUMEXP_TOLERANCE = 0.25
 
 
-WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
+MAX_WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
 
 
 def query_chunks(
@@ -111,7 +111,7 @@ def query_chunks(
     at_once = segment.queries
     if not first and options.map:
         heads = len(segment.sentences) * call.query.shape[1]
-        at_once = max(1, min(at_once, WEIGHTS_AT_ONCE // max(1, heads * segment.keys)))
+        at_once = max(1, min(at_once, MAX_WEIGHTS_AT_ONCE // max(1, heads * segment.keys)))
     for start in range(0, segment.queries, at_once):
         stop = min(start + at_once, segment.queries)
         yield from segment.some(start, stop).one_by_one(call.query)
@@ -184,7 +184,9 @@ def check_logsumexp(call: ModelCall, segment: Segment, seen: Observation) -> Non
     rows, _ = segment.indices
     own, ours = as_wide_array(call.own_logsumexp[rows]), seen.logsumexp
     difference = np.abs(ours - own)[np.isfinite(ours) & np.isfinite(own)]
-    allowed = LOGSUMEXP_SHARE * rounding(call) * (1 + np.abs(own[np.isfinite(own)]).max(initial=0))
+    allowed = (
+        LOGSUMEXP_TOLERANCE * rounding(call) * (1 + np.abs(own[np.isfinite(own)]).max(initial=0))
+    )
     if difference.max(initial=0) > allowed:
         raise BackendError(
             f"{type(call.module).__name__}: the log-sum-exp of the model's own attention is "
@@ -337,7 +339,9 @@ def shares_memory(call: ModelCall) -> bool:
 
 
 MAX_COPIED_BYTES = 2**28  # of query and key: with more they are not copied
-MAX_STACKED_BYTES = 2**26  # with more the device is busy for longer than the host: no other layer waits
+MAX_STACKED_BYTES = (
+    2**26
+)  # with more the device is busy for longer than the host: no other layer waits
 MAX_WAITING_BYTES = 2**28  # of query and key of all layers that wait
 
 Tokens = NDArray[np.int64] | None
@@ -440,7 +444,10 @@ class StackedCalls:
             keys = slice(part.column_start, part.column_start + part.keys)
             tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
             self._append(call, part, records[sentence], tokens_k)
-        if self._bytes > MAX_WAITING_BYTES or _bytes(call.query) + _bytes(call.key) > MAX_STACKED_BYTES:
+        if (
+            self._bytes > MAX_WAITING_BYTES
+            or _bytes(call.query) + _bytes(call.key) > MAX_STACKED_BYTES
+        ):
             self.launch()
 
     def _append(

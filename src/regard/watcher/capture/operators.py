@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from regard.watcher.capture.recorder import Recorder
 
 
-HEAD_COUNT_NAMES = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads", "nheads")
+HEAD_COUNT_NAMES = (
+    "num_heads",
+    "num_attention_heads",
+    "n_heads",
+    "n_head",
+    "nhead",
+    "heads",
+    "nheads",
+)
 PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
          "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
 CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
@@ -89,7 +97,7 @@ class OperatorSource:
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers, as far as they are known."""
+        """The number of recorded layers that were called so far."""
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
 
     def take(self, event: AttentionEvent) -> None:
@@ -215,7 +223,7 @@ def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
     """A kernel's log-sum-exp where it saves a pass over the keys.
 
     It is float32, which is off by 3e-5 of every weight where scores reach 500; on the CPU the
-    engine's own is float64, and costs nothing beside the other facts.
+    engine's own is float64, and costs next to nothing.
     """
     return None if logsumexp is None or in_host_memory(logsumexp) else logsumexp
 

@@ -20,7 +20,7 @@ from regard.watcher.capture.generation import FollowedGeneration
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.observation import OutputBuffer, StackedCalls, take_facts
 from regard.watcher.capture.records import LayerRecord
-from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryEstimate, warn_if_many
+from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse, warn_if_many
 from regard.watcher.capture.segments import Segment
 from regard.watcher.media.inputs import MediaInputs
 from regard.watcher.options import Options
@@ -29,19 +29,22 @@ if TYPE_CHECKING:
     from regard.watcher.capture.interface import InterfaceSource
     from regard.watcher.capture.operators import OperatorSource
 
-    EventSource = InterfaceSource | OperatorSource
-
 Progress = Callable[[LayerKey], None]
 
 
 class Recorder:
     """Records of the attention on one thread; see ``watch``."""
 
-    def __init__(self, source: EventSource, options: Options, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        source: InterfaceSource | OperatorSource,
+        options: Options,
+        progress: Progress | None,
+    ) -> None:
         self.source, self.options, self.progress = source, options, progress
         self.runs: list[ForwardRun] = []
         self.media = MediaInputs(source.model, self.runs)
-        self.memory = MemoryEstimate()
+        self.memory = MemoryUse()
         self.device_queue = DeviceQueue()
         self.stacked = StackedCalls(options, self.device_queue)
         self.generation = FollowedGeneration(weakref.ref(self), source.holder)
@@ -60,7 +63,7 @@ class Recorder:
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers, as far as it is known."""
+        """The number of recorded layers of a part; of a program those that were called so far."""
         return self.source.watched_layers
 
     def begin_text(self) -> ForwardRun:
@@ -82,7 +85,7 @@ class Recorder:
             records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
         if records[segment.sentences[0]].queries == 0:
             keep = self.options.keeps(layer_key.layer)
-            estimate = MemoryEstimate.from_call(call, segment, self.options, keep)
+            estimate = MemoryUse.from_call(call, segment, self.options, keep)
             self.memory = self.memory.grown(estimate, self.watched_layers)
         return records
 
@@ -94,6 +97,7 @@ class Recorder:
         segment: Segment,
         row: int,
         output: OutputBuffer | None = None,
+        *,
         tokens: Sequence[NDArray[np.int64] | None] | None = None,
         smallest_sum: float = 1.0,
     ) -> None:

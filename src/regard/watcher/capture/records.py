@@ -1,4 +1,4 @@
-"""Records of one layer and sentence over all calls: facts, a growing map, measures, decode steps."""
+"""Records of one layer and sentence over all calls: facts, a growing map, measures and steps."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class GrowingMap:
     most: int
 
     @classmethod
-    def of(
+    def from_first_call(
         cls, map_hrc: Array, live_hq: Array, starts: tuple[int, int], keys: int, most: int
     ) -> GrowingMap:
         """The map of a first call as ``observe`` made it; ``starts`` of its rows and columns."""
@@ -290,7 +290,9 @@ class LayerRecord:
         if seen._profile is not None:
             live_h = np.isfinite(seen.logsumexp).sum(axis=-1)
             first = new.column_start == 0
-            self.distances = DistanceSums.of(seen.profile, live_h, first).plus(self.distances)
+            self.distances = DistanceSums.from_profile(seen.profile, live_h, first).plus(
+                self.distances
+            )
         # The first key of a call that begins later is not the first of the text.
         measures = new.measures.without_first() if new.column_start else new.measures
         self.measures = measures if self.measures is None else self.measures + measures
@@ -304,7 +306,7 @@ class LayerRecord:
         live_hq = np.isfinite(seen.logsumexp)
         if self.map is None:
             starts = (new.row_start, new.column_start)
-            self.map = GrowingMap.of(seen.map, live_hq, starts, seen.keys, self.most)
+            self.map = GrowingMap.from_first_call(seen.map, live_hq, starts, seen.keys, self.most)
         else:
             self.map.add(seen.map, live_hq, new.column_start)
 
@@ -345,7 +347,7 @@ class DistanceSums:
     live_h: Array
 
     @classmethod
-    def of(cls, profile: Profile, live_h: Array, first: bool) -> DistanceSums:
+    def from_profile(cls, profile: Profile, live_h: Array, first: bool) -> DistanceSums:
         """The sums of a profile; the first key gets none where a sliding cache dropped it."""
         low = int(profile.back[0]) if profile.back.size else 0
         share_h = np.asarray(profile.first, np.float64) * (1 if first else 0)
@@ -410,7 +412,7 @@ class DecodeStep:
 
 @dataclass(eq=False)
 class SteppedRecord(LayerRecord):
-    """A record as far as it went before, ``base``, and the decode steps since then."""
+    """A record up to some call, ``base``, and the decode steps since then."""
 
     base: LayerRecord | None = field(default=None, repr=False)
     last: DecodeStep | None = field(default=None, repr=False)
@@ -439,7 +441,7 @@ class SteppedRecord(LayerRecord):
         record = LayerRecord(self.most) if self.base is None else copied(self.base)
         for facts in reversed(self._steps):
             starts = facts.row_start, facts.column_start
-            make = partial(_given, facts)
+            make = partial(_facts, facts)
             record.expect(Pending(facts.seen.queries, facts.seen.keys, *starts, make))
             record.resolve()
         record.note_sinks(self.smallest_sum)
@@ -471,7 +473,7 @@ class SteppedRecord(LayerRecord):
         self.last = DecodeStep(new, self.last)
 
 
-def _given(facts: SentenceFacts) -> SentenceFacts:
+def _facts(facts: SentenceFacts) -> SentenceFacts:
     return facts
 
 

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 MEMORY_WARNING_BYTES = 2**30
 
 
-@dataclass(frozen=True)
-class MemoryEstimate:
-    """Bytes of one layer: its facts, and its query and key where they are recorded."""
+class MemoryUse(NamedTuple):
+    """Bytes of facts, of query and key where they are kept, and of facts still on a device."""
 
     facts: int = 0
     query_key: int = 0
+    device: int = 0
 
     @classmethod
     def from_call(
         cls, call: ModelCall, segment: Segment, options: Options, keep: bool
-    ) -> MemoryEstimate:
-        """The estimate from the shapes of a call: facts per query and key, and the map."""
+    ) -> MemoryUse:
+        """The estimate of one layer from the shapes of a call: facts per query and key, the map."""
         sentences, heads = len(segment.sentences), call.query.shape[1]
         queries, keys = segment.queries, segment.keys
         rows = queries * (8 + 4 + 12 * options.top)  # log-sum-exp, entropy, best weights and keys
@@ -48,13 +48,13 @@ class MemoryEstimate:
         query_key = (queries * heads + keys * call.key.shape[1]) * width * 4 if keep else 0
         return cls(sentences * heads * (rows + columns + 4 * cells), sentences * query_key)
 
-    def grown(self, other: MemoryEstimate, layers: int) -> MemoryEstimate:
-        """The larger of two estimates in both terms.
+    def grown(self, other: MemoryUse, layers: int) -> MemoryUse:
+        """The larger of two estimates of one layer, in each term.
 
         Warns once, at the first layer with which that of all layers exceeds MEMORY_WARNING_BYTES.
         """
         facts, query_key = max(self.facts, other.facts), max(self.query_key, other.query_key)
-        memory = MemoryEstimate(facts, query_key)
+        memory = MemoryUse(facts, query_key)
         total = memory.total(layers)
         if self.total(layers) <= MEMORY_WARNING_BYTES < total:
             warnings.warn(
@@ -97,14 +97,6 @@ class LayerKey(NamedTuple):
         return f"{self.part} layer {self.layer}"
 
 
-class RecordedBytes(NamedTuple):
-    """Bytes of a text's facts, of its query and key, and of facts that a device still has."""
-
-    facts: int
-    query_key: int
-    device: int
-
-
 @dataclass
 class ForwardRun:
     """One text: records by layer and sentence, tokens and unpadded queries by part, its media.
@@ -119,17 +111,17 @@ class ForwardRun:
     last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
     ended: bool = False  # another text follows
-    _counted: RecordedBytes | None = None
+    _counted: MemoryUse | None = None
     closed: bool = False
     media: list[MediaCall] = field(default_factory=list)  # inner modules before outer ones
 
     @property
-    def bytes(self) -> RecordedBytes:
+    def bytes(self) -> MemoryUse:
         """Bytes of all records; those of a text that has ended are counted once."""
         if self._counted is not None:
             return self._counted
         records = [record for each in self.records.values() for record in each]
-        counted = RecordedBytes(
+        counted = MemoryUse(
             sum(record.nbytes for record in records),
             sum(record.query_key_bytes for record in records),
             sum(record.device_bytes for record in records),

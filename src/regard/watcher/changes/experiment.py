@@ -22,7 +22,7 @@ from regard.experiments.selection import HeadSelection, Numbers, Word, word_name
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.intervention_call import AblateByRow, Probe, SentenceCall
+from regard.watcher.changes.intervention_call import AblateByRow, Probe
 from regard.watcher.changes.rerun import NO_MODEL, RunCapture, TextRerun, WatchedRun
 from regard.watcher.options import Options
 
@@ -39,7 +39,7 @@ class OutputCapture(Probe):
 
     recorded: dict[LayerKey, torch.Tensor] = field(default_factory=dict, repr=False)
 
-    def act(self, attention: SentenceCall) -> None:
+    def act(self, attention: Any) -> None:
         """Ask for the output of this call."""
         if attention.row == 0:
             attention.pending.takers.append(self._take)

@@ -190,7 +190,7 @@ class TextRerun:
     @property
     def tokenizer(self) -> Any:
         """The tokenizer of the block; None where it has none."""
-        return self.seen._source.tokenizer  # type: ignore[attr-defined]
+        return self.seen._source.tokenizer
 
     @property
     def text_ids(self) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 INDEX = ".safetensors.index.json"
 
 # Nothing is fetched, and no code of the folder runs: transformers would ask on the terminal.
-LOCAL = {"local_files_only": True, "trust_remote_code": False}
+LOADING_OPTIONS = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def load_folder(path: str | Path) -> Loaded:
     if not options:
         check_folder(folder)
     with loading(folder):
-        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOADING_OPTIONS, **options)
         if options and asks_for_beginning(folder / options["gguf_file"]):
             tokenizer = with_beginning(tokenizer)
         model, writes, two_sided = _model(folder, options)
@@ -90,9 +90,9 @@ def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
         return _gguf(path)
     if not path.is_dir():
         raise FileError(
-            f"a model needs to be a folder on this machine, but {path} "
-            f"{'is a file' if path.exists() else 'is not there'}. Fetch one "
-            "first, for instance with model.save_pretrained; regard fetches nothing."
+            f"a model must be a folder on this machine, and {path} "
+            f"{'is a file' if path.exists() else 'does not exist'}. Save one first, for instance "
+            "with model.save_pretrained; regard downloads nothing."
         )
     if (path / "config.json").is_file():
         return path, {}
@@ -100,7 +100,7 @@ def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
     if len(files) == 1:
         return _gguf(files[0])
     raise FileError(
-        f"{path} needs a config.json (or one .gguf file) to be a model, but it has "
+        f"{path} must have a config.json (or one .gguf file) to be a model, and it has "
         f"{'several .gguf files: name one' if files else 'neither'}."
     )
 
@@ -125,7 +125,7 @@ def check_folder(folder: Path, tokenizer: bool = True) -> None:
         )
     if tokenizer and not any((folder / name).is_file() for name in TOKENIZERS):
         raise FileError(
-            f"{folder} needs a tokenizer beside the model, but it has none of "
+            f"{folder} must hold a tokenizer with the model, and it has none of "
             f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."
         )
     weights = _weight_files(folder, configs["config.json"])
@@ -133,8 +133,8 @@ def check_folder(folder: Path, tokenizer: bool = True) -> None:
     if pickled or not weights:
         given = f"{pickled[0]}, a pickle that can run code when it is read" if pickled else "none"
         raise FileError(
-            f"{folder} needs its weights as safetensors, but it has {given}. Save the model anew "
-            "with model.save_pretrained, which writes safetensors."
+            f"{folder} must hold its weights as safetensors, and it has {given}. Save the model "
+            "again with model.save_pretrained, which writes safetensors."
         )
 
 
@@ -156,17 +156,17 @@ def _json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(
-            f"{path} needs to be a JSON file of a model, but it cannot be read: {error}."
+            f"{path} must be a JSON file of a model, and it cannot be read: {error}."
         ) from None
     if not isinstance(content, dict):
-        raise FileError(f"{path} needs to be a JSON object, but it is {type(content).__name__}.")
+        raise FileError(f"{path} must be a JSON object, got {type(content).__name__}.")
     return content
 
 
 def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     import transformers
 
-    config = transformers.AutoConfig.from_pretrained(folder, **LOCAL, **options)
+    config = transformers.AutoConfig.from_pretrained(folder, **LOADING_OPTIONS, **options)
     if any(hasattr(config, name) for name in ("num_mel_bins", "feat_extract_norm")):
         raise FileError(
             f"a model of type {config.model_type!r} takes sound, not text. Watch it in Python, as "
@@ -181,11 +181,11 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     elif writes:
         kind = transformers.AutoModelForCausalLM
     safe = {} if options else {"use_safetensors": True}
-    model = kind.from_pretrained(folder, **LOCAL, **safe, **options)
+    model = kind.from_pretrained(folder, **LOADING_OPTIONS, **safe, **options)
     return model, writes or config.is_encoder_decoder, bool(config.is_encoder_decoder)
 
 
-NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
+NUMBER_FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
            11: "<q", 12: "<d"}  # fmt: skip
 STRING, ARRAY = 8, 9
 # Of a file that does not say it, llama.cpp reads these with a beginning-of-text token.
@@ -205,13 +205,15 @@ def read_header(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise FileError(f"{path} needs to be a .gguf file, but it does not begin as one.")
+                raise FileError(f"{path} must be a .gguf file, and it does not begin as one.")
             _read(file, "<I")
             _read(file, "<Q")
             fields = (_field(file) for _ in range(_read(file, "<Q")))
             return {name: value for name, value in fields if value is not None}
     except (EOFError, struct.error, UnicodeDecodeError, OverflowError):
-        raise FileError(f"{path} needs a header of a .gguf file, but it is cut short.") from None
+        raise FileError(
+            f"{path} must have the header of a .gguf file, and it is cut short."
+        ) from None
 
 
 def with_beginning(tokenizer: Any) -> Any:
@@ -232,10 +234,10 @@ def _value(file: BinaryIO, kind: int) -> Any:
     if kind == STRING:
         return _string(file)
     if kind != ARRAY:
-        return _read(file, NUMBERS.get(kind, "?<"))
+        return _read(file, NUMBER_FORMATS.get(kind, "?<"))
     inner, length = _read(file, "<I"), _read(file, "<Q")
-    if inner in NUMBERS:
-        file.seek(struct.calcsize(NUMBERS[inner]) * length, 1)
+    if inner in NUMBER_FORMATS:
+        file.seek(struct.calcsize(NUMBER_FORMATS[inner]) * length, 1)
     else:
         for _ in range(length):
             _value(file, inner)
@@ -258,7 +260,7 @@ def _bytes(file: BinaryIO, number: int) -> bytes:
 
 
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
-VISUAL = ("vision_config", "patch_size", "num_channels")
+VISUAL_SETTINGS = ("vision_config", "patch_size", "num_channels")
 
 
 def load_image_folder(folder: Path) -> Loaded:
@@ -269,17 +271,17 @@ def load_image_folder(folder: Path) -> Loaded:
 
     if not (folder / "config.json").is_file():
         raise FileError(
-            f"a model of images needs to be a folder with a config.json, but {folder} is none."
+            f"a model of images must be a folder with a config.json, and {folder} has none."
         )
     check_folder(folder, tokenizer=False)
     with loading(folder):
-        config = transformers.AutoConfig.from_pretrained(folder, **LOCAL)
+        config = transformers.AutoConfig.from_pretrained(folder, **LOADING_OPTIONS)
     _check_visual(folder, config)
     with loading(folder):
-        processor = transformers.AutoProcessor.from_pretrained(folder, **LOCAL)
+        processor = transformers.AutoProcessor.from_pretrained(folder, **LOADING_OPTIONS)
         writes = _writes(config)
         kind = transformers.AutoModelForImageTextToText if writes else transformers.AutoModel
-        model = kind.from_pretrained(folder, **LOCAL, use_safetensors=True)
+        model = kind.from_pretrained(folder, **LOADING_OPTIONS, use_safetensors=True)
     tokenizer = getattr(processor, "tokenizer", None)
     two_sided = bool(getattr(config, "is_encoder_decoder", False))
     return Loaded(model.eval(), tokenizer, writes, two_sided, processor)
@@ -288,14 +290,14 @@ def load_image_folder(folder: Path) -> Loaded:
 def _check_visual(folder: Path, config: Any) -> None:
     """Refuse models of text, and folders without the processor that says how images are read."""
     encoder = getattr(config, "encoder", config)
-    if not any(hasattr(encoder, name) for name in VISUAL):
+    if not any(hasattr(encoder, name) for name in VISUAL_SETTINGS):
         raise ArgumentError(
-            f"--image needs a model that takes images, but {folder} is a model of type "
+            f"--image needs a model that takes images, and {folder} is a model of type "
             f"{config.model_type!r}: leave --image out, or take another folder."
         )
     if not any((folder / name).is_file() for name in PROCESSORS):
         raise FileError(
-            f"{folder} needs the processor of its images beside the model, but it has none of "
+            f"{folder} must hold the processor of its images with the model, and it has none of "
             f"{', '.join(PROCESSORS)}: save it there with processor.save_pretrained."
         )
 
@@ -311,12 +313,12 @@ def image_inputs(loaded: Loaded, pictures: Sequence[PictureBytes], text: str) ->
     if loaded.tokenizer is None:
         if text:
             raise ArgumentError(
-                f"{type(loaded.model).__name__} reads no text, but one is given: leave it out."
+                f"{type(loaded.model).__name__} reads no text, and one is given: leave it out."
             )
         return loaded.processor(images=images, return_tensors="pt")
     if not text and not loaded.two_sided:
         raise ArgumentError(
-            f"{type(loaded.model).__name__} needs a text beside its image, as in "
+            f"{type(loaded.model).__name__} needs a text with its image, as in "
             'regard watch FOLDER "What is this?" --image cat.jpg.'
         )
     if loaded.two_sided:

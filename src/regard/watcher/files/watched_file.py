@@ -39,12 +39,12 @@ from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.runs import LayerKey, RecordedBytes
+from regard.watcher.capture.runs import LayerKey, MemoryUse
 from regard.watcher.files.packed_arrays import StoredArrays, packed
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media.image_grids import HINT, ImageGrid, Size, last_keys
+from regard.watcher.media.image_grids import GRID_HINT, ImageGrid, Size, last_keys
 from regard.watcher.media.picture_bytes import FramedPicture, PictureBytes
-from regard.watcher.media.sound import SAY
+from regard.watcher.media.sound import SECONDS_HINT
 from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
@@ -160,9 +160,9 @@ class StoredLayers:
         """How many sentences went in together."""
         return int(self.header["sentences"])
 
-    def recorded_bytes(self) -> RecordedBytes:
+    def recorded_bytes(self) -> MemoryUse:
         """Bytes of the file's arrays; those of query and key are not told apart."""
-        return RecordedBytes(self.arrays.nbytes, 0, 0)
+        return MemoryUse(self.arrays.nbytes, 0, 0)
 
     @property
     def texts(self) -> None:
@@ -171,7 +171,7 @@ class StoredLayers:
     def seconds_of_position(self, positions: int) -> float:
         """Seconds between two positions of an encoder of sound."""
         if str(positions) not in self._sound:
-            raise NotAskedError(f"the file does not say how long a position is: {SAY}.")
+            raise NotAskedError(f"the file does not say how long a position is: {SECONDS_HINT}.")
         return float(self._sound[str(positions)]["seconds"])
 
     def real_positions(self, positions: int, sentence: int) -> int:
@@ -197,7 +197,7 @@ class StoredLayers:
         numbers = layers.get(f"{prefix}{sentence}", layers.get(f"{prefix}0", ()))
         if not numbers:
             raise NotAskedError(
-                f"{layer_key} of the file saw no image whose grid is known: {HINT}."
+                f"{layer_key} of the file saw no image whose grid is known: {GRID_HINT}."
             )
         return tuple(self._grid(int(number)) for number in numbers)
 
@@ -257,25 +257,28 @@ class StoredLayers:
     def _derived_map(self, prefix: str, names: dict[str, str], shape: tuple[int, ...]) -> Array:
         return derived_map(self._problem(prefix, names, prepare), shape)
 
-    def _profile(self, names: dict[str, str]) -> StoredProfile | None:
+    def _profile(self, names: dict[str, str]) -> StoredPart | None:
         if "profile.first" not in names:
             return None
 
         def read() -> Profile:
             return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
-        return StoredProfile(read)
+        return StoredPart(read)
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:
             return ()
         if any(f"part.0.{x}" not in names for x in ("query", "key")):
             raise FileError("the file promises query and key, but does not hold them.")
-        return (StoredProblem(partial(self._problem, prefix, names, self._build)),)
+        return (StoredPart(partial(self._problem, prefix, names, self._build)),)
 
     def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
         parts = {x: name for x, name in names.items() if x.startswith("part.")}
-        if build is prepare and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAX_QUERY_SIZE_IN_MEMORY:
+        if (
+            build is prepare
+            and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAX_QUERY_SIZE_IN_MEMORY
+        ):
             build = unread  # a tile of a long text reads no more than its rows and columns
         if build is prepare:
             own = {x: np.asarray(self.arrays[name]) for x, name in parts.items()}
@@ -371,7 +374,9 @@ def stored_format(path: Path) -> str:
     return str(kind)
 
 
-MAX_DERIVED_PAIRS = 2**24  # pairs of a query and a key up to which a map is computed from query and key
+MAX_DERIVED_PAIRS = (
+    2**24
+)  # pairs of a query and a key up to which a map is computed from query and key
 RTOL, ATOL = 1e-4, 1e-9  # a device sums in another order
 
 
@@ -438,48 +443,36 @@ class StoredFacts(FactsLike):
         return len(self._names) + len(self._derived)
 
 
-class StoredProfile:
-    """A profile that ``make`` reads when it is first resolved."""
+class StoredPart:
+    """A profile or a problem of a file that ``make`` reads when anything of it is first used."""
 
-    def __init__(self, make: Callable[[], Profile]) -> None:
+    device_bytes = 0
+
+    def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    @property
-    def device_bytes(self) -> int:
-        """0: nothing is on a device."""
-        return 0
-
     @cached_property
-    def _profile(self) -> Profile:
+    def _part(self) -> Any:
         return self._make()
 
     def resolve(self) -> Profile:
         """The profile, read once."""
-        return self._profile
-
-
-class StoredProblem:
-    """A problem that ``make`` reads when anything of it is first used."""
-
-    def __init__(self, make: Callable[[], Problem]) -> None:
-        self._make = make
-
-    @cached_property
-    def _problem(self) -> Problem:
-        return self._make()
+        profile: Profile = self._part
+        return profile
 
     def on_host(self) -> Problem:
         """The problem in memory, or with its query and key in the file."""
-        return self._problem
+        problem: Problem = self._part
+        return problem
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._problem, name)
+        return getattr(self._part, name)
 
 
 def derived_map(problem: Problem, shape: tuple[int, ...]) -> Array:
-    """The map (..., r, c) of a problem in memory, with so many blocks."""
+    """The map (..., r, c) of a problem in memory, with the numbers of blocks of ``shape``."""
     requested = Requested(False, True, 0, max(shape[-2:]), True, True)
     return np.asarray(observe_problem(problem, requested).facts["map"]).reshape(shape)
 
@@ -605,8 +598,8 @@ def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> l
         grid = next((x for x in grids if x.image == number), None)
         if grid is None:
             raise ArgumentError(
-                f"picture {number} needs an image that the model was given, but none of that "
-                f"number was seen; where the grid is not known: {HINT} in seen.image."
+                f"picture {number} needs an image that the model was given, and none of that "
+                f"number was seen; where the grid is not known: {GRID_HINT} in seen.image."
             )
         area, _ = framed.area_on(grid.size, seen._source.processor)
         small = framed.picture.small()

@@ -16,8 +16,8 @@ from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
-COMPARED = 128  # first tokens whose rows are compared
-WITHIN = 0.1
+MAX_COMPARED_TOKENS = 128  # first tokens whose rows are compared
+DEFAULT_DISTANCE = 0.1
 DEFINITION = (
     "Distance: squared Hellinger distance of two heads' rows, the mean over rows, the first token "
     "left out and each row scaled to 1: 0 the same, 1 no token in common."
@@ -75,11 +75,11 @@ class HeadClusters(TextDisplay):
 
 
 def cluster_heads(
-    layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = WITHIN
+    layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = DEFAULT_DISTANCE
 ) -> HeadClusters:
     """Average linkage: the two nearest clusters are joined while their mean distance allows it."""
     if not isinstance(within, float | int) or not 0 <= within <= 1:
-        raise ArgumentError(f"within needs a distance from 0 to 1, but it is {within!r}.")
+        raise ArgumentError(f"within must be a distance from 0 to 1, got {within!r}.")
     sizes = {(layer.queries, layer.keys) for _, layer in layers}
     if len(sizes) > 1:
         raise ArgumentError(
@@ -131,7 +131,10 @@ def _rows(layer: LayerObservation) -> Array:
             f"token: watch with map={max(layer.queries, layer.keys)} (every weight), or with "
             "keep='all'."
         )
-    few = slice(0, min(COMPARED, layer.queries)), slice(0, min(COMPARED, layer.keys))
+    few = (
+        slice(0, min(MAX_COMPARED_TOKENS, layer.queries)),
+        slice(0, min(MAX_COMPARED_TOKENS, layer.keys)),
+    )
     weights_hqk = np.array(layer.tile(*few), np.float64)
     weights_hqk[..., 0] = 0
     sums_hq1 = weights_hqk.sum(axis=-1, keepdims=True)

@@ -73,8 +73,7 @@ class HeadReport(TextDisplay):
         """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards."""
         if by not in (*MEASURES, "layer", "head", "label"):
             raise ArgumentError(
-                f"by needs to be one of {', '.join(MEASURES)}, layer, head or label, "
-                f"but it is {by!r}."
+                f"by must be one of {', '.join(MEASURES)}, layer, head or label, got {by!r}."
             )
         down = by in MEASURES if descending is None else descending
         rows = sorted(self.rows, key=lambda row: row.value(by), reverse=down)
@@ -147,7 +146,7 @@ def stacked_arrays(keys: list[LayerKey], layers: list[LayerObservation]) -> dict
     shapes = {(layer.leading, layer.queries, layer.keys) for layer in layers}
     if len(shapes) > 1:
         raise ArgumentError(
-            f"arrays needs layers of one size, but those of {keys[0].part} differ in heads or "
+            f"arrays needs layers of one size, and those of {keys[0].part} differ in heads or "
             "tokens: take them one by one, as in seen[0].entropy."
         )
     values = {

@@ -1,8 +1,9 @@
 """Links between words: the weights of every head between two words, and agreement with given links.
 
 A head agrees with a link, as of a dependency parse or of coreference, where the query's row has its
-largest weight, among the words of the sentence other than itself, on the key. Beside it stands the
-best fixed offset: the share of links that 'the word before', or any other one distance, gets right.
+largest weight, among the words of the sentence other than itself, on the key. The
+baseline is the best fixed offset: the share of links that 'the word before', or any other one
+distance, gets right.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def find_links(
         queries, keys = seen.query_text, seen.key_text
         if queries is None or keys is None:
             raise NotAskedError("find needs words: give watch the model's tokenizer.")
-        row, column = _only_position(queries, word), _only_position(keys, other)
-        rows, columns = _tokens(queries, row), _tokens(keys, column)
+        row, column = only_position(queries, word), only_position(keys, other)
+        rows, columns = word_tokens(queries, row), word_tokens(keys, column)
         weights_h = _between(seen, rows, columns)
         usual_h = _usual(key, seen, rows, columns, weights_h)
         links += [
@@ -55,20 +56,21 @@ def find_links(
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
-def _only_position(text: TokenizedText, word: str | int) -> int:
+def only_position(text: TokenizedText, word: str | int) -> int:
     """The position of a word; one that comes several times has to be numbered."""
     position = word_position(text.words, word)
     times = sum(x.casefold() == str(word).strip().casefold() for x in text.words)
     if isinstance(word, str) and times > 1:
         raise ArgumentError(
-            f"{word!r} needs a number, since the text has it {times} times: "
+            f"{word!r} must have a number, since the text has it {times} times: "
             f"{', '.join(repr(f'{word}#{i + 1}') for i in range(min(times, 3)))}"
             f"{', ...' if times > 3 else ''}."
         )
     return position
 
 
-def _tokens(text: TokenizedText, word: int) -> slice:
+def word_tokens(text: TokenizedText, word: int) -> slice:
+    """The positions of the tokens of a word."""
     tokens = np.flatnonzero(np.equal(text.word_of_token, word))
     return slice(int(tokens[0]), int(tokens[-1]) + 1)
 
@@ -100,7 +102,7 @@ def _between(seen: LayerObservation, rows: slice, columns: slice) -> Array:
     return np.asarray((weights_hqn * inside).sum(axis=-1).mean(axis=-1))
 
 
-ALL = "all links"
+ALL_LINKS = "all links"
 FORWARD, BACKWARD = "to the key", "to the query"
 
 
@@ -138,13 +140,13 @@ class LinkAgreement(TextDisplay):
     hidden: int
     misspelt: tuple[str, ...] = ()
 
-    def row(self, label: str = ALL, direction: str = FORWARD) -> LabelAgreement:
+    def row(self, label: str = ALL_LINKS, direction: str = FORWARD) -> LabelAgreement:
         """The links of a label in a direction."""
         for row in self.rows:
             if (row.label, row.direction) == (label, direction):
                 return row
         labels = ", ".join(dict.fromkeys(f"{x.label!r}" for x in self.rows))
-        raise ArgumentError(f"a label needs to be one of {labels}, but it is {label!r}.")
+        raise ArgumentError(f"label must be one of {labels}, got {label!r}.")
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement as JSON values."""
@@ -167,7 +169,9 @@ def measure_agreement(
 ) -> LinkAgreement:
     """Run the model on every sentence; labels with fewer links than ``fewest`` have no row."""
     if watching.tokenizer is None:
-        raise ArgumentError("links need the model's tokenizer: watch(model, tokenizer=...).")
+        raise ArgumentError(
+            "link_agreement needs the model's tokenizer: watch(model, tokenizer=...)."
+        )
     trials, misspelt = _Trials(), []
     for number, sentence in enumerate(sentences):
         weights_hww = _weights(watching, sentence, trials) if sentence.links else None
@@ -178,8 +182,8 @@ def measure_agreement(
     if not trials.trials:
         shown = f": {misspelt[0]!r}" if misspelt else ""
         raise ArgumentError(
-            "links need sentences whose tokens spell their words, character by character, and "
-            f"words that can be seen, but there is none{shown}."
+            "link_agreement needs sentences whose tokens spell their words character by character, "
+            f"and words that can be seen, and there is none{shown}."
         )
     rows = trials.rows(fewest)
     rows.sort(key=lambda row: row.baseline - row.accuracy)
@@ -214,10 +218,10 @@ class _Trials:
         """Every label with links enough, and all links together."""
         rows = []
         counts = Counter(label for label, direction, *_ in self.trials)
-        for label in [ALL, *sorted(x for x in counts if counts[x])]:
+        for label in [ALL_LINKS, *sorted(x for x in counts if counts[x])]:
             for direction in (FORWARD, BACKWARD):
-                own = [x for x in self.trials if label in (ALL, x[0]) and x[1] == direction]
-                if len(own) >= (1 if label == ALL else fewest):
+                own = [x for x in self.trials if label in (ALL_LINKS, x[0]) and x[1] == direction]
+                if len(own) >= (1 if label == ALL_LINKS else fewest):
                     rows.append(self._row(label, direction, own))
         return rows
 

@@ -19,7 +19,7 @@ from regard.errors import ArgumentError
 from regard.experiments.changes import SENTENCES
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.layer import LayerObservation, band_of
+from regard.watcher.layer import LayerObservation, visible_band
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
@@ -43,14 +43,13 @@ class NeedleTask:
     depths: tuple[float, ...]
 
     def check(self) -> None:
-        """Raise where the answer is not in the needle, or a depth is none."""
+        """Raise where the answer is not in the needle, or a depth is not from 0 to 1."""
         if not self.answer.strip() or self.answer.strip() not in self.needle:
             raise ArgumentError(
-                f"the answer needs to be part of the needle, but {self.answer!r} is not in "
-                f"{self.needle!r}."
+                f"the answer must be part of the needle: {self.answer!r} is not in {self.needle!r}."
             )
         if not self.depths or not all(0 <= depth <= 1 for depth in self.depths):
-            raise ArgumentError(f"depths need numbers from 0 to 1, but they are {self.depths!r}.")
+            raise ArgumentError(f"depths must be numbers from 0 to 1, got {self.depths!r}.")
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ class RetrievalHead:
     """One head over all depths: ``copied`` and ``weight`` are means, ``by_depth`` has copied.
 
     copied: share of the answer's tokens whose row has its largest weight on that token in the
-    needle. weight: mean weight of those rows on the needle. Beside each what even attention over
-    the visible keys gives.
+    needle. weight: mean weight of those rows on the needle. The baselines are those of even
+    attention over the visible keys.
     """
 
     part: str
@@ -123,7 +122,7 @@ class NeedleText:
 
     @classmethod
     def at_depth(cls, watching: Watching, task: NeedleTask, depth: float) -> NeedleText:
-        """Put the needle after so much of the sentences; without a haystack, of our own ones."""
+        """Insert the needle after this share of the sentences, regard's own without a haystack."""
         encode = _Encoder(watching.tokenizer)
         sentences = re.split(r"(?<=[.!?])\s+", task.haystack.strip() or " ".join(SENTENCES))
         question, needle = encode(task.question), encode(task.needle)
@@ -137,8 +136,8 @@ class NeedleText:
         ids = np.array([*before, *needle, *after, *question, *answer], np.int64)
         if most is not None and len(ids) > most:
             raise ArgumentError(
-                f"the text with needle, question and answer needs at most {most:,} tokens, as many "
-                f"as {type(watching.model).__name__} can read, but it has {len(ids):,}."
+                f"the text with needle, question and answer must have at most {most:,} tokens, as "
+                f"many as {type(watching.model).__name__} can read, got {len(ids):,}."
             )
         stop = len(ids) - 1  # the last token of the answer predicts nothing that is asked for
         span = (len(before), len(before) + len(needle))
@@ -155,7 +154,7 @@ class NeedleText:
             output = watching.model(torch.from_numpy(self.ids)[None].to(device))
         if seen.parts != ("decoder",):
             raise ArgumentError(
-                "needle needs a model that reads from left to right, but this one has "
+                "needle needs a model that reads from left to right, and this one has "
                 f"{', '.join(seen.parts)}."
             )
         logits = getattr(output, "logits", output)
@@ -176,7 +175,7 @@ class NeedleText:
         """The same of even attention: a window sees less, and maybe no needle at all."""
         rows, keys = np.arange(*self.rows), np.arange(*self.needle)
         low, high = np.zeros_like(rows), rows + 1
-        band = band_of(layer)
+        band = visible_band(layer)
         if band is not None:
             low, high = (x[0][rows] for x in band.key_ranges())
         visible = (keys >= low[:, None]) & (keys < high[:, None])
@@ -207,14 +206,14 @@ class _Encoder:
             ids = self._plain(spelling)
             if unknown in ids:
                 raise ArgumentError(
-                    f"the answer needs words that the tokenizer knows, but of {text!r} it does not "
-                    "know all: choose a needle in the model's own vocabulary."
+                    f"the answer must be words that the tokenizer knows, and it does not know all "
+                    f"of {text!r}: choose a needle in the model's own vocabulary."
                 )
             if any(list(needle[i : i + len(ids)]) == ids for i in range(len(needle))):
                 return ids
         raise ArgumentError(
-            f"the answer needs to be part of the needle, token by token, but {text!r} has other "
-            "tokens alone than in the needle: choose words that begin with a blank in both."
+            f"the answer must be part of the needle token by token, and {text!r} has other tokens "
+            "by itself than in the needle: choose words that begin with a blank in both."
         )
 
     @property
@@ -230,7 +229,7 @@ class _Encoder:
 def _fitting(
     encode: _Encoder, sentences: list[str], most: int | None, others: Sequence[int]
 ) -> list[str]:
-    """As many of our own sentences as the model can read beside the rest."""
+    """As many of regard's own sentences as the model can read with the rest of the text."""
     room = (most or 2**30) - len(others) - len(encode.start)
     lengths = np.cumsum([len(encode(sentence)) + 1 for sentence in sentences])
     return sentences[: int((lengths <= room).sum())]

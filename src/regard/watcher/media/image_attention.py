@@ -98,8 +98,8 @@ def check_image_ending(ending: str) -> str:
     """One of the endings that an image can be saved under."""
     if ending.lower() not in ENDINGS:
         raise ArgumentError(
-            f"an image's name needs to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, but it "
-            f"ends in {ending!r}."
+            f"an image's name must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, got "
+            f"{ending!r}."
         )
     return ending.lower()
 
@@ -119,18 +119,16 @@ class RowChoice:
 
     def __post_init__(self) -> None:
         if sum(x is not None for x in (self.word, self.query, self.patch)) > 1:
-            raise ArgumentError(
-                "an image needs one of word, query and patch, but several are given."
-            )
+            raise ArgumentError("at most one of word, query and patch may be given, got several.")
         if self.when not in WHEN:
-            raise ArgumentError(f"when needs to be 'read' or 'written', but it is {self.when!r}.")
+            raise ArgumentError(f"when must be 'read' or 'written', got {self.when!r}.")
 
     def rows(self, layer: LayerObservation, grid: ImageGrid) -> tuple[str, list[WindowRows]]:
         """What looks, in words, and its rows in each window of the layer."""
         if self.patch is not None:
             if not _is_square(layer):
                 raise ArgumentError(
-                    "patch needs a layer whose queries are patches, but it is text."
+                    "patch needs a layer whose queries are patches, and they are text."
                 )
             window, row = grid.patch_query(self.patch)
             return f"patch {self.patch[0]}, {self.patch[1]}", [(window, np.array([row]))]
@@ -140,8 +138,8 @@ class RowChoice:
             first, stop = self.query if isinstance(self.query, tuple) else _one(self.query, layer)
             if not 0 <= first < stop <= layer.queries:
                 raise ArgumentError(
-                    f"query needs a number or (start, stop) inside {layer.queries} queries, but it "
-                    f"is {self.query!r}."
+                    f"query must be a number or (start, stop) inside {layer.queries} queries, got "
+                    f"{self.query!r}."
                 )
             name = f"query {first}" if stop == first + 1 else f"queries {first} to {stop - 1}"
             return name, [(0, np.arange(first, stop))]
@@ -218,7 +216,7 @@ class GridSums:
         """Weights (rows, columns) and those on others, of one head or the mean of all."""
         heads = len(self.weights_hx)
         if head is not None and not 0 <= head < heads:
-            raise ArgumentError(f"head needs a number from 0 to {heads - 1}, but it is {head!r}.")
+            raise ArgumentError(f"head must be a number from 0 to {heads - 1}, got {head!r}.")
         chosen = slice(None) if head is None else slice(head, head + 1)
         weights = self.weights_hx[chosen].mean(axis=0).reshape(self.grid.size)
         return weights, self.others_hn[chosen].mean(axis=0)
@@ -259,9 +257,10 @@ def mean_of_layers(
 
 
 # Arguments of one step of a text; a run of all of it has none of them.
-STEPS = ("past_key_values", "position_ids", "cache_position", "logits_to_keep", "inputs_embeds",
-         "output_attentions", "output_hidden_states", "return_dict", "use_cache",
-         ENCODED)  # fmt: skip
+STEP_ARGUMENTS = (
+    "past_key_values", "position_ids", "cache_position", "logits_to_keep", "inputs_embeds",
+    "output_attentions", "output_hidden_states", "return_dict", "use_cache", ENCODED,
+)  # fmt: skip
 
 
 def value_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
@@ -290,7 +289,7 @@ def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> See
     from regard.watcher.watch import watch
 
     if not run.media:
-        raise NotAskedError("a second run needs the images of the first, but none were given.")
+        raise NotAskedError("a second run needs the images of the first, and none were given.")
     call = max(run.media, key=lambda x: sum(1 for _ in x.module.modules()))
     arguments = _arguments(call, run)
     with torch.no_grad(), watch(model, layers=sorted(layers), top=0, map=0) as again:
@@ -303,7 +302,7 @@ def _arguments(call: MediaCall, run: ForwardRun) -> dict[str, Any]:
     """The arguments of the first run; of a text that was generated, all its tokens at once."""
     import torch
 
-    arguments = {name: x for name, x in call.arguments.items() if name not in STEPS}
+    arguments = {name: x for name, x in call.arguments.items() if name not in STEP_ARGUMENTS}
     if call.has(ENCODED):  # generate ran the encoder by itself
         encoder = next((x for x in run.media if x.has(*IMAGES)), None)
         arguments |= {} if encoder is None else encoder.arguments

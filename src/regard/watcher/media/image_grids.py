@@ -28,13 +28,13 @@ Cells = NDArray[np.int32]
 Size = tuple[int, int]
 
 # Parameters that stand for tokens before the patches, in the order in which they stand there.
-PREFIX = {"cls_token": "class token", "class_embedding": "class token",
+PREFIX_TOKENS = {"cls_token": "class token", "class_embedding": "class token",
           "class_token": "class token", "distillation_token": "distillation token",
           "dist_token": "distillation token",
           "register_tokens": "registers", "reg_token": "registers"}  # fmt: skip
 PATCH_TOKENS = ("llava", "vipllava", "paligemma")
 GRID_THW = "image_grid_thw"
-HINT = "say it: grid=(rows, columns)"
+GRID_HINT = "say it: grid=(rows, columns)"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class ImageGrid:
     image: int = 0
 
     @classmethod
-    def from_cells(cls, size: Size, cells: Any, others: Sequence[str] = (), **where: int) -> ImageGrid:
+    def from_cells(
+        cls, size: Size, cells: Any, others: Sequence[str] = (), **where: int
+    ) -> ImageGrid:
         """A grid of cells, one row of them where there is one window."""
         return cls(*size, np.atleast_2d(np.asarray(cells, np.int32)), tuple(others), **where)
 
@@ -69,7 +71,7 @@ class ImageGrid:
         row, column = patch
         if not (0 <= row < self.rows and 0 <= column < self.columns):
             raise ArgumentError(
-                f"patch needs (row, column) from 0 inside {self.rows} x {self.columns}, but it is "
+                f"patch must be (row, column) from 0 inside {self.rows} x {self.columns}, got "
                 f"{patch!r}."
             )
         window, key = np.argwhere(self.cells == row * self.columns + column)[0]
@@ -108,7 +110,7 @@ def image_grids(
     if not calls or ids is not None:
         raise NotAskedError(
             f"{layer_key} saw no image: call the model with pixel_values inside the block, or for "
-            f"a program of your own {HINT}."
+            f"a program of your own {GRID_HINT}."
         )
     return vision_grids(source, layer_key, calls)
 
@@ -143,12 +145,14 @@ def _patch_grids(
         raise ArgumentError(
             f"the grid of {layer_key} is not known: it has {count(keys[0], 'key')}, and "
             f"{type(call.module).__name__} names {count(before, 'token')} before an image"
-            f"{patches}: {HINT}."
+            f"{patches}: {GRID_HINT}."
         )
     names = [name for name, _ in prefix]
     head = np.repeat(-1 - np.arange(len(prefix)), [number for _, number in prefix])
     cells = np.concatenate([head, np.arange(size[0] * size[1])])
-    return tuple(ImageGrid.from_cells(size, cells, names, first=at, image=at) for at in range(len(keys)))
+    return tuple(
+        ImageGrid.from_cells(size, cells, names, first=at, image=at) for at in range(len(keys))
+    )
 
 
 def patch_counts(call: MediaCall) -> Size | None:
@@ -167,8 +171,8 @@ def _prefix_tokens(module: Any) -> list[tuple[str, int]]:
     tokens = []
     for path, parameter in module.named_parameters():
         name = path.rsplit(".", 1)[-1]
-        if name in PREFIX:
-            tokens.append((PREFIX[name], parameter.shape[-2] if parameter.ndim > 1 else 1))
+        if name in PREFIX_TOKENS:
+            tokens.append((PREFIX_TOKENS[name], parameter.shape[-2] if parameter.ndim > 1 else 1))
     return tokens
 
 
@@ -177,8 +181,8 @@ def last_keys(size: Size, keys: int, sentence: int) -> ImageGrid:
     before = keys - size[0] * size[1]
     if before < 0:
         raise ArgumentError(
-            f"grid needs at most as many cells as the {keys} keys of the layer, but "
-            f"{size[0]} x {size[1]} are {size[0] * size[1]}."
+            f"grid must have at most {keys} cells, as many as the layer has keys, got "
+            f"{size[0]} x {size[1]} = {size[0] * size[1]}."
         )
     cells = np.maximum(np.arange(keys) - before, -1)
     return ImageGrid.from_cells(size, cells, ("other tokens",), first=sentence, image=sentence)
@@ -219,7 +223,7 @@ def token_grids(
         return [TokenGrid(side, side)] * max(1, total // (side * side))
     raise ArgumentError(
         f"the grid of {layer_key} is not known: the config of a model of type "
-        f"{config.model_type!r} does not say how it puts an image into {total} tokens: {HINT}."
+        f"{config.model_type!r} does not say how it puts an image into {total} tokens: {GRID_HINT}."
     )
 
 
@@ -235,7 +239,7 @@ def _text_grids(
     if sum(x.tokens for x in tokens) != total:
         raise ArgumentError(
             f"the grid of {layer_key} is not known: there are {total} image tokens, and "
-            f"{count(len(tokens), 'image')} of {sum(x.tokens for x in tokens)}: {HINT}."
+            f"{count(len(tokens), 'image')} of {sum(x.tokens for x in tokens)}: {GRID_HINT}."
         )
     ends = list(accumulate(x.tokens for x in tokens))
     start, keys = sum(map(len, at_s[:sentence])), run.records[layer_key][sentence].keys
@@ -266,7 +270,7 @@ def grids_thw(call: MediaCall) -> list[Size]:
     sizes = []
     for frames, high, wide in call.arguments[GRID_THW].tolist():
         if frames != 1:
-            raise ArgumentError(f"an image needs one frame, but it has {frames}: it is a video.")
+            raise ArgumentError(f"an image must have one frame, got a video of {frames}.")
         sizes.append((int(high), int(wide)))
     return sizes
 
@@ -315,7 +319,9 @@ def swin_grids(call: MediaCall, root: Any, path: str, keys: Sequence[int]) -> tu
     if left or any(x != cells.shape[1] for x in keys):
         return ()
     return tuple(
-        ImageGrid.from_cells((size[0], size[1]), cells, ("padding",), first=at * len(cells), image=at)
+        ImageGrid.from_cells(
+            (size[0], size[1]), cells, ("padding",), first=at * len(cells), image=at
+        )
         for at in range(images)
     )
 

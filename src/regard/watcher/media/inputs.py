@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 IMAGES = ("pixel_values", "pixels", "images")
 SOUND = ("input_features", "input_values")
-HEAVY = ("past_key_values", "mm_encoder_outputs", "encoder_outputs")
+ARGUMENTS_NOT_KEPT = ("past_key_values", "mm_encoder_outputs", "encoder_outputs")
 ENCODED = "mm_encoder_outputs"  # of generate, which runs the encoder of images before the model
 
 
@@ -77,7 +77,9 @@ class MediaInputs:
         call = MediaCall(module, _named(module, arguments, keywords))
         if call.has(*IMAGES, *SOUND, ENCODED):
             # A cache, or what the encoder made, would stay in memory as long as the run.
-            light = {name: x for name, x in call.arguments.items() if name not in HEAVY}
+            light = {
+                name: x for name, x in call.arguments.items() if name not in ARGUMENTS_NOT_KEPT
+            }
             encoded = {ENCODED: True} if call.has(ENCODED) else {}
             self._runs[-1].media.append(MediaCall(module, light | encoded))
 
@@ -85,7 +87,9 @@ class MediaInputs:
 def _models(model: Any) -> list[Any]:
     """The module itself, and every model of transformers inside it."""
     inside = [
-        x for x in all_modules(model) if hasattr(type(x), "base_model") and module_config(x) is not None
+        x
+        for x in all_modules(model)
+        if hasattr(type(x), "base_model") and module_config(x) is not None
     ]
     return list({id(x): x for x in [model, *inside]}.values())
 

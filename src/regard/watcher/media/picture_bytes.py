@@ -19,7 +19,7 @@ from regard.png import encode_png
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 MAX_STORED_PIXELS = 768  # of the longer side of a picture that is stored in a file
 Area = tuple[float, float, float, float]
-FULL: Area = (0.0, 0.0, 1.0, 1.0)
+FULL_AREA: Area = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class PictureBytes:
             colours = np.repeat(colours[..., None], 3, axis=-1)
         if colours.ndim != 3 or colours.shape[2] not in (3, 4) or colours.dtype != np.uint8:
             raise ArgumentError(
-                "a picture needs to be a file, its bytes, an image of Pillow or an array (rows, "
-                f"columns, 3) of uint8, but it is {colours.dtype} of shape {colours.shape}."
+                "a picture must be a file, its bytes, an image of Pillow or an array (rows, "
+                f"columns, 3) of uint8, got {colours.dtype} of shape {colours.shape}."
             )
         data = encode_png(np.ascontiguousarray(colours[..., :3]))
         return cls(data, colours.shape[1], colours.shape[0])
@@ -64,7 +64,7 @@ class PictureBytes:
         size = _png_size(data) if data.startswith(PNG) else _jpeg_size(data)
         if size is None:
             raise FileError(
-                f"{name} needs to be a PNG or JPEG file, but it is none; other kinds need Pillow: "
+                f"{name} must be a PNG or JPEG file; other kinds need Pillow: "
                 "pip install 'regard[image]'."
             )
         return cls(data, *size)
@@ -107,8 +107,8 @@ def pillow_image(data: bytes, name: str = "the picture") -> Any:
         image = Image.open(io.BytesIO(data))
         image.load()
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        reason = "cannot be read as one" if isinstance(error, UnidentifiedImageError) else error
-        raise FileError(f"{name} needs to be an image, but it {reason}.") from None
+        reason = "it cannot be read as one" if isinstance(error, UnidentifiedImageError) else error
+        raise FileError(f"{name} must be an image, and {reason}.") from None
     return image
 
 
@@ -116,7 +116,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise FileError(f"{path} needs to be an image file, but: {error.strerror}.") from None
+        raise FileError(f"{path} must be an image file: {error.strerror}.") from None
 
 
 def _upright(data: bytes, name: str) -> PictureBytes:
@@ -158,7 +158,7 @@ def processed_area(processor: Any, width: int, height: int) -> Area:
     """
     image = getattr(processor, "image_processor", processor)
     if not getattr(image, "do_center_crop", False):
-        return FULL
+        return FULL_AREA
     crop, size = (_sides(getattr(image, x, None)) for x in ("crop_size", "size"))
     if crop is None or "height" not in crop:
         raise ArgumentError(
@@ -191,7 +191,7 @@ def _resized(size: Mapping[str, int], width: int, height: int) -> tuple[int, int
     return max(1, int(width * scale)), max(1, int(height * scale))
 
 
-UNCUT = (
+UNCROPPED_NOTE = (
     "No processor was given, so the grid is laid over all of the picture: where the model's "
     "processor crops, give it to watch, as in watch(model, processor=processor)."
 )
@@ -220,4 +220,4 @@ class FramedPicture:
                 "watch(model, processor=processor), or say area=(left, top, right, bottom) in "
                 "fractions of the picture."
             )
-        return FULL, (UNCUT,)
+        return FULL_AREA, (UNCROPPED_NOTE,)

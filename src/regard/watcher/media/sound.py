@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from regard.watcher.layer import LayerObservation
 
 
-SAY = "say it: seconds=0.02 for every position of the encoder"
+SECONDS_HINT = "say it: seconds=0.02 for every position of the encoder"
 
 
 def sound_call(run: ForwardRun) -> MediaCall | None:
@@ -53,7 +53,7 @@ def seconds_of_position(run: ForwardRun, processor: Any, positions: int) -> floa
     if not rate:
         raise NotAskedError(
             "seconds need the rate of the samples, which the model's processor knows: give it to "
-            f"watch, as in watch(model, processor=processor), or {SAY}."
+            f"watch, as in watch(model, processor=processor), or {SECONDS_HINT}."
         )
     stride = getattr(call.config, "conv_stride", None)
     if call.has("input_values") and stride is not None:
@@ -63,7 +63,7 @@ def seconds_of_position(run: ForwardRun, processor: Any, positions: int) -> floa
         return (frames // positions) * float(hop) / float(rate)
     raise ArgumentError(
         f"the seconds of {positions} positions of {type(call.module).__name__} are not known from "
-        f"its config and its feature extractor: {SAY}."
+        f"its config and its feature extractor: {SECONDS_HINT}."
     )
 
 
@@ -97,9 +97,9 @@ def time_names(seconds: float, positions: int) -> TokenizedText:
     return TokenizedText(names, names, names, tuple(range(positions)))
 
 
-LEAST = 0.1  # monotonicity of a head that can be used
-OF_BEST = 0.5  # and its share of the best head's
-MOST_HEADS = 10
+MIN_MONOTONICITY = 0.1  # monotonicity of a head that can be used
+MIN_SHARE_OF_BEST = 0.5  # and its share of the best head's
+MAX_FOLLOWING_HEADS = 10
 Head = tuple[int, int]
 
 
@@ -175,8 +175,8 @@ def word_times(
     rows = slice(start - 1, stop)
     if stop - start + 1 > positions:
         raise ArgumentError(
-            f"word_times needs at least as many positions of sound as words, but there are "
-            f"{positions} for {stop - start} tokens."
+            f"word_times needs at least as many positions of sound as tokens, got {positions} for "
+            f"{stop - start} tokens."
         )
     scored = score_heads(layers, rows, positions)
     chosen = _chosen(scored, heads)
@@ -191,7 +191,7 @@ def _text_span(text: TokenizedText, first: int | None) -> tuple[int, int]:
     start = first if first is not None else next((i for i in plain if i), None)
     if start is None or not 1 <= start < len(text.tokens):
         raise ArgumentError(
-            f"word_times needs a text after the first token, but it is {' '.join(text.tokens)!r}."
+            f"word_times needs a text after the first token, got {' '.join(text.tokens)!r}."
         )
     return start, max([i for i in plain if i >= start], default=start) + 1
 
@@ -251,20 +251,20 @@ def _chosen(scored: list[FollowingHead], heads: Sequence[Head] | None) -> list[F
         chosen = [x for x in scored if (x.layer, x.head) in {tuple(head) for head in heads}]
         if len(chosen) != len(set(map(tuple, heads))) or not chosen:
             raise ArgumentError(
-                "heads needs (layer, head) of cross-attention, counted from 0, but it is "
+                "heads must be (layer, head) of cross-attention, counted from 0, got "
                 f"{list(heads)!r}."
             )
         return chosen
     best = scored[0]
-    if best.monotonicity < LEAST:
+    if best.monotonicity < MIN_MONOTONICITY:
         raise NotAskedError(
             f"no head follows the sound: the best, layer {best.layer} head {best.head}, has "
             f"{percent(best.monotonicity, 1)} more of its weight in the order of the words than in "
-            f"reverse, and {percent(LEAST)} are needed. heads=[(layer, head)] takes some all the "
-            "same."
+            f"reverse, and {percent(MIN_MONOTONICITY)} are needed. "
+            "heads=[(layer, head)] takes some all the same."
         )
-    least = max(LEAST, OF_BEST * best.monotonicity)
-    return [x for x in scored if x.monotonicity >= least][:MOST_HEADS]
+    least = max(MIN_MONOTONICITY, MIN_SHARE_OF_BEST * best.monotonicity)
+    return [x for x in scored if x.monotonicity >= least][:MAX_FOLLOWING_HEADS]
 
 
 def _mean_weights(

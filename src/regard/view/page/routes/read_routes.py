@@ -39,7 +39,9 @@ def routes(context: Context) -> list[Route]:
         if not isinstance(sentence, str):
             raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
         if fields.get("changes"):
-            return context.readings.experiment(sentence, fields["changes"], stop.check).after
+            changed = context.readings.experiment(sentence, fields["changes"], stop.check)
+            after: Reading = changed.after
+            return after
         return context.readings.of(sentence, stop.check, quick=quick)
 
     @lru_cache(maxsize=4)

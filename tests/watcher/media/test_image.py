@@ -329,7 +329,7 @@ def test_a_program_of_ones_own_needs_a_grid():
     with pytest.raises(ArgumentError) as refused:
         seen.image(grid=(4, 4))
     assert str(refused.value) == (
-        "grid needs at most as many cells as the 13 keys of the layer, but 4 x 4 are 16."
+        "grid must have at most 13 cells, as many as the layer has keys, got 4 x 4 = 16."
     )
 
 
@@ -346,15 +346,15 @@ def test_a_grid_that_is_not_known():
 
 
 WRONG = [
-    ({"patch": (4, 0)}, "patch needs (row, column) from 0 inside 4 x 4, but it is (4, 0)."),
-    ({"query": 17}, "query needs a number or (start, stop) inside 17 queries, but it is 17."),
+    ({"patch": (4, 0)}, "patch must be (row, column) from 0 inside 4 x 4, got (4, 0)."),
+    ({"query": 17}, "query must be a number or (start, stop) inside 17 queries, got 17."),
     ({"query": 1, "patch": (0, 0)},
-     "an image needs one of word, query and patch, but several are given."),
-    ({"head": 2}, "head needs a number from 0 to 1, but it is 2."),
-    ({"layer": 2}, "part and layer need to be watched ones, but 'encoder' has layers 0, 1."),
-    ({"image": 1}, "image needs a number from 0 to 0 in encoder layer 0, but it is 1."),
-    ({"weighted": "value"}, "weighted needs to be 'norm' or None, but it is 'value'."),
-    ({"when": "later"}, "when needs to be 'read' or 'written', but it is 'later'."),
+     "at most one of word, query and patch may be given, got several."),
+    ({"head": 2}, "head must be a number from 0 to 1, got 2."),
+    ({"layer": 2}, "part and layer must be watched ones: 'encoder' has layers 0, 1."),
+    ({"image": 1}, "image must be a number from 0 to 0 in encoder layer 0, got 1."),
+    ({"weighted": "value"}, "weighted must be 'norm' or None, got 'value'."),
+    ({"when": "later"}, "when must be 'read' or 'written', got 'later'."),
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import regard
 from regard.errors import ArgumentError, BackendError, FileError
 from regard.watcher.media import picture_bytes
 from regard.watcher.media.image_attention import ImageAttention
-from regard.watcher.media.picture_bytes import FULL, PictureBytes, processed_area
+from regard.watcher.media.picture_bytes import FULL_AREA, PictureBytes, processed_area
 
 VISION = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
           "intermediate_size": 24, "image_size": 8, "patch_size": 2}  # fmt: skip
@@ -70,8 +70,8 @@ def test_a_picture_of_a_turned_camera_is_upright():
 
 
 NOT_IMAGES = [
-    ("gone.png", None, "gone.png needs to be an image file, but: No such file or directory."),
-    ("note.png", b"a note", "note.png needs to be an image, but it cannot be read as one."),
+    ("gone.png", None, "gone.png must be an image file: No such file or directory."),
+    ("note.png", b"a note", "note.png must be an image, and it cannot be read as one."),
 ]
 
 
@@ -88,21 +88,21 @@ def test_what_is_no_picture_at_all(monkeypatch):
     with pytest.raises(ArgumentError) as refused:
         PictureBytes.from_any(np.zeros((4, 4, 3)))
     assert str(refused.value) == (
-        "a picture needs to be a file, its bytes, an image of Pillow or an array (rows, columns, "
-        "3) of uint8, but it is float64 of shape (4, 4, 3)."
+        "a picture must be a file, its bytes, an image of Pillow or an array (rows, columns, "
+        "3) of uint8, got float64 of shape (4, 4, 3)."
     )
     monkeypatch.setattr(picture_bytes.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(FileError) as unread:
         PictureBytes.from_any(encoded("BMP"))
     assert str(unread.value) == (
-        "the picture needs to be a PNG or JPEG file, but it is none; other kinds need Pillow: "
-        "pip install '.[image]'."
+        "the picture must be a PNG or JPEG file; other kinds need Pillow: "
+        "pip install 'regard[image]'."
     )
     with pytest.raises(BackendError) as missing:
         attention().save("a.png")
     assert str(missing.value) == (
         "an image as .png (.svg needs nothing) needs Pillow, not installed here: pip install "
-        "'.[image]'."
+        "'regard[image]'."
     )
 
 
@@ -122,12 +122,12 @@ def test_the_area_is_what_the_processor_leaves(size):
         (left[0].min(), left[1].min(), left[0].max(), left[1].max()), abs=0.03
     )
     squeezed = hf.ViTImageProcessorPil(size={"height": 32, "width": 32})
-    assert processed_area(squeezed, width, height) == FULL
+    assert processed_area(squeezed, width, height) == FULL_AREA
 
 
 def test_the_picture_of_a_run(seen):
     square = seen.image(COLOURS[:40, :40])
-    assert square.area == FULL
+    assert square.area == FULL_AREA
     assert square.notes[0].startswith("No processor was given, so the grid is laid over all of")
     with pytest.raises(ArgumentError) as refused:
         seen.image(COLOURS)
@@ -179,9 +179,7 @@ def test_png_and_json(tmp_path):
     assert (numbers["total"], numbers["others"]) == (pytest.approx(0.9), {"class token": 0.1})
     with pytest.raises(ArgumentError) as refused:
         image.save(tmp_path / "a.gif")
-    assert str(refused.value) == (
-        "an image's name needs to end in .png, .svg or .json, but it ends in '.gif'."
-    )
+    assert str(refused.value) == ("an image's name must end in .png, .svg or .json, got '.gif'.")
 
 
 def test_text():

@@ -127,13 +127,12 @@ def test_a_model_that_has_not_learned_follows_nothing():
     with pytest.raises(ArgumentError) as wrong:
         seen.word_times(seconds=0.02, heads=[(3, 1)])
     assert str(wrong.value) == (
-        "heads needs (layer, head) of cross-attention, counted from 0, but it is [(3, 1)]."
+        "heads must be (layer, head) of cross-attention, counted from 0, got [(3, 1)]."
     )
     with pytest.raises(ArgumentError) as short:
         seen.word_times(seconds=0.02, duration=0.06)
     assert str(short.value) == (
-        "word_times needs at least as many positions of sound as words, but there are 3 for 6 "
-        "tokens."
+        "word_times needs at least as many positions of sound as tokens, got 3 for 6 tokens."
     )
 
 
@@ -243,7 +242,7 @@ def test_samples_and_the_strides_of_convolutions():
     np.testing.assert_allclose(seen.seconds()[:3], [0, 0.01, 0.02])
     with pytest.raises(NotAskedError) as refused:
         seen.word_times()
-    assert str(refused.value) == "word_times needs cross-attention to sound, but none was seen."
+    assert str(refused.value) == "word_times needs cross-attention to sound, and none was seen."
 
 
 def test_a_text_without_words():
@@ -252,9 +251,7 @@ def test_a_text_without_words():
     text = TokenizedText(("<|a|>",), ("<|a|>",), ("<|a|>",), (0,))
     with pytest.raises(ArgumentError) as refused:
         _text_span(text, None)
-    assert str(refused.value) == (
-        "word_times needs a text after the first token, but it is '<|a|>'."
-    )
+    assert str(refused.value) == ("word_times needs a text after the first token, got '<|a|>'.")
 
 
 @pytest.mark.parametrize("command", ["watch", "survey"])

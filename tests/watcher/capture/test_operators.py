@@ -296,7 +296,7 @@ def test_nothing_is_left_behind_after_an_error():
 
 def test_a_file_has_the_paths_and_the_notes(tmp_path):
     with torch.no_grad(), regard.watch(LanguageModel("matmul")) as seen:
-        seen._recorder.modules.root(ids(1))
+        seen._recorder.source.modules.root(ids(1))
     seen.save(tmp_path / "x.regard")
     again = regard.load(tmp_path / "x.regard")
     assert again.paths == seen.paths
@@ -309,8 +309,8 @@ def test_a_scripted_module_is_refused():
     with pytest.raises(BackendError) as error, regard.watch(scripted):
         pass
     assert str(error.value) == (
-        "watch needs a module whose forward is Python, but this is a ScriptModule: watch the "
-        "module that it was scripted or traced from."
+        "the forward of a watched module must be Python, got a ScriptModule: watch the module that "
+        "it was scripted or traced from."
     )
 
 
@@ -327,9 +327,7 @@ def test_what_cannot_be_seen_says_what_to_do():
     model = LanguageModel("fused")
     with pytest.raises(ArgumentError) as error, regard.watch(model, layers=7):
         model(ids(1))
-    assert str(error.value) == (
-        "layers needs layers of LanguageModel, which are 0, 1, 2, but 7 is asked for."
-    )
+    assert str(error.value) == ("layers must be layers of LanguageModel, which are 0, 1, 2, got 7.")
 
 
 _SMALL = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
