@@ -12,15 +12,15 @@ ORDER = (
     "textbook",
     "engine",
     "heads",
-    "transformer",
     "experiments",
+    "transformer",
     "watcher",
     "checker",
     "corpus",
     "view",
     "cli",
 )
-FREE = ("errors", "typing", "display", "atomic_write", "blas")
+FREE = ("errors", "typing", "display", "atomic_write", "blas", "progress")
 FILES = sorted(path for folder in ORDER for path in (SOURCE / folder).rglob("*.py"))
 
 
@@ -62,8 +62,7 @@ def faults(path: Path) -> list[str]:
     found = []
     for module, inside in imports(ast.parse(path.read_text(encoding="utf-8"))):
         other = layer(module)
-        # A reading has its picture and its experiments as methods, imported when they are called.
-        later = inside and (other == "view" or (own, other) == ("transformer", "experiments"))
+        later = inside and other == "view"  # a result has its picture as a method
         if own == "cli" or other in (*FREE, "__version__") or later:
             continue
         if other not in ORDER or ORDER.index(other) > ORDER.index(own):

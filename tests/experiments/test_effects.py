@@ -12,7 +12,6 @@ from regard.transformer.config import START
 from regard.transformer.experiment import (
     _direction,
     _memory_directions,
-    direct_by_key,
     direct_effects,
     find_choice,
 )
@@ -67,15 +66,6 @@ def test_direct_effects_of_all_components_sum_to_the_logit_difference(word_readi
     ).x_bte[0, -1]
     total = shares_n.sum() + norm.bias_e @ direction_e
     assert total == pytest.approx(x_e @ direction_e, rel=1e-10)
-
-
-@pytest.mark.parametrize("part", ["decoder", "cross"])
-def test_the_direct_effect_of_a_head_is_the_sum_over_its_keys(word_reading, choice, part):
-    direct_mlh = direct_effects(word_reading, choice)
-    for layer, head in ((0, 1), (2, 3)):
-        by_key = direct_by_key(word_reading, choice, part, layer, head)
-        expected = direct_mlh[PARTS.index(part), layer, head]
-        assert by_key.sum() == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_the_encoders_direct_effects_sum_to_what_cross_attention_brings(word_reading, choice):

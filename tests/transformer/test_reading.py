@@ -1,17 +1,25 @@
 """A reading: weights that add up, steps with the model's own numbers, named choices, bad input."""
 
+import copy
 import json
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from regard.engine.dense import dense_attention
+from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
 from regard.transformer import Transformer, read, read_all
+from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
+MAX_WAIT_SECONDS = 300.0  # until a wait that cannot end becomes an error
 
 
 @pytest.fixture(scope="module")
@@ -299,3 +307,99 @@ def test_weights_are_weighted_by_norm_or_not_at_all(reading):
     with pytest.raises(ArgumentError) as error:
         reading.weights(weighted="length")
     assert str(error.value) == "weighted needs to be None or 'norm', but it is 'length'."
+
+
+def through_pickle(thing):
+    return pickle.loads(pickle.dumps(thing))  # noqa: S301 (our own bytes)
+
+
+@pytest.mark.parametrize("copied", [through_pickle, copy.deepcopy, copy.copy])
+def test_a_reading_can_be_copied(reading, copied):
+    reading.weights()
+    for one in (reading, reading.redirect("it", "dog", 1, 2).after):
+        other = copied(one)
+        assert other.translation == one.translation
+        np.testing.assert_array_equal(other.weights(part="cross"), one.weights(part="cross"))
+        assert other.knock_out("dog").after.translated == one.knock_out("dog").after.translated
+
+
+@pytest.mark.skipif(
+    not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
+)
+@pytest.mark.skipif(
+    "__getstate__" not in vars(Int8Matrix), reason="int8 matrices cannot be pickled in this engine"
+)
+def test_a_reading_of_the_shipped_model_can_be_copied():
+    reading = read("A dog ate the food because it was hungry")
+    other = through_pickle(reading)
+    assert other.translation == reading.translation
+    assert other.ablate(3, 6).after.translated == reading.ablate(3, 6).after.translated
+
+
+def test_a_change_of_a_changed_reading_keeps_the_first_change(reading):
+    first = reading.ablate(0, 1)
+    one, other = first.after.ablate(1, 2).after, first.ablate(1, 2).after
+    assert one.translated == other.translated
+    np.testing.assert_array_equal(one.weights(), other.weights())
+
+
+def blas_threads() -> list[int]:
+    return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+
+
+@pytest.fixture(scope="module")
+def wide(model) -> Transformer:
+    """Products so large that BLAS shares them out where nothing keeps it from that."""
+    return Transformer.random(layers=1, heads=4, width=256, feed_forward_width=1024, seed=5,
+                              tokenizer=model.tokenizer, vocabulary=340)  # fmt: skip
+
+
+def bits(model: Transformer) -> list[bytes]:
+    reading = read(SENTENCE, model=model)
+    steps = reading.steps(0)
+    facts = (
+        reading.encoded.memory_bke, reading.decoded.x_bte, reading.weights(),
+        reading.weights(part="cross"), reading.rollout().tokens_qk,
+        reading.value_weighted(0, 1).tokens_qk, steps.scores, steps.output,
+        reading.translated.score,
+    )  # fmt: skip
+    return [np.asarray(fact).tobytes() for fact in facts]
+
+
+def test_one_blas_thread_inside_and_all_of_them_after(model, monkeypatch):
+    before, inside = blas_threads(), []
+    for name in ("encode", "decode"):
+        method = getattr(Transformer, name)
+
+        def recorded(self, *arguments, method=method, **named):
+            inside.append(blas_threads())
+            return method(self, *arguments, **named)
+
+        monkeypatch.setattr(Transformer, name, recorded)
+    read(SENTENCE, model=model)
+    calls = len(inside)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(read, SENTENCE, model=model).result(MAX_WAIT_SECONDS)
+    assert len(inside) == 2 * calls > 0
+    assert {number for numbers in inside for number in numbers} <= {1}
+    assert blas_threads() == before
+
+
+def test_every_thread_reads_the_same_bits_at_the_same_time(wide):
+    before, alone, together = blas_threads(), bits(wide), threading.Barrier(3)
+
+    def work(_: int) -> list[bytes]:
+        together.wait(MAX_WAIT_SECONDS)
+        return bits(wide)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, range(3))) == [alone] * 3
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_the_callers_number_of_blas_threads_changes_no_bits(wide, number):
+    once = bits(wide)
+    with threadpool_limits(limits=number, user_api="blas"):
+        assert bits(wide) == once
+        assert set(blas_threads()) <= {number}

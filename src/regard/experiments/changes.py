@@ -373,7 +373,8 @@ class Changeable(Generic[Result]):
         """
         if not words:
             raise ArgumentError("knock_out needs at least one word, got none.")
-        return self._add(KnockOut(words, self._select(part, layer, head, hides_keys=True)))
+        run = self._changeable()
+        return run._add(KnockOut(words, run._select(part, layer, head, hides_keys=True)))
 
     def redirect(
         self,
@@ -399,7 +400,8 @@ class Changeable(Generic[Result]):
         weight : float
             The weight on ``to``, from 0 to 1; the other weights of the row are scaled to the rest.
         """
-        return self._add(Redirect(word, to, self._select(part, layer, head), weight))
+        run = self._changeable()
+        return run._add(Redirect(word, to, run._select(part, layer, head), weight))
 
     def ablate(
         self,
@@ -423,14 +425,15 @@ class Changeable(Generic[Result]):
         over : sequence of str, optional
             Texts to take the mean over; a few dozen sentences of everyday English by default.
         """
-        heads = self._select(part, layer, head)
+        run = self._changeable()
+        heads = run._select(part, layer, head)
         if check_ablation(to) == "zero":
-            return self._add(Ablate(heads))
+            return run._add(Ablate(heads))
         if isinstance(over, str) or (over is not None and not over):
             raise ArgumentError("over must be a list of at least one text.")
         texts = tuple(over or ())
-        means = self._mean_outputs(texts or SENTENCES)
-        return self._add(Ablate(heads, means, len(texts or SENTENCES), texts))
+        means = run._mean_outputs(texts or SENTENCES)
+        return run._add(Ablate(heads, means, len(texts or SENTENCES), texts))
 
     def patch(
         self,
@@ -456,8 +459,13 @@ class Changeable(Generic[Result]):
         word : str, int or (int, int), optional
             A word of both texts: only its position is patched.
         """
-        heads = self._select(part, layer, head)
-        return self._add(Patch(self._head_outputs(other), heads, word))
+        run = self._changeable()
+        heads = run._select(part, layer, head)
+        return run._add(Patch(run._head_outputs(other), heads, word))
+
+    def _changeable(self) -> Changeable[Result]:
+        """What changes are added to; a finished run gives an experiment on it."""
+        return self
 
     def _add(self, change: Change) -> Result:
         raise NotImplementedError
@@ -479,14 +487,19 @@ class ChangeableText(Changeable["Experiment"]):
 
     def replace(self, word: str | int, by: str) -> Experiment:
         """Read the text with one word replaced by another, or by several."""
-        return self._replaced(word, by)
+        return self.experiment._replaced(word, by)
 
     def replace_sentence(self, sentence: str) -> Experiment:
         """Read another sentence in place of this one."""
-        return self._replaced(None, sentence)
+        return self.experiment._replaced(None, sentence)
 
-    def _replaced(self, word: str | int | None, by: str) -> Experiment:
+    @property
+    def experiment(self) -> Experiment:
+        """An experiment on this run, in which nothing is changed yet."""
         raise NotImplementedError
+
+    def _changeable(self) -> Experiment:
+        return self.experiment
 
 
 def acting(changes: Sequence[Change], part: str, layer: int) -> list[Change]:

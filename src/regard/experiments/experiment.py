@@ -67,6 +67,10 @@ class ModelAdapter(Protocol):
     A run is a ``Reading`` of the shipped model, or a ``WatchedRun`` of a torch model.
     """
 
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether a change is run when it is added, not when its result is first read."""
+
     def select(
         self, run: Any, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool
     ) -> HeadSelection:
@@ -286,11 +290,18 @@ class Experiment(ChangeableText, NotebookDisplay):
     def __repr__(self) -> str:
         return f"Experiment({'; '.join(self.changed) or 'nothing is changed'})"
 
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment itself: further changes are added to it."""
+        return self
+
     def _add(self, change: Change) -> Experiment:
         """A copy with another change; raises an ArgumentError if it is invalid."""
-        changes = (*self.changes, change)
-        self.adapter.check(self.plain, changes)
-        return replace(self, changes=changes, finished=None)
+        changed = replace(self, changes=(*self.changes, change), finished=None)
+        self.adapter.check(self.plain, changed.changes)
+        if self.adapter.runs_at_once:
+            _ = changed.after
+        return changed
 
     def _replaced(self, word: str | int | None, by: str) -> Experiment:
         plain, replacement = self.adapter.replaced(self.plain, word, by)

@@ -218,6 +218,8 @@ class _DescribedReading:
 class ReadingAdapter:
     """Experiments on readings: see ``experiments.experiment.ModelAdapter``."""
 
+    runs_at_once = False  # words are checked before, and changes are often added one by one
+
     def select(
         self, run: Reading, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool
     ) -> HeadSelection:
@@ -618,23 +620,6 @@ def _memory_directions(run: ResidualRun, last_e: Array) -> Array:
             value_e = w_value[:, at] @ (w_output[at] @ last_e)
             directions_te += weights_qk[-1][:, None] * value_e
     return run.key_norm("cross", 0).pull_back(directions_te)
-
-
-def direct_by_key(
-    reading: Reading, choice: Choice, part: str, layer: int, head: int
-) -> NDArray[np.float64]:
-    """direct_k: p_k (v_k W_O . r), the direct effect of one head by the tokens it looks at."""
-    run = ResidualRun.from_reading(reading, choice.prefix)
-    if part == "encoder":
-        raise ArgumentError(
-            "direct effects by key need a head of the decoder or of cross-attention, got part "
-            "'encoder', whose heads act through cross-attention."
-        )
-    last_e = run.output_norm.pull_back(_direction(reading, choice))[-1]
-    result = run.attention(part, layer)
-    carried_ke = result.value_bhkd[0, head] @ run.matrix(part, layer, "w_output", head)
-    by_key: NDArray[np.float64] = result.weights_bhqk[0, head, -1] * (carried_ke @ last_e)
-    return by_key
 
 
 def find_choice(reading: Reading, of: str | int, against: str | None = None) -> Choice:

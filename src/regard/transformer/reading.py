@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ from regard.display import NotebookDisplay, render
 from regard.engine.norm_weighted import carried_norms, check_weighted
 from regard.errors import ArgumentError
 from regard.experiments.because import ScoreDecomposition
-from regard.experiments.changes import Change, ChangeableText, Progress
+from regard.experiments.changes import ChangeableText, Progress
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
-from regard.experiments.selection import PARTS, HeadSelection, Numbers, check_number, check_part
+from regard.experiments.selection import PARTS, check_number, check_part
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.progress import late_bar
 from regard.text.english import foreign_words
@@ -339,7 +339,7 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @property
     def experiment(self) -> Experiment:
-        """An experiment in which nothing is changed yet."""
+        """An experiment on this reading, in which nothing is changed yet."""
         return Experiment(experiments.READING_ADAPTER, self, self)
 
     def reread(self, *sentences: str) -> tuple[Reading, ...]:
@@ -375,23 +375,6 @@ class Reading(ChangeableText, NotebookDisplay):
         translated = translation_of(model, self.sentence, source, best)
         after = _reading(model, translated, encoded, beams=self.beams, intervention=changes)
         return replace(after, notes=(*after.notes, *notes))
-
-    def _add(self, change: Change) -> Experiment:
-        return self.experiment._add(change)
-
-    def _replaced(self, word: str | int | None, by: str) -> Experiment:
-        return self.experiment._replaced(word, by)
-
-    def _select(
-        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
-    ) -> HeadSelection:
-        return self.experiment._select(part, layer, head, hides_keys=hides_keys)
-
-    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
-        return self.experiment._mean_outputs(texts)
-
-    def _head_outputs(self, other: Reading | str) -> Any:
-        return self.experiment._head_outputs(other)
 
     @cached_property
     def _weights(self) -> dict[tuple[str, str], Array]:

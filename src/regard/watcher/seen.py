@@ -19,14 +19,13 @@ from regard.errors import ArgumentError, BackendError, NotAskedError, count
 from regard.experiments.because import ScoreDecomposition
 from regard.experiments.changes import (
     SENTENCES,
-    Change,
     ChangeableText,
     Progress,
     check_ablation,
 )
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
-from regard.experiments.selection import HeadSelection, Numbers, Word
+from regard.experiments.selection import Word
 from regard.heads.links import Link
 from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
@@ -902,7 +901,7 @@ class Seen(ChangeableText, NotebookDisplay):
         """
         rerun, means = self._rerun(), None
         if check_ablation(to) == "mean":
-            means = self._mean_outputs(over or SENTENCES)
+            means = experiments.mean_outputs(self._model_recorder().block, over or SENTENCES)
         return experiments.effects(
             rerun, of, against, position, batch=batch, means=means, progress=progress
         )
@@ -959,30 +958,10 @@ class Seen(ChangeableText, NotebookDisplay):
         return TextRerun.from_seen(self, self._model_recorder())
 
     @property
-    def _experiment(self) -> Experiment:
-        """An experiment on this text in which nothing is changed yet."""
+    def experiment(self) -> Experiment:
+        """An experiment on this text, run again from its tokens; nothing is changed yet."""
         run = self._rerun().watched_run
         return Experiment(experiments.WATCHED_ADAPTER, run, run)
-
-    def _add(self, change: Change) -> Experiment:
-        experiment = self._experiment._add(change)
-        _ = experiment.after  # run now: the model may be changed later, and errors come here
-        return experiment
-
-    def _replaced(self, word: str | int | None, by: str) -> Experiment:
-        return self._experiment._replaced(word, by)
-
-    def _select(
-        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
-    ) -> HeadSelection:
-        model = self._model_recorder().model
-        return experiments.select_heads(model, part, layer, head, hides_keys=hides_keys)
-
-    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
-        return experiments.mean_outputs(self._model_recorder().block, texts)
-
-    def _head_outputs(self, other: Seen) -> experiments.RecordedOutputs:
-        return experiments.head_outputs(other)
 
     def _model_recorder(self) -> InterfaceSource:
         """The source of events in which heads can be changed."""

@@ -84,6 +84,8 @@ class _DescribedWords:
 class WatchedAdapter:
     """Experiments on watched models: see ``experiments.experiment.ModelAdapter``."""
 
+    runs_at_once = True  # the user may change the model later, and only a run finds errors
+
     def select(
         self, run: WatchedRun, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool
     ) -> HeadSelection:
