@@ -89,31 +89,34 @@ def _blocking_flow(
 ) -> float:
     """Push along shortest paths until each has a full edge; ``room_lqk`` is changed."""
     layers = len(room_lqk)
-    dead: set[tuple[int, int]] = set()  # nodes from which the sink cannot be reached any more
+    # Edges of a node that may still lead to the sink: one that is left out is not tried again.
+    edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
-    def neighbours(level: int, token: int) -> list[tuple[int, int, float]]:
-        found = []
-        further = distance_ln[level, token] + 1
-        if level > 0:
-            rooms_k = room_lqk[level - 1, token]
-            for other in np.flatnonzero(
-                (rooms_k > FULL_EDGE) & (distance_ln[level - 1] == further)
-            ):
-                found.append((level - 1, int(other), float(rooms_k[other])))
+    def listed(level: int, token: int) -> list[tuple[int, int]]:
+        further, found = distance_ln[level, token] + 1, []
         if level < layers:
             flow_q = capacities_lqk[level][:, token] - room_lqk[level][:, token]
-            for other in np.flatnonzero((flow_q > FULL_EDGE) & (distance_ln[level + 1] == further)):
-                found.append((level + 1, int(other), float(flow_q[other])))
+            above = (flow_q > FULL_EDGE) & (distance_ln[level + 1] == further)
+            found += [(level + 1, other) for other in np.flatnonzero(above).tolist()]
+        if level > 0:
+            below = (room_lqk[level - 1, token] > FULL_EDGE) & (distance_ln[level - 1] == further)
+            found += [(level - 1, other) for other in np.flatnonzero(below).tolist()]
         return found
 
-    def push(level: int, token: int, most: float) -> float:
-        if (level, token) == (0, key):
+    def push(node: tuple[int, int], most: float) -> float:
+        level, token = node
+        if level == 0 and token == key:
             return most
-        pushed = 0.0
-        for at, other, room in neighbours(level, token):
-            if (at, other) in dead:
-                continue
-            part = push(at, other, min(most - pushed, room))
+        if node not in edges:
+            edges[node] = listed(level, token)
+        own, pushed = edges[node], 0.0
+        while own:
+            at, other = own[-1]
+            if at < level:
+                room = room_lqk[at, token, other]
+            else:
+                room = capacities_lqk[level, other, token] - room_lqk[level, other, token]
+            part = push((at, other), min(most - pushed, room)) if room > FULL_EDGE else 0.0
             if at < level:
                 room_lqk[at, token, other] -= part
             else:
@@ -121,7 +124,7 @@ def _blocking_flow(
             pushed += part
             if most - pushed <= FULL_EDGE:
                 return pushed
-        dead.add((level, token))
+            own.pop()  # the edge is full, or nothing more gets through behind it
         return pushed
 
-    return push(layers, query, np.inf)
+    return push((layers, query), np.inf)

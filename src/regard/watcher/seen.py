@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from regard.engine.observation import Observation
 
 MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
-MAX_FLOW_TOKENS = 128  # a flow to every token takes seconds there
+MAX_FLOW_TOKENS = 64  # the flows of one word take ten seconds there in twelve layers
 PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
 NOT_CHANGEABLE = (

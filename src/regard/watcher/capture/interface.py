@@ -395,9 +395,13 @@ def attention_configs(model: Any) -> Iterator[Any]:
 
 
 def attend(
-    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: Any,
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: Any,
     **options: Any,
-) -> tuple[torch.Tensor, Any]:  # fmt: skip
+) -> tuple[torch.Tensor, Any]:
     """The attention function that is registered with transformers: output (b, q, h, d)."""
     before = _former_implementation(module)
     call = _described(ModelCall(module, query, key, value, attention_mask, options, before))

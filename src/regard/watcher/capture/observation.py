@@ -135,9 +135,15 @@ def observe_part(
     if call.logsumexp is not None and not with_output:
         logsumexp = call.logsumexp[rows]
         return observe_from_logsumexp(
-            query, key, logsumexp, top=options.top, map=blocks, scale=call.scale,
-            softcap=call.softcap, **segment.arguments,
-        )  # fmt: skip
+            query,
+            key,
+            logsumexp,
+            top=options.top,
+            map=blocks,
+            scale=call.scale,
+            softcap=call.softcap,
+            **segment.arguments,
+        )
     arguments: dict[str, Any] = segment.arguments | {"scale": call.scale, "softcap": call.softcap}
     if not in_host_memory(call.query):
         return observe(query, key, value, top=options.top, map=blocks, **arguments)
@@ -197,9 +203,12 @@ def check_logsumexp(call: ModelCall, segment: Segment, seen: Observation) -> Non
 
 
 def pending_facts(
-    seen: Observation, segment: Segment, options: Options, keep: bool,
+    seen: Observation,
+    segment: Segment,
+    options: Options,
+    keep: bool,
     tokens: Sequence[NDArray[np.int64] | None],
-) -> Iterator[tuple[int, Pending]]:  # fmt: skip
+) -> Iterator[tuple[int, Pending]]:
     """Pending facts of each sentence of a segment.
 
     On a device they stay there until they are read, unless query and key are recorded.
@@ -224,9 +233,12 @@ def pending_facts(
 
 
 def _pending_map(
-    late: LateMap, index: int, segment: Segment, options: Options,
+    late: LateMap,
+    index: int,
+    segment: Segment,
+    options: Options,
     tokens_k: NDArray[np.int64] | None,
-) -> Pending:  # fmt: skip
+) -> Pending:
     """Pending facts of a sentence whose map is computed when one of them is read."""
 
     def make() -> SentenceFacts:
@@ -236,9 +248,14 @@ def _pending_map(
 
     share = len(segment.sentences)
     return Pending(
-        late.seen.queries, late.seen.keys, segment.row_start, segment.column_start, make,
-        facts_bytes=late.facts_bytes // share, query_key_bytes=late.query_key_bytes // share,
-    )  # fmt: skip
+        late.seen.queries,
+        late.seen.keys,
+        segment.row_start,
+        segment.column_start,
+        make,
+        facts_bytes=late.facts_bytes // share,
+        query_key_bytes=late.query_key_bytes // share,
+    )
 
 
 def release_query_and_key(
@@ -262,9 +279,12 @@ def without_output(seen: Observation) -> Observation:
 
 
 def sentence_facts(
-    seen: Observation, segment: Segment, options: Options, keep: bool,
+    seen: Observation,
+    segment: Segment,
+    options: Options,
+    keep: bool,
     tokens_k: NDArray[np.int64] | None,
-) -> SentenceFacts:  # fmt: skip
+) -> SentenceFacts:
     """Facts and measures of one sentence, with its query and key where they are recorded."""
     measures = head_measures(seen, tokens_k)
     sums = span_sums(seen, segment, options) if options.spans else None
@@ -272,9 +292,11 @@ def sentence_facts(
     if keep:
         part = seen.parts[0].on_host()
         problem = replace(
-            part, query_hqd=part.query_hqd.copy(), key_gkd=part.key_gkd.copy(),
+            part,
+            query_hqd=part.query_hqd.copy(),
+            key_gkd=part.key_gkd.copy(),
             value_gkv=part.value_gkv[..., :0].copy(),
-        )  # fmt: skip
+        )
     starts = segment.row_start, segment.column_start
     return SentenceFacts(replace(seen, parts=()), *starts, measures, sums, problem)
 
@@ -285,10 +307,13 @@ def span_sums(seen: Observation, segment: Segment, options: Options) -> Array:
     row_edges = np.clip(edges - segment.row_start, 0, seen.queries)
     column_edges = np.clip(edges - segment.column_start, 0, seen.keys)
     sums_hrc = sums_by_span(part, seen.logsumexp.reshape(part.heads, -1), row_edges, column_edges)
-    inside = np.array([
-        [start <= low and high <= stop for low, high in pairwise(edges)]
-        for start, stop in options.spans.values()
-    ], float)  # fmt: skip
+    inside = np.array(
+        [
+            [start <= low and high <= stop for low, high in pairwise(edges)]
+            for start, stop in options.spans.values()
+        ],
+        float,
+    )
     joined: Array = inside @ sums_hrc @ inside.T
     return joined
 

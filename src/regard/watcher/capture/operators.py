@@ -192,8 +192,16 @@ def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
         key, mask = used_keys(event.query.shape[2], event.key, event.mask)
-        return ModelCall(module, event.query, key, key[..., :0], mask, options,
-                         "operator", logsumexp=_on_device(event.logsumexp))  # fmt: skip
+        return ModelCall(
+            module,
+            event.query,
+            key,
+            key[..., :0],
+            mask,
+            options,
+            "operator",
+            logsumexp=_on_device(event.logsumexp),
+        )
     weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
     weights = weights.float().cpu()
     zeros = weights.new_zeros(())
@@ -201,8 +209,9 @@ def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
     query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
     logsumexp = weights.sum(dim=-1).clamp(max=0)  # nan where a weight is
     logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
-    return ModelCall(module, query, key, key[..., :0], weights.log(), {"scaling": 1.0},
-                     logsumexp=logsumexp)  # fmt: skip
+    return ModelCall(
+        module, query, key, key[..., :0], weights.log(), {"scaling": 1.0}, logsumexp=logsumexp
+    )
 
 
 def used_keys(

@@ -312,8 +312,9 @@ class LayerRecord:
 
     def facts(self) -> ArrayFacts:
         """Every fact under its name in an observation."""
-        joined = {x: np.concatenate(a, axis=1) if len(a) > 1 else a[0]
-                  for x, a in self.rows.items() if a}  # fmt: skip
+        joined = {
+            x: np.concatenate(a, axis=1) if len(a) > 1 else a[0] for x, a in self.rows.items() if a
+        }
         if self.received_hk is not None:
             joined["received"] = self.received_hk.astype(self.dtype)
         if self.map is not None:

@@ -73,8 +73,15 @@ def loading(folder: Path) -> Iterator[None]:
             f"{folder} cannot be loaded as a model: a file of its weights is cut short or damaged "
             f"({error}). Copy or fetch the folder again."
         ) from None
-    except (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError,
-            AttributeError) as error:  # fmt: skip
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        ImportError,
+        RuntimeError,
+        TypeError,
+        AttributeError,
+    ) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
 

@@ -67,8 +67,14 @@ EDGES = ("row_edges", "column_edges", "span_weights")
 def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     """Write every layer of every sentence, with query and key where they were recorded."""
     check_writable(path)
-    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
-                              "layers": [], "parts": {}, "spans": []}  # fmt: skip
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "sentences": seen.sentences,
+        "layers": [],
+        "parts": {},
+        "spans": [],
+    }
     header["paths"] = {path: list(key) for path, key in seen.paths.items()}
     arrays: dict[str, Array] = {}
     texts: dict[str, TokenizedText] = {}
@@ -205,9 +211,12 @@ class StoredLayers:
         entry = self._media["grids"][number]
         rows, columns = (int(x) for x in entry["size"])
         return ImageGrid.from_cells(
-            (rows, columns), np.asarray(self.arrays[f"{GRID}{number}"]), entry["others"],
-            first=int(entry["first"]), image=int(entry["image"]),
-        )  # fmt: skip
+            (rows, columns),
+            np.asarray(self.arrays[f"{GRID}{number}"]),
+            entry["others"],
+            first=int(entry["first"]),
+            image=int(entry["image"]),
+        )
 
     def _picture(self, number: int, entry: dict[str, Any]) -> FramedPicture:
         data = np.asarray(self.arrays[f"{PICTURE}{number}"]).tobytes()
@@ -310,9 +319,15 @@ def _layer_header(
     layer_key: LayerKey, sentence: int, layer: LayerObservation, texts: dict[str, TokenizedText]
 ) -> dict[str, Any]:
     names = [_text_name(text, texts) for text in (layer.query_text, layer.key_text)]
-    return {**layer_key._asdict(), "sentence": sentence, "keys": layer.keys,
-            "cost": vars(layer.cost), "notes": list(layer.notes),
-            "rows": names[0], "columns": names[1]}  # fmt: skip
+    return {
+        **layer_key._asdict(),
+        "sentence": sentence,
+        "keys": layer.keys,
+        "cost": vars(layer.cost),
+        "notes": list(layer.notes),
+        "rows": names[0],
+        "columns": names[1],
+    }
 
 
 def _text_name(text: TokenizedText | None, texts: dict[str, TokenizedText]) -> str:
@@ -550,8 +565,15 @@ def media_header(seen: Seen, arrays: dict[str, Array]) -> dict[str, Any]:
                 break
     for number, grid in enumerate(grids):
         arrays[f"{GRID}{number}"] = grid.cells
-    entries = [{"size": list(grid.size), "others": list(grid.others), "first": grid.first,
-                "image": grid.image} for grid in grids]  # fmt: skip
+    entries = [
+        {
+            "size": list(grid.size),
+            "others": list(grid.others),
+            "first": grid.first,
+            "image": grid.image,
+        }
+        for grid in grids
+    ]
     pictures = _pictures(seen, grids, arrays)
     return {"layers": layers, "grids": entries, "pictures": pictures, "sound": _sound(seen)}
 
@@ -585,7 +607,11 @@ def _number(grid: ImageGrid, grids: list[ImageGrid]) -> int:
     """The number of an equal grid, or of a new one: the layers of a part share theirs."""
     for number, other in enumerate(grids):
         same = (grid.size, grid.others, grid.first, grid.image) == (
-            other.size, other.others, other.first, other.image)  # fmt: skip
+            other.size,
+            other.others,
+            other.first,
+            other.image,
+        )
         if same and np.array_equal(grid.cells, other.cells):
             return number
     grids.append(grid)

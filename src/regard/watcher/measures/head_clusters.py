@@ -66,12 +66,16 @@ class HeadClusters(TextDisplay):
             "within": self.within,
             "usual": self.usual,
             "clusters": [
-                {"heads": [x._asdict() for x in one.heads], "middle": one.middle._asdict(),
-                 "spread": one.spread, "even": one.even}
+                {
+                    "heads": [x._asdict() for x in one.heads],
+                    "middle": one.middle._asdict(),
+                    "spread": one.spread,
+                    "even": one.even,
+                }
                 for one in self.clusters
             ],
             "counting": "layers and heads count from 0",
-        }  # fmt: skip
+        }
 
 
 def cluster_heads(

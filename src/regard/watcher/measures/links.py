@@ -49,10 +49,18 @@ def find_links(
         weights_h = _between(seen, rows, columns)
         usual_h = _usual(key, seen, rows, columns, weights_h)
         links += [
-            Link(*key, head, row, column, queries.words[row], keys.words[column],
-                 float(weight), float(usual))
+            Link(
+                *key,
+                head,
+                row,
+                column,
+                queries.words[row],
+                keys.words[column],
+                float(weight),
+                float(usual),
+            )
             for head, (weight, usual) in enumerate(zip(weights_h, usual_h, strict=True))
-        ]  # fmt: skip
+        ]
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
@@ -238,9 +246,16 @@ class _Trials:
             second_half = float(hits_nh[~even_n, chosen].mean())
         offset, number = Counter(trial[3] for trial in own).most_common(1)[0]
         return LabelAgreement(
-            label, direction, len(own), accuracy_h, self.heads[best], float(accuracy_h[best]),
-            second_half, offset, number / len(own),
-        )  # fmt: skip
+            label,
+            direction,
+            len(own),
+            accuracy_h,
+            self.heads[best],
+            float(accuracy_h[best]),
+            second_half,
+            offset,
+            number / len(own),
+        )
 
 
 def _weights(watching: Watching, sentence: LinkedSentence, trials: _Trials) -> Array | None:
@@ -290,9 +305,9 @@ def word_of_tokens(text: TokenizedText, words: Sequence[str]) -> NDArray[np.int6
     if not of_character or ends[-1] != len(of_character):
         return None
     starts = ends - sizes
-    return np.array([
-        of_character[start] if size else -1 for start, size in zip(starts, sizes, strict=True)
-    ])  # fmt: skip
+    return np.array(
+        [of_character[start] if size else -1 for start, size in zip(starts, sizes, strict=True)]
+    )
 
 
 def _bare(token: str) -> str:

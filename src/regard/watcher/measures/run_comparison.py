@@ -133,8 +133,12 @@ def compare_runs(one: Seen, other: Seen) -> RunComparison:
             "differ in a few words, or one text in two models."
         )
     heads.sort(key=lambda head: -head.distance)
-    alone = [key for run, rest in ((one, other), (other, one)) for key in run.names
-             if key not in rest.names]  # fmt: skip
+    alone = [
+        key
+        for run, rest in ((one, other), (other, one))
+        for key in run.names
+        if key not in rest.names
+    ]
     notes = [f"only in one of the runs: {_listed(alone)}."] if alone else []
     notes += [f"{part}: the texts have no token in common." for part in apart]
     for part, rows in compared.items():
@@ -183,13 +187,20 @@ class LayerPair:
         heads = len(distance_hq)
         return [
             HeadDifference(
-                *self.key, head, float(distance_hq[head].mean()), usual,
-                self._row(int(distance_hq[head].argmax()), distance_hq[head],
-                          one_hqk[head], other_hqk[head]),
+                *self.key,
+                head,
+                float(distance_hq[head].mean()),
+                usual,
+                self._row(
+                    int(distance_hq[head].argmax()),
+                    distance_hq[head],
+                    one_hqk[head],
+                    other_hqk[head],
+                ),
                 self._measured(head),
             )
             for head in range(heads)
-        ]  # fmt: skip
+        ]
 
     def _distances(self, one_hqk: Array, other_hqk: Array) -> tuple[Array, float | None]:
         """Distances of every head and row, and the mean one of two different heads."""

@@ -139,8 +139,10 @@ def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 
     unknown = [str(x.key) for some in shares.values() for x in some if x.band is None]
     notes = [f"{part}: without a tokenizer the kinds of tokens are not known." for part in unnamed]
     if unknown:
-        notes.append(f"no even baseline where a mask decides: {', '.join(unknown[:4])}"
-                     f"{', ...' if len(unknown) > 4 else ''}.")  # fmt: skip
+        notes.append(
+            f"no even baseline where a mask decides: {', '.join(unknown[:4])}"
+            f"{', ...' if len(unknown) > 4 else ''}."
+        )
     notes += [f"{key}: {note}" for key, layer in layers for note in layer.notes]
     return SinkReport(tuple(tokens), tuple(heads), near, tuple(notes))
 
@@ -286,9 +288,13 @@ def _sink_tokens(part: str, layers: Sequence[LayerShares]) -> list[SinkToken]:
     first = layers[0]
     return [
         SinkToken(
-            part, int(k), first.tokens[k], first.kinds[k] if first.named else "unknown",
-            float(mean_k[k]), None if even_k is None else float(even_k[k]),
+            part,
+            int(k),
+            first.tokens[k],
+            first.kinds[k] if first.named else "unknown",
+            float(mean_k[k]),
+            None if even_k is None else float(even_k[k]),
             int((share_hk[:, k] >= SHARE).sum()),
         )
         for k in chosen[np.argsort(-mean_k[chosen], kind="stable")].tolist()
-    ]  # fmt: skip
+    ]

@@ -228,9 +228,13 @@ def token_grids(
 
 
 def _text_grids(
-    run: ForwardRun, config: Any, calls: Sequence[MediaCall], layer_key: LayerKey, sentence: int,
+    run: ForwardRun,
+    config: Any,
+    calls: Sequence[MediaCall],
+    layer_key: LayerKey,
+    sentence: int,
     size: Size | None,
-) -> tuple[ImageGrid, ...]:  # fmt: skip
+) -> tuple[ImageGrid, ...]:
     """The images of one text: as many of its image tokens as each has, in the order of images."""
     token = _image_token(config)
     at_s = [np.flatnonzero(ids == token) for ids in run.tokens[layer_key.part] if ids is not None]
