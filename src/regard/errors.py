@@ -5,7 +5,12 @@ What was needed, what came, what to do next.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 class RegardError(Exception):
@@ -80,3 +85,33 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     ('1 key', '2 keys', '2 queries')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def suggest_keywords(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator: a wrong keyword raises a TypeError that names the function and the right keyword.
+
+    >>> suggest_keywords(lambda causal=False: None)(is_causal=True)
+    Traceback (most recent call last):
+    TypeError: <lambda>() got an unexpected keyword 'is_causal'; did you mean 'causal'?
+    """
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
+        for name in keywords:
+            if name not in names:
+                raise TypeError(unexpected_keyword(function.__name__, name, names))
+        return function(*arguments, **keywords)
+
+    return call
+
+
+def unexpected_keyword(function: str, name: str, names: Iterable[str]) -> str:
+    """Message about a keyword that a function does not take, with the nearest that it takes."""
+    from difflib import get_close_matches
+
+    names = [x for x in names if x != "self"]
+    near = get_close_matches(name, names, 1)
+    advice = f"; did you mean {near[0]!r}?" if near else f": it takes {', '.join(names)}."
+    return f"{function}() got an unexpected keyword {name!r}{advice}"

@@ -169,7 +169,7 @@ def test_example_lists_runs_and_gives_json():
     ]
     assert json.loads(shown("example", "cat", "--json"))["name"] == "cat"
     assert refused("example", "dog") == (
-        "error: example needs one of robots, good, cat or all, but it is 'dog'."
+        "error: example must be one of robots, good, cat or all, got 'dog'."
     )
 
 

@@ -115,8 +115,8 @@ MISTAKES = {
     ),
     "no such word": (
         ("--knock-out", "cat"),
-        "error: 'cat' needs to be one of the words read, but they are: A dog ate the food because "
-        "it was hungry (end).",
+        "error: the word must be one of the words read, got 'cat'; they are: A dog ate the food "
+        "because it was hungry (end).",
     ),
     "no head": (
         ("--ablate", "six"),
@@ -127,11 +127,11 @@ MISTAKES = {
     ),
     "no such layer": (
         ("--ablate", "7.1"),
-        "error: layer needs a number from 0 to 2 (layers count from 0), but it is 7.",
+        "error: layer must be a number from 0 to 2 (layers count from 0), got 7.",
     ),
     "no such part": (
         ("--ablate", "middle.1.1"),
-        "error: part needs to be 'encoder', 'decoder' or 'cross', but it is 'middle'.",
+        "error: part must be 'encoder', 'decoder' or 'cross', got 'middle'.",
     ),
     "two layers": (
         ("--redirect", "it:food", "--layer", "2", "--head", "1.2"),

@@ -56,11 +56,14 @@ def test_a_long_sentence_becomes_bars(run):
 
 
 MISTAKES = {
-    "nothing": (("\n",), "error: a sentence needs at least one word"),
-    "no such word": ((SENTENCE, "--from", "cat"), "error: 'cat' needs to be one of the words read"),
-    "no such layer": ((SENTENCE, "--layer", "3"), "error: layer needs a number from 0 to 2"),
+    "nothing": (("\n",), "error: a sentence must have at least one word"),
+    "no such word": (
+        (SENTENCE, "--from", "cat"),
+        "error: the word must be one of the words read, got 'cat'",
+    ),
+    "no such layer": ((SENTENCE, "--layer", "3"), "error: layer must be a number from 0 to 2"),
     "head alone": ((SENTENCE, "--head", "0"), "error: head needs a layer"),
-    "too long": (("dog " * 10_000,), "error: a sentence needs at most 256 tokens"),
+    "too long": (("dog " * 10_000,), "error: a sentence must have at most 256 tokens"),
 }
 
 
@@ -151,7 +154,7 @@ def test_the_errors_are_those_of_the_command_with_options(capsys, sentence):
     plain = run_shipped(capsys, "read", sentence)
     assert plain == run_shipped(capsys, sentence, "--model", str(SHIPPED))
     assert plain[:2] == (2, "")
-    assert plain[2].startswith("error: a sentence needs at ")
+    assert plain[2].startswith("error: a sentence must have at ")
 
 
 @pytest.mark.parametrize("argument", ["inf", "chekc", "worksheets", "check it", "surveyed"])

@@ -216,7 +216,7 @@ def test_a_needle_and_links(folders, tmp_path, capsys):
          "head writes."),
         ([TEXT, "--weighted", "x"], "weighted needs to be None or 'norm', but it is 'x'."),
         (["--links", "no.tsv"],
-         "no.tsv needs to be a file of links, but: No such file or directory."),
+         "no.tsv cannot be read as a file of links: No such file or directory."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked(folders, capsys, options, words):

@@ -69,7 +69,7 @@ def test_own_numbers_and_every_row(capsys):
         ),
         (
             ["I am good", "--word", "bad"],
-            "error: row needs one of the words I, am, good, but it is 'bad'.",
+            "error: row must be one of the words I, am, good, got 'bad'.",
         ),
     ],
     ids=["nothing", "all examples", "half a head", "both", "ending", "folder", "no such word"],

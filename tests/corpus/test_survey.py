@@ -56,7 +56,7 @@ def test_documents_are_counted_once(undisturbed, corpus):
     assert [(row["document"], row["entry"]) for row in failed] == [(17, 18), (40, 41), (99, 100)]
     assert failed[0]["reason"] == "it is empty"
     assert failed[1]["reason"] == "byte 0xff at position 0 is not UTF-8"
-    assert failed[2]["reason"].startswith("a sentence needs at least one word")
+    assert failed[2]["reason"].startswith("a sentence must have at least one word")
     assert all(row["source"] == str(corpus) for row in failed)
 
 

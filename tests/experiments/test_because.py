@@ -139,9 +139,9 @@ def test_what_cannot_be_opened_is_explained(word_reading):
 
 
 def test_bad_words_and_heads_are_explained(word_reading):
-    with pytest.raises(ArgumentError, match="head needs a number from 0 to 3"):
+    with pytest.raises(ArgumentError, match="head must be a number from 0 to 3"):
         word_reading.because("it", "dog", 0, 9)
-    with pytest.raises(ArgumentError, match="'cat' needs to be one of the words read"):
+    with pytest.raises(ArgumentError, match="the word must be one of the words read, got 'cat'"):
         word_reading.because("it", "cat", 0, 0)
     with pytest.raises(ArgumentError, match="the decoder cannot see what it has not written yet"):
         word_reading.because(0, 1, 0, 0, part="decoder")

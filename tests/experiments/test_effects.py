@@ -118,7 +118,7 @@ def test_effects_are_json_text_and_picture(measured):
 
 def test_a_word_that_is_not_there_or_cannot_be_compared_is_explained(word_reading):
     word = word_reading.translation_words[0]
-    with pytest.raises(ArgumentError, match="'chat' needs to be one of the words read"):
+    with pytest.raises(ArgumentError, match="the word must be one of the words read, got 'chat'"):
         word_reading.effects("chat")
     with pytest.raises(ArgumentError) as error:
         find_choice(word_reading, 0, word)

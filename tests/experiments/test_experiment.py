@@ -8,7 +8,6 @@ import pytest
 from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION
 from regard.transformer import Transformer, read
-from regard.transformer.checkpoint import assemble
 from regard.transformer.config import END, PAD, START
 from regard.transformer.roles import PARTS
 from regard.transformer.search import longest_target
@@ -96,7 +95,7 @@ def without_head(model: Transformer, part: str, layer: int, head: int) -> Transf
     attention = "cross_attention" if part == "cross" else "self_attention"
     width = model.config.head_width
     parameters[f"{stack}.{layer}.{attention}.w_output"][head * width : (head + 1) * width] = 0
-    return assemble(model.config, parameters, model.tokenizer, model.about)
+    return Transformer.from_parameters(model.config, parameters, model.tokenizer, model.about)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -277,8 +276,8 @@ def test_a_picture_shows_the_changed_head_and_its_difference(reading):
     [
         (
             lambda x: x.knock_out("cat"),
-            "'cat' needs to be one of the words read, but they are: A dog ate the food because it "
-            "was hungry . (end).",
+            "the word must be one of the words read, got 'cat'; they are: A dog ate the food "
+            "because it was hungry . (end).",
         ),
         (lambda x: x.knock_out(), "knock_out needs at least one word, got none."),
         (
@@ -294,16 +293,16 @@ def test_a_picture_shows_the_changed_head_and_its_difference(reading):
         ),
         (
             lambda x: x.ablate(3, 0),
-            "layer needs a number from 0 to 2 (layers count from 0), but it is 3.",
+            "layer must be a number from 0 to 2 (layers count from 0), got 3.",
         ),
         (
             lambda x: x.ablate(0, 4),
-            "head needs a number from 0 to 3 (heads count from 0), but it is 4.",
+            "head must be a number from 0 to 3 (heads count from 0), got 4.",
         ),
         (lambda x: x.ablate([], 0), "layer must have at least one number, got an empty list."),
         (
             lambda x: x.ablate(0, 0, part="middle"),
-            "part needs to be 'encoder', 'decoder' or 'cross', but it is 'middle'.",
+            "part must be 'encoder', 'decoder' or 'cross', got 'middle'.",
         ),
         (
             lambda x: x.ablate(0, 0, to="one"),
@@ -343,8 +342,8 @@ def test_two_of_the_same_word_need_their_number(model):
     with pytest.raises(ArgumentError) as error:
         reading.knock_out("the")
     assert str(error.value) == (
-        "'the' needs to be one word, but it is there 2 times, as words 0 and 3 (from 0): write "
-        "the#1 or the#2."
+        "the word must occur once, got 'the', which occurs 2 times, as words 0 and 3 (from 0): "
+        "write the#1 or the#2."
     )
     assert not reading.knock_out("the#2").weights()[..., 3].any()
     assert not reading.knock_out(3).weights()[..., 3].any()

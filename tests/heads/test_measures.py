@@ -72,7 +72,7 @@ def test_repeats(case, blocks):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_places_and_what_even_attention_gives(case):
+def test_positions_and_uniform_baseline(case):
     seen = observed(CASES[case])
     weights, seeing = seen.tile(slice(None), slice(None)), visible(seen)
     even = seeing / np.maximum(seeing.sum(axis=-1, keepdims=True), 1)
@@ -151,9 +151,7 @@ def test_errors():
     seen = observed({})
     with pytest.raises(ArgumentError) as error:
         head_measures(seen, ["a"])
-    assert (
-        str(error.value) == "tokens needs one token for each of the 23 keys, but its shape is (1,)."
-    )
+    assert str(error.value) == "tokens must be one token for each of the 23 keys, got shape (1,)."
     with pytest.raises(NotAskedError) as missing:
         head_measures(replace(seen, parts=()))
     assert str(missing.value) == (

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from regard.heads.measures import HeadMeasures
-from regard.heads.names import MEASURES, TARGETS, Resting, looks_at, name_of
+from regard.heads.names import MEASURES, TARGETS, Resting, head_name, looks_at
 
 
 def test_every_measure_has_a_name():
@@ -46,10 +46,12 @@ MANY = dict.fromkeys(UNIFORM, 20)
 )  # fmt: skip
 def test_names_of_heads(measured, rests, name):
     position = 0 if "first" in measured else 4
-    assert name_of(QUIET | measured, UNIFORM, MANY, Resting("the", position, rests)) == name
+    assert head_name(QUIET | measured, UNIFORM, MANY, Resting("the", position, rests)) == name
 
 
 def test_few_queries_name_no_head():
     measured = QUIET | {"induction": 1.0}
     few = MANY | {"induction": 2}
-    assert name_of(measured, UNIFORM, few, Resting("a", 1, 0.1)) == "mixes: 2.00 nats (evenly 3.00)"
+    assert (
+        head_name(measured, UNIFORM, few, Resting("a", 1, 0.1)) == "mixes: 2.00 nats (evenly 3.00)"
+    )

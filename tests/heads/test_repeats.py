@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.engine.observe import observe
 from regard.heads import repeats
-from regard.heads.baseline import uniform_baseline
+from regard.heads.measures import uniform_baseline
 from regard.heads.repeats import (
     SHIFTS,
     pair_sums,
@@ -75,20 +75,20 @@ def test_sums_by_definition_and_alone(length, texts, seed):
     "options", [{}, {"causal": True}, {"window": (5, 2)}, {"causal": True, "softcap": 3.0}], ids=str
 )
 @pytest.mark.parametrize("factor", [1.0, 90.0])  # the second is too large for sums without a shift
-def test_all_ways_agree(options, factor, monkeypatch):
+def test_all_implementations_agree(options, factor, monkeypatch):
     random = np.random.default_rng(3)
     query, key = random.standard_normal((4, 30, 8)) * factor, random.standard_normal((2, 36, 8))
     tokens = random.integers(0, 9, 36)
     query, key = query.astype(np.float32), key.astype(np.float32)
     seen = observe(query, key, key, map=40, offset=6, **options)
     problem, total = seen.parts[0], seen.logsumexp
-    baseline = uniform_baseline(problem)
+    choices = uniform_baseline(problem).choices_hq
     ways = [repeat_sums_from_weights(seen.map, problem, tokens)]
     for most, at_once in ((2**23, 2**16), (2**23, 5), (0, 1)):
-        monkeypatch.setattr(repeats, "MOST_PAIRS", most)
-        monkeypatch.setattr(repeats, "AT_ONCE", at_once)
+        monkeypatch.setattr(repeats, "MAX_CACHED_PAIRS", most)
+        monkeypatch.setattr(repeats, "PAIRS_PER_UNIT", at_once)
         repeats._repeated_tokens.cache_clear()
-        ways.append(repeat_sums(problem, total, tokens, baseline))
+        ways.append(repeat_sums(problem, total, tokens, choices))
     repeats._repeated_tokens.cache_clear()
     eps = np.finfo(np.float32).eps
     for way in ways[:-1]:

@@ -37,7 +37,7 @@ def test_english_is_never_taken_for_another_language():
         "The van did not stop",
     ],
 )
-def test_names_and_short_texts_are_no_sign(text):
+def test_names_and_short_texts_do_not_count_as_foreign(text):
     assert foreign_words(text.split()) == ()
 
 

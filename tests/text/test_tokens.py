@@ -6,8 +6,8 @@ from regard.errors import FileError
 from regard.text.tokens import SentencePieceTokenizer, WordTokenizer, unknown_characters
 
 
-def test_whole_words_know_only_their_own():
-    tokens = WordTokenizer.of("I am good , I am")
+def test_word_tokenizer_knows_only_its_words():
+    tokens = WordTokenizer.from_text("I am good , I am")
     assert tokens.words[4:] == ("I", "am", "good", ",")
     assert tokens.encode("I am bad") == [4, 5, 1]
 
@@ -18,7 +18,7 @@ def test_characters_spelled_in_bytes_are_named():
 
 
 def test_missing_tokens_are_explained(tmp_path):
-    with pytest.raises(FileError, match=r"^the tokens need a SentencePiece model at"):
+    with pytest.raises(FileError, match=r"^no SentencePiece model at"):
         SentencePieceTokenizer(tmp_path / "tokens.model")
 
 
@@ -29,6 +29,6 @@ def test_broken_tokens_are_explained(tmp_path, data):
     with pytest.raises(FileError) as error:
         SentencePieceTokenizer(path)
     assert str(error.value) == (
-        f"{path} needs to be a SentencePiece model, but it cannot be read as one: copy or export "
+        f"{path} must be a SentencePiece model, and cannot be read as one: copy or export "
         "the model again."
     )

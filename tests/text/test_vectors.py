@@ -24,9 +24,9 @@ def test_split(sentence, words):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("  ", 8, 0), "sentence needs at least one word, but it is '  '."),
-        (("a", 0, 0), "width needs a whole number from 1 up, but it is 0."),
-        (("a", 8, -1), "seed needs a whole number from 0 up, but it is -1."),
+        (("  ", 8, 0), "sentence must have at least one word, got '  '."),
+        (("a", 0, 0), "width must be a whole number from 1 up, got 0."),
+        (("a", 8, -1), "seed must be a whole number from 0 up, got -1."),
     ],
 )
 def test_errors(arguments, message):

@@ -54,7 +54,7 @@ def test_tokens_inside_a_word_have_a_plus():
 
 def test_a_wrong_view_is_explained():
     text = tokenized_text(Letters("▁a"), [4])
-    with pytest.raises(ArgumentError, match="by needs to be 'words' or 'tokens', but it is 'x'"):
+    with pytest.raises(ArgumentError, match="by must be 'words' or 'tokens', got 'x'"):
         text.names("x")
 
 

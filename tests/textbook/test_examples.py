@@ -35,7 +35,7 @@ def test_shown_in_80_columns(example):
         assert f"{claim.about}: {'agrees' if claim.agrees else 'DIFFERS'}" in text
 
 
-def test_every_parting_is_explained(example):
+def test_every_disagreement_is_explained(example):
     assert all(claim.because for claim in example.claims if not claim.agrees)
 
 
@@ -119,7 +119,7 @@ def test_cat_mixes_sentences_in_a_batch():
 def test_unknown_example():
     with pytest.raises(ArgumentError) as error:
         run_example("dog")
-    assert str(error.value) == "example needs one of robots, good, cat or all, but it is 'dog'."
+    assert str(error.value) == "example must be one of robots, good, cat or all, got 'dog'."
 
 
 def test_rounding_is_judged_by_the_digits_printed():

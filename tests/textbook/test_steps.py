@@ -1,5 +1,6 @@
 """Steps: the textbook on known numbers, and how it shows itself."""
 
+import inspect
 import json
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_read_of_an_unknown_word():
     with pytest.raises(ArgumentError) as error:
         robots().read("robot")
     assert str(error.value) == (
-        "row needs one of the words Smart, robots, perform, complex, tasks, but it is 'robot'."
+        "row must be one of the words Smart, robots, perform, complex, tasks, got 'robot'."
     )
 
 
@@ -87,10 +88,10 @@ def test_str_shows_every_stage():
 @pytest.mark.parametrize(
     ("x", "options", "message"),
     [
-        ([[1, 0], [0]], {}, "x needs numbers in rows of equal length."),
-        ([[1, np.nan]], {}, "x has nan at [0, 1]: it needs finite numbers."),
-        (X, {"words": ["a"]}, "words needs one word for each of the 5 rows of x, but it has [1]."),
-        (X, {"heads": 3}, "heads needs to divide the 2 columns of w_query, but it is 3."),
+        ([[1, 0], [0]], {}, "x must be numbers in rows of equal length."),
+        ([[1, np.nan]], {}, "x must be finite numbers, got nan at [0, 1]."),
+        (X, {"words": ["a"]}, "words must be one word for each of the 5 rows of x, got [1]."),
+        (X, {"heads": 3}, "heads must divide the 2 columns of w_query, got 3."),
     ],
 )
 def test_errors(x, options, message):
@@ -99,5 +100,40 @@ def test_errors(x, options, message):
     assert str(error.value) == message
 
 
-def test_no_words_at_all():
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: robots(is_causal=True),
+            "self_attention() got an unexpected keyword 'is_causal'; did you mean 'causal'?",
+        ),
+        (
+            lambda: robots().why("x", 0, 0, digit=2),
+            "why() got an unexpected keyword 'digit'; did you mean 'digits'?",
+        ),
+        (
+            lambda: robots().read(0, layer=2),
+            "read() got an unexpected keyword 'layer': it takes row, head, sentence.",
+        ),
+        (
+            lambda: robots().picture(sentences=2),
+            "picture() got an unexpected keyword 'sentences'; did you mean 'sentence'?",
+        ),
+        (
+            lambda: robots().worksheet(rows="all"),
+            "worksheet() got an unexpected keyword 'rows'; did you mean 'row'?",
+        ),
+    ],
+)
+def test_unknown_keyword_names_the_function_and_the_nearest_keyword(call, message):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert str(error.value) == message
+
+
+def test_signature_is_short_enough_to_read():
+    assert len(str(inspect.signature(regard.self_attention))) < 300
+
+
+def test_str_of_an_empty_sentence():
     assert str(regard.self_attention(np.zeros((0, 2)), *[np.eye(2)] * 3)).startswith("0 sentences")

@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
 from regard.textbook.steps import Steps, attend, self_attention
-from regard.textbook.why import Why
+from regard.textbook.why import Why, error_bounds
 
 WORDS = ["Smart", "robots", "perform", "complex", "tasks"]
 X = np.array([[1, 0], [0, 1], [1, 1], [2, 0], [0, 2]])
@@ -22,7 +23,7 @@ def robots(**options) -> Steps:
 
 
 @pytest.mark.smoke
-def test_the_line_of_the_issue():
+def test_line_of_a_weight():
     assert str(robots().why("weights", "robots", "tasks")) == (
         "weights[robots, tasks] = e^1.414 / (e^0.000 + e^0.707 + e^0.707 + e^0.000 + e^1.414)"
         " = 4.113 / 10.169 = 0.404"
@@ -105,25 +106,25 @@ def test_long_sums_are_elided_but_their_operands_are_all_there():
     [
         (
             ("wieghts", 0, 0),
-            "stage needs to be one of x, query, key, value, scores, scaled, weights, output, "
-            "but it is 'wieghts'.",
+            "stage must be one of x, query, key, value, scores, scaled, weights, output, "
+            "got 'wieghts'.",
         ),
         (
             ("masked", 0, 0),
-            "stage needs to be one of x, query, key, value, scores, scaled, weights, output, "
-            "but it is 'masked': this computation has no such stage.",
+            "stage must be one of x, query, key, value, scores, scaled, weights, output, "
+            "got 'masked': this computation has no such stage.",
         ),
         (
             ("weights", "robot", 0),
-            "row needs one of the words Smart, robots, perform, complex, tasks, but it is 'robot'.",
+            "row must be one of the words Smart, robots, perform, complex, tasks, got 'robot'.",
         ),
         (
             ("weights", 0, 5),
-            "column needs an index into 5 positions (0 to 4), but it is 5.",
+            "column must be an index from 0 to 4, got 5.",
         ),
         (
             ("query", 0, "tasks"),
-            "column of query needs a feature's index from 0 to 1, but it is 'tasks'.",
+            "column of query must be a feature's index from 0 to 1, got 'tasks'.",
         ),
     ],
 )
@@ -137,16 +138,17 @@ def test_a_word_that_occurs_twice():
     steps = self_attention(np.eye(3), *[np.eye(3)] * 3, words=["the", "cat", "the"])
     with pytest.raises(ArgumentError) as error:
         steps.why("weights", "the", "cat")
-    assert str(error.value) == "row 'the' occurs 2 times: say which of 0, 2."
+    assert str(error.value) == (
+        "row must be a word that occurs once, got 'the', which occurs 2 times: give its index, "
+        "one of 0, 2."
+    )
     assert steps.why("weights", 2, "cat").cell == "weights[the (2), cat]"
 
 
 def test_wrong_head_and_digits():
-    with pytest.raises(ArgumentError, match=r"^head needs an index into 1 position \(0 to 0\)"):
+    with pytest.raises(ArgumentError, match=r"^head must be an index from 0 to 0, got 1\.$"):
         robots().why("x", 0, 0, head=1)
-    with pytest.raises(
-        ArgumentError, match=r"^digits needs a whole number from 0 to 15, but it is 16"
-    ):
+    with pytest.raises(ArgumentError, match=r"^digits must be a whole number from 0 to 15, got 16"):
         robots().why("x", 0, 0, digits=16)
 
 
@@ -193,7 +195,7 @@ def random_attend(draw) -> Steps:
 
 @settings(max_examples=60, deadline=None)
 @given(random_steps() | random_attend(), st.integers(0, 12), st.data())
-def test_what_is_shown_gives_what_is_stored(steps, digits, data):
+def test_operands_shown_give_the_stored_value(steps, digits, data):
     """For every stage: the operands shown lead to the stored value, to the precision shown."""
     heads = steps.weights.shape[0] if steps.weights.ndim == 3 else 1
     for stage, array in steps.stages().items():
@@ -236,3 +238,116 @@ def arithmetic(text: str) -> float:
         text = re.sub(r"√" + number, lambda match: repr(math.sqrt(float(match[1]))), text)
         text = re.sub(number, r"Fraction('\1')", text)
     return float(eval(text.replace("·", "*"), {"math": math, "Fraction": Fraction}))  # noqa: S307
+
+
+# Bounds on rounding errors: no stage is further from the exact numbers than its bound.
+
+Exact = list[list[Decimal]]
+
+
+def exact(array: np.ndarray) -> Exact:
+    return [[Decimal(x) for x in row] for row in array.tolist()]
+
+
+def product(left: Exact, right: Exact) -> Exact:
+    columns = list(zip(*right, strict=True))
+    return [[sum(a * b for a, b in zip(row, x, strict=True)) for x in columns] for row in left]
+
+
+def softmax(scores: Exact) -> Exact:
+    e = [[(x - max(row)).exp() for x in row] for row in scores]
+    return [[x / sum(row) for x in row] for row in e]
+
+
+def exact_stages(steps: Steps) -> dict[str, Exact]:
+    """Every stage of one head from what was given, to 60 digits."""
+    stages = {x: exact(getattr(steps, x)) for x in ("query", "key", "value")}
+    if steps.x is not None:
+        x = exact(steps.x)
+        stages = {name: product(x, exact(getattr(steps, f"w_{name}"))) for name in stages}
+    stages["scores"] = product(stages["query"], [list(x) for x in zip(*stages["key"], strict=True)])
+    width = Decimal(steps.query.shape[1])
+    stages["scaled"] = [[x / width.sqrt() for x in row] for row in stages["scores"]]
+    last = stages["scaled"]
+    if steps.softcap is not None:
+        cap = Decimal(steps.softcap)
+        last = stages["capped"] = [[cap * tanh(x / cap) for x in row] for row in last]
+    stages["weights"] = softmax(last)
+    return stages | {"output": product(stages["weights"], stages["value"])}
+
+
+def tanh(x: Decimal) -> Decimal:
+    grown = (2 * min(x, Decimal(100))).exp()
+    return (grown - 1) / (grown + 1)
+
+
+def assert_within(steps: Steps, true: dict[str, Exact]) -> None:
+    for stage, expected in true.items():
+        stored, bounds = getattr(steps, stage), error_bounds(steps, stage)
+        assert bounds.shape == stored.shape
+        for index in np.ndindex(stored.shape):
+            off = abs(Decimal(float(stored[index])) - expected[index[0]][index[1]])
+            assert off <= Decimal(float(bounds[index])), (stage, index)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), SIZES, SIZES, st.tuples(*[st.integers(1, 9)] * 3))
+def test_every_stage_is_within_its_error_bound(seed, size, other, shape):
+    random = np.random.default_rng(seed)
+    words, width, head_width = shape
+    x = random.standard_normal((words, width)) * size
+    matrices = [random.standard_normal((width, head_width)) * other for _ in range(3)]
+    with localcontext(prec=60):
+        steps = self_attention(x, *matrices)
+        assert_within(steps, exact_stages(steps))
+
+
+@pytest.mark.parametrize("softcap", [None, 2.0])
+def test_bounds_of_attention_from_query_key_and_value(softcap):
+    random = np.random.default_rng(3)
+    steps = attend(*(random.standard_normal((7, 5)) * 3 for _ in range(3)), softcap=softcap)
+    with localcontext(prec=60):
+        assert_within(steps, exact_stages(steps))
+
+
+def test_error_of_x_is_propagated():
+    """x moved by x_error in any direction stays within the bounds of every stage."""
+    random = np.random.default_rng(0)
+    x, *matrices = (random.integers(-64, 65, (16, 16)) / 32 for _ in range(4))
+    error = 2.0**-24  # as is x, so that x moved is exact
+    made = {"heads": 4, "w_output": random.standard_normal((16, 3))}
+    steps = self_attention(x, *matrices, **made)
+    bounded = Steps(**{**vars(steps), "x_error": error})
+    for _ in range(20):
+        moved = self_attention(x + error * random.choice([-1, 1], x.shape), *matrices, **made)
+        for stage, stored in steps.stages().items():
+            off = np.abs(moved.stages()[stage] - stored)
+            assert (off <= error_bounds(bounded, stage)).all(), stage
+
+
+def test_bounds_with_masks_and_heads():
+    """The same sums in another order: every stage within the bounds of both."""
+    random = np.random.default_rng(1)
+    x, *matrices = (random.standard_normal((2, 9, 12)), *random.standard_normal((3, 12, 12)))
+    mask = random.standard_normal((9, 9))
+    order = random.permutation(12)
+    made = {"heads": 3, "mask": mask, "causal": True}
+    steps = self_attention(x, *matrices, **made)
+    other = self_attention(x[..., order], *(matrix[order] for matrix in matrices), **made)
+    for stage, stored in steps.stages().items():
+        if stage == "x":
+            continue
+        computed, bounds = other.stages()[stage], error_bounds(steps, stage)
+        assert bounds.shape == stored.shape
+        seen = np.isfinite(stored)
+        both = bounds[seen] + error_bounds(other, stage)[seen]
+        assert (np.abs(computed[seen] - stored[seen]) <= both).all(), stage
+        assert not bounds[~seen].any()
+
+
+def test_bounds_of_overflowing_scores():
+    steps = attend(np.full((2, 2), 1e200), np.full((2, 2), 1e100), np.eye(2))
+    assert (error_bounds(steps, "scores") > 1e280).all()
+    assert (error_bounds(steps, "weights") == 1).all()
+    assert str(steps.why("weights", 0, 0)).endswith("= 0 within 1e+01 (each score less the row's "
+                                                    "highest, 1.414e+300)")  # fmt: skip

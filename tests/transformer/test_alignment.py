@@ -44,7 +44,7 @@ def test_pairs_are_the_best_and_what_comes_near_it():
 def test_a_word_that_others_rest_on_more_is_no_source():
     weights = np.array([[0.9, 0.05, 0.05], [0.5, 0.3, 0.2], [0.74, 0.1, 0.16]])
     alignment = Alignment(("chien", "a", "dormi"), ("dog", "slept", "(end)"), weights, ((1, 1),))
-    assert [alignment.sources_of(row) for row in range(3)] == [[0], [1], [0]]
+    assert [alignment.source_columns(row) for row in range(3)] == [[0], [1], [0]]
 
 
 def test_a_small_weight_makes_no_link_although_it_is_the_largest():

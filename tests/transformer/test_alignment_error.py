@@ -117,6 +117,6 @@ def test_the_given_translation_is_read_and_its_links_are_between_tokens(model):
     assert reading.translation_words == gold.target
     links = reading_links(reading, gold)
     alignment = align(reading)
-    expected = {(k, q) for q in range(len(gold.target)) for k in alignment.sources_of(q)}
+    expected = {(k, q) for q in range(len(gold.target)) for k in alignment.source_columns(q)}
     assert links == expected
     np.testing.assert_array_equal(alignment.weights_qk, reading.alignment.weights_qk)

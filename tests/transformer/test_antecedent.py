@@ -60,7 +60,7 @@ ENGLISH = ("A", "dog", "ate", "the", "food", "because", "it", "was", "hungry", "
 def reading(french, sources):
     """A reading of ENGLISH whose French words came from these English ones; None: from none."""
     at = [[] if x is None else [ENGLISH.index(x)] for x in sources]
-    alignment = SimpleNamespace(sources_of=at.__getitem__)
+    alignment = SimpleNamespace(source_columns=at.__getitem__)
     return SimpleNamespace(translation_words=tuple(french), alignment=alignment, words=ENGLISH)
 
 

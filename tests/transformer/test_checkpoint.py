@@ -1,17 +1,23 @@
 """Parameters on disk: what comes back, how far rounding moves it, and what the errors say."""
 
 import json
+import struct
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
+from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError, FileError, ShapeError
 from regard.transformer.checkpoint import (
     DESCRIPTION,
     PARAMETERS,
     check_parameters,
     load_description,
+    load_model,
     load_parameters,
+    map_parameters,
+    map_tensors,
     save_model,
 )
 from regard.transformer.config import Config, output_axis, parameter_shapes, positions
@@ -25,7 +31,7 @@ def some_parameters(seed=0):
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def test_names_are_the_designs_words():
+def test_parameter_names():
     shapes = parameter_shapes(CONFIG)
     assert list(shapes)[:4] == [
         "embedding",
@@ -65,7 +71,7 @@ def test_a_missing_parameter_is_named():
     with pytest.raises(ArgumentError) as error:
         check_parameters(CONFIG, parameters)
     assert str(error.value) == (
-        "this config needs 65 parameters, but 1 are missing ['decoder.norm.bias'] and 0 are "
+        "parameters must be the 65 of this config, got 1 missing ['decoder.norm.bias'] and 0 "
         "unknown []: check that config and parameters belong together."
     )
 
@@ -75,7 +81,7 @@ def test_a_wrong_shape_is_named():
     with pytest.raises(ShapeError) as error:
         check_parameters(CONFIG, parameters)
     assert str(error.value) == (
-        "embedding needs shape (30, 8), but its shape is (31, 8): "
+        "embedding must have shape (30, 8), got (31, 8): "
         "check that config and parameters belong together."
     )
 
@@ -84,8 +90,8 @@ def test_a_folder_without_a_model_says_what_a_model_is(tmp_path):
     with pytest.raises(FileError) as error:
         load_parameters(tmp_path)
     assert str(error.value) == (
-        "a model needs a folder with model.json, parameters.safetensors and tokens.model, but "
-        f"{tmp_path} has no model.json: train one with `regard train`."
+        "a model must be a folder with model.json, parameters.safetensors and tokens.model, got "
+        f"{tmp_path} without model.json: train one with `regard train`."
     )
 
 
@@ -97,24 +103,25 @@ def test_a_model_of_another_kind_is_shown_by_watch(tmp_path, name):
     with pytest.raises(FileError) as error:
         load_description(folder)
     assert str(error.value) == (
-        "a model needs a folder with model.json, parameters.safetensors and tokens.model, but "
-        f"{folder} has no model.json: show another kind of model with `regard watch {folder} TEXT`."
+        "a model must be a folder with model.json, parameters.safetensors and tokens.model, got "
+        f"{folder} without model.json: show another kind of model with "
+        f"`regard watch {folder} TEXT`."
     )
 
 
 def test_another_format_is_refused(tmp_path):
     (tmp_path / DESCRIPTION).write_text(json.dumps({"format": "other"}), encoding="utf-8")
-    with pytest.raises(FileError, match="needs format 'regard transformer 1', but says 'other'"):
+    with pytest.raises(FileError, match="must have format 'regard transformer 1', got 'other'"):
         load_description(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"layers": 0}, "layers needs a whole number from 1 up, but it is 0."),
+        ({"layers": 0}, "layers must be a whole number from 1 up, got 0."),
         (
             {"heads": 3, "width": 8},
-            "width needs an even multiple of heads, but width is 8 and heads is 3: "
+            "width must be an even multiple of heads, got width 8 and heads 3: "
             "choose a width such as 192.",
         ),
     ],
@@ -129,3 +136,91 @@ def test_positions_differ_and_stay_within_one():
     positions_te = positions(256, 64)
     assert np.abs(positions_te).max() <= 1
     assert len(np.unique(positions_te.round(4), axis=0)) == 256
+
+
+def test_tensors_are_those_that_safetensors_reads(folder):
+    expected, mapped = load_file(folder / PARAMETERS), map_tensors(folder / PARAMETERS)
+    assert mapped.keys() == expected.keys()
+    for name, array in mapped.items():
+        np.testing.assert_array_equal(array, expected[name])
+        assert (array.dtype, array.flags.writeable) == (expected[name].dtype, False)
+
+
+def test_matrices_stay_int8(folder):
+    model = load_model(folder)
+    assert isinstance(model.embedding_ve, Int8Matrix)
+    attention = model.decoders[0].cross_attention
+    for matrix in (attention.w_qkv, attention.w_output, model.encoders[0].feed_forward.w_in):
+        assert isinstance(matrix, Int8Matrix)
+    for block in attention.w_qkv.blocks:
+        assert block.values_ef.base is not None  # a view of the file
+
+
+def test_a_file_that_takes_the_name_changes_nothing(folder, tmp_path):
+    path = tmp_path / PARAMETERS
+    path.write_bytes((folder / PARAMETERS).read_bytes())
+    config, parameters = load_parameters(folder)
+    mapped = map_parameters(path, config)
+    other = tmp_path / "other"
+    save_file({"x": np.zeros(3, np.float32)}, other)
+    other.replace(path)
+    np.testing.assert_array_equal(mapped["embedding"], parameters["embedding"])
+
+
+def entry(dtype, shape, first, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [first, end]}
+
+
+def written(path, header, data=bytes(16)):
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def test_numbers_at_any_address_are_read(tmp_path):
+    data = b"\x07" + np.array([1.5, -2], "<f4").tobytes()
+    header = {"a": entry("I8", [1], 0, 1), "b": entry("F32", [2], 1, 9)}
+    for spaces in range(4):
+        path = written(tmp_path / "x", header | {"__metadata__": {"": " " * spaces}}, data)
+        mapped = map_tensors(path)
+        assert mapped["a"].tolist() == [7]
+        assert mapped["b"].tolist() == [1.5, -2.0]
+        assert mapped["b"].flags.aligned
+
+
+BROKEN = {
+    "empty": b"",
+    "short": b"\x01\x02",
+    "no header": b"\xff" * 40,
+    "no object": struct.pack("<Q", 2) + b"[]",
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_a_file_that_is_no_safetensors_is_refused(tmp_path, data):
+    path = tmp_path / PARAMETERS
+    path.write_bytes(data)
+    with pytest.raises(FileError) as error:
+        map_tensors(path)
+    start = f"{path} must be a safetensors file, and cannot be read as one ("
+    assert str(error.value).startswith(start)
+    assert str(error.value).endswith("): copy or export the model again.")
+
+
+ENTRIES = {
+    "past the end": entry("F32", [2], 12, 20),
+    "before the start": entry("I8", [2], -4, -2),
+    "backwards": entry("I8", [2], 4, 2),
+    "another size": entry("F32", [3], 0, 8),
+    "another dtype": entry("F16", [2], 0, 4),
+    "no offsets": {"dtype": "F32", "shape": [2]},
+    "offsets of one": {"dtype": "F32", "shape": [2], "data_offsets": [3]},
+    "text": "F32",
+}
+
+
+@pytest.mark.parametrize("value", ENTRIES.values(), ids=ENTRIES)
+def test_an_entry_that_does_not_fit_is_refused(tmp_path, value):
+    path = written(tmp_path / PARAMETERS, {"x": value})
+    with pytest.raises(FileError, match="must be a safetensors file, and cannot be read as"):
+        map_tensors(path)

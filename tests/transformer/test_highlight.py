@@ -7,7 +7,7 @@ import pytest
 
 from regard.display import percent
 from regard.transformer import read
-from regard.transformer.highlight import LEAST, _pronoun
+from regard.transformer.highlight import MIN_SHOWN_WEIGHT, _pronoun
 from regard.transformer.roles import HeadRoles, Role
 
 SENTENCE = "The hungry dog ate the cold food because it was happy."
@@ -41,16 +41,16 @@ def test_a_head_that_is_asked_for_leads_with_its_largest_weight(model):
         assert shown.reason == "the head you asked for"
 
 
-def test_no_share_is_told_as_nothing(model):
+def test_shown_shares_never_round_to_zero(model):
     roles = HeadRoles(
         encoder={(1, 2): Role(1, 2, {}, 1.0, pronouns=0.5)}, pronoun_heads=((1, 2),),
         measured={"pronouns": {"taught": False}},
     )  # fmt: skip
     reading = read(SENTENCE, model=replace(model, roles=roles))
     for shown in (reading.highlight(word) for word in (None, "dog", "it", "food")):
-        assert shown.link.weight >= LEAST
+        assert shown.link.weight >= MIN_SHOWN_WEIGHT
         assert percent(shown.link.weight) not in (percent(0), percent(1e-9))
-        assert all(weight >= LEAST for _, weight in shown.others)
+        assert all(weight >= MIN_SHOWN_WEIGHT for _, weight in shown.others)
         row_k = reading.weights(layer=shown.link.layer, head=shown.link.head)[shown.link.query]
         rest = sorted(np.delete(row_k, shown.link.key), reverse=True)[: len(shown.others)]
         assert [weight for _, weight in shown.others] == pytest.approx(rest)

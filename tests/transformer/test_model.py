@@ -7,7 +7,6 @@ from regard.errors import FileError
 from regard.transformer import Transformer, load_model
 from regard.transformer.checkpoint import (
     SHIPPED,
-    assemble,
     load_parameters,
     model_folder,
 )
@@ -54,7 +53,7 @@ def test_parameters_have_the_names_and_shapes_of_the_config(model):
 
 
 def test_parameters_given_come_back(model):
-    again = assemble(model.config, model.parameters(), model.tokenizer, {})
+    again = Transformer.from_parameters(model.config, model.parameters(), model.tokenizer, {})
     for name, array in model.parameters().items():
         np.testing.assert_array_equal(again.parameters()[name], array)
 
@@ -84,8 +83,8 @@ def test_wrong_parameters_are_named(folder, tmp_path):
     description = (tmp_path / "model.json").read_text().replace('"width": 32', '"width": 64')
     (tmp_path / "model.json").write_text(description)
     message = (
-        r"^embedding needs shape \(340, 64\), but in the parameters its shape is \(340, 32\): "
-        "check that the description and the parameters belong together.$"
+        r"^the parameters must have embedding with shape \(340, 64\), got \(340, 32\): "
+        r"check that the description and the parameters belong together\.$"
     )
     with pytest.raises(FileError, match=message):
         load_model(tmp_path)
@@ -96,13 +95,13 @@ def test_a_broken_file_is_explained(folder, tmp_path):
         (tmp_path / path.name).write_bytes(
             path.read_bytes()[: -9 if path.suffix == ".safetensors" else None]
         )
-    with pytest.raises(FileError, match="needs to be a safetensors file, but it cannot be read as"):
+    with pytest.raises(FileError, match="must be a safetensors file, and cannot be read as"):
         load_model(tmp_path)
 
 
 def test_an_install_without_a_model_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr("regard.transformer.checkpoint.SHIPPED", tmp_path)
-    with pytest.raises(FileError, match="needs the parameters that come with the package"):
+    with pytest.raises(FileError, match="install of regard has no parameters of the shipped model"):
         load_model()
 
 
@@ -134,7 +133,7 @@ DESCRIPTIONS = {
     ),
     "bad size": (
         '{"format": "regard transformer 1", "config": {"vocabulary": 0}}',
-        "vocabulary needs a whole number from 1 up, but it is 0",
+        "vocabulary must be a whole number from 1 up, got 0",
     ),
 }
 
@@ -145,14 +144,14 @@ def test_a_broken_description_is_explained(folder, tmp_path, text, reason):
     path.write_text(text)
     with pytest.raises(FileError) as error:
         load_model(tmp_path)
-    start = f"{path} needs the description that `regard train` writes, but it cannot be read as one"
+    start = f"{path} must be a description that `regard train` writes, and cannot be read as one"
     assert str(error.value).startswith(f"{start} ({reason}")
     assert str(error.value).endswith("): copy or export the model again.")
 
 
 def test_a_description_that_is_no_text_is_explained(folder, tmp_path):
     (copied(folder, tmp_path) / "model.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileError, match="needs the description that `regard train` writes"):
+    with pytest.raises(FileError, match="must be a description that `regard train` writes"):
         load_model(tmp_path)
 
 
@@ -175,7 +174,7 @@ def test_tokens_of_another_model_are_refused(folder, tmp_path):
     with pytest.raises(FileError) as error:
         load_model(tmp_path)
     assert str(error.value) == (
-        f"{path} needs at most 340 pieces, but it has 12000: check that the tokens and the "
+        f"{path} must have at most 340 pieces, got 12000: check that the tokens and the "
         "parameters belong together."
     )
 

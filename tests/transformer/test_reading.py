@@ -138,8 +138,8 @@ def test_an_average_of_chosen_heads(reading):
     with pytest.raises(ArgumentError) as caught:
         reading.average(layer=1, heads=[(0, 1)])
     assert str(caught.value) == (
-        "heads needs (layer, head) of one head at least and no layer besides, as in "
-        "heads=[(3, 6), (4, 4)], but heads is [(0, 1)] and layer is 1."
+        "heads must be a list of (layer, head), given without layer, as in "
+        "heads=[(3, 6), (4, 4)], got heads=[(0, 1)] and layer=1."
     )
 
 
@@ -159,15 +159,18 @@ def test_value_weighted_is_the_length_of_what_is_brought(reading, model):
 
 
 MISTAKES = {
-    "layer": (lambda r: r.steps(layer=3), "layer needs a number from 0 to 2 (layers count from 0)"),
-    "below": (lambda r: r.weights(layer=-1), "layer needs a number from 0 to 2"),
-    "head": (lambda r: r.steps(layer=0, head=4), "head needs a number from 0 to 3"),
-    "part": (lambda r: r.weights(part="up"), "part needs to be 'encoder', 'decoder' or 'cross'"),
-    "by": (lambda r: r.weights(by="letters"), "by needs to be 'words' or 'tokens'"),
+    "layer": (
+        lambda r: r.steps(layer=3),
+        "must be a number from 0 to 2 (layers count from 0)",
+    ),
+    "below": (lambda r: r.weights(layer=-1), "layer must be a number from 0 to 2"),
+    "head": (lambda r: r.steps(layer=0, head=4), "head must be a number from 0 to 3"),
+    "part": (lambda r: r.weights(part="up"), "part must be 'encoder', 'decoder' or 'cross'"),
+    "by": (lambda r: r.weights(by="letters"), "by must be 'words' or 'tokens'"),
     "cross": (lambda r: r.steps(0, 0, part="cross"), "rows are French"),
-    "rollout": (lambda r: r.rollout("cross"), "rollout needs rows and columns of the same words"),
-    "word": (lambda r: r.links("cat"), "'cat' needs to be one of the words read, but they are: A"),
-    "number": (lambda r: r.find("it", 99), "so word 99 is none of them"),
+    "rollout": (lambda r: r.rollout("cross"), "part must be 'encoder' or 'decoder' for rollout"),
+    "word": (lambda r: r.links("cat"), "must be one of the words read, got 'cat'; they are: A"),
+    "number": (lambda r: r.find("it", 99), "the word must be a number from 0 to"),
     "head alone": (lambda r: r.highlight(head=0), "head needs a layer"),
 }
 
@@ -182,19 +185,15 @@ def test_mistakes_are_explained(reading, mistake):
 
 @pytest.mark.parametrize("text", ["", "   ", "\n", "\x00\x07", "\u200b"], ids=ascii)
 def test_nothing_to_read_is_an_explained_error(model, text):
-    with pytest.raises(
-        ArgumentError, match=r"^a sentence needs at least one word, but this one is"
-    ):
+    with pytest.raises(ArgumentError, match=r"^a sentence must have at least one word, got"):
         read(text, model=model)
 
 
 def test_ten_thousand_words_are_an_explained_error(model):
     with pytest.raises(ArgumentError) as error:
         read("dog " * 10_000, model=model)
-    assert str(error.value).startswith(
-        "a sentence needs at most 256 tokens, END included, but this text has"
-    )
-    assert "(10,000 words): give its sentences one at a time." in str(error.value)
+    assert str(error.value).startswith("a sentence must have at most 256 tokens, END included, got")
+    assert "(10,000 words): give the sentences of the text one at a time." in str(error.value)
 
 
 STRANGE = [
@@ -273,7 +272,7 @@ def test_readings_of_a_batch_are_those_of_each_sentence(model):
 
 def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
     dense = read(SENTENCE, model=model)
-    monkeypatch.setattr("regard.transformer.model.DENSE_KEYS", 3)
+    monkeypatch.setattr("regard.transformer.model.MAX_DENSE_KEYS", 3)
     tiled = read(SENTENCE, model=model)
     assert tiled.translation == dense.translation
     assert tiled.attention_call("encoder", 0).weights_bhqk is None

@@ -9,7 +9,7 @@ import pytest
 from regard.errors import FileError
 from regard.transformer import load_model, read
 from regard.transformer.highlight import usual_weights
-from regard.transformer.roles import HEADS, HeadRoles, Role, load_roles, roles_from
+from regard.transformer.roles import HEADS, HeadRoles, Role, load_roles
 
 SENTENCE = "A dog ate the food because it was hungry."
 
@@ -66,11 +66,11 @@ def test_roles_are_loaded_with_the_model(folder):
     ids=["position", "pronouns", "pronouns at chance", "pronouns without weight", "alignment",
          "spread"],
 )  # fmt: skip
-def test_a_role_carries_its_figure_and_its_own_measure_bears_it_out(shares, described):
+def test_role_is_named_by_its_own_measure_with_the_figure(shares, described):
     measured = MEASURED | {"sentences": 400, "text": "held out"}
     measured["heads"] = MEASURED["heads"] | {"encoder": [row(0, 0, **shares)]}
     measured["pronouns"] = MEASURED["pronouns"] | {"pairs": 1200}
-    assert roles_from(measured).encoder[0, 0].described == described
+    assert HeadRoles.from_dict(measured).encoder[0, 0].described == described
 
 
 def test_without_heads_json_nothing_is_known(tmp_path):
@@ -79,13 +79,11 @@ def test_without_heads_json_nothing_is_known(tmp_path):
 
 def test_a_broken_heads_json_is_explained(tmp_path):
     (tmp_path / HEADS).write_text('{"heads": 1}')
-    with pytest.raises(
-        FileError, match=r"needs what `python -m regard.transformer.measure_heads` writes"
-    ):
+    with pytest.raises(FileError, match="must hold the measured roles of the heads, and cannot be"):
         load_roles(tmp_path)
 
 
-def test_the_usual_is_no_news(model):
+def test_usual_weight_comes_from_the_measured_role(model):
     always = Role(1, 2, {"previous": 0.97}, entropy=0.1)
     known = replace(model, roles=HeadRoles(encoder={(1, 2): always}))
     for link in read(SENTENCE, model=known).links("it").links:

@@ -34,11 +34,11 @@ def greedy_the_long_way(model, source):
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=len)
-def test_greedy_equals_asking_for_all_logits_again(talker, source):
+def test_greedy_search_equals_recomputing_all_logits(talker, source):
     assert greedy_search(talker, [source])[0].tokens == greedy_the_long_way(talker, source)
 
 
-def test_the_cache_gives_the_logits_of_the_whole(model):
+def test_cached_decoding_gives_the_logits_of_full_decoding(model):
     given = np.array([[START, 11, 12, 13, *range(20, 40)]] * 2)
     source, lengths = np.array([SOURCES[0], [*SOURCES[1], 0, 0, 0, 0]]), np.array([7, 3])
     encoded = model.encode(source, lengths)
@@ -86,13 +86,13 @@ def test_the_training_side_translates_a_batch_as_each_sentence(talker, one_torch
 def test_a_step_may_cancel_the_search(model):
     steps = []
 
-    def on_step():
+    def progress():
         steps.append(len(steps))
         if len(steps) == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        beam_search(model, SOURCES, on_step=on_step)
+        beam_search(model, SOURCES, progress=progress)
     assert steps == [0, 1, 2, 3]
 
 
@@ -101,7 +101,7 @@ def test_more_beams_never_find_a_worse_sentence_here(talker):
     assert sum(x.score for x in four) >= sum(x.score for x in one) - 1e-4
 
 
-def test_a_translation_at_its_limit_is_said_to_be_cut(model):
+def test_translation_at_its_limit_is_unfinished(model):
     never = model.embedding_ve.copy()
     never[END] = 0
     never[10] = 1
@@ -111,7 +111,7 @@ def test_a_translation_at_its_limit_is_said_to_be_cut(model):
 
 
 def test_no_beams_is_an_error():
-    with pytest.raises(ArgumentError, match=r"beams needs a whole number from 1 up, but it is 0\."):
+    with pytest.raises(ArgumentError, match=r"beams must be a whole number from 1 up, got 0\."):
         Search(beams=0)
 
 
@@ -124,10 +124,10 @@ def test_many_batches_keep_their_order(model, monkeypatch):
         assert one.tokens == translate(model, [sentence])[0].tokens
 
 
-def test_nothing_to_translate_is_nothing(model):
+def test_translating_no_sentences_gives_none(model):
     assert translate(model, []) == []
 
 
-def test_one_sentence_alone_is_not_taken_for_a_list(model):
-    with pytest.raises(ArgumentError, match="sentences needs a list of sentences"):
+def test_a_single_string_is_refused_as_a_list(model):
+    with pytest.raises(ArgumentError, match="sentences must be a list of sentences"):
         translate(model, "I am good.")

@@ -73,7 +73,7 @@ def test_text_in_another_language_or_script_gets_a_note():
     assert any("Training never met 你 好: " in note for note in read("你好").notes)
 
 
-def test_english_gets_none(reading):
+def test_foreign_note_absent_for_english(reading):
     assert reading.notes == ()
 
 
@@ -95,7 +95,7 @@ def test_the_heads_were_measured_on_these_parameters(measured):
         assert weights == pytest.approx(told["weights"], abs=5e-3)
 
 
-def test_a_taught_head_is_the_one_shown_and_says_so(measured, reading):
+def test_taught_head_is_highlighted_with_its_accuracy(measured, reading):
     if not measured["pronouns"]["taught"]:
         pytest.skip("no head of these parameters was taught what a pronoun stands for")
     shown = reading.highlight()

@@ -301,7 +301,7 @@ def test_words_by_the_tokenizer():
         changed = model(input_ids=ids).logits
     assert torch.equal(changed, expected)
     assert seen.outcome.changed == ("in every layer, every head, no other token may look at D",)
-    twice = "'C' needs to be one word, but it is there 2 times"
+    twice = "the word must occur once, got 'C', which occurs 2 times"
     watching = regard.watch(model, tokenizer=Letters()).knock_out("C")
     with pytest.raises(ArgumentError, match=twice), watching:
         model(input_ids=ids)

@@ -13,7 +13,7 @@ from regard.checker.cases import Case
 from regard.checker.compare import as_dtype, kinds_of, plain_run
 from regard.checker.convention import CallingConvention
 from regard.engine.tensors import to_float64, to_library
-from regard.textbook.stages import SPECIFICATION, Trace, run, scale_of
+from regard.textbook.stages import SPECIFICATION, Trace, run, score_scale
 from regard.typing import Array
 
 
@@ -89,7 +89,7 @@ def _backward(trace: Trace, case: Case, dtype: str) -> tuple[Array, Array, Array
     scores_bhqk = weights_bhqk * (towards_bhqk - mean_bhq1)
     if case.softcap:
         scores_bhqk = scores_bhqk * (1 - (trace.capped / case.softcap) ** 2)
-    scores_bhqk = as_dtype(scores_bhqk * scale_of(case), dtype)
+    scores_bhqk = as_dtype(scores_bhqk * score_scale(case), dtype)
     query = _product(scores_bhqk, trace.key, dtype)
     key = _product(scores_bhqk.swapaxes(-1, -2), trace.query, dtype)
     value = _product(weights_bhqk.swapaxes(-1, -2), incoming_bhqv, dtype)

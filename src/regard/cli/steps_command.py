@@ -12,8 +12,8 @@ from regard.cli.output import show, show_json
 from regard.errors import ArgumentError
 from regard.text.sheet import load_sheet
 from regard.text.vectors import random_start
-from regard.textbook.cells import matrix
 from regard.textbook.steps import Steps, self_attention
+from regard.textbook.why import matrix
 
 MOST_WIDTH = 4_096  # its three square matrices take 400 MB
 MEANS_NOTHING = (

@@ -10,8 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.heads.baseline import UniformBaseline, uniform_in_band, uniform_where
-from regard.heads.measures import HeadMeasures, WeightStatistics
+from regard.heads.measures import (
+    HeadMeasures,
+    UniformBaseline,
+    WeightStatistics,
+    uniform_in_band,
+    uniform_where,
+)
 from regard.heads.repeats import RepeatPairs, repeat_pairs
 from regard.typing import Array
 from regard.watcher.layer import LayerObservation
@@ -148,7 +153,7 @@ class MeasuredRun:
         visible_qk: NDArray[np.bool_] | None = None,
     ) -> None:
         """Measure one layer, whose heads are these of all, in one group; None: all is visible."""
-        windows, statistics = self.groups[group], WeightStatistics.of(weights_bhqk)
+        windows, statistics = self.groups[group], WeightStatistics.from_weights(weights_bhqk)
         uniform = self.uniform[group] if visible_qk is None else uniform_where(visible_qk)
         measures = statistics.measures(self.pairs[group], uniform, visible_qk)
         self.sums.set_measures(windows, heads, measures)

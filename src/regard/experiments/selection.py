@@ -23,9 +23,7 @@ PARTS = ("encoder", "decoder", "cross")
 def check_part(part: str) -> None:
     """Raise an ArgumentError unless this is one of PARTS."""
     if part not in PARTS:
-        raise ArgumentError(
-            f"part needs to be 'encoder', 'decoder' or 'cross', but it is {part!r}."
-        )
+        raise ArgumentError(f"part must be 'encoder', 'decoder' or 'cross', got {part!r}.")
 
 
 def check_number(name: str, number: Any, total: int) -> int:
@@ -36,8 +34,7 @@ def check_number(name: str, number: Any, total: int) -> int:
     """
     if not isinstance(number, int | np.integer) or not 0 <= number < total:
         raise ArgumentError(
-            f"{name} needs a number from 0 to {total - 1} ({name}s count from 0), but it is "
-            f"{number!r}."
+            f"{name} must be a number from 0 to {total - 1} ({name}s count from 0), got {number!r}."
         )
     return int(number)
 

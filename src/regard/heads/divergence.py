@@ -19,13 +19,15 @@ def jensen_shannon(one_xk: Array, other_xk: Array) -> NDArray[np.float64]:
     array([0.   , 1.   , 0.311])
     """
     one_xk, other_xk = (np.asarray(x, np.float64) for x in (one_xk, other_xk))
-    return divergence_of(one_xk, other_xk, entropy_in_bits(one_xk), entropy_in_bits(other_xk))
+    return divergence_from_entropies(
+        one_xk, other_xk, entropy_in_bits(one_xk), entropy_in_bits(other_xk)
+    )
 
 
-def divergence_of(
+def divergence_from_entropies(
     one_xk: Array, other_xk: Array, entropy_x: Array, other_entropy_x: Array
 ) -> NDArray[np.float64]:
-    """``jensen_shannon`` of distributions whose entropies in bits are known."""
+    """``jensen_shannon`` of distributions, given their entropies in bits."""
     bits_x = entropy_in_bits((one_xk + other_xk) / 2) - (entropy_x + other_entropy_x) / 2
     return np.asarray(np.clip(bits_x, 0, 1))
 

@@ -21,8 +21,8 @@ class Link(TextDisplay):
     """One head's weight from a query word to a key word; layers and heads count from 0.
 
     ``query`` and ``key`` are positions among the words. ``usual`` is the weight to expect there
-    whatever the words are: a weight says as much as it exceeds it. ``role`` names what the head
-    usually does, where that was measured.
+    for any words: only the excess over it is informative. ``role`` names what the head usually
+    does, where that was measured.
     """
 
     part: str
@@ -69,7 +69,7 @@ class WordLinks(TextDisplay):
 
 
 def single_word(words: Sequence[str], word: str | int) -> int:
-    """The position of a word that has to be named without doubt.
+    """Position of a word that must be unambiguous.
 
     >>> single_word(("A", "dog", "saw", "the", "cat"), "cat")
     4
@@ -79,26 +79,28 @@ def single_word(words: Sequence[str], word: str | int) -> int:
     if isinstance(word, str) and "#" not in word.strip("#") and len(same) > 1:
         numbers = " or ".join(f"{word}#{n}" for n in range(1, len(same) + 1))
         raise ArgumentError(
-            f"{word!r} needs to be one word, but it is there {len(same)} times, as words "
+            f"the word must occur once, got {word!r}, which occurs {len(same)} times, as words "
             f"{', '.join(map(str, same[:-1]))} and {same[-1]} (from 0): write {numbers}."
         )
     return position
 
 
 def word_position(words: Sequence[str], word: str | int) -> int:
-    """The position of a word; 'the#2' is the second 'the', a number is a position from 0.
+    """Position of a word; 'the#2' is the second 'the', a number is a position from 0.
 
     >>> word_position(("The", "dog", "saw", "the", "cat"), "the#2")
     3
     """
     if isinstance(word, int | np.integer):
         if not -len(words) <= word < len(words):
-            raise ArgumentError(f"there are {len(words)} words, so word {word} is none of them.")
+            raise ArgumentError(
+                f"the word must be a number from 0 to {len(words) - 1}, got {word}."
+            )
         return int(word) % len(words)
     name, _, number = word.rpartition("#") if "#" in word.strip("#") else (word, "", "1")
     matches = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
     if not number.isdecimal() or not 1 <= int(number) <= len(matches):
         raise ArgumentError(
-            f"{word!r} needs to be one of the words read, but they are: {' '.join(words)}."
+            f"the word must be one of the words read, got {word!r}; they are: {' '.join(words)}."
         )
     return matches[int(number) - 1]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from regard.display import percent
 
-SHARE = 0.4  # of a head's attention, to be named by it
-FEW = 5  # queries below which a share of them says little
+NAMING_SHARE = 0.4  # smallest share of a head's attention that names it
+MIN_QUERIES = 5  # smallest number of queries whose mean can name a head
 
 
 class MeasureName(NamedTuple):
@@ -67,7 +67,7 @@ def looks_at(measure: str, unit: str = "token") -> str:
     return f"looks at {TARGETS[measure].replace('token', unit)}"
 
 
-def name_of(
+def head_name(
     measured: Mapping[str, float],
     baseline: Mapping[str, float],
     queries: Mapping[str, int],
@@ -75,23 +75,27 @@ def name_of(
     *,
     cross: bool = False,
 ) -> str:
-    """The target with most weight beyond its baseline, if that is a good part; else the spread.
+    """Name of a head: the target with most weight above its baseline, else how spread it is.
 
     >>> flat = {"entropy": 2.0, "first": 0.1, "itself": 0.1, "previous": 0.8, "next": 0.0,
     ...         "duplicate": 0.0, "induction": 0.0}
     >>> uniform = dict.fromkeys(flat, 0.1) | {"entropy": 3.0}
-    >>> name_of(flat, uniform, dict.fromkeys(flat, 9), Resting("a", 3, 0.2))
+    >>> head_name(flat, uniform, dict.fromkeys(flat, 9), Resting("a", 3, 0.2))
     'looks at the token before: 80 % (evenly 10 %)'
     """
     names = ("first",) if cross else tuple(TARGETS)
-    excess = {x: measured[x] - baseline[x] for x in names if queries[x] >= FEW or x == "first"}
+    excess = {
+        x: measured[x] - baseline[x] for x in names if queries[x] >= MIN_QUERIES or x == "first"
+    }
     # Where a repeat is visible, the weight on it says more than where the head rests otherwise.
-    repeats = [x for x in REPEATS if excess.get(x, 0.0) >= SHARE / 2 and measured[x] >= SHARE]
+    repeats = [
+        x for x in REPEATS if excess.get(x, 0.0) >= NAMING_SHARE / 2 and measured[x] >= NAMING_SHARE
+    ]
     best = max(repeats or excess, key=lambda x: excess[x])
     resting = rests.share - baseline["itself" if not cross else "first"]
-    if not repeats and rests.position and rests.share >= SHARE and resting > excess[best]:
+    if not repeats and rests.position and rests.share >= NAMING_SHARE and resting > excess[best]:
         return f"rests on {rests.token!r} (token {rests.position}): {percent(rests.share)}"
-    if measured[best] >= SHARE and excess[best] >= SHARE / 2:
+    if measured[best] >= NAMING_SHARE and excess[best] >= NAMING_SHARE / 2:
         figures = f"{percent(measured[best])} (evenly {percent(baseline[best])})"
         sentence = f"rests on {TARGETS[best]}" if best == "first" else looks_at(best)
         return f"{sentence}: {figures}"

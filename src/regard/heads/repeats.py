@@ -1,7 +1,7 @@
 """Repeated tokens: weight on the same token elsewhere (duplicate), and on what follows it there.
 
-Two entrances with one definition: from query and key, token by token, for texts of any length, and
-from the weights themselves for short texts, many at once.
+Two entry points with one definition: from query and key, token by token, for texts of any length,
+and from the weights themselves for short texts, many at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from regard.engine.tiles.problem import Problem
 from regard.engine.tiles.rows import Scratch
 from regard.engine.tiles.threads import run_in_order
 from regard.engine.visibility import Visibility
-from regard.heads.baseline import UniformBaseline
 from regard.typing import Array
 
 SHIFTS = {"duplicate": 0, "induction": 1}  # from the same token to the key that counts
@@ -67,7 +66,7 @@ def pair_sums(
 ) -> Sums:
     """Weight (b, h), uniform baseline and queries (b, 1) of the pairs, from every weight.
 
-    A text's sums are the same bits whatever other texts stand beside it. Weights of pairs that
+    A text's sums do not depend on the other texts of the batch, to the bit. Weights of pairs that
     are not visible are 0.
     """
     texts, heads, queries, keys = weights_bhqk.shape
@@ -124,11 +123,12 @@ def repeat_sums(
     problem: ProblemLike,
     logsumexp_hq: Array,
     tokens_k: NDArray[np.int64] | None,
-    baseline: UniformBaseline,
+    choices_hq: NDArray[np.int64],
 ) -> dict[str, Sums]:
     """Sums over the queries that see such a key: weight, uniform baseline, queries, (h,) each.
 
-    Tokens that occur equally often are computed together, so there are few calls.
+    ``choices_hq`` is the number of keys that each query sees. Tokens that occur equally often are
+    computed together, so there are few calls.
     """
     sums_hn3 = None if tokens_k is None else problem.device_repeats(tokens_k)
     if sums_hn3 is not None:
@@ -153,7 +153,7 @@ def repeat_sums(
         for listed in listed_weights(problem, logsumexp_hq, block):
             for part, (name, shift) in zip(listed.split(len(SHIFTS)), SHIFTS.items(), strict=True):
                 others_mab = _others(part.block, visibility.offset, shift)
-                sums[name] += _listed_sums(part, others_mab, baseline.choices_hq)
+                sums[name] += _listed_sums(part, others_mab, choices_hq)
         return sums
 
     def commit(unit: Occurrences, sums: dict[str, Array]) -> None:
@@ -164,8 +164,8 @@ def repeat_sums(
     return {name: (a, b, c) for name, (a, b, c) in totals.items()}
 
 
-AT_ONCE = 2**16  # pairs of a unit of work, in every head
-MOST_PAIRS = 2**23  # of repeats whose visibility is kept for the layers of a text
+PAIRS_PER_UNIT = 2**16  # pairs of one unit of work, in each head
+MAX_CACHED_PAIRS = 2**23  # largest number of pairs whose visibility is cached for the other layers
 
 
 class RepeatedTokens(NamedTuple):
@@ -181,14 +181,16 @@ class RepeatedTokens(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _repeated_tokens(tokens: bytes, visibility: Visibility) -> RepeatedTokens | None:
-    """The same for all layers of a model, so made once; None for too many pairs."""
+    """Repeats of a text, shared by all layers of a model; None for too many pairs."""
     units = _occurrences(tokens, visibility.queries, visibility.offset)
-    if sum(rows_ma.size * keys_mb.shape[1] for rows_ma, keys_mb in units) > MOST_PAIRS:
+    if sum(rows_ma.size * keys_mb.shape[1] for rows_ma, keys_mb in units) > MAX_CACHED_PAIRS:
         return None
     low_1q, high_1q = visibility.key_ranges()
     choices_q = np.maximum(high_1q - low_1q, 1)[0]
     blocks, sums_2n = [], np.zeros((2, len(SHIFTS)))
-    for rows_ma, keys_mb in (part for unit in units for part in chunks(Block(*unit), 1, AT_ONCE)):
+    for rows_ma, keys_mb in (
+        part for unit in units for part in chunks(Block(*unit), 1, PAIRS_PER_UNIT)
+    ):
         columns_mb = np.concatenate([keys_mb + shift for shift in SHIFTS.values()], axis=1)
         block = Block(rows_ma, np.where(columns_mb < visibility.keys, columns_mb, -1))
         counts = []

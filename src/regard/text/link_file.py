@@ -10,8 +10,8 @@ from typing import NamedTuple
 from regard.errors import FileError
 from regard.text.words import split_words
 
-COLUMNS = 10  # of CoNLL-U
-TEXT = "# text ="
+CONLLU_COLUMNS = 10  # of CoNLL-U
+TEXT_PREFIX = "# text ="
 
 
 class LabelledLink(NamedTuple):
@@ -32,31 +32,31 @@ class LinkedSentence:
 
 
 def read_links(path: str | Path) -> tuple[LinkedSentence, ...]:
-    """Sentences of a file, separated by empty lines.
+    """Sentences of a file with their links; empty lines separate sentences.
 
-    CoNLL-U: ten columns with tabs between; words are joined to the text, a blank after each but
-    where SpaceAfter=No, and a word's link goes to its head. Ranges (1-2) and empty nodes (1.1) are
-    left out, and so is the root. Else a table: a line '# text = ...' and below it two words and an
-    optional label, with tabs between; a word is written as it stands, as 'the#2', or as a number
-    from 0.
+    CoNLL-U has ten columns with tabs between. Its words are joined to the text, with a space after
+    each except where SpaceAfter=No, and a word's link goes to its head; ranges (1-2), empty nodes
+    (1.1) and the root are left out. Otherwise the file is a table: a line '# text = ...' and below
+    it two words and an optional label, with tabs between. A word is written as in the text, as
+    'the#2', or as a number from 0.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
-        raise FileError(f"{path} needs to be a file of links, but: {error.strerror}.") from None
+        raise FileError(f"{path} cannot be read as a file of links: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise FileError(f"{path} needs to be text in UTF-8, but it is something else.") from None
+        raise FileError(f"{path} must be text in UTF-8.") from None
     sentences = tuple(_sentence(path, number, block) for number, block in _blocks(lines))
     if not any(sentence.links for sentence in sentences):
         raise FileError(
-            f"{path} needs links, but has none: CoNLL-U, or '# text = ...' and two words a line "
-            "with a tab between."
+            f"{path} must contain links, got none: write CoNLL-U, or '# text = ...' and below it "
+            "two words per line with a tab between them."
         )
     return sentences
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Groups of lines with the number of their first, from 1."""
+    """Groups of lines, each with the number of its first line, from 1."""
     block: list[str] = []
     for number, line in enumerate([*lines, ""], 1):
         if line.strip():
@@ -68,13 +68,16 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 
 def _sentence(path: str | Path, number: int, block: list[str]) -> LinkedSentence:
     rows = [(number + i, line.split("\t")) for i, line in enumerate(block) if line[0] != "#"]
-    if rows and all(len(row) == COLUMNS for _, row in rows):
+    if rows and all(len(row) == CONLLU_COLUMNS for _, row in rows):
         return _dependencies(path, rows)
-    text = next((line.removeprefix(TEXT).strip() for line in block if line.startswith(TEXT)), "")
+    text = next(
+        (line.removeprefix(TEXT_PREFIX).strip() for line in block if line.startswith(TEXT_PREFIX)),
+        "",
+    )
     if not text:
         raise FileError(
-            f"{path}, line {number}: a sentence needs ten columns as in CoNLL-U, or a line "
-            f"'{TEXT} ...' before its links."
+            f"{path}, line {number}: a sentence must have ten columns as in CoNLL-U, or a line "
+            f"'{TEXT_PREFIX} ...' before its links."
         )
     words = tuple(split_words(text))
     return LinkedSentence(text, words, tuple(_pair(path, words, at, row) for at, row in rows))
@@ -88,8 +91,8 @@ def _dependencies(path: str | Path, rows: Sequence[tuple[int, list[str]]]) -> Li
         text += row[1] + ("" if "SpaceAfter=No" in row[9].split("|") else " ")
         if not row[6].isdecimal() or int(row[6]) > len(numbered) or int(row[0]) != len(words):
             raise FileError(
-                f"{path}, line {at}: a word needs its number and the number of its head, but they "
-                f"are {row[0]!r} and {row[6]!r}."
+                f"{path}, line {at}: a word must have its number and the number of its head, got "
+                f"{row[0]!r} and {row[6]!r}."
             )
         if int(row[6]):
             links.append(LabelledLink(len(words) - 1, int(row[6]) - 1, row[7]))
@@ -99,23 +102,25 @@ def _dependencies(path: str | Path, rows: Sequence[tuple[int, list[str]]]) -> Li
 def _pair(path: str | Path, words: Sequence[str], at: int, row: list[str]) -> LabelledLink:
     if len(row) not in (2, 3):
         raise FileError(
-            f"{path}, line {at}: a link needs two words and an optional label with tabs between, "
-            f"but it has {len(row)} columns."
+            f"{path}, line {at}: a link must be two words and an optional label with tabs between, "
+            f"got {len(row)} columns."
         )
     positions = [_position(path, words, at, name.strip()) for name in row[:2]]
     return LabelledLink(positions[0], positions[1], row[2].strip() if len(row) == 3 else "link")
 
 
 def _position(path: str | Path, words: Sequence[str], at: int, name: str) -> int:
-    """The position of a word; one that comes several times has to be numbered."""
+    """Position of a word; a word that occurs several times must be numbered."""
     if name.isdecimal() and name not in words and int(name) < len(words):
         return int(name)
     plain, _, number = name.rpartition("#") if "#" in name.strip("#") else (name, "", "")
     same = [i for i, word in enumerate(words) if word.casefold() == plain.casefold()]
     chosen = int(number) if number.isdecimal() else 1
     if not 1 <= chosen <= len(same) or (not number and len(same) > 1):
-        problem = f"it is there {len(same)} times: write {plain}#1" if same else "it is not there"
+        problem = (
+            f"which occurs {len(same)} times: write {plain}#1" if same else "which is not in it"
+        )
         raise FileError(
-            f"{path}, line {at}: {name!r} needs to be one word of the sentence, but {problem}."
+            f"{path}, line {at}: must name one word of the sentence, got {name!r}, {problem}."
         )
     return same[chosen - 1]

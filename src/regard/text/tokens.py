@@ -52,16 +52,16 @@ class SentencePieceTokenizer:
 
         if not path.is_file():
             raise FileError(
-                f"the tokens need a SentencePiece model at {path}, but there is none: copy the "
-                "tokens.model that was made with the parameters beside them."
+                f"no SentencePiece model at {path}: copy the tokens.model that was made with the "
+                "parameters into their folder."
             )
         self._model: Any = sentencepiece.SentencePieceProcessor()
         try:
             self._model.LoadFromSerializedProto(path.read_bytes())
         except RuntimeError:  # its text names a line of SentencePiece's own source
             raise FileError(
-                f"{path} needs to be a SentencePiece model, but it cannot be read as one: copy or "
-                "export the model again."
+                f"{path} must be a SentencePiece model, and cannot be read as one: copy or export "
+                "the model again."
             ) from None
 
     @property
@@ -89,7 +89,7 @@ class SentencePieceTokenizer:
 class WordTokenizer:
     """A vocabulary of whole words, for untrained models on a learner's own sentence.
 
-    >>> tokens = WordTokenizer.of("I am good")
+    >>> tokens = WordTokenizer.from_text("I am good")
     >>> tokens.encode("am I bad"), tokens.decode([4, 6])
     ([5, 4, 1], 'I good')
     """
@@ -97,8 +97,8 @@ class WordTokenizer:
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> WordTokenizer:
-        """The different words of a text, in their order."""
+    def from_text(cls, text: str) -> WordTokenizer:
+        """Vocabulary of the distinct words of a text, in order."""
         return cls((*SPECIALS, *dict.fromkeys(text.split())))
 
     @cached_property
@@ -110,7 +110,7 @@ class WordTokenizer:
         return [self._ids.get(word, 1) for word in text.split()]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The words side by side."""
+        """The words, joined by spaces."""
         return " ".join(self.words[i] for i in ids)
 
     def piece(self, token: int) -> str:

@@ -32,7 +32,7 @@ def split(sentence: str) -> tuple[str, ...]:
     """
     words = tuple(WORD.findall(sentence))
     if not words:
-        raise ArgumentError(f"sentence needs at least one word, but it is {sentence!r}.")
+        raise ArgumentError(f"sentence must have at least one word, got {sentence!r}.")
     return words
 
 
@@ -43,9 +43,9 @@ def random_start(sentence: str, width: int, seed: int) -> RandomStart:
     (3, 8)
     """
     if width < 1:
-        raise ArgumentError(f"width needs a whole number from 1 up, but it is {width}.")
+        raise ArgumentError(f"width must be a whole number from 1 up, got {width}.")
     if seed < 0:
-        raise ArgumentError(f"seed needs a whole number from 0 up, but it is {seed}.")
+        raise ArgumentError(f"seed must be a whole number from 0 up, got {seed}.")
     words = split(sentence)
     random = np.random.default_rng(seed)
     x_te = random.random((len(words), width))

@@ -44,7 +44,7 @@ class TokenizedText:
     def names(self, by: str) -> tuple[str, ...]:
         """The words or the tokens, as ``by`` says."""
         if by not in ("words", "tokens"):
-            raise ArgumentError(f"by needs to be 'words' or 'tokens', but it is {by!r}.")
+            raise ArgumentError(f"by must be 'words' or 'tokens', got {by!r}.")
         return self.words if by == "words" else self.tokens
 
     @property
@@ -96,7 +96,7 @@ def word_groups(
 def to_words(weights_qk: NDArray[Any], queries: TokenizedText, keys: TokenizedText) -> NDArray[Any]:
     """Weights between words: added over the pieces of a key, averaged over those of a query.
 
-    So a row still sums to 1. Leading axes stay.
+    So a row still sums to 1. Leading axes are kept.
     """
     queries_wt, keys_wt = queries.membership_wt, keys.membership_wt
     mean_wt = queries_wt / queries_wt.sum(axis=1, keepdims=True)
@@ -105,7 +105,7 @@ def to_words(weights_qk: NDArray[Any], queries: TokenizedText, keys: TokenizedTe
 
 
 def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> TokenizedText:
-    """Tokens and words of some ids; positions in place of names where there is no tokenizer.
+    """Tokens and words of token ids; their positions as names where there is no tokenizer.
 
     ``tokenizer`` is one of Hugging Face, or None.
     """

@@ -1,4 +1,1 @@
-"""VECTORS -> QUERY, KEY, VALUE -> SCORES -> WEIGHTS -> OUTPUT, every number kept and explained.
-
-The specification.
-"""
+"""Specification of attention: from vectors to output, every number kept and explained."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-MOST_NOISE = 1e300  # a bound that overflowed says no more than this one
+MAX_NOISE = 1e300  # the largest error bound: log10 of an infinite one has no meaning
 
 
 class Shown(NamedTuple):
-    """A number as text, and how far from it the truth may lie: half a unit of its last digit."""
+    """A number as text, and its tolerance: half a unit of the last digit shown."""
 
     text: str
     tolerance: float
@@ -29,10 +29,10 @@ def write(value: float, digits: int) -> str:
 
 
 def tidy(value: float) -> float:
-    """A number without what rounding adds to a short decimal: its first twelve digits.
+    """A number rounded to twelve significant digits.
 
-    The last bits of a sum depend on the order of its terms, which every BLAS chooses anew; where
-    the exact number is a short decimal, tidied ones are written alike.
+    The last bits of a sum depend on the order of its terms, which differs between BLAS libraries.
+    Where the exact number is a short decimal, tidied ones are written the same everywhere.
 
     >>> tidy(13.749999999999886), tidy(11.21250000000001), f"{tidy(2.4999999999999996):.0f}"
     (13.75, 11.2125, '2')
@@ -41,10 +41,10 @@ def tidy(value: float) -> float:
 
 
 def show(value: float, digits: int, noise: float = 0.0) -> Shown:
-    """A value that is sure to within ``noise``: as ``write``, with fewer digits where noise asks.
+    """A value with only the digits that an error of up to ``noise`` leaves certain.
 
-    Two computers that both hold the value to within the noise write the same text wherever the
-    exact one is a short decimal, in the middle between two roundings included.
+    Two computers whose values are both within the noise write the same text wherever the exact
+    value is a short decimal, even one halfway between two roundings.
 
     >>> show(0.404457, 3)
     Shown(text='0.404', tolerance=0.0005)
@@ -57,7 +57,7 @@ def show(value: float, digits: int, noise: float = 0.0) -> Shown:
     """
     if not math.isfinite(value):
         return Shown(str(value), 0.0)
-    noise = noise if noise < MOST_NOISE else MOST_NOISE
+    noise = noise if noise < MAX_NOISE else MAX_NOISE
     surest = -400 if noise == 0 else math.ceil(math.log10(4 * noise))
     if abs(value) <= noise or value == 0:
         last = max(-digits, surest)
@@ -76,7 +76,7 @@ def show(value: float, digits: int, noise: float = 0.0) -> Shown:
 
 
 def operand(value: float, digits: int, noise: float) -> str:
-    """A number that is reckoned with: as ``show``, and 0 where no digit is sure.
+    """A number to compute with: as ``show``, but 0 where no digit is certain.
 
     >>> operand(0.5, 3, 0.0), operand(0.5, 3, 0.01), operand(0.5, 3, 1.0)
     ('0.500', '0.5', '0')
@@ -86,7 +86,7 @@ def operand(value: float, digits: int, noise: float) -> str:
 
 
 def _rounded(value: float, noise: float, decimals: int, kind: str) -> str:
-    """Rounded to the nearest; where the noise leaves two of them open, to the even one."""
+    """Rounded to the nearest, or to the even one where the noise leaves two possible."""
     least, most = (f"{x:.{decimals}{kind}}" for x in (value - noise, value + noise))
     even = least.partition("e")[0][-1] in "02468"
     return least if least == most or even else most

@@ -1,7 +1,7 @@
-"""The options of attention: their meaning, defaults and validation.
+"""Options of attention: their types, defaults and validation.
 
-``attend``, the specification, and every fast path take these and refuse the same input in the
-same words.
+``attend``, the specification, and every fast path validate by these functions, so that all of them
+raise the same errors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DEFAULT_OPTIONS: AttentionOptions = {
 
 
 def with_defaults(**options: Unpack[AttentionOptions]) -> AttentionOptions:
-    """Every option of attention, the default where none is given.
+    """Every option of attention, with defaults for those not given.
 
     >>> with_defaults(causal=True)["causal"], with_defaults()["scale"]
     (True, None)
@@ -57,7 +57,7 @@ def with_defaults(**options: Unpack[AttentionOptions]) -> AttentionOptions:
     unknown = [name for name in options if name not in DEFAULT_OPTIONS]
     if unknown:
         raise TypeError(
-            f"attention has no argument {unknown[0]!r}: beside query, key and value it takes "
+            f"attention() got an unexpected keyword {unknown[0]!r}: it takes "
             f"{', '.join(DEFAULT_OPTIONS)}."
         )
     return {**DEFAULT_OPTIONS, **options}
@@ -84,8 +84,8 @@ def rule_at(rule: MaskRule, at_q1: NDArray[np.intp], at_1k: NDArray[np.intp]) ->
         with contextlib.suppress(ValueError):
             return np.broadcast_to(tile_qk, shape)
     raise ArgumentError(
-        f"mask, a function, needs to give bool values that broadcast to {shape}, "
-        f"but it gave dtype {tile_qk.dtype} and shape {tile_qk.shape}."
+        f"mask, a function, must return bool values that broadcast to {shape}, "
+        f"got dtype {tile_qk.dtype} and shape {tile_qk.shape}."
     )
 
 
@@ -95,7 +95,7 @@ def check_finite(name: str, array: Array) -> None:
     if bad.any():
         index = [int(i) for i in np.unravel_index(int(bad.argmax()), array.shape)]
         raise ArgumentError(
-            f"{name} has {array[tuple(index)]} at {index}: attention needs finite numbers. "
+            f"{name} must be finite numbers, got {array[tuple(index)]} at {index}. "
             "If it stands for padding, use lengths or mask instead."
         )
 
@@ -107,11 +107,11 @@ def check_products(bound: float) -> None:
 
 
 def check_dtypes(arrays: dict[str, Array]) -> np.dtype[Any]:
-    """The common dtype of the arrays, each of which needs floats."""
+    """The common dtype of the arrays, each of which must be floats."""
     for name, array in arrays.items():
         if array.dtype not in (np.float16, np.float32, np.float64):
             raise ArgumentError(
-                f"{name} needs float16, float32 or float64 values, but its dtype is {array.dtype}: "
+                f"{name} must have dtype float16, float32 or float64, got {array.dtype}: "
                 f"write {name}.astype(np.float32)."
             )
     return np.result_type(*arrays.values())
@@ -127,8 +127,8 @@ def check_shapes(query: Array, key: Array, value: Array) -> tuple[int, ...]:
     for name, array in {"key": key, "value": value}.items():
         if list(array.shape[:-3]) != batch:
             raise ShapeError(
-                f"{name} needs the leading axes of query, {tuple(batch)}, "
-                f"but its shape is {array.shape}."
+                f"{name} must have the leading axes of query, {tuple(batch)}, "
+                f"got shape {array.shape}."
             )
     if query.ndim > 2:
         expect("value", value, f"{axes} k d_v", h_kv=key.shape[-3])
@@ -145,11 +145,11 @@ def band(causal: bool, window: Window | None) -> Window:
     sides = (None, None) if window is None else window
     if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(map(_is_side, sides)):
         raise ArgumentError(
-            "window needs (left, right), each a whole number from 0 up or None for unbounded, "
-            f"but it is {window!r}."
+            "window must be (left, right), each a whole number from 0 up or None for unbounded, "
+            f"got {window!r}."
         )
     if not isinstance(causal, bool | np.bool_):
-        raise ArgumentError(f"causal needs True or False, but it is {causal!r}.")
+        raise ArgumentError(f"causal must be True or False, got {causal!r}.")
     left, right = sides
     if causal:
         right = 0 if right is None else min(right, 0)
@@ -164,7 +164,7 @@ def check_offset(offset: int | None, queries: int, keys: int, needed: bool) -> i
     """The position of query 0 among the keys; required where it cannot be derived."""
     if offset is not None:
         if not isinstance(offset, int | np.integer):
-            raise ArgumentError(f"offset needs a whole number, but it is {offset!r}.")
+            raise ArgumentError(f"offset must be a whole number, got {offset!r}.")
         return int(offset)
     if needed and queries != keys:
         raise ArgumentError(
@@ -182,17 +182,17 @@ def check_mask(mask: ArrayLike | MaskRule | None, shape: tuple[int, ...]) -> Mas
     array = np.asarray(mask)
     if array.dtype != bool and not np.issubdtype(array.dtype, np.floating):
         raise ArgumentError(
-            "mask needs bool values (True = may look) or float values (added to the scores), "
-            f"but its dtype is {array.dtype}: write mask.astype(bool)."
+            "mask must be bool (True = may look) or float (added to the scores), "
+            f"got dtype {array.dtype}: write mask.astype(bool)."
         )
-    # max passes NaN on, so one number tells of both.
+    # max propagates NaN, so one comparison covers both.
     if array.dtype != bool and array.size and not array.max() < np.inf:
-        raise ArgumentError("mask has nan or +inf in it: a float mask needs numbers or -inf.")
+        raise ArgumentError("mask must be numbers or -inf where it is float, got nan or +inf.")
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
         raise ShapeError(
-            f"mask needs a shape that broadcasts to {shape}, but its shape is {array.shape}."
+            f"mask must have a shape that broadcasts to {shape}, got {array.shape}."
         ) from None
 
 
@@ -206,13 +206,13 @@ def check_lengths(
     array = np.asarray(lengths)
     if not np.issubdtype(array.dtype, np.integer) or array.shape != batch:
         raise ArgumentError(
-            f"lengths needs whole numbers of shape {batch}, one for each entry of the leading "
-            f"batch axes, but it has dtype {array.dtype} and shape {array.shape}."
+            f"lengths must be whole numbers of shape {batch}, one for each entry of the leading "
+            f"batch axes, got dtype {array.dtype} and shape {array.shape}."
         )
     if array.size and (array.min() < 0 or array.max() > keys):
         raise ArgumentError(
-            f"lengths needs values from 0 to {keys}, the number of keys, "
-            f"but they go from {array.min()} to {array.max()}."
+            f"lengths must be from 0 to {keys}, the number of keys, "
+            f"got {array.min()} to {array.max()}."
         )
     return array.astype(np.int64)
 
@@ -220,5 +220,5 @@ def check_lengths(
 def check_positive(name: str, number: float | None) -> float | None:
     """A finite number above 0, or None."""
     if number is not None and not (math.isfinite(number) and number > 0):
-        raise ArgumentError(f"{name} needs a finite number above 0, but it is {number!r}.")
+        raise ArgumentError(f"{name} must be a finite number above 0, got {number!r}.")
     return None if number is None else float(number)

@@ -70,7 +70,7 @@ class Trace:
 
 
 def given_arrays(inputs: AttentionInputs) -> tuple[Array, Array, Array]:
-    """query, key and value as they are given."""
+    """query, key and value unchanged."""
     return inputs.query, inputs.key, inputs.value
 
 
@@ -86,11 +86,11 @@ def dot_products(query_bhqd: Array, key_bhkd: Array) -> Array:
 
 def scale_scores(scores_bhqk: Array, inputs: AttentionInputs) -> Array:
     """Scores divided by the square root of the head width, or multiplied by ``scale``."""
-    return np.asarray(scores_bhqk * scores_bhqk.dtype.type(scale_of(inputs)))
+    return np.asarray(scores_bhqk * scores_bhqk.dtype.type(score_scale(inputs)))
 
 
-def scale_of(inputs: AttentionInputs) -> float:
-    """The factor of the scores: 1 / sqrt(d) unless given."""
+def score_scale(inputs: AttentionInputs) -> float:
+    """Factor of the scores: 1 / sqrt(d) unless given."""
     return 1 / math.sqrt(max(1, inputs.query.shape[-1])) if inputs.scale is None else inputs.scale
 
 
@@ -122,7 +122,7 @@ def window_visibility(inputs: AttentionInputs) -> Array:
 
 
 def mask_visibility(inputs: AttentionInputs) -> Array:
-    """Mask: bool values as they are; a float mask hides where it is minus infinity."""
+    """Mask: bool values unchanged; a float mask hides where it is minus infinity."""
     mask = inputs.mask
     if mask is None:
         return np.ones((1, 1), bool)
@@ -173,7 +173,7 @@ def zero_empty_rows(weights_bhqk: Array, visible: Array, inputs: AttentionInputs
 
 
 def unchanged_weights(weights_bhqk: Array, visible: Array, inputs: AttentionInputs) -> Array:
-    """The weights as they are; dropout and the like would come at this stage."""
+    """Weights unchanged; the stage for dropout and similar changes."""
     return weights_bhqk
 
 

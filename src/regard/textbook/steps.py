@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
-from regard.errors import ArgumentError, expect, refuse_masked_array
+from regard.errors import ArgumentError, expect, refuse_masked_array, suggest_keywords
 from regard.textbook.options import (
     AttentionOptions,
     MaskRule,
@@ -26,7 +26,7 @@ from regard.textbook.options import (
     check_products,
     check_shapes,
 )
-from regard.textbook.stages import SPECIFICATION, AttentionInputs, run, scale_of
+from regard.textbook.stages import SPECIFICATION, AttentionInputs, run, score_scale
 from regard.textbook.why import Why, read_row, why
 from regard.typing import Float64Array
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 
 def floats(name: str, array: ArrayLike) -> Float64Array:
-    """Numbers as float64; the error for one that is not finite names its index."""
+    """Numbers as float64; an error names the index of the first that is not finite."""
     refuse_masked_array(name, array)
     try:
         plain = np.asarray(array)
         numbers = np.asarray(plain.real, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{name} needs numbers in rows of equal length.") from None
+        raise ArgumentError(f"{name} must be numbers in rows of equal length.") from None
     if np.iscomplexobj(plain):
-        raise ArgumentError(f"{name} needs real numbers, but it has complex ones.")
+        raise ArgumentError(f"{name} must be real numbers, got complex ones.")
     if not np.isfinite(numbers).all():
         index = [int(i) for i in np.argwhere(~np.isfinite(numbers))[0]]
         raise ArgumentError(
-            f"{name} has {numbers[tuple(index)]} at {index}: it needs finite numbers."
+            f"{name} must be finite numbers, got {numbers[tuple(index)]} at {index}."
         )
     return numbers
 
@@ -62,14 +62,14 @@ def projections(
         expect(name, matrix, "e hd", e=width)
         if heads < 1 or matrix.shape[1] % heads:
             raise ArgumentError(
-                f"heads needs to divide the {matrix.shape[1]} columns of {name}, but it is {heads}."
+                f"heads must divide the {matrix.shape[1]} columns of {name}, got {heads}."
             )
     expect("w_key", matrices["w_key"], "e hd", hd=matrices["w_query"].shape[1])
     return matrices
 
 
 def named(words: Any, x_te: Float64Array) -> Any:
-    """A tuple of words a sentence, one word for each row of x; numbers where none are given.
+    """Words of each sentence, one for each row of x; numbers where none are given.
 
     >>> named(None, np.zeros((3, 8)))
     ('0', '1', '2')
@@ -81,9 +81,9 @@ def named(words: Any, x_te: Float64Array) -> Any:
         return numbers if x_te.ndim == 2 else (numbers,) * x_te.shape[0]
     if len(sentences) != math.prod(x_te.shape[:-2]) or any(len(s) != tokens for s in sentences):
         raise ArgumentError(
-            f"words needs one word for each of the {tokens} rows of x"
+            f"words must be one word for each of the {tokens} rows of x"
             + ("" if x_te.ndim == 2 else f", for each of its {x_te.shape[0]} sentences")
-            + f", but it has {[len(s) for s in sentences]}."
+            + f", got {[len(s) for s in sentences]}."
         )
     tuples = tuple(tuple(str(word) for word in sentence) for sentence in sentences)
     return tuples[0] if x_te.ndim == 2 else tuples
@@ -93,9 +93,9 @@ PARAMETERS = ("w_query", "w_key", "w_value", "w_output", "scale", "softcap")
 
 
 def to_dict(steps: Steps) -> dict[str, Any]:
-    """Words, parameters, and every stage with its shape; -inf is the string "-inf".
+    """Words, parameters, and every stage with its shape, as JSON values.
 
-    JSON has no infinities, so a reader of any language can take this as it is.
+    JSON has no infinities: -inf is the string "-inf".
 
     Examples
     --------
@@ -143,8 +143,8 @@ class Steps(NotebookDisplay):
     side, times w_output where given. With one head and no w_output there is no ``sums`` stage,
     the axis h is left out everywhere, and the output is the weighted sum.
 
-    ``x_error`` says how far the numbers of x may lie from the exact ones, where they were computed:
-    ``why`` shows no digit that this leaves open.
+    ``x_error`` bounds the error of the numbers of x where these were computed themselves; ``why``
+    shows only the digits that it leaves certain.
     """
 
     words: tuple[str, ...] | tuple[tuple[str, ...], ...]
@@ -171,25 +171,71 @@ class Steps(NotebookDisplay):
         """The stages that this computation has, in the order they were made."""
         return {x: getattr(self, x) for x in STAGES if getattr(self, x) is not None}
 
-    def why(self, stage: str, row: str | int, column: str | int, **where: int) -> Why:
-        """The arithmetic of a cell; ``head``, ``sentence`` and ``digits`` by keyword."""
-        return why(self, stage, row, column, **where)
+    @suggest_keywords
+    def why(
+        self,
+        stage: str,
+        row: str | int,
+        column: str | int,
+        *,
+        head: int = 0,
+        sentence: int = 0,
+        digits: int = 3,
+    ) -> Why:
+        """Arithmetic of one cell: the formula, its operands and the value, to ``digits`` digits."""
+        return why(self, stage, row, column, head=head, sentence=sentence, digits=digits)
 
-    def picture(self, stage: str = "weights", head: int = 0, **options: Any) -> Picture:
-        """One stage of one head to look at and to save; ``kind`` is 'lines' or 'heatmap'."""
+    @suggest_keywords
+    def picture(
+        self,
+        stage: str = "weights",
+        head: int = 0,
+        *,
+        sentence: int = 0,
+        kind: str | None = None,
+        chosen: tuple[int, ...] = (),
+        threshold: float = 0.01,
+    ) -> Picture:
+        """One stage of one head as a picture to show or to save.
+
+        Parameters
+        ----------
+        kind : str, optional
+            'lines' (weights only) or 'heatmap'; lines where they suit the weights.
+        chosen : tuple of int
+            Rows that stand out.
+        threshold : float
+            Weights below it are not drawn as lines.
+        """
+        options = {"sentence": sentence, "kind": kind, "chosen": chosen, "threshold": threshold}
         picture: Picture = render("picture", self, stage, head, options)
         return picture
 
-    def worksheet(self, row: str | int | None = None, **options: Any) -> Worksheet:
-        """The numbers of one row as blanks to fill in by hand, with a key; ``.save(path)`` it.
+    @suggest_keywords
+    def worksheet(
+        self,
+        row: str | int | None = None,
+        *,
+        every_row: bool = False,
+        head: int = 0,
+        sentence: int = 0,
+        digits: int = 2,
+        note: str = "",
+    ) -> Worksheet:
+        """Worksheet of one row: its numbers as blanks to fill in by hand, with an answer key.
 
-        ``every_row``, ``head``, ``sentence`` and ``digits`` by keyword.
+        Without ``row`` it is the row whose largest weight stands out most. ``note`` is printed
+        below the title; ``save(path)`` writes the sheet.
         """
-        worksheet: Worksheet = render("worksheet", self, row, **options)
+        worksheet: Worksheet = render(
+            "worksheet", self, row,
+            every_row=every_row, head=head, sentence=sentence, digits=digits, note=note,
+        )  # fmt: skip
         return worksheet
 
+    @suggest_keywords
     def read(self, row: str | int, *, head: int = 0, sentence: int = 0) -> str:
-        """The row of one word, in words."""
+        """The weights of one word as a sentence, as in: robots looks at tasks 40 %, ..."""
         return read_row(self, row, head=head, sentence=sentence)
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,6 +244,7 @@ class Steps(NotebookDisplay):
 
 
 @one_blas_thread()
+@suggest_keywords
 def self_attention(
     x: ArrayLike,
     w_query: ArrayLike,
@@ -214,11 +261,22 @@ def self_attention(
 
     Parameters
     ----------
-    x : (t, e) or (b, t, e)
-        One vector a word.
-    w_query, w_key : (e, h * d), w_value : (e, h * d_v)
-        The parameters that make queries, keys and values.
-    words : names for rows and columns; one list, or one list a sentence. Numbers unless given.
+    x : array_like, (t, e) or (b, t, e)
+        One vector per word.
+    w_query, w_key : array_like, (e, h * d)
+        Parameters that make the queries and the keys.
+    w_value : array_like, (e, h * d_v)
+        Parameters that make the values.
+    words : list of str, or one list per sentence
+        Names of rows and columns; numbers unless given.
+    heads : int
+        Number of heads that the columns of the three matrices are cut into.
+    w_output : array_like, (h * d_v, e'), optional
+        Multiplies the outputs of all heads side by side.
+    mask : array_like, optional
+        Bool, True where a word may look at another; or float, added to the scores.
+    causal : bool
+        Whether each word sees only itself and the words before it.
 
     Examples
     --------
@@ -258,6 +316,7 @@ def self_attention(
 
 
 @one_blas_thread()
+@suggest_keywords
 def attend(
     query: ArrayLike,
     key: ArrayLike,
@@ -307,7 +366,7 @@ def attend(
         masked=trace.masked if changed else None,
         weights=trace.weights,
         output=trace.output,
-        scale=scale_of(inputs),
+        scale=score_scale(inputs),
         softcap=inputs.softcap,
     )
 
@@ -315,7 +374,7 @@ def attend(
 def _validated(
     query: ArrayLike, key: ArrayLike, value: ArrayLike, **options: Unpack[AttentionOptions]
 ) -> AttentionInputs:
-    """The inputs of the specification, refused in the words in which the fast paths refuse them."""
+    """Validated inputs of the specification; errors are worded as those of the fast paths."""
     arrays = {"query": np.asarray(query), "key": np.asarray(key), "value": np.asarray(value)}
     check_dtypes(arrays)
     leading = check_shapes(**arrays)
@@ -336,7 +395,7 @@ def _validated(
         lengths=check_lengths(options["lengths"], leading, keys),
     )
     norms = [float(np.abs(arrays[x]).max(initial=0)) for x in ("query", "key")]
-    check_products(scale_of(inputs) * math.prod(norms) * arrays["query"].shape[-1] / math.log(2))
+    check_products(score_scale(inputs) * math.prod(norms) * arrays["query"].shape[-1] / math.log(2))
     return inputs
 
 

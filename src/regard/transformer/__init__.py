@@ -1,4 +1,4 @@
-"""LAYERS STACKED, TRAINED, SAVED: the encoder-decoder that translates."""
+"""Encoder-decoder transformer that translates, with every attention weight of a sentence."""
 
 from __future__ import annotations
 

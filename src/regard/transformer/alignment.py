@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 # A link needs this weight, this share of the largest weight of its row, and this share of the
-# largest of its column: a word of the sentence that another word of the translation holds much more
-# firmly is not what this one came from. Chosen on 100 hand-aligned sentences (docs/model-card.md).
-LEAST_WEIGHT = 0.25
+# largest of its column: where another word of the translation gives a source word much more weight,
+# this one did not come from it. Chosen on 100 hand-aligned sentences (docs/model-card.md).
+MIN_WEIGHT = 0.25
 SHARE_OF_ROW = 0.5
 SHARE_OF_COLUMN = 0.8
 
@@ -50,24 +50,24 @@ class Alignment(TextDisplay):
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Each word with the words it came from; see ``sources_of``.
+        """Each word with the words it came from; see ``source_columns``.
 
         A word that rests on (end), or on words that others rest on more, has no pair.
         """
         return tuple(
             Pair(word, self.sources[key], float(self.weights_qk[row, key]))
             for row, word in enumerate(self.words)
-            for key in self.sources_of(row)
+            for key in self.source_columns(row)
         )
 
-    def sources_of(self, row: int) -> list[int]:
+    def source_columns(self, row: int) -> list[int]:
         """The columns that one word came from, the strongest first.
 
-        These have at least LEAST_WEIGHT, SHARE_OF_ROW of the word's largest weight, and
+        These have at least MIN_WEIGHT, SHARE_OF_ROW of the word's largest weight, and
         SHARE_OF_COLUMN of what any word of the translation gives them.
         """
         weights_k = self.weights_qk[row]
-        enough_k = np.maximum(SHARE_OF_COLUMN * self.weights_qk.max(axis=0), LEAST_WEIGHT)
+        enough_k = np.maximum(SHARE_OF_COLUMN * self.weights_qk.max(axis=0), MIN_WEIGHT)
         enough_k = np.maximum(enough_k, SHARE_OF_ROW * weights_k.max())
         order = np.argsort(-weights_k, kind="stable").tolist()
         return [k for k in order if weights_k[k] >= enough_k[k] and self.sources[k] != "(end)"]

@@ -105,7 +105,7 @@ def reading_links(reading: Reading, sentence: AlignedSentence) -> set[TokenLink]
     return {
         (i, j)
         for row in range(len(alignment.words))
-        for key in alignment.sources_of(row)
+        for key in alignment.source_columns(row)
         for i in source[key]
         for j in target[row]
     }

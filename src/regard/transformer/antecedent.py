@@ -92,7 +92,7 @@ def disagreement(reading: Reading, link: Link) -> str:
 def _came_from(reading: Reading, source: int, rows: Sequence[int]) -> int | None:
     """The last of these French words that came from one English word, if any."""
     alignment = reading.alignment
-    chosen = [row for row in rows if alignment.sources_of(row)[:1] == [source]]
+    chosen = [row for row in rows if alignment.source_columns(row)[:1] == [source]]
     return chosen[-1] if chosen else None
 
 

@@ -1,43 +1,39 @@
-"""Checkpoints: int8 parameters on disk, and the transformer assembled from them."""
+"""Checkpoints: int8 parameters on disk, and the transformer assembled from them.
+
+Parameters are memory-mapped from a safetensors file: nothing is copied, and pages are read when
+they are first touched, so that loading takes a few milliseconds.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import mmap
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
-from regard.text.tokens import SentencePieceTokenizer, Tokenizer
+from regard.text.tokens import SentencePieceTokenizer
 from regard.transformer.config import Config, Parameters, output_axis, parameter_shapes
-from regard.transformer.layers import (
-    Attention,
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    Matrix,
-    Norm,
-)
+from regard.transformer.layers import Matrix
 from regard.transformer.model import Transformer
-from regard.transformer.parameter_file import map_parameters
-from regard.transformer.roles import UNKNOWN_ROLES, HeadRoles, load_roles
+from regard.transformer.roles import load_roles
+from regard.typing import Array
 
 SHIPPED = Path(__file__).parent / "shipped"
 PARAMETERS, TOKENS, DESCRIPTION = "parameters.safetensors", "tokens.model", "model.json"
-EXPORT = "model"  # the folder inside that of a training that its model is exported to
+EXPORT = "model"  # folder of the exported model inside that of its training
 FORMAT = "regard transformer 1"
-
-_PROJECTIONS = ("w_query", "w_key", "w_value")
-
-Layer = TypeVar("Layer", EncoderLayer, DecoderLayer)
+DTYPES = {"I8": "<i1", "F32": "<f4"}  # those of a saved model
+_LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
 
 
 def model_folder(folder: str | Path) -> Path:
-    """The folder of a model; that of a training stands for the model inside it."""
+    """Folder of a model, which may be inside the folder of the training that made it."""
     path = Path(folder)
     inside = path / EXPORT
     return inside if not _is_model(path) and _is_model(inside) else path
@@ -59,20 +55,19 @@ def load_model(folder: str | Path | None = None) -> Transformer:
     path = SHIPPED if folder is None else model_folder(folder)
     if folder is None and not (path / PARAMETERS).is_file():
         raise FileError(
-            "load_model() needs the parameters that come with the package, but this install has "
-            "none: install a release of regard, or give the folder of a model that "
-            "`regard train` wrote."
+            "this install of regard has no parameters of the shipped model: install a release of "
+            "regard, or give load_model the folder of a model that `regard train` wrote."
         )
     description = load_description(path)
     config = _config(description, path / DESCRIPTION)
     tokenizer, roles = SentencePieceTokenizer(path / TOKENS), load_roles(path)
     if tokenizer.vocabulary > config.vocabulary:
         raise FileError(
-            f"{path / TOKENS} needs at most {config.vocabulary} pieces, but it has "
+            f"{path / TOKENS} must have at most {config.vocabulary} pieces, got "
             f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
         )
     parameters = map_parameters(path / PARAMETERS, config)
-    return assemble(config, parameters, tokenizer, description, roles)
+    return Transformer.from_parameters(config, parameters, tokenizer, description, roles)
 
 
 def load_parameters(folder: Path) -> tuple[Config, Parameters]:
@@ -83,8 +78,63 @@ def load_parameters(folder: Path) -> tuple[Config, Parameters]:
     return config, {name: np.array(x, np.float32) for name, x in parameters.items()}
 
 
+def map_parameters(path: Path, config: Config) -> dict[str, Matrix]:
+    """Every parameter of a config by name: float32 arrays, and int8 matrices as they are on disk.
+
+    The arrays cannot be written to, and stay valid when another file takes this one's name.
+    """
+    stored = map_tensors(path)
+    return {name: _parameter(stored, name, x) for name, x in parameter_shapes(config).items()}
+
+
+def map_tensors(path: Path) -> dict[str, Array]:
+    """The tensors of a safetensors file by name, in the dtypes of a saved model."""
+    if not path.is_file():
+        raise FileError(f"no such file: {path}, the parameters of the model.")
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        start = _LENGTH_BYTES + int.from_bytes(mapped[:_LENGTH_BYTES], "little")
+        header = json.loads(mapped[_LENGTH_BYTES:start])
+        header.pop("__metadata__", None)
+        return {name: _tensor(mapped, start, entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileError(
+            f"{path} must be a safetensors file, and cannot be read as one ({error}): "
+            "copy or export the model again."
+        ) from None
+
+
+def _tensor(mapped: mmap.mmap, start: int, entry: Mapping[str, Any]) -> Array:
+    dtype = np.dtype(DTYPES[entry["dtype"]])
+    first, end = entry["data_offsets"]
+    if not 0 <= first <= end:
+        raise ValueError(f"a tensor begins at {first} and ends at {end}")
+    flat: Array = np.frombuffer(mapped, dtype, (end - first) // dtype.itemsize, start + first)
+    native = flat.astype(dtype.newbyteorder("="), copy=not flat.flags.aligned)
+    return native.reshape(entry["shape"])
+
+
+def _parameter(stored: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Matrix:
+    values = _stored(stored, name, shape)
+    if f"{name}.scale" not in stored:
+        return values
+    axis = output_axis(name)
+    return Int8Matrix.of(values, _stored(stored, f"{name}.scale", (shape[axis],)), axis)
+
+
+def _stored(stored: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    if name in stored and stored[name].shape == shape:
+        return stored[name]
+    found = stored[name].shape if name in stored else "none"
+    raise FileError(
+        f"the parameters must have {name} with shape {shape}, got {found}: check that the "
+        "description and the parameters belong together."
+    )
+
+
 def load_description(folder: Path) -> dict[str, Any]:
-    """The JSON beside the parameters: config, name and origin of a model."""
+    """Description of a model from its JSON file: config, name and origin."""
     path = folder / DESCRIPTION
     if not path.is_file():
         other = folder.suffix.lower() == ".gguf" or (folder / "config.json").is_file()
@@ -92,8 +142,8 @@ def load_description(folder: Path) -> dict[str, Any]:
         if other:
             advice = f"show another kind of model with `regard watch {folder} TEXT`"
         raise FileError(
-            f"a model needs a folder with {DESCRIPTION}, {PARAMETERS} and {TOKENS}, but "
-            f"{folder} has no {DESCRIPTION}: {advice}."
+            f"a model must be a folder with {DESCRIPTION}, {PARAMETERS} and {TOKENS}, got "
+            f"{folder} without {DESCRIPTION}: {advice}."
         )
     try:
         description = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -103,7 +153,7 @@ def load_description(folder: Path) -> dict[str, Any]:
         raise _broken_description(path, "it is not an object")
     if description.get("format") != FORMAT:
         raise FileError(
-            f"{path} needs format {FORMAT!r}, but says {description.get('format')!r}: it was "
+            f"{path} must have format {FORMAT!r}, got {description.get('format')!r}: it was "
             "written by another version; export the model again."
         )
     return description
@@ -135,67 +185,16 @@ def check_parameters(config: Config, parameters: Mapping[str, np.ndarray]) -> No
     missing, unknown = shapes.keys() - parameters.keys(), parameters.keys() - shapes.keys()
     if missing or unknown:
         raise ArgumentError(
-            f"this config needs {len(shapes)} parameters, but {len(missing)} are missing "
-            f"{sorted(missing)[:3]} and {len(unknown)} are unknown {sorted(unknown)[:3]}: "
+            f"parameters must be the {len(shapes)} of this config, got {len(missing)} missing "
+            f"{sorted(missing)[:3]} and {len(unknown)} unknown {sorted(unknown)[:3]}: "
             "check that config and parameters belong together."
         )
     for name, shape in shapes.items():
         if parameters[name].shape != shape:
             raise ShapeError(
-                f"{name} needs shape {shape}, but its shape is {parameters[name].shape}: "
+                f"{name} must have shape {shape}, got {parameters[name].shape}: "
                 "check that config and parameters belong together."
             )
-
-
-def assemble(
-    config: Config,
-    parameters: Mapping[str, Matrix],
-    tokenizer: Tokenizer,
-    about: Mapping[str, Any],
-    roles: HeadRoles = UNKNOWN_ROLES,
-) -> Transformer:
-    """The transformer of parameters under the names of ``parameter_shapes``."""
-    numbers, heads = range(config.layers), config.heads
-    return Transformer(
-        config=config,
-        embedding_ve=parameters["embedding"],
-        encoders=tuple(_layer(EncoderLayer, parameters, f"encoder.{x}", heads) for x in numbers),
-        encoder_norm=_norm(parameters, "encoder.norm"),
-        decoders=tuple(_layer(DecoderLayer, parameters, f"decoder.{x}", heads) for x in numbers),
-        decoder_norm=_norm(parameters, "decoder.norm"),
-        tokenizer=tokenizer,
-        about=about,
-        roles=roles,
-    )
-
-
-def _layer(kind: type[Layer], parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Layer:
-    """A layer whose fields are named as in ``parameter_shapes``."""
-    blocks = {x.name: _block(parameters, f"{prefix}.{x.name}", heads) for x in fields(kind)}
-    return kind(**blocks)
-
-
-def _block(parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Any:
-    if prefix.endswith("_norm"):
-        return _norm(parameters, prefix)
-    if prefix.endswith("_attention"):
-        w_qkv = _side_by_side([parameters[f"{prefix}.{x}"] for x in _PROJECTIONS])
-        return Attention(w_qkv, parameters[f"{prefix}.w_output"], heads)
-    feed_forward: dict[str, Any] = {
-        x.name: parameters[f"{prefix}.{x.name}"] for x in fields(FeedForward)
-    }
-    return FeedForward(**feed_forward)
-
-
-def _side_by_side(matrices: Sequence[Matrix]) -> Matrix:
-    int8 = [x for x in matrices if isinstance(x, Int8Matrix)]
-    if len(int8) == len(matrices):
-        return Int8Matrix.side_by_side(*int8)
-    return np.concatenate([np.asarray(x) for x in matrices], axis=1)
-
-
-def _norm(parameters: Mapping[str, Matrix], prefix: str) -> Norm:
-    return Norm(np.asarray(parameters[f"{prefix}.gain"]), np.asarray(parameters[f"{prefix}.bias"]))
 
 
 def _is_model(folder: Path) -> bool:
@@ -219,7 +218,7 @@ def _config(description: Mapping[str, Any], path: Path) -> Config:
 
 def _broken_description(path: Path, reason: str) -> FileError:
     return FileError(
-        f"{path} needs the description that `regard train` writes, but it cannot be read as one "
+        f"{path} must be a description that `regard train` writes, and cannot be read as one "
         f"({reason}): copy or export the model again."
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Mixed(TextDisplay):
-    """A table made of weights: its name, what it is and is not, and both views of it.
+    """A table combined from many heads, with an explanation of what it does and does not show.
 
     weights_qk is between words, tokens_qk between tokens; every row sums to 1.
     """
@@ -63,8 +63,8 @@ def average_of_heads(
     """The plain mean over chosen heads."""
     if layer is not None or not heads or any(np.shape(pair) != (2,) for pair in heads):
         raise ArgumentError(
-            "heads needs (layer, head) of one head at least and no layer besides, as in "
-            f"heads=[(3, 6), (4, 4)], but heads is {heads!r} and layer is {layer!r}."
+            "heads must be a list of (layer, head), given without layer, as in "
+            f"heads=[(3, 6), (4, 4)], got heads={heads!r} and layer={layer!r}."
         )
     tables = [reading.weights(at, head, part=part, by="tokens") for at, head in heads]
     names = ", ".join(f"{at}.{head}" for at, head in heads)
@@ -82,8 +82,8 @@ def rollout(reading: Reading, part: str) -> Mixed:
     """Follow attention down the layers, half of each vector coming straight from below."""
     if part == "cross":
         raise ArgumentError(
-            "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part "
-            "is 'cross': use average or alignment."
+            "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
+            "words, got 'cross': use average or alignment."
         )
     mixed_qk = rolled_out(reading.weights(part=part, by="tokens").mean(axis=1))
     return Mixed(
@@ -95,7 +95,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
 
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
-    """Each weight times the length of the vector it brings, as shares of the row."""
+    """Each weight times the norm of the vector it weights, as shares of the row."""
     carried_qk = reading.weights(layer, head, part=part, by="tokens", weighted="norm")
     return Mixed(
         f"value-weighted, layer {layer}, head {head}",

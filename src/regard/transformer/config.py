@@ -52,10 +52,10 @@ class Config:
     def __post_init__(self) -> None:
         for name, size in vars(self).items():
             if not isinstance(size, int) or size < 1:
-                raise ArgumentError(f"{name} needs a whole number from 1 up, but it is {size!r}.")
+                raise ArgumentError(f"{name} must be a whole number from 1 up, got {size!r}.")
         if self.width % (2 * self.heads):
             raise ArgumentError(
-                f"width needs an even multiple of heads, but width is {self.width} and heads is "
+                f"width must be an even multiple of heads, got width {self.width} and heads "
                 f"{self.heads}: choose a width such as {64 * self.heads}."
             )
 
@@ -66,7 +66,7 @@ class Config:
 
 
 def parameter_shapes(config: Config) -> dict[str, Shape]:
-    """Every parameter's name and shape, in the order a sentence meets them.
+    """Name and shape of every parameter, in the order of computation.
 
     Matrices multiply from the right, `x @ w`, so their axes are (in, out); head h of `w_query`
     is columns h * d to (h + 1) * d.
@@ -99,7 +99,7 @@ def _random(name: str, shape: Shape, rng: np.random.Generator) -> np.ndarray:
 
 
 def output_axis(name: str) -> int:
-    """The axis of a matrix that holds its outputs: rows of the embedding, columns elsewhere."""
+    """Axis of the outputs of a matrix: rows of the embedding, columns elsewhere."""
     return 0 if name == "embedding" else 1
 
 

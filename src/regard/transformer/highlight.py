@@ -17,15 +17,18 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.transformer.reading import Reading
 
+UNUSUAL_REASON = "the weight that most exceeds what its head usually gives to that place"
+MIN_SHOWN_WEIGHT = 0.005  # a smaller share would be shown as 0 %
+
 
 def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
-    """For each head the key whose weight exceeds the usual most."""
+    """For each head, the key whose weight most exceeds the usual one."""
     words = reading.texts(part)[0].words
     query = word_position(words, word)
     usual_lhk = usual_weights(reading, part, query)
     best_lh = (reading.weights(part=part)[:, :, query] - usual_lhk).argmax(axis=-1)
     links = [
-        link_of(reading, part, head, query, int(best_lh[head]))
+        head_link(reading, part, head, query, int(best_lh[head]), usual_lhk)
         for head in np.ndindex(best_lh.shape)
     ]
     links.sort(key=lambda link: -link.excess)
@@ -41,16 +44,17 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
     queries, keys = reading.texts(part)
     query, key = word_position(queries.words, word), word_position(keys.words, other)
     shape = reading.weights(part=part).shape[:2]
-    links = [link_of(reading, part, head, query, key) for head in np.ndindex(shape)]
+    usual_lhk = usual_weights(reading, part, query)
+    links = [head_link(reading, part, head, query, key, usual_lhk) for head in np.ndindex(shape)]
     return tuple(sorted(links, key=lambda link: -link.weight))
 
 
 def usual_weights(reading: Reading, part: str, query: int) -> Array:
-    """usual_lhk: the weight that each head gives to each key of one query, whatever the words.
+    """usual_lhk: the weight to expect from each head on each key of one query, for any words.
 
     From the measured roles where there are any, else from the other words of this sentence.
     """
-    roles = reading.model.roles.of(part)
+    roles = reading.model.roles.heads(part)
     weights_lhqk = reading.weights(part=part)
     *shape, queries, keys = weights_lhqk.shape
     usual_lhk = np.zeros((*shape, keys))
@@ -80,11 +84,16 @@ def _relative_keys(query: int, keys: int, part: str) -> dict[str, int]:
     return at
 
 
-def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key: int) -> Link:
-    """One head's link from a word to another; ``head`` is (layer, head)."""
+def head_link(
+    reading: Reading, part: str, head: tuple[int, ...], query: int, key: int, usual_lhk: Array
+) -> Link:
+    """One head's link from a word to another; ``head`` is (layer, head).
+
+    ``usual_lhk`` are the ``usual_weights`` of the query, the same for all links of a word.
+    """
     queries, keys = reading.texts(part)
     layer, number = head
-    role = reading.model.roles.of(part).get((layer, number))
+    role = reading.model.roles.heads(part).get((layer, number))
     return Link(
         part=part,
         layer=layer,
@@ -94,23 +103,17 @@ def link_of(reading: Reading, part: str, head: tuple[int, ...], query: int, key:
         query_word=queries.words[query],
         key_word=keys.words[key],
         weight=float(reading.weights(part=part)[layer, number, query, key]),
-        usual=float(usual_weights(reading, part, query)[layer, number, key]),
+        usual=float(usual_lhk[layer, number, key]),
         role=role.described if role else "",
     )
 
 
-Words = tuple[str, ...]
-
-
-UNUSUAL = "the weight that most exceeds what its head usually gives to that place"
-LEAST = 0.005  # a smaller share would be shown as 0 %
-
-
 @dataclass(frozen=True)
 class Highlight:
-    """The link chosen to be shown, why it was chosen, and the words it was preferred to.
+    """The link to show, the reason for choosing it, and the next weights of its row.
 
-    ``disagreement`` says where the translation chose another noun than the head; else it is empty.
+    ``disagreement`` is a sentence where the French pronoun has the gender of another noun than the
+    one that the head looks at; otherwise it is empty.
     """
 
     link: Link
@@ -135,10 +138,10 @@ class Highlight:
 def highlight(
     reading: Reading, word: str | int | None, layer: int | None, head: int | None
 ) -> Highlight:
-    """Choose a word, a head and what it looks at, where they are not given."""
+    """Highlight of a reading: word, head and key are chosen where they are not given."""
     query = _pronoun(reading.words) if word is None else word_position(reading.words, word)
     if head is not None and layer is None:
-        raise ArgumentError("head needs a layer: say which layer's head it is.")
+        raise ArgumentError("head needs a layer: give layer= too.")
     if query is not None and layer is None and _is_resolvable(reading, query):
         return _pronoun_link(reading, query)
     if query is not None and layer is not None and head is not None:
@@ -158,7 +161,7 @@ def is_pronoun(word: str, pronouns: frozenset[str] = PRONOUNS) -> bool:
     return word.lower().split("'")[0] in pronouns
 
 
-def _pronoun(words: Words) -> int | None:
+def _pronoun(words: tuple[str, ...]) -> int | None:
     """The first pronoun that has two content words before it; its and their come last."""
     for pronouns in (PRONOUNS, POSSESSIVES):
         for position, word in enumerate(words):
@@ -186,7 +189,7 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
 def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
     """The largest weight of one row of one head."""
     key = int(reading.weights(*head)[query].argmax())
-    return link_of(reading, "encoder", head, query, key)
+    return head_link(reading, "encoder", head, query, key, usual_weights(reading, "encoder", query))
 
 
 def _unusual_link(
@@ -200,6 +203,7 @@ def _unusual_link(
     candidates = []
     for at in queries:
         excess_lhk = reading.weights()[:, :, at] - usual_weights(reading, "encoder", at)
+        # Weights are at most 1: these ranks put function words last, itself and (end) after them.
         excess_lhk[:, :, small] -= 2
         excess_lhk[:, :, [at, -1]] -= 4
         _exclude_others(excess_lhk, layer, head)
@@ -207,10 +211,11 @@ def _unusual_link(
         candidates.append((float(excess_lhk[best]), at, best))
     _, at, (best_layer, best_head, key) = max(candidates, key=lambda x: x[0])
     chosen = int(best_layer), int(best_head)
-    link = link_of(reading, "encoder", chosen, at, int(key))
-    if link.weight < LEAST:
+    usual_lhk = usual_weights(reading, "encoder", at)
+    link = head_link(reading, "encoder", chosen, at, int(key), usual_lhk)
+    if link.weight < MIN_SHOWN_WEIGHT:
         link = _largest_link(reading, chosen, at)
-    reason = UNUSUAL if head is None else "the head you asked for"
+    reason = UNUSUAL_REASON if head is None else "the head you asked for"
     return Highlight(link, _others(reading, link), reason)
 
 
@@ -227,4 +232,6 @@ def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
     weights_k = reading.weights(link.layer, link.head)[link.query]
     order = sorted(range(len(words)), key=lambda k: -weights_k[k])
     rivals = [k for k in order if k != link.key]
-    return tuple((words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= LEAST)
+    return tuple(
+        (words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= MIN_SHOWN_WEIGHT
+    )

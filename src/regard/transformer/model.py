@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from regard.blas import one_blas_thread
 from regard.engine.dense import dense_attention
+from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError, expect
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions, random_parameters
@@ -20,16 +21,20 @@ from regard.transformer.layers import (
     Attention,
     DecoderLayer,
     EncoderLayer,
+    FeedForward,
     Matrix,
     Norm,
     in_dtype,
     times,
 )
-from regard.transformer.roles import HeadRoles
+from regard.transformer.roles import UNKNOWN_ROLES, HeadRoles
 from regard.typing import Array
 
 TINY_TEXT = "A dog ate the food because it was hungry"
-DENSE_KEYS = 1024  # longer texts run through the tiled engine, whose memory grows with n alone
+MAX_DENSE_KEYS = 1024  # longer texts run through the tiled engine, whose memory grows with n alone
+_PROJECTIONS = ("w_query", "w_key", "w_value")
+
+Layer = TypeVar("Layer", EncoderLayer, DecoderLayer)
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class AttentionCall:
     """Inputs and weights of one attention of one layer, on a batch.
 
     x_bqe are the normed vectors of the queries, memory_bke those of the keys, which in
-    self-attention are the same ones. weights_bhqk is None for a text of more than DENSE_KEYS
+    self-attention are the same ones. weights_bhqk is None for a text of more than MAX_DENSE_KEYS
     tokens, whose weights are computed on demand.
     """
 
@@ -60,7 +65,7 @@ class AttentionCall:
     def run(self) -> tuple[Array, AttentionCall]:
         """output_bhqd, the weighted sums of each head, and the call with its weights."""
         arrays = (self.query_bhqd, self.key_bhkd, self.value_bhkd)
-        if self.key_bhkd.shape[2] > DENSE_KEYS:
+        if self.key_bhkd.shape[2] > MAX_DENSE_KEYS:
             from regard.engine.attention import attention
 
             return attention(*arrays, causal=self.causal, lengths=self.lengths_b), self
@@ -173,12 +178,10 @@ class Transformer:
         """An untrained transformer: every matrix random, gains 1, biases 0.
 
         Its vocabulary is the words of ``text`` unless a ``tokenizer`` and its size,
-        ``vocabulary``, are given. Nothing it says means anything until it is trained.
+        ``vocabulary``, are given. Its output means nothing until it is trained.
         """
-        from regard.transformer.checkpoint import assemble
-
         if tokenizer is None:
-            tokenizer = WordTokenizer.of(text)
+            tokenizer = WordTokenizer.from_text(text)
             vocabulary = len(tokenizer.words)
         if vocabulary is None:
             raise ArgumentError(
@@ -186,7 +189,30 @@ class Transformer:
             )
         config = Config(vocabulary, layers, heads, width, feed_forward_width)
         about = {"name": "random", "untrained": True}
-        return assemble(config, random_parameters(config, seed), tokenizer, about)
+        return cls.from_parameters(config, random_parameters(config, seed), tokenizer, about)
+
+    @classmethod
+    def from_parameters(
+        cls,
+        config: Config,
+        parameters: Mapping[str, Matrix],
+        tokenizer: Tokenizer,
+        about: Mapping[str, Any],
+        roles: HeadRoles = UNKNOWN_ROLES,
+    ) -> Transformer:
+        """Transformer of parameters under the names of ``parameter_shapes``."""
+        layers, heads = range(config.layers), config.heads
+        return cls(
+            config=config,
+            embedding_ve=parameters["embedding"],
+            encoders=tuple(_layer(EncoderLayer, parameters, f"encoder.{x}", heads) for x in layers),
+            encoder_norm=_norm(parameters, "encoder.norm"),
+            decoders=tuple(_layer(DecoderLayer, parameters, f"decoder.{x}", heads) for x in layers),
+            decoder_norm=_norm(parameters, "decoder.norm"),
+            tokenizer=tokenizer,
+            about=about,
+            roles=roles,
+        )
 
     def __repr__(self) -> str:
         sizes = self.config
@@ -198,7 +224,7 @@ class Transformer:
 
     @property
     def untrained(self) -> bool:
-        """Whether the parameters are as random as they were made."""
+        """Whether the parameters are random, never trained."""
         return bool(self.about.get("untrained"))
 
     def parameters(self) -> dict[str, Array]:
@@ -274,6 +300,35 @@ class Transformer:
     def logits(self, source_bt: NDArray[np.integer], given_bt: NDArray[np.integer]) -> Array:
         """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""
         return times(self.decode(self.encode(source_bt), given_bt).x_bte, self.embedding_ve.T)
+
+
+def _layer(kind: type[Layer], parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Layer:
+    """A layer whose fields are named as in ``parameter_shapes``."""
+    blocks = {x.name: _block(parameters, f"{prefix}.{x.name}", heads) for x in fields(kind)}
+    return kind(**blocks)
+
+
+def _block(parameters: Mapping[str, Matrix], prefix: str, heads: int) -> Any:
+    if prefix.endswith("_norm"):
+        return _norm(parameters, prefix)
+    if prefix.endswith("_attention"):
+        w_qkv = _side_by_side([parameters[f"{prefix}.{x}"] for x in _PROJECTIONS])
+        return Attention(w_qkv, parameters[f"{prefix}.w_output"], heads)
+    feed_forward: dict[str, Any] = {
+        x.name: parameters[f"{prefix}.{x.name}"] for x in fields(FeedForward)
+    }
+    return FeedForward(**feed_forward)
+
+
+def _side_by_side(matrices: Sequence[Matrix]) -> Matrix:
+    int8 = [x for x in matrices if isinstance(x, Int8Matrix)]
+    if len(int8) == len(matrices):
+        return Int8Matrix.side_by_side(*int8)
+    return np.concatenate([np.asarray(x) for x in matrices], axis=1)
+
+
+def _norm(parameters: Mapping[str, Matrix], prefix: str) -> Norm:
+    return Norm(np.asarray(parameters[f"{prefix}.gain"]), np.asarray(parameters[f"{prefix}.bias"]))
 
 
 def _self_attention(

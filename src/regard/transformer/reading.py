@@ -33,7 +33,7 @@ from regard.transformer.layers import Attention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
 from regard.transformer.residual import ResidualRun, Vectors
 from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
-from regard.transformer.translation import Translation, run_batches, translation_of
+from regard.transformer.translation import Translation, run_batches, translate_one
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ class Reading(ChangeableText, NotebookDisplay):
         encoded = encode_sources(model, [source], intervention=changes)
         in_search = None if encoder_only else changes
         best = search_encoded(model, encoded, Search(self.beams), intervention=in_search)[0]
-        translated = translation_of(model, self.sentence, source, best)
+        translated = Translation.from_hypothesis(model, self.sentence, source, best)
         after = _reading(model, translated, encoded, beams=self.beams, intervention=changes)
         return replace(after, notes=(*after.notes, *notes))
 
@@ -455,7 +455,10 @@ def read(
     progress : callable, optional
         Called without arguments before every step of the model; it may raise to cancel.
     """
-    return read_all([sentence], model=model, beams=beams, progress=progress)[0]
+    model = shipped_model() if model is None else model
+    translated, encoded = translate_one(model, sentence, Search(beams), progress=progress)
+    with one_blas_thread():
+        return _reading(model, translated, encoded, beams=beams)
 
 
 def read_all(

@@ -1,4 +1,4 @@
-"""Roles of heads, as measured and stored beside the model."""
+"""Roles of heads, as measured and stored with the model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ from regard.experiments.selection import check_part as check_part
 from regard.heads.names import looks_at
 
 HEADS = "heads.json"
-
-
 RELATIVE_POSITIONS = ("same", "previous", "next", "first", "end")
-
-
 _NAMES = {
     "same": looks_at("itself", unit="word"),
     "previous": looks_at("previous", unit="word"),
@@ -28,10 +24,8 @@ _NAMES = {
     "first": looks_at("first", unit="word"),
     "end": "rests on the end of the sentence",
 }
-
-
-HALF = 0.5  # of a head's attention, or of the French nouns, to be named by it
-BEYOND_CHANCE = 0.75  # of contrast sentences, where chance is one half, to be named by pronouns
+NAMING_SHARE = 0.5  # smallest share of a head's attention, or of the French nouns, that names it
+MIN_PRONOUN_ACCURACY = 0.75  # on contrast sentences, where chance is one half
 
 
 @dataclass(frozen=True)
@@ -85,12 +79,12 @@ class Role:
     def _named(self) -> tuple[str, str]:
         largest = max(self.usual, key=lambda x: self.usual[x], default="")
         pairs = f"{2 * self.text.pairs:,} contrast sentences"
-        if self.pronouns >= BEYOND_CHANCE and self.pronoun_weight >= HALF / 2:
+        if self.pronouns >= MIN_PRONOUN_ACCURACY and self.pronoun_weight >= NAMING_SHARE / 2:
             shown = f"right in {percent(self.pronouns)} of {pairs}"
             return "finds what a pronoun stands for", shown
-        if largest and self.usual[largest] >= HALF:
+        if largest and self.usual[largest] >= NAMING_SHARE:
             return _NAMES[largest], f"{percent(self.usual[largest])} on {self.text.usual}"
-        if self.alignment >= HALF:
+        if self.alignment >= NAMING_SHARE:
             shown = f"{percent(self.alignment)} of the nouns of {pairs}"
             return "looks at the word it translates", shown
         entropy = f"entropy {self.entropy:.2f} nats on {self.text.usual}"
@@ -112,8 +106,22 @@ class HeadRoles:
     alignment_heads: tuple[tuple[int, int], ...] = ()
     measured: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, part: str) -> Mapping[tuple[int, int], Role]:
-        """The roles of the heads of one part."""
+    @classmethod
+    def from_dict(cls, measured: Mapping[str, Any]) -> HeadRoles:
+        """Roles from the content of heads.json."""
+        pronouns, alignment = measured["pronouns"], measured["alignment"]
+        text = MeasuredText(
+            measured.get("sentences", 0), measured.get("text", ""), pronouns.get("pairs", 0)
+        )
+        return cls(
+            **{part: _roles(measured["heads"][part], text) for part in PARTS},
+            pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
+            alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),
+            measured=measured,
+        )
+
+    def heads(self, part: str) -> Mapping[tuple[int, int], Role]:
+        """Roles of the heads of one part, by (layer, head)."""
         roles: Mapping[tuple[int, int], Role] = getattr(self, part)
         return roles
 
@@ -128,28 +136,12 @@ def load_roles(folder: Path) -> HeadRoles:
         return UNKNOWN_ROLES
     try:
         measured = json.loads(path.read_text(encoding="utf-8"))
-        return roles_from(measured)
+        return HeadRoles.from_dict(measured)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
-            f"{path} needs what `python -m regard.transformer.measure_heads` writes, but it "
-            "cannot be read as that "
-            f"({error!r}): measure the heads again."
+            f"{path} must hold the measured roles of the heads, and cannot be read as such "
+            f"({error!r}): copy it again, or delete it to read without roles."
         ) from None
-
-
-def roles_from(measured: Mapping[str, Any]) -> HeadRoles:
-    """Roles from the content of heads.json."""
-    pronouns, alignment = measured["pronouns"], measured["alignment"]
-    text = MeasuredText(
-        measured.get("sentences", 0), measured.get("text", ""), pronouns.get("pairs", 0)
-    )
-    tables = {part: _roles(measured["heads"][part], text) for part in PARTS}
-    return HeadRoles(
-        **tables,
-        pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
-        alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),
-        measured=measured,
-    )
 
 
 def _roles(rows: list[dict[str, Any]], text: MeasuredText) -> dict[tuple[int, int], Role]:

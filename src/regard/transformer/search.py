@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from regard.errors import ArgumentError
 from regard.transformer.config import END, PAD, START, Config
-from regard.transformer.decoding import Numbers, StepDecoder
+from regard.transformer.decoding import Numbers, StepDecoder, native_decoder
 from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
-from regard.transformer.native_decoding import native_decoder
 from regard.typing import Array
 
-NEVER = np.float32(-1e9)
-OnStep = Callable[[], None]
+IMPOSSIBLE = np.float32(-1e9)  # log-probability of a continuation that is never chosen
+OnStep = Callable[[], None]  # called before every step of the model; may raise to cancel
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,10 @@ class Search:
 
     def __post_init__(self) -> None:
         if not isinstance(self.beams, int) or self.beams < 1:
-            raise ArgumentError(f"beams needs a whole number from 1 up, but it is {self.beams!r}.")
+            raise ArgumentError(f"beams must be a whole number from 1 up, got {self.beams!r}.")
 
 
-BEAM = Search()
+DEFAULT_SEARCH = Search()
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,8 @@ class Beams:
 
     @classmethod
     def first(cls, batch: int, beams: int) -> Beams:
-        """START alone; the other beams must not repeat the first one, so they begin at NEVER."""
-        score_bn = np.full((batch, beams), NEVER)
+        """START alone; all but the first beam begin as IMPOSSIBLE, so as not to repeat it."""
+        score_bn = np.full((batch, beams), IMPOSSIBLE)
         score_bn[:, 0] = 0
         rows = batch * beams
         return cls(
@@ -86,7 +85,7 @@ class Beams:
     def advance(self, best_nk: Array, token_nk: Numbers, search: Search) -> Numbers:
         """Add the best next token to the best beams; returns the row that each one continues."""
         number = search.beams
-        best_nk[self.over_n] = NEVER
+        best_nk[self.over_n] = IMPOSSIBLE
         best_nk[self.over_n, 0], token_nk[self.over_n, 0] = 0, PAD  # PAD alone follows END
         total_nk = self.score_n[:, None] + best_nk
         length_n = self.length_n + ~self.over_n
@@ -120,18 +119,18 @@ class Beams:
 def beam_search(
     model: Transformer,
     sources: Sequence[Sequence[int]],
-    search: Search = BEAM,
+    search: Search = DEFAULT_SEARCH,
     *,
-    on_step: OnStep | None = None,
+    progress: OnStep | None = None,
     intervention: Intervention | None = None,
 ) -> list[Hypothesis]:
     """The best translation of each source; a source is its tokens and END.
 
-    ``on_step`` is called before the encoders run and before every token; it may raise to cancel.
+    ``progress`` is called before the encoders run and before every token; it may raise to cancel.
     An ``intervention`` changes the attentions of the encoders and of every decoding step.
     """
-    encoded = encode_sources(model, sources, on_step, intervention)
-    return search_encoded(model, encoded, search, on_step, intervention)
+    encoded = encode_sources(model, sources, progress, intervention)
+    return search_encoded(model, encoded, search, progress, intervention)
 
 
 def greedy_search(model: Transformer, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
@@ -142,12 +141,12 @@ def greedy_search(model: Transformer, sources: Sequence[Sequence[int]]) -> list[
 def encode_sources(
     model: Transformer,
     sources: Sequence[Sequence[int]],
-    on_step: OnStep | None = None,
+    progress: OnStep | None = None,
     intervention: Intervention | None = None,
 ) -> Encoded:
     """Run the encoders on a batch of sources, padded to one length."""
-    if on_step is not None:
-        on_step()
+    if progress is not None:
+        progress()
     lengths_b = np.array([len(source) for source in sources], np.int64)
     source_bt = np.full((len(sources), lengths_b.max()), PAD, np.int64)
     for row, source in zip(source_bt, sources, strict=True):
@@ -158,8 +157,8 @@ def encode_sources(
 def search_encoded(
     model: Transformer,
     encoded: Encoded,
-    search: Search = BEAM,
-    on_step: OnStep | None = None,
+    search: Search = DEFAULT_SEARCH,
+    progress: OnStep | None = None,
     intervention: Intervention | None = None,
 ) -> list[Hypothesis]:
     """The best translation of each encoded source."""
@@ -169,22 +168,22 @@ def search_encoded(
     if decoder is None:
         decoder = StepDecoder(model, encoded, search.beams, intervention)
     limit_b = [longest_target(int(length), model.config) for length in encoded.lengths_b]
-    return run_search(decoder, limit_b, search, on_step)
+    return run_search(decoder, limit_b, search, progress)
 
 
 def run_search(
-    decoder: Decoder, limit_b: Sequence[int], search: Search, on_step: OnStep | None = None
+    decoder: Decoder, limit_b: Sequence[int], search: Search, progress: OnStep | None = None
 ) -> list[Hypothesis]:
     """The best hypothesis of each sentence, of at most ``limit_b`` tokens.
 
-    A hypothesis that is over stays among the beams of its sentence until all of them are over.
+    A finished hypothesis stays among the beams of its sentence until all of them are finished.
     """
     number, limits = search.beams, np.asarray(limit_b)
     beams = Beams.first(len(limits), number)
     best: dict[int, Hypothesis] = {}
     while len(beams.sentence_b):
-        if on_step is not None:
-            on_step()
+        if progress is not None:
+            progress()
         rows_n = beams.advance(*decoder.best_next(beams.tokens_nt[:, -1], number), search)
         all_over_b = beams.over_n.reshape(-1, number).all(axis=1)
         done_b = all_over_b | (beams.tokens_nt.shape[1] > limits[beams.sentence_b])
@@ -199,7 +198,7 @@ def run_search(
 
 
 def longest_target(source_length: int, config: Config) -> int:
-    """The most tokens a translation may have: half as many again as the source, and 12 more.
+    """Largest number of tokens of a translation: 3/2 of the source, plus 12.
 
     >>> longest_target(10, Config(vocabulary=100)), longest_target(250, Config(vocabulary=100))
     (27, 256)

@@ -1,4 +1,4 @@
-"""Translation of one sentence or thousands, in batches of like length on all cores."""
+"""Translation of one sentence, or of thousands in batches of similar length on all cores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from regard.blas import one_blas_thread
 from regard.engine.tiles.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, count
 from regard.text.tokens import normalise
@@ -15,7 +16,7 @@ from regard.transformer.config import END
 from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.search import (
-    BEAM,
+    DEFAULT_SEARCH,
     Hypothesis,
     OnStep,
     Search,
@@ -42,23 +43,46 @@ class Translation:
     score: float
     finished: bool
 
+    @classmethod
+    def from_hypothesis(
+        cls, model: Transformer, sentence: str, source: Sequence[int], best: Hypothesis
+    ) -> Translation:
+        """Translation with the text of a hypothesis."""
+        text = model.tokenizer.decode(best.tokens)
+        return cls(sentence, text, tuple(source), best.tokens, best.score, best.finished)
+
 
 def translate(
     model: Transformer,
     sentences: Sequence[str],
-    search: Search = BEAM,
+    search: Search = DEFAULT_SEARCH,
     *,
-    on_step: OnStep | None = None,
+    progress: OnStep | None = None,
 ) -> list[Translation]:
     """Translate every sentence; the answers come in the order of the sentences.
 
-    ``on_step`` is called before every step of the model; it may raise to cancel.
+    ``progress`` is called before every step of the model; it may raise to cancel.
 
     >>> model = Transformer.random("I am good", width=16, heads=2)
     >>> translate(model, ["I am good"])[0].finished
     False
     """
-    return run_batches(model, sentences, search, lambda one, encoded: one, on_step)
+    return run_batches(model, sentences, search, lambda one, encoded: one, progress)
+
+
+def translate_one(
+    model: Transformer,
+    sentence: str,
+    search: Search = DEFAULT_SEARCH,
+    *,
+    progress: OnStep | None = None,
+) -> tuple[Translation, Encoded]:
+    """Translation of one sentence, and the encoder's run that it was made from."""
+    source = source_tokens(model, sentence)
+    with one_blas_thread():
+        encoded = encode_sources(model, [source], progress)
+        (best,) = search_encoded(model, encoded, search, progress)
+    return Translation.from_hypothesis(model, sentence, source, best), encoded.sentence(0)
 
 
 def run_batches(
@@ -66,18 +90,18 @@ def run_batches(
     sentences: Sequence[str],
     search: Search,
     finish: Callable[[Translation, Encoded], Result],
-    on_step: OnStep | None = None,
+    progress: OnStep | None = None,
     *,
     intervene: Callable[[list[int]], Intervention] | None = None,
 ) -> list[Result]:
-    """Encode and translate in batches of like length; ``finish`` makes each sentence's result.
+    """Encode and translate in batches of similar length; ``finish`` makes each sentence's result.
 
     It is given the translation and the encoder's run that the translation was made from.
-    ``intervene`` makes the intervention of a batch from the indices of its sentences; the
-    encoders alone are given it.
+    ``intervene`` makes the intervention of a batch from the indices of its sentences; it acts in
+    the encoders alone.
     """
     if isinstance(sentences, str):
-        raise ArgumentError("sentences needs a list of sentences, but it is one: put it in [ ].")
+        raise ArgumentError("sentences must be a list of sentences, got one: put it in [ ].")
     sources = [source_tokens(model, sentence) for sentence in sentences]
     results: dict[int, Result] = {}
 
@@ -87,10 +111,10 @@ def run_batches(
     def work(rows: list[int], scratch: object) -> None:
         with using_threads(each):
             change = None if intervene is None else intervene(rows)
-            encoded = encode_sources(model, [sources[row] for row in rows], on_step, change)
-            hypotheses = search_encoded(model, encoded, search, on_step)
+            encoded = encode_sources(model, [sources[row] for row in rows], progress, change)
+            hypotheses = search_encoded(model, encoded, search, progress)
         for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
-            one = translation_of(model, sentences[row], sources[row], best)
+            one = Translation.from_hypothesis(model, sentences[row], sources[row], best)
             results[row] = finish(one, encoded.sentence(index))
 
     run_in_order(batches, work)
@@ -98,29 +122,29 @@ def run_batches(
 
 
 def source_tokens(model: Transformer, sentence: str) -> list[int]:
-    """The tokens of a sentence and END; says what is wrong with one that cannot be read."""
+    """Tokens of a sentence and END; raises ArgumentError for a text that cannot be read."""
     text = readable(sentence)
     tokens = [*model.tokenizer.encode(text), END]
     limit = model.config.max_length
     if len(tokens) > limit:
         raise ArgumentError(
-            f"a sentence needs at most {limit} tokens, END included, but this text has "
-            f"{count(len(tokens), 'token')} ({count(len(text.split()), 'word')}): give its "
-            "sentences one at a time."
+            f"a sentence must have at most {limit} tokens, END included, got "
+            f"{count(len(tokens), 'token')} ({count(len(text.split()), 'word')}): give the "
+            "sentences of the text one at a time."
         )
     return tokens
 
 
 def readable(sentence: str) -> str:
-    """A text as the model reads it, plain and on one line; one without any word is an error."""
+    """A text as the model reads it, normalised and on one line; it must have a word."""
     if not isinstance(sentence, str):
-        raise ArgumentError(f"a sentence needs to be text, but it is {type(sentence).__name__}.")
-    # Surrogates that stand for bytes which were no text cannot be cut into tokens.
+        raise ArgumentError(f"a sentence must be text, got {type(sentence).__name__}.")
+    # Surrogates, which stand for bytes that are not valid text, cannot be cut into tokens.
     text = normalise(sentence.encode("utf-8", "replace").decode())
     text = " ".join("".join(x if x.isprintable() else " " for x in text).split())
     if not text:
         raise ArgumentError(
-            f"a sentence needs at least one word, but this one is {_described(sentence)}: "
+            f"a sentence must have at least one word, got {_described(sentence)}: "
             'try "A dog ate the food because it was hungry".'
         )
     return text
@@ -128,12 +152,12 @@ def readable(sentence: str) -> str:
 
 def _described(sentence: str) -> str:
     if not sentence:
-        return "empty"
-    return "only spaces and characters that cannot be seen" if sentence.strip(" ") else "blank"
+        return "empty text"
+    return "only spaces and invisible characters" if sentence.strip(" ") else "only spaces"
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Rows of like length together, the longest first."""
+    """Rows of similar length together, the longest first."""
     batches: list[list[int]] = []
     free = 0
     for row in np.argsort(lengths, kind="stable")[::-1].tolist():
@@ -143,11 +167,3 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
         batches[-1].append(row)
         free -= lengths[batches[-1][0]]
     return batches
-
-
-def translation_of(
-    model: Transformer, sentence: str, source: Sequence[int], best: Hypothesis
-) -> Translation:
-    """The translation that a hypothesis is, with its text."""
-    text = model.tokenizer.decode(best.tokens)
-    return Translation(sentence, text, tuple(source), best.tokens, best.score, best.finished)

@@ -16,8 +16,7 @@ from regard.engine.profile import Profile
 from regard.engine.tiles.problem import Problem
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.baseline import UniformBaseline, uniform_in_band
-from regard.heads.measures import HeadMeasures
+from regard.heads.measures import HeadMeasures, UniformBaseline, uniform_in_band
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
 

@@ -26,11 +26,11 @@ def test_calls_of_one_kind_share_their_visibility():
 @pytest.mark.parametrize(
     ("valid", "invalid", "message"),
     [
-        ({"causal": True}, {"causal": 1}, "causal needs True or False, but it is 1."),
-        ({"window": (3, 0)}, {"window": (3.0, 0)}, "window needs (left, right), each a whole"),
-        ({"window": (3, 0)}, {"window": (3, 0, 0)}, "window needs (left, right), each a whole"),
-        ({"offset": 1}, {"offset": 1.0}, "offset needs a whole number, but it is 1.0."),
-        ({"scale": 1}, {"scale": -1}, "scale needs a"),
+        ({"causal": True}, {"causal": 1}, "causal must be True or False, got 1."),
+        ({"window": (3, 0)}, {"window": (3.0, 0)}, "window must be (left, right), each a whole"),
+        ({"window": (3, 0)}, {"window": (3, 0, 0)}, "window must be (left, right), each a whole"),
+        ({"offset": 1}, {"offset": 1.0}, "offset must be a whole number, got 1.0."),
+        ({"scale": 1}, {"scale": -1}, "scale must be a"),
     ],
 )
 def test_what_equals_a_valid_argument_is_still_refused(valid, invalid, message):

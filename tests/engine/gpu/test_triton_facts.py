@@ -16,8 +16,7 @@ from regard.engine.gpu.lazy import LazyProblem  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
 from regard.engine.tensors import as_array  # noqa: E402
 from regard.engine.tiles.rows import Requested  # noqa: E402
-from regard.heads.baseline import uniform_baseline  # noqa: E402
-from regard.heads.measures import head_measures  # noqa: E402
+from regard.heads.measures import head_measures, uniform_baseline  # noqa: E402
 from regard.heads.repeats import repeat_sums  # noqa: E402
 from regard.textbook.options import DEFAULT_OPTIONS  # noqa: E402
 
@@ -94,7 +93,9 @@ def on_host(case: Case):
     seen = observe(query, key, key, top=0, map=0, **case.arguments)
     problem = seen.parts[0]
     total_hq = seen.logsumexp.reshape(problem.heads, -1)
-    return repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem)), total_hq
+    return repeat_sums(
+        problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq
+    ), total_hq
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -103,7 +104,9 @@ def test_the_kernel_equals_the_host(case):
     query, key = case.tensors
     call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(call, torch.from_numpy(total_hq))
-    actual = repeat_sums(problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem))
+    actual = repeat_sums(
+        problem, total_hq, TOKENS[case.tokens], uniform_baseline(problem).choices_hq
+    )
     assert_equal(actual, expected)
 
 
@@ -115,7 +118,9 @@ def test_rows_are_read_where_they_lie():
     assert not query.is_contiguous()
     call = device_call(query, key, key, DEFAULT_OPTIONS | case.arguments)
     problem = LazyProblem(call, torch.from_numpy(total_hq).float())
-    assert_equal(repeat_sums(problem, total_hq, SOME, uniform_baseline(problem)), expected)
+    assert_equal(
+        repeat_sums(problem, total_hq, SOME, uniform_baseline(problem).choices_hq), expected
+    )
 
 
 def test_tokens_are_sorted_and_sent_once_for_all_layers():

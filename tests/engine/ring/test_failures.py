@@ -13,7 +13,7 @@ WRONG_CALLS = ("different_arguments", "different_shapes", "different_functions",
 SHAPES = "is (2, tokens, 4) on ranks 0, 1, 3 and (2, tokens, 3) on rank 2"
 DIFFERENT = "ArgumentError: the ranks were called with different arguments: "
 NAN = (
-    "key has nan at [0, 0, 1]: attention needs finite numbers. "
+    "key must be finite numbers, got nan at [0, 0, 1]. "
     "If it stands for padding, use lengths or mask instead."
 )
 STORE = (

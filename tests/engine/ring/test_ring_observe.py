@@ -80,7 +80,7 @@ def test_leaving_facts_out(group):
         ({"layout": "striped"}, "layout needs 'contiguous' or 'zigzag', but it is 'striped'."),
         ({"timeout": 0}, "timeout needs a number of seconds above 0, but it is 0."),
         ({"top": -1}, "top needs a whole number from 0 up, but it is -1."),
-        ({"softcap": -2.0}, "softcap needs a finite number above 0, but it is -2.0."),
+        ({"softcap": -2.0}, "softcap must be a finite number above 0, got -2.0."),
     ],
 )
 def test_arguments_that_cannot_be(group, arguments, words):

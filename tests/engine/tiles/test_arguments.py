@@ -92,7 +92,7 @@ def test_a_masked_array_is_refused(name):
 def test_the_textbook_refuses_masked_and_complex_numbers():
     with pytest.raises(ArgumentError, match=r"^x is a NumPy masked array"):
         self_attention(np.ma.masked_array(np.eye(2), mask=False), np.eye(2), np.eye(2), np.eye(2))
-    with pytest.raises(ArgumentError, match=r"^x needs real numbers, but it has complex ones\.$"):
+    with pytest.raises(ArgumentError, match=r"^x must be real numbers, got complex ones\.$"):
         self_attention(np.eye(2) * 1j, np.eye(2), np.eye(2), np.eye(2))
 
 
@@ -101,12 +101,12 @@ def test_causal_is_true_or_false(causal):
     array = np.ones((1, 2, 2))
     with pytest.raises(ArgumentError) as error:
         attention(array, array, array, causal=causal)
-    assert str(error.value) == f"causal needs True or False, but it is {causal!r}."
+    assert str(error.value) == f"causal must be True or False, got {causal!r}."
 
 
 def test_complex_query_is_refused():
     array = np.ones((1, 2, 2))
-    with pytest.raises(ArgumentError, match=r"^query needs float16, float32 or float64 values"):
+    with pytest.raises(ArgumentError, match=r"^query must have dtype float16, float32 or float64"):
         attention(array * 1j, array, array)
 
 
@@ -115,8 +115,8 @@ def test_an_unknown_option_is_named():
     with pytest.raises(TypeError) as error:
         observe(array, array, array, casual=True)
     assert str(error.value) == (
-        "attention has no argument 'casual': beside query, key and value it takes mask, causal, "
-        "offset, window, softcap, scale, lengths."
+        "attention() got an unexpected keyword 'casual': it takes mask, causal, offset, window, "
+        "softcap, scale, lengths."
     )
 
 
@@ -147,13 +147,13 @@ def but(array, index, number):
     return changed
 
 
-SIDES = "window needs (left, right), each a whole number from 0 up or None for unbounded, but it is"
+SIDES = "window must be (left, right), each a whole number from 0 up or None for unbounded, got"
 OFFSET = (
     "offset is needed: there are 1 query and 3 keys. Give offset=0 if query 0 stands at key 0 "
     "(top left), or offset=2 (keys - queries) if the queries are the last ones."
 )
-FINITE = "attention needs finite numbers. If it stands for padding, use lengths or mask instead."
-LENGTHS = "one for each entry of the leading batch axes, but it has dtype"
+PADDING = "If it stands for padding, use lengths or mask instead."
+LENGTHS = "one for each entry of the leading batch axes, got dtype"
 
 # Query, key and value, the other arguments, and what attention, observe and attend all answer.
 ARRAYS = [
@@ -168,71 +168,72 @@ ARRAYS = [
     ((HEADS, HEADS[0], HEADS), {}, ShapeError,
      "key needs axes (b, h_kv, k, d=4), but its shape is (6, 3, 4): it has 3 axes."),
     ((HEADS, HEADS[:1], HEADS), {}, ShapeError,
-     "key needs the leading axes of query, (2,), but its shape is (1, 6, 3, 4)."),
+     "key must have the leading axes of query, (2,), got shape (1, 6, 3, 4)."),
     ((HEADS, HEADS, HEADS[:1]), {}, ShapeError,
-     "value needs the leading axes of query, (2,), but its shape is (1, 6, 3, 4)."),
+     "value must have the leading axes of query, (2,), got shape (1, 6, 3, 4)."),
     ((HEADS, HEADS, HEADS[:, :3]), {}, ShapeError,
      "value needs axes (b, h_kv=6, k, d_v), but its shape is (2, 3, 3, 4): h_kv is 3."),
     ((HEADS, HEADS[:, :4], HEADS[:, :4]), {}, ShapeError,
      "query has 6 heads and key has 4: the heads of key must divide the heads of query "
      "(grouped heads)."),
     ((X.astype(int), X, X), {}, ArgumentError,
-     "query needs float16, float32 or float64 values, but its dtype is int64: "
+     "query must have dtype float16, float32 or float64, got int64: "
      "write query.astype(np.float32)."),
     ((X, X.astype(complex), X), {}, ArgumentError,
-     "key needs float16, float32 or float64 values, but its dtype is complex128: "
+     "key must have dtype float16, float32 or float64, got complex128: "
      "write key.astype(np.float32)."),
     ((X, X, X.astype(">f4")), {}, ArgumentError,
-     "value needs float16, float32 or float64 values, but its dtype is >f4: "
+     "value must have dtype float16, float32 or float64, got >f4: "
      "write value.astype(np.float32)."),
-    ((but(X, (1, 2), np.nan), X, X), {}, ArgumentError, f"query has nan at [1, 2]: {FINITE}"),
+    ((but(X, (1, 2), np.nan), X, X), {}, ArgumentError,
+     f"query must be finite numbers, got nan at [1, 2]. {PADDING}"),
     ((HEADS, but(HEADS, (1, 5, 2, 0), np.inf), HEADS), {}, ArgumentError,
-     f"key has inf at [1, 5, 2, 0]: {FINITE}"),
+     f"key must be finite numbers, got inf at [1, 5, 2, 0]. {PADDING}"),
     ((X, X, but(X, (2, 3), -np.inf).astype(np.float16)), {}, ArgumentError,
-     f"value has -inf at [2, 3]: {FINITE}"),
+     f"value must be finite numbers, got -inf at [2, 3]. {PADDING}"),
     ((X * 1e200, X * 1e200, X), {}, ArgumentError,
      "query and key are too large: their products overflow float64."),
 ]  # fmt: skip
 OTHERS = [
     ((X[:1], X, X), {"causal": True}, ArgumentError, OFFSET),
     ((X[:1], X, X), {"window": (1, None)}, ArgumentError, OFFSET),
-    ((X, X, X), {"offset": 0.5}, ArgumentError, "offset needs a whole number, but it is 0.5."),
+    ((X, X, X), {"offset": 0.5}, ArgumentError, "offset must be a whole number, got 0.5."),
     ((X, X, X), {"window": (-1, 2)}, ArgumentError, f"{SIDES} (-1, 2)."),
     ((X, X, X), {"window": (1.5, None)}, ArgumentError, f"{SIDES} (1.5, None)."),
     ((X, X, X), {"window": 3}, ArgumentError, f"{SIDES} 3."),
     ((X, X, X), {"window": (1, 2, 3)}, ArgumentError, f"{SIDES} (1, 2, 3)."),
     ((X, X, X), {"mask": np.ones((3, 3), int)}, ArgumentError,
-     "mask needs bool values (True = may look) or float values (added to the scores), "
-     "but its dtype is int64: write mask.astype(bool)."),
+     "mask must be bool (True = may look) or float (added to the scores), "
+     "got dtype int64: write mask.astype(bool)."),
     ((X, X, X), {"mask": np.ones((2, 3), bool)}, ShapeError,
-     "mask needs a shape that broadcasts to (3, 3), but its shape is (2, 3)."),
+     "mask must have a shape that broadcasts to (3, 3), got (2, 3)."),
     ((X, X, X), {"mask": np.zeros((1, 3, 3))}, ShapeError,
-     "mask needs a shape that broadcasts to (3, 3), but its shape is (1, 3, 3)."),
+     "mask must have a shape that broadcasts to (3, 3), got (1, 3, 3)."),
     ((X, X, X), {"mask": but(np.zeros((3, 3)), (1, 1), np.nan)}, ArgumentError,
-     "mask has nan or +inf in it: a float mask needs numbers or -inf."),
+     "mask must be numbers or -inf where it is float, got nan or +inf."),
     ((X, X, X), {"mask": but(np.zeros((3, 3)), (0, 2), np.inf)}, ArgumentError,
-     "mask has nan or +inf in it: a float mask needs numbers or -inf."),
+     "mask must be numbers or -inf where it is float, got nan or +inf."),
     ((X, X, X), {"mask": lambda query, key: np.where(key <= query, 0.0, -np.inf)}, ArgumentError,
-     "mask, a function, needs to give bool values that broadcast to (3, 3), "
-     "but it gave dtype float64 and shape (3, 3)."),
+     "mask, a function, must return bool values that broadcast to (3, 3), "
+     "got dtype float64 and shape (3, 3)."),
     ((X, X, X), {"mask": lambda query, key: np.ones(4, bool)}, ArgumentError,
-     "mask, a function, needs to give bool values that broadcast to (3, 3), "
-     "but it gave dtype bool and shape (4,)."),
+     "mask, a function, must return bool values that broadcast to (3, 3), "
+     "got dtype bool and shape (4,)."),
     ((X, X, X), {"lengths": [1]}, ArgumentError,
-     f"lengths needs whole numbers of shape (), {LENGTHS} int64 and shape (1,)."),
+     f"lengths must be whole numbers of shape (), {LENGTHS} int64 and shape (1,)."),
     ((HEADS, HEADS, HEADS), {"lengths": [1.0, 2.0]}, ArgumentError,
-     f"lengths needs whole numbers of shape (2,), {LENGTHS} float64 and shape (2,)."),
+     f"lengths must be whole numbers of shape (2,), {LENGTHS} float64 and shape (2,)."),
     ((HEADS, HEADS, HEADS), {"lengths": [-1, 2]}, ArgumentError,
-     "lengths needs values from 0 to 3, the number of keys, but they go from -1 to 2."),
+     "lengths must be from 0 to 3, the number of keys, got -1 to 2."),
     ((HEADS, HEADS, HEADS), {"lengths": [1, 4]}, ArgumentError,
-     "lengths needs values from 0 to 3, the number of keys, but they go from 1 to 4."),
+     "lengths must be from 0 to 3, the number of keys, got 1 to 4."),
     ((X, X, X), {"softcap": 0.0}, ArgumentError,
-     "softcap needs a finite number above 0, but it is 0.0."),
+     "softcap must be a finite number above 0, got 0.0."),
     ((X, X, X), {"softcap": np.inf}, ArgumentError,
-     "softcap needs a finite number above 0, but it is inf."),
-    ((X, X, X), {"scale": -1}, ArgumentError, "scale needs a finite number above 0, but it is -1."),
+     "softcap must be a finite number above 0, got inf."),
+    ((X, X, X), {"scale": -1}, ArgumentError, "scale must be a finite number above 0, got -1."),
     ((X, X, X), {"scale": np.nan}, ArgumentError,
-     "scale needs a finite number above 0, but it is nan."),
+     "scale must be a finite number above 0, got nan."),
 ]  # fmt: skip
 
 

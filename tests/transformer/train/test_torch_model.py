@@ -8,8 +8,8 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[trai
 import torch
 
 from regard.text.tokens import WordTokenizer
-from regard.transformer.checkpoint import assemble
 from regard.transformer.config import END, PAD, Config, random_parameters
+from regard.transformer.model import Transformer
 from regard.transformer.search import Search
 from regard.transformer.train.torch_decoding import TorchStepDecoder, beam_search, sample
 from regard.transformer.train.torch_model import logits, to_torch
@@ -22,7 +22,9 @@ GIVEN_BT = torch.tensor([[2, 11, 12, 13], [2, 14, 15, 16]])
 
 @pytest.mark.parametrize("row", [0, 1])
 def test_numpy_and_torch_give_the_same_logits(row):
-    model = assemble(CONFIG, PARAMETERS, WordTokenizer.of("I am good"), {})
+    model = Transformer.from_parameters(
+        CONFIG, PARAMETERS, WordTokenizer.from_text("I am good"), {}
+    )
     source_bt, given_bt = SOURCE_BT[row : row + 1, : 5 - 2 * row], GIVEN_BT[row : row + 1]
     theirs = logits(to_torch(PARAMETERS), CONFIG, source_bt, given_bt)
     ours = model.logits(source_bt.numpy(), given_bt.numpy())

@@ -41,7 +41,7 @@ def test_a_sentence_its_translation_the_highlight_and_every_head(page, open_read
     for name in ("encoder", "decoder", "cross"):
         part = page.locator(f'.part[aria-label="{name}"]')
         assert part.locator(".layer button").count() == 48
-        role = reading.model.roles.of(name)[2, 1].name
+        role = reading.model.roles.heads(name)[2, 1].name
         assert part.get_by_label(f"{name}, layer 2, head 1: {role}").count() == 1
 
 
@@ -137,7 +137,9 @@ def test_a_sentence_that_cannot_be_read_is_a_sentence(page, noticed):
     noticed.expect("400")
     page.goto("/#read?sentence=" + "dog+" * 900)
     page.wait_for_selector(".headline .problem")
-    assert page.text_content(".headline .problem").startswith("a sentence needs at most 256 tokens")
+    assert page.text_content(".headline .problem").startswith(
+        "a sentence must have at most 256 tokens"
+    )
 
 
 WRONG = ("layer=99&head=-3", "part=nowhere", "show=nothing&by=letters&as=smoke", "least=-5",

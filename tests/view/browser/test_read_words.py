@@ -97,7 +97,7 @@ def test_french_words_lead_to_the_english(page, open_read):
     chien = alignment.words.index("chien")
     page.locator(f'.french [data-position="{chien}"]').focus()
     lit = page.locator(".english .lit").all_text_contents()
-    assert lit == [alignment.sources[k] for k in sorted(alignment.sources_of(chien))]
+    assert lit == [alignment.sources[k] for k in sorted(alignment.source_columns(chien))]
     assert page.locator(".links path.lit").count() == len(lit)
     assert page.text_content(".came").startswith("chien came from dog")
 

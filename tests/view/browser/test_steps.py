@@ -215,7 +215,7 @@ def test_an_unknown_head_is_a_sentence(page, noticed):
     page.goto("/#steps?layer=6")
     page.wait_for_selector(".problem:not(:empty)")
     assert page.text_content(".flow .problem") == (
-        "layer needs a number from 0 to 5 (layers count from 0), but it is 6."
+        "layer must be a number from 0 to 5 (layers count from 0), got 6."
     )
 
 

@@ -78,7 +78,7 @@ def test_the_word_that_a_word_became(page, open_read):
 
 def test_a_role_shows_its_heads_one_after_the_other(page, open_read, until):
     open_read(page)
-    names = Counter(role.name for role in read(SENTENCE).model.roles.of("encoder").values())
+    names = Counter(role.name for role in read(SENTENCE).model.roles.heads("encoder").values())
     name, many = min((one for one in names.items() if one[1] > 1), key=lambda one: one[1])
     role = page.locator(".part.current .roles button", has_text=f"{name} {many}")
     shown = []

@@ -159,7 +159,7 @@ def test_runs_are_kept_for_the_next_layer_and_given_up():
 
 
 def test_a_layer_that_is_none(run):
-    with pytest.raises(ArgumentError, match="layer needs a number from 0 to 1"):
+    with pytest.raises(ArgumentError, match="layer must be a number from 0 to 1"):
         data_of_layer(run, "encoder", 2)
-    with pytest.raises(ArgumentError, match="part needs to be 'encoder', 'decoder' or 'cross'"):
+    with pytest.raises(ArgumentError, match="part must be 'encoder', 'decoder' or 'cross'"):
         data_of_layer(run, "nowhere", 0)

@@ -108,18 +108,18 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
 
 @pytest.mark.parametrize(("fields", "said"), [
     ({"part": "encoder", "layer": 2, "head": 0},
-     "layer needs a number from 0 to 1 (layers count from 0), but it is 2."),
+     "layer must be a number from 0 to 1 (layers count from 0), got 2."),
     ({"part": "encoder", "layer": 0, "head": "x"},
      "head needs a whole number from 0, but it is 'x'."),
     ({"part": "encoder", "show": "layer"}, "layer needs a whole number from 0, but it is None."),
     ({"part": "nowhere", "layer": 0, "head": 0},
-     "part needs to be 'encoder', 'decoder' or 'cross', but it is 'nowhere'."),
+     "part must be 'encoder', 'decoder' or 'cross', got 'nowhere'."),
     ({"part": "cross", "show": "rollout"},
-     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
-     "'cross': use average or alignment."),
+     "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
+     "words, got 'cross': use average or alignment."),
     ({"sentence": 5}, "a sentence needs to be text: send it as 'sentence'."),
     ({"sentence": "  "},
-     "a sentence needs at least one word, but this one is blank: "
+     "a sentence must have at least one word, got only spaces: "
      'try "A dog ate the food because it was hungry".'),
 ])  # fmt: skip
 def test_every_mistake_is_a_sentence(client, fields, said):
@@ -130,7 +130,9 @@ def test_every_mistake_is_a_sentence(client, fields, said):
 def test_a_sentence_that_is_too_long(client):
     answer = client.post("/api/read", json={"sentence": "dog " * 5000})
     assert answer.status_code == 400
-    assert answer.json()["error"].startswith("a sentence needs at most 256 tokens, END included,")
+    assert answer.json()["error"].startswith(
+        "a sentence must have at most 256 tokens, END included,"
+    )
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
@@ -163,7 +165,7 @@ def test_a_file_saved_from_a_stage_opens_at_it(client):
 
 @pytest.mark.parametrize(("path", "fields", "said"), [
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": 7},
-     "layer needs a number from 0 to 1 (layers count from 0), but it is 7."),
+     "layer must be a number from 0 to 1 (layers count from 0), got 7."),
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": "one"},
      "layer needs a whole number from 0, but it is 'one'."),
     ("next", {}, "a sentence needs to be text: send it as 'sentence'."),
@@ -201,7 +203,7 @@ def test_all_examples_are_told(client):
 def test_an_example_that_is_none(client):
     answer = client.post("/api/steps", json={"example": "../../etc/passwd"})
     assert answer.json() == {
-        "error": "example needs one of robots, good, cat or all, but it is '../../etc/passwd'."
+        "error": "example must be one of robots, good, cat or all, got '../../etc/passwd'."
     }
 
 

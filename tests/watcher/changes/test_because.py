@@ -103,10 +103,10 @@ def test_a_model_that_does_more_than_its_layers_show_is_refused():
 def test_what_is_wrong_is_explained():
     seen = seen_of(LLAMA)
     wrong = {
-        "layer needs a number from 0 to 1 (layers count from 0), but it is 2.": (6, 3, 2, 0),
-        "head needs a number from 0 to 3 (heads count from 0), but it is 4.": (6, 3, 1, 4),
+        "layer must be a number from 0 to 1 (layers count from 0), got 2.": (6, 3, 2, 0),
+        "head must be a number from 0 to 3 (heads count from 0), got 4.": (6, 3, 1, 4),
         "3 can only look at words before it, but 6 comes later: it is hidden.": (3, 6, 1, 0),
-        "there are 11 words, so word 11 is none of them.": (11, 6, 1, 0),
+        "the word must be a number from 0 to 10, got 11.": (11, 6, 1, 0),
     }
     for message, arguments in wrong.items():
         with pytest.raises(ArgumentError) as error:

@@ -212,16 +212,16 @@ def test_a_table_of_links(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("it\tdog\n", "line 1: a sentence needs ten columns as in CoNLL-U, or a line '# text = ...'"
-         " before its links."),
-        ("# text = a dog\na\n", "line 2: a link needs two words and an optional label with tabs "
-         "between, but it has 1 columns."),
-        ("# text = a dog a\na\tdog\n", "line 2: 'a' needs to be one word of the sentence, but it is"
-         " there 2 times: write a#1."),
-        ("# text = a dog\ncat\tdog\n", "line 2: 'cat' needs to be one word of the sentence, but it "
-         "is not there."),
-        ("1\tRain\t_\t_\t_\t_\tx\tnsubj\t_\t_\n", "line 1: a word needs its number and the number "
-         "of its head, but they are '1' and 'x'."),
+        ("it\tdog\n", "line 1: a sentence must have ten columns as in CoNLL-U, or a line '# text "
+         "= ...' before its links."),
+        ("# text = a dog\na\n", "line 2: a link must be two words and an optional label with tabs "
+         "between, got 1 columns."),
+        ("# text = a dog a\na\tdog\n", "line 2: must name one word of the sentence, got 'a', which "
+         "occurs 2 times: write a#1."),
+        ("# text = a dog\ncat\tdog\n", "line 2: must name one word of the sentence, got 'cat', "
+         "which is not in it."),
+        ("1\tRain\t_\t_\t_\t_\tx\tnsubj\t_\t_\n", "line 1: a word must have its number and the "
+         "number of its head, got '1' and 'x'."),
     ],
 )  # fmt: skip
 def test_a_file_that_has_no_links(tmp_path, text, message):
@@ -238,10 +238,10 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(FileError) as raised:
         read_links(path)
     assert str(raised.value) == (
-        f"{path} needs links, but has none: CoNLL-U, or '# text = ...' and two words a line with a "
-        "tab between."
+        f"{path} must contain links, got none: write CoNLL-U, or '# text = ...' and below it two "
+        "words per line with a tab between them."
     )
-    with pytest.raises(FileError, match="needs to be a file of links, but: No such file"):
+    with pytest.raises(FileError, match="cannot be read as a file of links: No such file"):
         read_links(tmp_path / "none.tsv")
 
 

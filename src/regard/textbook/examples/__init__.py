@@ -21,5 +21,5 @@ def run_example(name: str) -> Example:
     """
     if name not in EXAMPLES:
         listed = ", ".join(EXAMPLES)
-        raise ArgumentError(f"example needs one of {listed} or all, but it is {name!r}.")
+        raise ArgumentError(f"example must be one of {listed} or all, got {name!r}.")
     return EXAMPLES[name]()

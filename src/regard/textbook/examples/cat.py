@@ -122,20 +122,20 @@ def _batch(
     changed_bte = pair_bte.copy()
     changed_bte[1, 1] = 0.0
     changed = written_with_dot(changed_bte, *matrices)["output"]
-    mended = self_attention(changed_bte, w_query, w_key, w_value).output
+    corrected = self_attention(changed_bte, w_query, w_key, w_value).output
     across_k = pair["weights"][0, 1, 1]
     at = int(across_k.argmax())
     moved = float(np.abs(changed[0] - pair["output"][0]).max())
-    moved_right = float(np.abs(mended[0] - right.output[0]).max())
+    moved_right = float(np.abs(corrected[0] - right.output[0]).max())
     return Claim(
         about="a batch of two sentences",
         printed="nothing: it has one sentence only",
         true=f"scores {right.scores.shape}, output {right.output.shape}",
         agrees=False,
         because=(
-            f"Sentences mix. Beside {SENTENCE!r} put {OTHER!r}: 'cat' of the first sentence gets a "
+            f"Sentences mix. Add {OTHER!r} to the batch: 'cat' of the first sentence gets a "
             f"second row of weights, {_row_text(across_k)}, which sums to "
-            f"{tidy(across_k.sum()):.3f} and looks at words it never stood beside, most at "
+            f"{tidy(across_k.sum()):.3f} and looks at words of the other sentence, most at "
             f"{OTHER.split()[at]!r}. Set the vector of 'dog' to 0, and what np.dot gives the first "
             "sentence changes by up to "
             f"{tidy(moved):.3f}; done right it changes by {moved_right:g}."

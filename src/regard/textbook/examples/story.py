@@ -15,7 +15,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a document beside the computed one.
+    """One statement of a document, with the computed truth.
 
     ``printed`` is data: the document's own claim, never used in a computation of the truth.
     ``follows``, where given, is a label and what the document's own numbers or code lead to.

@@ -14,8 +14,8 @@ from torch import Tensor
 from regard.transformer.config import PAD, Config
 from regard.transformer.decoding import Numbers
 from regard.transformer.search import (
-    BEAM,
-    NEVER,
+    DEFAULT_SEARCH,
+    IMPOSSIBLE,
     Hypothesis,
     Search,
     longest_target,
@@ -138,7 +138,7 @@ class Ensemble:
         """scores_nv of what follows, PAD left out."""
         tokens = torch.from_numpy(token_n).to(self.device)
         scores_nv = torch.stack([x.next_scores(tokens) for x in self.decoders]).mean(dim=0)
-        scores_nv[:, PAD] = float(NEVER)
+        scores_nv[:, PAD] = float(IMPOSSIBLE)
         return scores_nv
 
     def best_next(self, token_n: Numbers, number: int) -> tuple[Array, Numbers]:
@@ -171,7 +171,7 @@ class Sampler(Ensemble):
 
 
 def beam_search(
-    models: Sequence[Tensors], config: Config, source_bt: Tensor, search: Search = BEAM
+    models: Sequence[Tensors], config: Config, source_bt: Tensor, search: Search = DEFAULT_SEARCH
 ) -> list[Hypothesis]:
     """The best translation of each source; padding follows its END."""
     ensemble = Ensemble(models, config, source_bt, search.beams)

@@ -12,8 +12,8 @@ from regard.engine.norm_weighted import NOTE
 from regard.engine.observation import Head, Observation
 from regard.errors import ArgumentError, count
 from regard.heads.links import word_position
-from regard.textbook.cells import BETWEEN_WORDS, labels, matrix, sizes, words_of
 from regard.textbook.steps import Steps
+from regard.textbook.why import BETWEEN_WORDS, labels, matrix, sentence_words, sizes
 from regard.transformer.combine import Mixed
 from regard.transformer.reading import Reading
 from regard.typing import Array
@@ -33,7 +33,7 @@ def picture_of_reading(
     layer, head, query = _head_of(reading, part, layer, head, word)
     chosen = _chosen(reading, part, by, query)
     weights = reading.weights(part=part, layer=layer, head=head, by=by, weighted=weighted)
-    role = reading.model.roles.of(part).get((layer, head))
+    role = reading.model.roles.heads(part).get((layer, head))
     name = f"Layer {layer}, head {head}" + (f": {role.described}" if role else "")
     caption = _caption(reading, part, layer, head, query)
     if weighted:
@@ -84,7 +84,7 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
     from regard.view.terminal.steps_text import formulas
 
     heads = sizes(steps)[1]
-    text = " ".join(words_of(steps, sentence))
+    text = " ".join(sentence_words(steps, sentence))
     return Picture(
         array,
         (rows, columns),

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.textbook.cells import matrix, words_of
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.examples.story import Example
 from regard.textbook.steps import Steps
+from regard.textbook.why import matrix, sentence_words
 from regard.transformer.reading import Reading
 from regard.typing import Array
 
@@ -73,7 +73,7 @@ def data_of_reading(
     matrices |= {x: np.asarray(parameters.part(x)[:, of_head]) for x in PROJECTIONS}
     if part == "cross":
         matrices["memory"] = vectors.memory_ke
-    roles = reading.model.roles.of(part)
+    roles = reading.model.roles.heads(part)
     role = roles[layer, head].described if (layer, head) in roles else ""
     return StepsData(
         title=f"{part}, layer {layer}, head {head}",
@@ -91,7 +91,7 @@ def data_of_reading(
 
 def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int = 0) -> StepsData:
     """One head of any steps, from x and the parameters where there are any."""
-    words = words_of(steps, sentence)
+    words = sentence_words(steps, sentence)
     queries, keys = (len(matrix(steps, x, head, sentence)) for x in ("query", "key"))
     names = {n: words if len(words) == n else tuple(map(str, range(n))) for n in (queries, keys)}
     matrices = {x: matrix(steps, x, head, sentence) for x in ("query", "key", "value")}

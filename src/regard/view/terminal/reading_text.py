@@ -154,7 +154,7 @@ def _alignment_lines(alignment: Alignment, style: TerminalStyle) -> list[str]:
 
 def _sources(alignment: Alignment, row: int, shares: bool = True) -> str:
     weights_k = alignment.weights_qk[row]
-    keys = alignment.sources_of(row)
+    keys = alignment.source_columns(row)
     if not keys:
         return "no word in particular"
     parts = (f"{alignment.sources[k]} {percent(weights_k[k])}" if shares else alignment.sources[k]

@@ -11,15 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.errors import count
-from regard.textbook.cells import (
+from regard.textbook.steps import Steps
+from regard.textbook.why import (
     BETWEEN_WORDS,
     has_heads,
     labels,
     matrix,
+    sentence_words,
     sizes,
-    words_of,
 )
-from regard.textbook.steps import Steps
 from regard.view.terminal.table import Matrix, draw_matrix
 
 LABEL_WIDTH = 20  # columns for the formula
@@ -48,7 +48,7 @@ def draw_steps(steps: Steps) -> Group:
     parts: list[ConsoleRenderable] = [Padding(Text(_opening(steps)), (0, 0, 1, 0))]
     for sentence in range(min(sentences, MOST_SENTENCES)):
         if sentences > 1:
-            words = " ".join(words_of(steps, sentence))
+            words = " ".join(sentence_words(steps, sentence))
             parts.append(Padding(Text(f"sentence {sentence}: {words}", "bold"), (0, 0, 1, 0)))
         parts += _stages(steps, sentence, min(heads, MOST_HEADS))
     omitted = _omitted(sentences, heads)
@@ -107,7 +107,7 @@ def _stage_label(steps: Steps, name: str, head: int, shape: tuple[int, ...]) -> 
 def _opening(steps: Steps) -> str:
     """The sentence, and the true shape of everything."""
     sentences, heads = sizes(steps)
-    words = words_of(steps)
+    words = sentence_words(steps)
     listed = f"tokens ({len(words)}): {' '.join(words)}\n" if words and sentences == 1 else ""
     shapes = ", ".join(f"{name} {stage.shape}" for name, stage in steps.stages().items())
     return f"{listed}{count(sentences, 'sentence')}, {count(heads, 'head')}; shapes: {shapes}"

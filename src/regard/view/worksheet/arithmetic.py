@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.textbook.cells import labels, matrix, words_of
 from regard.textbook.steps import Steps
+from regard.textbook.why import labels, matrix, sentence_words
 from regard.typing import Float64Array
 
 MINUS = "−"
@@ -108,8 +108,8 @@ def round_steps(steps: Steps, head: int, sentence: int, digits: int) -> PrintedN
     output = half_up(rounded @ value, digits)
     true = matrix(steps, "output" if steps.sums is None else "sums", head, sentence)
     rounded_steps = Steps(
-        words=words_of(steps, sentence), **vectors, scores=scores, scaled=scaled, masked=masked,
-        weights=rounded, output=output, scale=scale,
+        words=sentence_words(steps, sentence), **vectors, scores=scores, scaled=scaled,
+        masked=masked, weights=rounded, output=output, scale=scale,
     )  # fmt: skip
     printed = PrintedNumbers(
         rounded_steps,

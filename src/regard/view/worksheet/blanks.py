@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.textbook.cells import BETWEEN_WORDS
+from regard.textbook.why import BETWEEN_WORDS
 from regard.view.worksheet.arithmetic import PrintedNumbers, text
 
 WORKED = ("query", "key", "value", "scores", "scaled", "exponentials", "totals", "weights",

@@ -11,9 +11,9 @@ import numpy as np
 from regard.atomic_write import write_text
 from regard.errors import ArgumentError
 from regard.text.vectors import split
-from regard.textbook.cells import find, words_of
 from regard.textbook.stages import softmax
 from regard.textbook.steps import Steps, self_attention
+from regard.textbook.why import find, sentence_words
 from regard.typing import Float64Array
 from regard.view.worksheet.arithmetic import PrintedNumbers, half_up, round_steps, text
 from regard.view.worksheet.blanks import Blank, find_blanks
@@ -143,7 +143,7 @@ def worksheet(
     scores[robots, tasks] = 0 · 0 + 1 · 2 = 2
     """
     printed = round_steps(steps, head, sentence, digits)
-    words = words_of(steps, sentence)
+    words = sentence_words(steps, sentence)
     chosen = _clearest_row(printed) if row is None else find("row", row, words, len(printed.names))
     rows = tuple(range(len(printed.names))) if every_row else (chosen,)
     return Worksheet(

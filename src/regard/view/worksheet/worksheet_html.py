@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 
-from regard.textbook.cells import BETWEEN_WORDS
+from regard.textbook.why import BETWEEN_WORDS
 from regard.view.page.single_file import single_file
 from regard.view.worksheet.arithmetic import text
 from regard.view.worksheet.blanks import WORKED, Blank, hidden

@@ -16,7 +16,7 @@ from regard.atomic_write import write_text
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS, HeadMeasures
-from regard.heads.names import MEASURES, Resting, name_of
+from regard.heads.names import MEASURES, Resting, head_name
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
@@ -118,7 +118,7 @@ def _row(key: LayerKey, seen: LayerObservation, measures: HeadMeasures, head: in
         (near, far, float(share)) for (near, far), share in zip(BANDS, shares, strict=True) if share
     )
     rests = _resting(seen, head)
-    label = name_of(measured, baseline, queries, rests, cross=key.part.startswith("cross"))
+    label = head_name(measured, baseline, queries, rests, cross=key.part.startswith("cross"))
     return HeadRow(*key, head, measured, baseline, queries, distance, rests, label)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.divergence import divergence_of, entropy_in_bits
+from regard.heads.divergence import divergence_from_entropies, entropy_in_bits
 from regard.heads.names import MEASURES
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -206,11 +206,13 @@ class LayerPair:
         """Distances of every head and row, and the mean one of two different heads."""
         one_hqk, other_hqk = self._merged(one_hqk, other_hqk)
         entropies = entropy_in_bits(one_hqk), entropy_in_bits(other_hqk)
-        distance_hq = divergence_of(one_hqk, other_hqk, *entropies)
+        distance_hq = divergence_from_entropies(one_hqk, other_hqk, *entropies)
         if len(distance_hq) < 2:
             return distance_hq, None
         next_hqk, next_hq = (np.roll(x, 1, axis=0) for x in (other_hqk, entropies[1]))
-        return distance_hq, float(divergence_of(one_hqk, next_hqk, entropies[0], next_hq).mean())
+        return distance_hq, float(
+            divergence_from_entropies(one_hqk, next_hqk, entropies[0], next_hq).mean()
+        )
 
     def _weights(self, run: int) -> Array:
         """weights_hqk of the aligned rows, on all keys."""

@@ -19,7 +19,7 @@ from regard.display import TextDisplay
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS
-from regard.heads.names import SHARE
+from regard.heads.names import NAMING_SHARE
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation, even_rows, even_shares, visible_band
@@ -294,7 +294,7 @@ def _sink_tokens(part: str, layers: Sequence[LayerShares]) -> list[SinkToken]:
             first.kinds[k] if first.named else "unknown",
             float(mean_k[k]),
             None if even_k is None else float(even_k[k]),
-            int((share_hk[:, k] >= SHARE).sum()),
+            int((share_hk[:, k] >= NAMING_SHARE).sum()),
         )
         for k in chosen[np.argsort(-mean_k[chosen], kind="stable")].tolist()
     ]

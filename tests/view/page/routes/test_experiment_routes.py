@@ -68,11 +68,11 @@ def test_effects_a_layer_at_a_time_are_the_effects(client, reading):
     [
         (
             {"part": "x", "layer": 0},
-            "part needs to be 'encoder', 'decoder' or 'cross', but it is 'x'.",
+            "part must be 'encoder', 'decoder' or 'cross', got 'x'.",
         ),
         (
             {"part": "cross", "layer": 2},
-            "layer needs a number from 0 to 1 (layers count from 0), but it is 2.",
+            "layer must be a number from 0 to 1 (layers count from 0), got 2.",
         ),
     ],
 )

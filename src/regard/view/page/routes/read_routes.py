@@ -135,7 +135,7 @@ def table(reading: Reading, fields: Fields) -> Array:
 
 def _part(reading: Reading, part: str) -> dict[str, Any]:
     queries, keys = reading.texts(part)
-    sizes, roles = reading.model.config, reading.model.roles.of(part)
+    sizes, roles = reading.model.config, reading.model.roles.heads(part)
     title, about = TITLES[part]
     language = {id(reading.source): "English", id(reading.target): "French"}
     return {
@@ -184,7 +184,7 @@ def _alignment(reading: Reading) -> dict[str, Any]:
         "words": list(alignment.words),
         "sources": [
             [{"key": key, "weight": float(alignment.weights_qk[row, key])}
-             for key in alignment.sources_of(row)]
+             for key in alignment.source_columns(row)]
             for row in range(len(alignment.words))
         ],
         "heads": [list(head) for head in alignment.heads],

@@ -10,8 +10,7 @@ from regard.engine.native.library import levels, using_level
 from regard.engine.tiles.threads import using_threads
 from regard.transformer import Search, beam_search, load_model, translate
 from regard.transformer.config import END, PAD, START
-from regard.transformer.decoding import StepDecoder
-from regard.transformer.native_decoding import native_decoder
+from regard.transformer.decoding import StepDecoder, native_decoder
 from regard.transformer.search import encode_sources
 
 SOURCES = ([10, 20, 30, 40, 50, 60, 3], [7, 8, 3], [100, 101, 102, 103, 3], [9, 3])
@@ -94,7 +93,7 @@ def test_searches_agree_on_any_threads(int8_model, level, beams):
 
 
 @pytest.mark.parametrize("level", NATIVE)
-def test_the_shipped_model_translates_alike_with_and_without(level):
+def test_shipped_model_translates_the_same_without_native_kernels(level):
     model = load_model()
     with using_level("off"):
         expected = translate(model, SENTENCES)
