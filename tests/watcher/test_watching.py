@@ -310,8 +310,8 @@ def test_words_by_the_tokenizer():
 WRONG = {
     "head must be 0 to 3 in decoder layer 1 (heads count from 0), got 9.":
         lambda block: block.ablate(1, 9),
-    "layer 7, head 0 must be among the layers that ran, counted from 0, which are: decoder layer 0, "
-    "decoder layer 1.": lambda block: block.ablate(7, 0),
+    "layer 7, head 0 must be among the layers that ran, counted from 0, which are: decoder layer "
+    "0, decoder layer 1.": lambda block: block.ablate(7, 0),
     "layer must be a number from 0 up or a list of such numbers, got -1.":
         lambda block: block.ablate(-1, 0),
     "knock_out needs at least one word, got none.": lambda block: block.knock_out(),
