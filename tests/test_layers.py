@@ -20,7 +20,7 @@ ORDER = (
     "view",
     "cli",
 )
-FREE = ("errors", "typing", "display", "atomic_write", "blas", "progress")
+FREE = ("errors", "typing", "display", "atomic_write", "blas", "png", "progress")
 FILES = sorted(path for folder in ORDER for path in (SOURCE / folder).rglob("*.py"))
 
 

@@ -21,7 +21,7 @@ from regard.text.words import TokenizedText
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.experiments.experiment import Experiment
+    from regard.experiments.experiment import Experiment, ModelAdapter
 
 Result = TypeVar("Result")
 
@@ -120,20 +120,6 @@ class HeadOutputs(Protocol):
         """output_hqd of one attention."""
 
 
-class DescribedRun(Protocol):
-    """What the description of a change asks of the run that it acts on."""
-
-    @property
-    def hides_own_rows(self) -> bool:
-        """Whether the tokens of a hidden word cannot look at themselves either."""
-
-    def word_name(self, part: str | None, word: Word, *, is_query: bool) -> str:
-        """Name of a word."""
-
-    def weight(self, part: str, layer: int, head: int, word: Word, to: Word) -> float | None:
-        """Weight from one word to another before the change; None where it is not at hand."""
-
-
 class Change(Protocol):
     """A change of some attentions of a run.
 
@@ -150,7 +136,7 @@ class Change(Protocol):
     def act(self, attention: ChangeableAttention) -> None:
         """Change one attention that ``heads`` covers."""
 
-    def describe(self, run: DescribedRun) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """The change in words."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,11 +159,13 @@ class KnockOut:
         """Positions of the tokens of all words."""
         return np.concatenate([word_tokens(text, word)[1] for word in self.words])
 
-    def describe(self, run: DescribedRun) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: no head (encoder and cross) may look at dog."""
         part = self.heads.parts[0] if self.heads.parts else None
-        words = " or ".join(run.word_name(part, word, is_query=False) for word in self.words)
-        if not run.hides_own_rows:
+        words = " or ".join(
+            adapter.word_name(run, part, word, is_query=False) for word in self.words
+        )
+        if not adapter.hides_own_rows:
             return f"in {self.heads}, no other token may look at {words}"
         if self.heads.heads is not None:
             return f"{self.heads} may not look at {words}"
@@ -208,15 +196,15 @@ class Redirect:
         key = word_tokens(attention.key_text, self.to)
         attention.redirect(attention.index(self.heads), query, key, float(self.weight))
 
-    def describe(self, run: DescribedRun) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: in encoder layer 3, head 6, it looks at food: 100 % (before: 3 %)."""
         part = self.heads.parts[0] if self.heads.parts else None
-        word = run.word_name(part, self.word, is_query=True)
-        to = run.word_name(part, self.to, is_query=False)
+        word = adapter.word_name(run, part, self.word, is_query=True)
+        to = adapter.word_name(run, part, self.to, is_query=False)
         text = f"in {self.heads}, {word} looks at {to}: {percent(self.weight)}"
         if part is None or self.heads.single is None:
             return text
-        before = run.weight(part, *self.heads.single, self.word, self.to)
+        before = adapter.weight(run, part, *self.heads.single, self.word, self.to)
         return text if before is None else f"{text} (before: {percent(before)})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -248,10 +236,14 @@ class Patch:
         output_hqd = self.other.outputs(attention.part, attention.layer)
         attention.write(index, rows, output_hqd[np.ix_(index, sources)])
 
-    def describe(self, run: DescribedRun) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: encoder layer 3, head 6 writes what it wrote in "A cat ...", at it."""
         part = self.heads.parts[0] if self.heads.parts else None
-        at = "" if self.word is None else f", at {run.word_name(part, self.word, is_query=True)}"
+        at = (
+            ""
+            if self.word is None
+            else f", at {adapter.word_name(run, part, self.word, is_query=True)}"
+        )
         return f"{self.heads} writes what it wrote in {self.other.described}{at}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -283,7 +275,7 @@ class Ablate:
             mean_hd = self.means[attention.part, attention.layer]
             attention.write(index, None, mean_hd[index][:, None])
 
-    def describe(self, run: DescribedRun) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: encoder layer 3, head 6 writes nothing (zero)."""
         if self.means is None:
             return f"{self.heads} writes nothing (zero)"

@@ -1,4 +1,4 @@
-"""Effects of all heads on one next word against another: real runs, and a formula beside them.
+"""Effects of all heads on one next word against another: real runs, and a formula.
 
 The effect of a head is the difference of the two words' logits with it minus without it.
 """

@@ -16,11 +16,10 @@ from regard.errors import ArgumentError
 from regard.experiments.changes import (
     Change,
     ChangeableText,
-    DescribedRun,
     HeadOutputs,
     Replace,
 )
-from regard.experiments.selection import HeadSelection, Numbers
+from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -82,8 +81,17 @@ class ModelAdapter(Protocol):
     def head_outputs(self, run: Any, other: Any) -> HeadOutputs:
         """Outputs of the heads in another run of the same model."""
 
-    def described(self, run: Any) -> DescribedRun:
-        """Names of words and weights of the run, for the descriptions of changes."""
+    @property
+    def hides_own_rows(self) -> bool:
+        """Whether the tokens of a hidden word cannot look at themselves either."""
+
+    def word_name(self, run: Any, part: str | None, word: Word, *, is_query: bool) -> str:
+        """Name of a word, for the description of a change."""
+
+    def weight(
+        self, run: Any, part: str, layer: int, head: int, word: Word, to: Word
+    ) -> float | None:
+        """Weight from one word to another in the run; None where it is not at hand."""
 
     def check(self, run: Any, changes: Sequence[Change]) -> None:
         """Raise an ArgumentError where changes name what the run does not have."""
@@ -156,11 +164,8 @@ class Experiment(ChangeableText, NotebookDisplay):
     @property
     def changed(self) -> tuple[str, ...]:
         """The changes in words, a phrase each."""
-        described = self.adapter.described(self.plain)
-        return (
-            *map(str, self.replacements),
-            *(change.describe(described) for change in self.changes),
-        )
+        phrases = (change.describe(self.adapter, self.plain) for change in self.changes)
+        return (*map(str, self.replacements), *phrases)
 
     @cached_property
     def after(self) -> Any:

@@ -196,28 +196,10 @@ class ActingChanges:
         return attention.result
 
 
-@dataclass(frozen=True)
-class _DescribedReading:
-    """Names of words and weights of a reading, for the descriptions of changes."""
-
-    reading: Reading
-    hides_own_rows: bool = True
-
-    def word_name(self, part: str | None, word: Word, *, is_query: bool) -> str:
-        queries, keys = self.reading.texts(part or "encoder")
-        return word_tokens(queries if is_query else keys, word)[0]
-
-    def weight(self, part: str, layer: int, head: int, word: Word, to: Word) -> float | None:
-        if isinstance(word, tuple) or isinstance(to, tuple):
-            return None
-        queries, keys = self.reading.texts(part)
-        weights_qk = self.reading.weights(layer, head, part=part)
-        return float(weights_qk[single_word(queries.words, word), single_word(keys.words, to)])
-
-
 class ReadingAdapter:
     """Experiments on readings: see ``experiments.experiment.ModelAdapter``."""
 
+    hides_own_rows = True
     runs_at_once = False  # words are checked before, and changes are often added one by one
 
     def select(
@@ -243,9 +225,20 @@ class ReadingAdapter:
             raise ArgumentError("the other reading must be of the same model, got another model's.")
         return ReadingOutputs(other)
 
-    def described(self, run: Reading) -> _DescribedReading:
-        """Names of words and weights of a reading."""
-        return _DescribedReading(run)
+    def word_name(self, run: Reading, part: str | None, word: Word, *, is_query: bool) -> str:
+        """A word as it is written in the sentence or its translation."""
+        queries, keys = run.texts(part or "encoder")
+        return word_tokens(queries if is_query else keys, word)[0]
+
+    def weight(
+        self, run: Reading, part: str, layer: int, head: int, word: Word, to: Word
+    ) -> float | None:
+        """Weight from one word to another; None for spans of tokens."""
+        if isinstance(word, tuple) or isinstance(to, tuple):
+            return None
+        queries, keys = run.texts(part)
+        weights_qk = run.weights(layer, head, part=part)
+        return float(weights_qk[single_word(queries.words, word), single_word(keys.words, to)])
 
     def check(self, run: Reading, changes: Sequence[Change]) -> None:
         """Look every word up, so that errors come before the run."""

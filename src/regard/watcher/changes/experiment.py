@@ -68,22 +68,10 @@ class RecordedOutputs:
         return self.by_layer[key]
 
 
-@dataclass(frozen=True)
-class _DescribedWords:
-    """Words of a watched model as the user named them: a batch has no single text."""
-
-    hides_own_rows: bool = False
-
-    def word_name(self, part: str | None, word: Word, *, is_query: bool) -> str:
-        return word_name(word)
-
-    def weight(self, part: str, layer: int, head: int, word: Word, to: Word) -> float | None:
-        return None
-
-
 class WatchedAdapter:
     """Experiments on watched models: see ``experiments.experiment.ModelAdapter``."""
 
+    hides_own_rows = False  # the first token of a causal model sees nothing else
     runs_at_once = True  # the user may change the model later, and only a run finds errors
 
     def select(
@@ -102,9 +90,15 @@ class WatchedAdapter:
         """Head outputs of another run, whose text is run once more."""
         return head_outputs(other)
 
-    def described(self, run: WatchedRun) -> _DescribedWords:
-        """Names of words."""
-        return _DescribedWords()
+    def word_name(self, run: WatchedRun, part: str | None, word: Word, *, is_query: bool) -> str:
+        """A word as the user named it: a batch has no single text."""
+        return word_name(word)
+
+    def weight(
+        self, run: WatchedRun, part: str, layer: int, head: int, word: Word, to: Word
+    ) -> float | None:
+        """None: the run before need not have been watched."""
+        return None
 
     def check(self, run: WatchedRun, changes: Sequence[Change]) -> None:
         """Words and heads are checked while the model runs, which knows its layers."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError
-from regard.experiments.changes import Change, DescribedRun, HeadOutputs, acting
+from regard.experiments.changes import Change, HeadOutputs, acting
 from regard.experiments.selection import (
     EVERY_HEAD,
     HeadSelection,
@@ -34,6 +34,7 @@ from regard.watcher.measures.run_comparison import aligned_positions
 if TYPE_CHECKING:
     import torch
 
+    from regard.experiments.experiment import ModelAdapter
     from regard.watcher.capture.interface import InterfaceSource
 
 TakeOutput = Callable[["torch.Tensor", LayerKey], None]
@@ -231,7 +232,7 @@ class Probe:
         if self.look is not None:
             self.look(attention)
 
-    def describe(self, run: DescribedRun) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """Nothing is changed."""
         return "nothing"
 
