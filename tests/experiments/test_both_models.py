@@ -191,7 +191,8 @@ def test_an_experiment_can_be_copied(both, copied):
         (lambda x: x.ablate([], 0), "layer must have at least one number, got an empty list."),
         (lambda x: x.redirect((3, 99), "dog", 0, 0),
          "a span must be (start, stop) in tokens, 0 <= start < stop <= "),
-        (lambda x: x.redirect("mouse", "dog", 0, 0), "the word must be one of the words read, got 'mouse'"),
+        (lambda x: x.redirect("mouse", "dog", 0, 0),
+         "the word must be one of the words read, got 'mouse'"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_explained_in_the_same_words(both, change, message):
