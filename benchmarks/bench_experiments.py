@@ -11,7 +11,7 @@ import sys
 
 from machine import best_of, write
 
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry again"  # ten words
 LIMITS = {"effects_seconds": 3.0}

@@ -288,10 +288,10 @@ def effects_of_heads() -> str:
 
 def self_repair() -> str:
     """Sum of single-head effects by layer, against ablating all heads of the layer at once."""
-    from regard.experiments.outcome import log_probabilities
+    from regard.transformer.experiment import log_probabilities
 
     effects = _pronoun_effects()
-    reading, choice = effects.reading, effects.choice
+    reading, choice = effects.run, effects.choice
     lines = [
         "| cross-attention | sum over single heads | all heads at once |",
         "|---|--:|--:|",

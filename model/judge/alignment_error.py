@@ -18,8 +18,7 @@ import numpy as np
 from regard.errors import FileError
 from regard.text.tokens import SPACE, normalise
 from regard.transformer.model import Transformer
-from regard.transformer.reader import reading_of
-from regard.transformer.reading import Reading
+from regard.transformer.reading import Reading, read_translated
 from regard.transformer.translation import Translation, readable, source_tokens
 
 TokenLink = tuple[int, int]
@@ -95,7 +94,7 @@ def given_reading(model: Transformer, sentence: AlignedSentence) -> Reading:
     translation = Translation(
         source, target, tuple(source_tokens(model, source)), pieces, score=0.0, finished=True
     )
-    return reading_of(model, translation)
+    return read_translated(model, translation)
 
 
 def reading_links(reading: Reading, sentence: AlignedSentence) -> set[TokenLink]:

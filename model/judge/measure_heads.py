@@ -33,8 +33,7 @@ from regard.train.data import read_lines
 from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
 from regard.transformer.highlight import surest
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read, read_all
-from regard.transformer.reading import Reading
+from regard.transformer.reading import Reading, read, read_all
 from regard.transformer.roles import HEADS, PARTS
 from regard.typing import Array
 
@@ -302,7 +301,7 @@ def usual_shares(readings: Sequence[Reading], part: str) -> dict[str, Array]:
     sums: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for reading in readings:
-        weights_lhqk = reading.weights(part)
+        weights_lhqk = reading.weights(part=part)
         for name, (rows, columns) in _cells(weights_lhqk.shape, part).items():
             picked = weights_lhqk[:, :, rows, columns].sum(axis=-1)
             sums[name] = sums.get(name, 0) + picked

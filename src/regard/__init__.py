@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from regard.textbook.steps import Steps, self_attention
     from regard.transformer.checkpoint import load_model
     from regard.transformer.model import Transformer
-    from regard.transformer.reader import read
+    from regard.transformer.reading import read
     from regard.watcher.files.watched_file import load
     from regard.watcher.seen import Seen
     from regard.watcher.watch import watch
@@ -56,7 +56,7 @@ MODULES = {
     "merge": "regard.engine.merge",
     "load": "regard.watcher.files.watched_file",
     "Observation": "regard.engine.observation",
-    "read": "regard.transformer.reader",
+    "read": "regard.transformer.reading",
     "load_model": "regard.transformer.checkpoint",
     "Transformer": "regard.transformer.model",
     "watch": "regard.watcher.watch",

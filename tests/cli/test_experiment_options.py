@@ -111,7 +111,7 @@ MISTAKES = {
     ),
     "the same sentence": (
         ("--compare", f" {SENTENCE}"),
-        "error: compare needs another sentence, but it is the same one.",
+        "error: replace_sentence needs another sentence, got the same one.",
     ),
     "no such word": (
         ("--knock-out", "cat"),

@@ -91,12 +91,12 @@ def test_json_is_strict(folders, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere", TEXT], "a model needs to be a folder on this machine, but {}/nowhere is not "
-         "there. Fetch one first, for instance with model.save_pretrained; regard fetches "
+        (["nowhere", TEXT], "a model must be a folder on this machine, and {}/nowhere does not "
+         "exist. Save one first, for instance with model.save_pretrained; regard downloads "
          "nothing."),
-        (["empty", TEXT], "{}/empty needs a config.json (or one .gguf file) to be a model, but it "
-         "has neither."),
-        (["bare", TEXT], "{}/bare needs a tokenizer beside the model, but it has none of "
+        (["empty", TEXT], "{}/empty must have a config.json (or one .gguf file) to be a model, "
+         "and it has neither."),
+        (["bare", TEXT], "{}/bare must hold a tokenizer with the model, and it has none of "
          "tokenizer.json, tokenizer.model, vocab.txt, vocab.json, spiece.model, source.spm, "
          "tekken.json: save it there with tokenizer.save_pretrained."),
         (["bert", "@nothing.txt"],
@@ -130,11 +130,11 @@ def test_json_is_strict(folders, capsys, tmp_path):
          "--layers needs all or numbers such as 0,4,5, but it is 'x'."),
         (["bert", TEXT, "--find", "it"],
          "--find needs two words, as in 'it dog', but it is ['it']."),
-        (["bert", TEXT, "--top", "-3"], "top needs a whole number from 0 up, but it is -3."),
-        (["bert", TEXT, "--sort", "size"], "by needs to be one of entropy, first, itself, "
-         "previous, next, duplicate, induction, layer, head or label, but it is 'size'."),
+        (["bert", TEXT, "--top", "-3"], "top must be a whole number from 0 up, got -3."),
+        (["bert", TEXT, "--sort", "size"], "by must be one of entropy, first, itself, "
+         "previous, next, duplicate, induction, layer, head or label, got 'size'."),
         (["bert", TEXT, "--layers", "0,7"],
-         "layers needs layers of BertModel, which are 0, 1, but 7 is asked for."),
+         "layers must be layers of BertModel, which are 0, 1, got 7."),
     ],
 )  # fmt: skip
 def test_errors_in_one_line(folders, capsys, arguments, words):
@@ -157,7 +157,8 @@ def test_a_missing_extra(folders, capsys, monkeypatch):
     status, _, err = run(capsys, folders / "bert", TEXT)
     assert status == 2
     assert err == (
-        "error: watching a model needs transformers, not installed here: pip install '.[models]'.\n"
+        "error: watching a model needs transformers, not installed here: pip install "
+        "'regard[models]'.\n"
     )
 
 
@@ -210,7 +211,7 @@ def test_a_needle_and_links(folders, tmp_path, capsys):
          "--ablate needs a layer and a head, as in 3.6 or cross.3.6, but it is '7'."),
         ([TEXT, "--redirect", "it:dog"],
          "--redirect needs two words and a head, as in it:food:3.6, but it is 'it:dog'."),
-        ([TEXT, "--to", "one"], "to needs to be 'zero' or 'mean', but it is 'one'."),
+        ([TEXT, "--to", "one"], "to must be 'zero' or 'mean', got 'one'."),
         ([TEXT, "--to", "mean"], "--to mean needs --ablate or --effects: it says what an ablated "
          "head writes."),
         ([TEXT, "--weighted", "x"], "weighted must be None or 'norm', got 'x'."),

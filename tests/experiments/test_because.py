@@ -15,16 +15,16 @@ KINDS = ("head", "feed-forward")
 )
 @pytest.mark.parametrize("layer", [0, 2])
 def test_the_terms_sum_to_the_score(word_reading, part, word, other, layer):
-    result = word_reading.because(word, other, layer, 1, part)
+    result = word_reading.because(word, other, layer, 1, part=part)
     assert result.total == pytest.approx(result.score, rel=1e-10, abs=1e-11)
-    expected = word_reading.weights(part, layer=layer, head=1, by="tokens")[result.positions]
+    expected = word_reading.weights(part=part, layer=layer, head=1, by="tokens")[result.positions]
     assert result.weight == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_number_of_terms_is_that_of_all_pairs_of_components(word_reading):
     """Embedding, position, four heads and a feed-forward layer for each layer, and the bias."""
     assert len(word_reading.because("it", "dog", 2, 1).terms) == (2 + 2 * 5 + 1) ** 2
-    assert len(word_reading.because(1, "dog", 1, 1, "cross").terms) == (2 + 9 + 4 + 1) * (
+    assert len(word_reading.because(1, "dog", 1, 1, part="cross").terms) == (2 + 9 + 4 + 1) * (
         2 + 3 * 5 + 1
     )
 
@@ -42,7 +42,7 @@ def test_terms_are_sorted_by_size_and_summed_by_side(word_reading):
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
 def test_a_term_opened_sums_to_that_term_and_so_on_down(word_reading, part, kind, side):
     word, other = {"encoder": ("it", "dog"), "decoder": (1, 0), "cross": (1, "dog")}[part]
-    result = word_reading.because(word, other, 2, 1, part)
+    result = word_reading.because(word, other, 2, 1, part=part)
     depth = 0
     while True:
         terms = [x for x in result.terms if getattr(x, side).component.kind == kind]
@@ -129,12 +129,12 @@ def test_what_cannot_be_opened_is_explained(word_reading):
     )
     with pytest.raises(ArgumentError) as error:
         result.because(0, "value")
-    assert str(error.value) == "side needs to be 'query' or 'key', but it is 'value'."
+    assert str(error.value) == "side must be 'query' or 'key', got 'value'."
     with pytest.raises(ArgumentError) as error:
         word_reading.because("it", "dog", 0, 1).because()
     assert str(error.value) == (
-        "because needs a term with a head or a feed-forward layer in it, but there is none left: "
-        "these are where the score begins."
+        "because needs a term with a head or a feed-forward layer in it, but none is left: "
+        "this is where the score begins."
     )
 
 
@@ -144,7 +144,7 @@ def test_bad_words_and_heads_are_explained(word_reading):
     with pytest.raises(ArgumentError, match="the word must be one of the words read, got 'cat'"):
         word_reading.because("it", "cat", 0, 0)
     with pytest.raises(ArgumentError, match="the decoder cannot see what it has not written yet"):
-        word_reading.because(0, 1, 0, 0, "decoder")
+        word_reading.because(0, 1, 0, 0, part="decoder")
 
 
 def test_directions_are_linear_in_what_was_written(word_reading):

@@ -7,17 +7,16 @@ import pytest
 from tests.experiments.test_experiment import without_head
 
 from regard.errors import ArgumentError
-from regard.experiments.effects import (
-    _direction,
-    direct_by_key,
-    direct_effects,
-    effects,
-    find_choice,
-)
-from regard.experiments.residual import ResidualRun
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.config import START
-from regard.transformer.reader import read
+from regard.transformer.experiment import (
+    _direction,
+    _memory_directions,
+    direct_effects,
+    find_choice,
+)
+from regard.transformer.reading import read
+from regard.transformer.residual import ResidualRun
 from regard.transformer.roles import PARTS
 
 
@@ -28,7 +27,7 @@ def choice(word_reading):
 
 @pytest.fixture(scope="module")
 def measured(word_reading):
-    return effects(word_reading, 0)
+    return word_reading.effects(0)
 
 
 def test_effects_equal_an_independent_loop_in_torch(word_reading, measured, choice, one_torch):
@@ -58,7 +57,7 @@ def test_every_head_is_among_them_the_largest_first(word_reading, measured):
 
 
 def test_direct_effects_of_all_components_sum_to_the_logit_difference(word_reading, choice):
-    run = ResidualRun.of(word_reading, choice.prefix)
+    run = ResidualRun.from_reading(word_reading, choice.prefix)
     norm, direction_e = run.output_norm, _direction(word_reading, choice)
     shares_n = run.target.written_nte[:, -1] @ norm.pull_back(direction_e)[-1]
     x_e = run.reading.model.decode(
@@ -69,20 +68,9 @@ def test_direct_effects_of_all_components_sum_to_the_logit_difference(word_readi
     assert total == pytest.approx(x_e @ direction_e, rel=1e-10)
 
 
-@pytest.mark.parametrize("part", ["decoder", "cross"])
-def test_the_direct_effect_of_a_head_is_the_sum_over_its_keys(word_reading, choice, part):
-    direct_mlh = direct_effects(word_reading, choice)
-    for layer, head in ((0, 1), (2, 3)):
-        by_key = direct_by_key(word_reading, choice, part, layer, head)
-        expected = direct_mlh[PARTS.index(part), layer, head]
-        assert by_key.sum() == pytest.approx(expected, rel=1e-10, abs=1e-12)
-
-
 def test_the_encoders_direct_effects_sum_to_what_cross_attention_brings(word_reading, choice):
     """Its heads, feed-forward layers, embeddings and biases: the whole output of cross heads."""
-    from regard.experiments.effects import _memory_directions
-
-    run = ResidualRun.of(word_reading, choice.prefix)
+    run = ResidualRun.from_reading(word_reading, choice.prefix)
     last_e = run.output_norm.pull_back(_direction(word_reading, choice))[-1]
     directions_te = _memory_directions(run, last_e)
     memory = np.vdot(run.source.x_te(), directions_te)
@@ -95,8 +83,8 @@ def test_the_encoders_direct_effects_sum_to_what_cross_attention_brings(word_rea
 
 
 def test_effects_of_a_changed_reading_are_those_of_the_changed_run(word_reading):
-    after = word_reading.ablate(1, 2, "cross").after
-    again = effects(after, 0)
+    after = word_reading.ablate(1, 2, part="cross").after
+    again = after.effects(0)
     assert again.effect_mlh[PARTS.index("cross"), 1, 2] == pytest.approx(0, abs=1e-6)
 
 
@@ -111,7 +99,7 @@ def test_without_another_word_the_likeliest_that_is_not_its_beginning_is_taken(w
 
 def test_progress_is_told_until_all_heads_are_done(word_reading):
     calls = []
-    effects(word_reading, 0, notice=lambda done, total: calls.append((done, total)))
+    word_reading.effects(0, progress=lambda done, total: calls.append((done, total)))
     assert calls == [(4 * (n + 1), 36) for n in range(9)]
 
 
@@ -131,11 +119,11 @@ def test_effects_are_json_text_and_picture(measured):
 def test_a_word_that_is_not_there_or_cannot_be_compared_is_explained(word_reading):
     word = word_reading.translation_words[0]
     with pytest.raises(ArgumentError, match="the word must be one of the words read, got 'chat'"):
-        effects(word_reading, "chat")
+        word_reading.effects("chat")
     with pytest.raises(ArgumentError) as error:
         find_choice(word_reading, 0, word)
     assert str(error.value) == (
-        f"{word!r} and {word!r} need to begin with different tokens, but one is the beginning of "
+        f"{word!r} and {word!r} must begin with different tokens, but one is the beginning of "
         "the other: compare it with another word."
     )
 

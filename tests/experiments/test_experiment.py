@@ -29,12 +29,12 @@ def test_a_row_put_where_it_looked_already_changes_no_bit(reading):
     assert experiment.same
     assert experiment.after.translated == reading.translated
     for part in PARTS:
-        np.testing.assert_array_equal(experiment.weights(part), reading.weights(part))
+        np.testing.assert_array_equal(experiment.weights(part=part), reading.weights(part=part))
 
 
 def test_nothing_changed_is_the_reading_itself(reading):
-    assert reading._experiment().after is reading
-    assert "Changed: nothing." in str(reading._experiment())
+    assert reading.experiment.after is reading
+    assert "Changed: nothing." in str(reading.experiment)
 
 
 def test_a_row_is_put_on_another_word_and_the_rest_scaled(reading):
@@ -62,8 +62,8 @@ def test_a_word_knocked_out_gets_no_weight_and_the_rest_follow_the_closed_form(r
     experiment = reading.knock_out("dog")
     hidden = np.flatnonzero(np.equal(reading.source.word_of_token, 1))
     for part in ("encoder", "cross"):
-        assert not experiment.weights(part, by="tokens")[..., hidden].any()
-        np.testing.assert_allclose(experiment.weights(part).sum(axis=-1), 1, atol=1e-6)
+        assert not experiment.weights(part=part, by="tokens")[..., hidden].any()
+        np.testing.assert_allclose(experiment.weights(part=part).sum(axis=-1), 1, atol=1e-6)
     before = reading.weights(layer=0, by="tokens")
     left = before.copy()
     left[..., hidden] = 0
@@ -77,7 +77,7 @@ def test_knock_outs_add_up(reading):
     in_turn = reading.knock_out("dog").knock_out("food")
     assert in_turn.after.translated == at_once.after.translated
     for part in PARTS:
-        np.testing.assert_array_equal(in_turn.weights(part), at_once.weights(part))
+        np.testing.assert_array_equal(in_turn.weights(part=part), at_once.weights(part=part))
 
 
 def test_a_knock_out_of_some_heads_leaves_the_others(reading):
@@ -100,12 +100,12 @@ def without_head(model: Transformer, part: str, layer: int, head: int) -> Transf
 
 @pytest.mark.parametrize("part", PARTS)
 def test_an_ablated_head_equals_a_model_whose_w_output_lacks_it(reading, part):
-    experiment = reading.ablate(1, 2, part)
+    experiment = reading.ablate(1, 2, part=part)
     other = read(SENTENCE, model=without_head(reading.model, part, 1, 2))
     assert experiment.after.translated.tokens == other.translated.tokens
     assert experiment.after.translated.score == pytest.approx(other.translated.score, abs=1e-5)
     for x in PARTS:
-        np.testing.assert_allclose(experiment.weights(x), other.weights(x), atol=1e-5)
+        np.testing.assert_allclose(experiment.weights(part=x), other.weights(part=x), atol=1e-5)
 
 
 def test_ablation_to_the_mean_writes_the_mean_of_other_sentences(reading):
@@ -122,7 +122,7 @@ def test_ablation_to_the_mean_writes_the_mean_of_other_sentences(reading):
             written.append(result.output_bhqd[0, 2])
         return result
 
-    change = experiment.changes[0].on(reading)
+    change = experiment.after.intervention
     source_bt = np.array([reading.translated.source])
     reading.model.encode(source_bt, intervention=lambda result: record(change(result)))
     mean_d = np.concatenate(outputs).mean(axis=0)
@@ -142,7 +142,7 @@ def test_a_patch_writes_what_the_head_wrote_in_the_other_sentence(reading):
     taken = other.source.word_of_token.index(6)
     call = other.attention_call("encoder", 0)
     expected = call.weights()[0, 1, taken] @ call.value_bhkd[0, 1]
-    change = experiment.changes[0].on(reading)
+    change = experiment.after.intervention
     written = []
 
     def record(result):
@@ -170,9 +170,9 @@ def test_changes_follow_a_replaced_word(reading):
 
 
 def test_a_comparison_reads_the_other_sentence(reading):
-    experiment = reading.compare("I am good.")
+    experiment = reading.replace_sentence("I am good.")
     assert experiment.after.sentence == "I am good."
-    with pytest.raises(ArgumentError, match="a difference of weights needs as many words"):
+    with pytest.raises(ArgumentError, match="a difference of weights needs the same"):
         experiment.difference()
 
 
@@ -198,7 +198,7 @@ CHANGES = {
     "redirect of French": lambda x: x.redirect(3, 1, part="decoder"),
     "redirect to English": lambda x: x.redirect(2, "food", part="cross"),
     "patch": lambda x: x.patch("A dog ate the food because it was faim .", part="cross"),
-    "ablate": lambda x: x.ablate(1, [0, 2], "decoder"),
+    "ablate": lambda x: x.ablate(1, [0, 2], part="decoder"),
 }
 
 
@@ -268,7 +268,7 @@ def test_a_picture_shows_the_changed_head_and_its_difference(reading):
     np.testing.assert_allclose(difference.weights.sum(axis=1), 0, atol=1e-6)
     with pytest.raises(ArgumentError) as error:
         experiment.picture(what="before")
-    assert str(error.value) == "what needs to be 'after' or 'difference', but it is 'before'."
+    assert str(error.value) == "what must be 'after' or 'difference', got 'before'."
 
 
 @pytest.mark.parametrize(
@@ -279,17 +279,17 @@ def test_a_picture_shows_the_changed_head_and_its_difference(reading):
             "the word must be one of the words read, got 'cat'; they are: A dog ate the food "
             "because it was hungry . (end).",
         ),
-        (lambda x: x.knock_out(), "knock_out needs at least one word, but none is given."),
+        (lambda x: x.knock_out(), "knock_out needs at least one word, got none."),
         (
             lambda x: x.knock_out(*range(len(x.words))),
-            "knock_out needs to leave a word to look at, but it hides every word from a head of "
-            "the encoder: knock out fewer words, or say some layers and heads.",
+            "knock_out must leave a word to look at, but it hides every word from a head of the "
+            "encoder: knock out fewer words, or name layers and heads.",
         ),
         (
             lambda x: x.knock_out("(start)", part="decoder"),
-            "knock_out needs to leave a word to look at, but it hides (start), all that its first "
-            "position sees from a head of the decoder: knock out fewer words, or say some layers "
-            "and heads.",
+            "knock_out must leave a word to look at, but it hides (start), all that its first "
+            "position sees, from a head of the decoder: knock out fewer words, or name layers and "
+            "heads.",
         ),
         (
             lambda x: x.ablate(3, 0),
@@ -299,32 +299,32 @@ def test_a_picture_shows_the_changed_head_and_its_difference(reading):
             lambda x: x.ablate(0, 4),
             "head must be a number from 0 to 3 (heads count from 0), got 4.",
         ),
-        (lambda x: x.ablate([], 0), "layer needs at least one number, but the list is empty."),
+        (lambda x: x.ablate([], 0), "layer must have at least one number, got an empty list."),
         (
-            lambda x: x.ablate(0, 0, "middle"),
+            lambda x: x.ablate(0, 0, part="middle"),
             "part must be 'encoder', 'decoder' or 'cross', got 'middle'.",
         ),
         (
             lambda x: x.ablate(0, 0, to="one"),
-            "to needs to be 'zero' or 'mean', but it is 'one'.",
+            "to must be 'zero' or 'mean', got 'one'.",
         ),
         (
             lambda x: x.redirect("it", "food", 0, 0, weight=2),
-            "weight needs a number from 0 to 1, but it is 2.",
+            "weight must be a number from 0 to 1, got 2.",
         ),
         (
-            lambda x: x.redirect(0, 1, 0, 0, "decoder"),
-            "(start) needs a word before it to look at, but {} comes later: the decoder cannot see "
+            lambda x: x.redirect(0, 1, 0, 0, part="decoder"),
+            "(start) can only look at words before it, but {} comes later: the decoder cannot see "
             "what it has not written yet.",
         ),
         (
             lambda x: x.patch("I am good.", 0, 0),
-            "patch needs as many tokens in both, but there are {} and {}: say word=, or take a "
+            "patch needs the same number of tokens in both texts, got {} and {}: give word=, or a "
             "sentence that differs in one short word.",
         ),
         (
             lambda x: x.replace("(end)", "now"),
-            "(end) needs to stay: replace a word of the sentence.",
+            "(end) cannot be replaced: replace a word of the sentence.",
         ),
     ],
 )
@@ -350,9 +350,9 @@ def test_two_of_the_same_word_need_their_number(model):
 
 
 def test_a_reading_without_positions_is_refused(model, reading):
-    from regard.transformer.reader import reading_of
+    from regard.transformer.reading import read_translated
 
-    flat = reading_of(model, reading.translated, positions=False)
+    flat = read_translated(model, reading.translated, positions=False)
     with pytest.raises(ArgumentError, match="an experiment needs a reading with positions"):
         _ = flat.knock_out("dog").after
 
@@ -361,5 +361,5 @@ def test_another_model_is_refused(reading):
     other = read(SENTENCE, model=Transformer.random(SENTENCE, width=16, heads=2))
     with pytest.raises(ArgumentError) as error:
         reading.patch(other, 0, 0)
-    expected = "the other reading needs the same model, but it has another."
+    expected = "the other reading must be of the same model, got another model's."
     assert str(error.value) == expected

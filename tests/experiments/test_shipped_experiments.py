@@ -14,7 +14,7 @@ from judge.french_gender import gender, may_differ
 from judge.judge import pronoun_rows
 from judge.measure_heads import all_sentences
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
-from regard.transformer.reader import read, read_all, shipped_model
+from regard.transformer.reading import read, read_all, shipped_model
 
 pytestmark = pytest.mark.skipif(
     not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
@@ -92,4 +92,4 @@ def test_a_row_put_where_it_looked_already_changes_no_bit():
     weight = float(np.float32(reading.weights(layer=3, head=6)[query, key]))
     after = reading.redirect(query, key, 3, 6, weight=weight).after
     assert after.translated == reading.translated
-    np.testing.assert_array_equal(after.weights("cross"), reading.weights("cross"))
+    np.testing.assert_array_equal(after.weights(part="cross"), reading.weights(part="cross"))

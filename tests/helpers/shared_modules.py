@@ -42,7 +42,7 @@ def layer_numbers(seen, part="encoder"):
 
 
 def runs(seen):
-    return len(seen._source.recorder.runs)
+    return seen.runs
 
 
 def check_every_layer(seen, attentions, mask=None, allowed=SHARP):

@@ -26,7 +26,7 @@ def test_rows_are_those_of_a_reading(model):
     for item, row in zip((DOG, DOGS), pronoun_rows(model, (DOG, DOGS), HEAD), strict=True):
         reading = read(item.sentence, model=model)
         query = reading.words.index(item.pronoun)
-        expected = reading.weights("encoder", layer=1, head=2)[query]
+        expected = reading.weights(layer=1, head=2)[query]
         np.testing.assert_allclose(row.weights_k, expected, atol=1e-6)
         assert row.translation == reading.translation
         assert row.weight(item.right, item.wrong) <= 1 + 1e-6
@@ -66,7 +66,7 @@ def test_the_weight_on_nouns_without_an_antecedent(model):
     sentence = "The dog ate because it was cold."
     figures = without_antecedent(model, [MarkedNouns(sentence, ("dog",))], HEAD)
     reading = read(sentence, model=model)
-    row = reading.weights("encoder", layer=1, head=2)[reading.words.index("it")]
+    row = reading.weights(layer=1, head=2)[reading.words.index("it")]
     assert figures["weight_on_nouns"] == pytest.approx(row[1], abs=1e-4)
     assert figures["weight_on_end"] == pytest.approx(row[-1], abs=1e-4)
     assert figures["sentences"] == 1

@@ -18,7 +18,7 @@ def reading(model):
 def test_rows_are_the_words_of_the_translation_without_start(reading):
     alignment = reading.alignment
     assert alignment.words == reading.translation_words
-    wanted = reading.weights("cross", layer=1).mean(axis=0)[1:]
+    wanted = reading.weights(part="cross", layer=1).mean(axis=0)[1:]
     np.testing.assert_allclose(alignment.weights_qk, wanted)
     assert alignment.heads == tuple((1, head) for head in (0, 1, 2, 3))
 
@@ -26,7 +26,7 @@ def test_rows_are_the_words_of_the_translation_without_start(reading):
 def test_heads_that_were_measured_are_taken(model):
     known = replace(model, roles=HeadRoles(alignment_heads=((2, 1),)))
     reading = read("A dog ate the food.", model=known)
-    wanted = reading.weights("cross", layer=2, head=1)[1:]
+    wanted = reading.weights(part="cross", layer=2, head=1)[1:]
     np.testing.assert_allclose(reading.alignment.weights_qk, wanted)
 
 

@@ -1,17 +1,25 @@
 """A reading: weights that add up, steps with the model's own numbers, named choices, bad input."""
 
+import copy
 import json
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from regard.engine.dense import dense_attention
+from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError
 from regard.text.words import TokenizedText, to_words
 from regard.transformer import Transformer, read, read_all
+from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
+MAX_WAIT_SECONDS = 300.0  # until a wait that cannot end becomes an error
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +32,10 @@ def reading(model):
 @pytest.mark.parametrize("part", PARTS)
 def test_every_row_of_weights_sums_to_one(reading, part, by):
     queries, keys = reading.texts(part)
-    weights = reading.weights(part, by=by)
+    weights = reading.weights(part=part, by=by)
     assert weights.shape == (3, 4, len(queries.names(by)), len(keys.names(by)))
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
-    np.testing.assert_array_equal(reading.weights(part, layer=1, head=3, by=by), weights[1, 3])
+    np.testing.assert_array_equal(reading.weights(part=part, layer=1, head=3, by=by), weights[1, 3])
 
 
 def test_words_are_whole_and_marks_stand_alone(reading):
@@ -64,7 +72,7 @@ def test_steps_of_the_decoder_see_nothing_later(reading):
     steps = reading.steps(layer=0, head=0, part="decoder")
     assert not np.triu(steps.weights, 1).any()
     np.testing.assert_allclose(
-        steps.weights, reading.weights("decoder", layer=0, head=0, by="tokens"), atol=1e-6
+        steps.weights, reading.weights(part="decoder", layer=0, head=0, by="tokens"), atol=1e-6
     )
 
 
@@ -78,7 +86,7 @@ def test_why_works_on_a_real_head(reading):
 @pytest.mark.parametrize("part", PARTS)
 def test_observe_tells_of_the_same_weights(reading, part):
     seen = reading.observe(layer=2, head=1, part=part)
-    weights = reading.weights(part, layer=2, head=1, by="tokens")
+    weights = reading.weights(part=part, layer=2, head=1, by="tokens")
     np.testing.assert_allclose(seen.received, weights.sum(axis=0), rtol=1e-4, atol=1e-5)
     assert reading.observe(layer=2, part=part).received.shape[0] == 4
 
@@ -95,7 +103,7 @@ def test_find_gives_the_weight_of_every_head(reading):
     found = reading.find("it", "dog")
     first = found[0]
     row, column = reading.words.index("it"), reading.words.index("dog")
-    weights = reading.weights("encoder")[:, :, row, column]
+    weights = reading.weights()[:, :, row, column]
     assert first.weight == weights.max() == weights[first.layer, first.head]
     assert len(found) == 12
 
@@ -111,7 +119,7 @@ def test_a_word_that_is_there_twice(model):
 
 def test_choices_are_named_explained_and_add_up(reading):
     choices = [
-        reading.average(), reading.average(layer=1), reading.average("cross"), reading.rollout(),
+        reading.average(), reading.average(1), reading.average(part="cross"), reading.rollout(),
         reading.rollout("decoder"), reading.value_weighted(0, 1),
         reading.value_weighted(2, 3, part="cross"),
     ]  # fmt: skip
@@ -157,7 +165,7 @@ MISTAKES = {
     ),
     "below": (lambda r: r.weights(layer=-1), "layer must be a number from 0 to 2"),
     "head": (lambda r: r.steps(layer=0, head=4), "head must be a number from 0 to 3"),
-    "part": (lambda r: r.weights("up"), "part must be 'encoder', 'decoder' or 'cross'"),
+    "part": (lambda r: r.weights(part="up"), "part must be 'encoder', 'decoder' or 'cross'"),
     "by": (lambda r: r.weights(by="letters"), "by must be 'words' or 'tokens'"),
     "cross": (lambda r: r.steps(0, 0, part="cross"), "rows are French"),
     "rollout": (lambda r: r.rollout("cross"), "part must be 'encoder' or 'decoder' for rollout"),
@@ -218,7 +226,7 @@ def test_a_cut_translation_has_a_note(reading):
 
 def test_everything_goes_into_json(reading):
     told = json.loads(json.dumps(reading.to_dict("tokens"), allow_nan=False))
-    np.testing.assert_allclose(told["weights"]["cross"], reading.weights("cross", by="tokens"))
+    np.testing.assert_allclose(told["weights"]["cross"], reading.weights(part="cross", by="tokens"))
     assert told["counting"] == "layers and heads count from 0"
 
 
@@ -245,7 +253,7 @@ def test_every_attention_runs_once(model, monkeypatch):
         len(reading.translated.tokens) + reading.translated.finished,
     )
     for part in PARTS:
-        reading.weights(part)
+        reading.weights(part=part)
     assert len(calls) == layers + 2 * layers * steps + 2 * layers
     assert calls[:layers] == [len(reading.tokens)] * layers
 
@@ -257,7 +265,9 @@ def test_readings_of_a_batch_are_those_of_each_sentence(model):
         assert together.translation == alone.translation
         for part in PARTS:
             # float32 vectors of three layers; a product of other rows may round elsewhere.
-            np.testing.assert_allclose(together.weights(part), alone.weights(part), atol=1e-5)
+            np.testing.assert_allclose(
+                together.weights(part=part), alone.weights(part=part), atol=1e-5
+            )
 
 
 def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
@@ -267,28 +277,28 @@ def test_a_long_text_runs_through_the_tiled_engine(model, monkeypatch):
     assert tiled.translation == dense.translation
     assert tiled.attention_call("encoder", 0).weights_bhqk is None
     for part in PARTS:
-        np.testing.assert_allclose(tiled.weights(part), dense.weights(part), atol=1e-5)
+        np.testing.assert_allclose(tiled.weights(part=part), dense.weights(part=part), atol=1e-5)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_norm_weighted_readings_observations_and_pictures_agree(reading, part):
-    weights_lhqk = reading.weights(part, by="tokens", weighted="norm")
+    weights_lhqk = reading.weights(part=part, by="tokens", weighted="norm")
     np.testing.assert_allclose(weights_lhqk.sum(axis=-1), 1, atol=1e-6)
     call = reading.attention_call(part, 1)
     width = reading.model.config.head_width
     rows = np.asarray(reading.matrices(part, 1).w_output)[2 * width : 3 * width]
     carried_k = np.linalg.norm(call.value_bhkd[0, 2].astype(np.float64) @ rows, axis=1)
-    carried_qk = reading.weights(part, layer=1, head=2, by="tokens") * carried_k
+    carried_qk = reading.weights(part=part, layer=1, head=2, by="tokens") * carried_k
     carried_qk /= carried_qk.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(weights_lhqk[1, 2], carried_qk, atol=1e-6)
-    for seen in (reading.observe(1, 2, part, weighted="norm"),
+    for seen in (reading.observe(1, 2, part=part, weighted="norm"),
                  reading.observe(1, part=part, weighted="norm")):  # fmt: skip
         tile_qk = seen.tile(slice(None), slice(None), 2 if seen._leading else None)
         np.testing.assert_allclose(tile_qk, carried_qk, atol=1e-5)
     picture = reading.picture(1, 2, part=part, by="tokens", weighted="norm", kind="heatmap")
     np.testing.assert_array_equal(picture.weights, weights_lhqk[1, 2])
     assert picture.title.endswith("(norm-weighted)")
-    mixed = reading.value_weighted(1, 2, part)
+    mixed = reading.value_weighted(1, 2, part=part)
     np.testing.assert_array_equal(mixed.tokens_qk, weights_lhqk[1, 2])
 
 
@@ -296,3 +306,99 @@ def test_weights_are_weighted_by_norm_or_not_at_all(reading):
     with pytest.raises(ArgumentError) as error:
         reading.weights(weighted="length")
     assert str(error.value) == "weighted must be None or 'norm', got 'length'."
+
+
+def through_pickle(thing):
+    return pickle.loads(pickle.dumps(thing))  # noqa: S301 (our own bytes)
+
+
+@pytest.mark.parametrize("copied", [through_pickle, copy.deepcopy, copy.copy])
+def test_a_reading_can_be_copied(reading, copied):
+    reading.weights()
+    for one in (reading, reading.redirect("it", "dog", 1, 2).after):
+        other = copied(one)
+        assert other.translation == one.translation
+        np.testing.assert_array_equal(other.weights(part="cross"), one.weights(part="cross"))
+        assert other.knock_out("dog").after.translated == one.knock_out("dog").after.translated
+
+
+@pytest.mark.skipif(
+    not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
+)
+@pytest.mark.skipif(
+    "__getstate__" not in vars(Int8Matrix), reason="int8 matrices cannot be pickled in this engine"
+)
+def test_a_reading_of_the_shipped_model_can_be_copied():
+    reading = read("A dog ate the food because it was hungry")
+    other = through_pickle(reading)
+    assert other.translation == reading.translation
+    assert other.ablate(3, 6).after.translated == reading.ablate(3, 6).after.translated
+
+
+def test_a_change_of_a_changed_reading_keeps_the_first_change(reading):
+    first = reading.ablate(0, 1)
+    one, other = first.after.ablate(1, 2).after, first.ablate(1, 2).after
+    assert one.translated == other.translated
+    np.testing.assert_array_equal(one.weights(), other.weights())
+
+
+def blas_threads() -> list[int]:
+    return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+
+
+@pytest.fixture(scope="module")
+def wide(model) -> Transformer:
+    """Products so large that BLAS shares them out where nothing keeps it from that."""
+    return Transformer.random(layers=1, heads=4, width=256, feed_forward_width=1024, seed=5,
+                              tokenizer=model.tokenizer, vocabulary=340)  # fmt: skip
+
+
+def bits(model: Transformer) -> list[bytes]:
+    reading = read(SENTENCE, model=model)
+    steps = reading.steps(0)
+    facts = (
+        reading.encoded.memory_bke, reading.decoded.x_bte, reading.weights(),
+        reading.weights(part="cross"), reading.rollout().tokens_qk,
+        reading.value_weighted(0, 1).tokens_qk, steps.scores, steps.output,
+        reading.translated.score,
+    )  # fmt: skip
+    return [np.asarray(fact).tobytes() for fact in facts]
+
+
+def test_one_blas_thread_inside_and_all_of_them_after(model, monkeypatch):
+    before, inside = blas_threads(), []
+    for name in ("encode", "decode"):
+        method = getattr(Transformer, name)
+
+        def recorded(self, *arguments, method=method, **named):
+            inside.append(blas_threads())
+            return method(self, *arguments, **named)
+
+        monkeypatch.setattr(Transformer, name, recorded)
+    read(SENTENCE, model=model)
+    calls = len(inside)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(read, SENTENCE, model=model).result(MAX_WAIT_SECONDS)
+    assert len(inside) == 2 * calls > 0
+    assert {number for numbers in inside for number in numbers} <= {1}
+    assert blas_threads() == before
+
+
+def test_every_thread_reads_the_same_bits_at_the_same_time(wide):
+    before, alone, together = blas_threads(), bits(wide), threading.Barrier(3)
+
+    def work(_: int) -> list[bytes]:
+        together.wait(MAX_WAIT_SECONDS)
+        return bits(wide)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, range(3))) == [alone] * 3
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_the_callers_number_of_blas_threads_changes_no_bits(wide, number):
+    once = bits(wide)
+    with threadpool_limits(limits=number, user_api="blas"):
+        assert bits(wide) == once
+        assert set(blas_threads()) <= {number}

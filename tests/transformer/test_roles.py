@@ -95,7 +95,7 @@ def test_usual_weight_comes_from_the_measured_role(model):
 
 def test_without_roles_the_usual_is_the_mean_of_the_other_words(model):
     reading = read(SENTENCE, model=replace(model, roles=HeadRoles()))
-    weights, query = reading.weights("encoder"), reading.words.index("food")
+    weights, query = reading.weights(), reading.words.index("food")
     others = [q for q in range(1, len(reading.words)) if q != query]
     expected = np.mean([weights[:, :, q, q - 1] for q in others], axis=0)
     usual = usual_weights(reading, "encoder", query)

@@ -62,7 +62,7 @@ def test_every_bit_of_a_generation(family):
 def test_long_padded_texts_keep_their_masks_as_descriptions(monkeypatch):
     """Where the model's own mask would be large, regard's attention computes the output."""
     model, made = FAMILY["llama"].made(), []
-    monkeypatch.setattr(model_call, "OWN_BYTES", 0)
+    monkeypatch.setattr(model_call, "MAX_OWN_BYTES", 0)
     monkeypatch.setattr(model_call.MaskSpec, "own", lambda self, name: made.append(name))
     with torch.no_grad():
         expected = model(**batch("left")).logits
@@ -82,14 +82,14 @@ def test_every_later_call_is_compared_by_its_logsumexp(monkeypatch):
         regard.watch(model) as seen,
     ):
         model(**batch("not"))
-        recorder = seen._source.recorder
-        original = recorder._record_segment
+        source = seen._recorder.source
+        original = source._record
 
         def wrong(run, layer_key, call, segment, output):
             call.options["scaling"] *= 2
             original(run, layer_key, call, segment, output)
 
-        monkeypatch.setattr(recorder, "_record_segment", wrong)
+        monkeypatch.setattr(source, "_record", wrong)
         model(**batch("not"))
     text = str(error.value)
     assert text.startswith("LlamaAttention: the log-sum-exp of the model's own attention is ")
@@ -174,7 +174,7 @@ def test_a_copy_of_a_model_inside_the_block():
     assert type(again.config._attn_implementation) is str
     assert again.config._attn_implementation == "sdpa"
     same(again(**batch("not")).logits, expected)
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
 
 
 def test_autocast():
@@ -236,7 +236,7 @@ def test_forward_called_directly_has_its_tokens():
     inputs = batch("not", sentences=1)
     with torch.no_grad(), regard.watch(model) as seen:
         model.forward(**inputs)
-    tokens = seen._source.recorder.runs[0].tokens["encoder"][0]
+    tokens = seen._recorder.runs[0].tokens["encoder"][0]
     assert tokens.tolist() == inputs["input_ids"][0].tolist()
 
 

@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.helpers.model_families import FAMILIES, batch
+from tests.helpers.model_families import FAMILIES, batch, eager
 
 import regard
 from regard.engine.call import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.names import MEASURES
 from regard.text.words import tokenized_ids, word_starts
-from regard.watcher.capture.record import GrowingMap
+from regard.watcher.capture.records import GrowingMap
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -85,15 +85,15 @@ def test_three_parts_have_keys_of_their_own(translator):
         (lambda one, many: one[1, 9],
          "decoder layer 1 has 4 heads, counted from 0, so there is no head 9."),
         (lambda one, many: one["encoder", 0],
-         "seen needs [layer], [layer, head] or a part before them (decoder), but it got "
+         "seen takes [layer], [layer, head] or a part before them (decoder), got "
          "('encoder', 0)."),
         (lambda one, many: one[1].head(0).head(0), "decoder layer 1 head 0 is one head already."),
         (lambda one, many: one.run(3), "1 texts were seen, counted from 0, so none is 3."),
         (lambda one, many: one.texts("cross"),
-         "part needs to be one of decoder, but it is 'cross'."),
+         "part must be one of decoder, got 'cross'."),
         (lambda one, many: one.report().sorted("size"),
-         "by needs to be one of entropy, first, itself, previous, next, duplicate, induction, "
-         "layer, head or label, but it is 'size'."),
+         "by must be one of entropy, first, itself, previous, next, duplicate, induction, "
+         "layer, head or label, got 'size'."),
     ],
 )  # fmt: skip
 def test_errors_list_the_choices(decoder, translator, ask, words):
@@ -153,7 +153,7 @@ def test_a_word_that_comes_several_times_has_to_be_numbered(decoder):
     twice = next(word for word in words if words.count(word) > 1)
     with pytest.raises(ArgumentError) as error:
         decoder.find(twice, words[0])
-    text = f"{twice!r} needs a number, since the text has it {words.count(twice)} times: "
+    text = f"{twice!r} must have a number, since the text has it {words.count(twice)} times: "
     assert str(error.value).startswith(text)
     assert decoder.find(f"{twice}#1", 0)
 
@@ -299,7 +299,7 @@ def test_a_growing_map_stays_exact(steps):
     weights = np.tril(random.random((2, keys, keys)))
     weights /= weights.sum(axis=-1, keepdims=True)
     first = weights[:, :10, :10].reshape(2, 5, 2, 5, 2).sum(axis=4).mean(axis=2)
-    grown = GrowingMap.of(first, np.ones((2, 10), bool), (0, 0), 10, most=8)
+    grown = GrowingMap.from_first_call(first, np.ones((2, 10), bool), (0, 0), 10, most=8)
     for token in range(10, keys):
         row = weights[:, token : token + 1, : token + 1]
         grown.add(row, np.ones((2, 1), bool), 0)
@@ -332,3 +332,70 @@ def test_where_words_begin(pieces, starts):
 def test_without_a_tokenizer_tokens_are_numbers():
     side = tokenized_ids(None, [5, 6, 7], 3)
     assert side.tokens == side.words == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_rollout_is_the_product_of_eager_weights(name):
+    model, ids = FAMILY[name].made(), batch("not")["input_ids"][:1]
+    attentions = eager(model, lambda: model(ids, output_attentions=True)).attentions
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids)
+    expected_qk = np.eye(ids.shape[1])
+    for weights_bhqk in attentions:
+        expected_qk = (
+            weights_bhqk[0].double().mean(dim=0).numpy() / 2 + np.eye(11) / 2
+        ) @ expected_qk
+    rollout = seen.rollout()
+    np.testing.assert_allclose(rollout.tokens_qk, expected_qk, atol=1e-5)
+    np.testing.assert_allclose(rollout.tokens_qk.sum(axis=1), 1, atol=1e-6)
+    assert str(rollout).startswith("rollout")
+    kept = regard.watch(model, map=4, keep="all")
+    with torch.no_grad(), kept as few:
+        model(ids)
+    np.testing.assert_allclose(few.rollout().tokens_qk, expected_qk, atol=1e-5)
+
+
+def test_rollout_and_flow_of_one_part(translator):
+    one = translator.sentence(0)
+    rollout = one.rollout(part="encoder")
+    assert rollout.keys == one.texts("encoder")[1]
+    np.testing.assert_allclose(rollout.weights_qk.sum(axis=1), 1, atol=1e-6)
+    flow = one.flow(2, part="encoder")
+    rows = np.equal(one.texts("encoder")[1].word_of_token, 2)
+    assert flow.shape == (len(rows),)
+    assert (flow >= rollout.tokens_qk[rows].mean(axis=0) - 1e-6).all()
+
+
+def test_flow_follows_one_layer():
+    """Through one layer the flow to a token is half its mean weight, and half more to itself."""
+    model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model, layers=[0]) as seen:
+        model(ids)
+    expected_k = seen[0].map.mean(axis=0)[7] / 2
+    expected_k[7] += 0.5
+    np.testing.assert_allclose(seen.flow(7), expected_k, atol=1e-6)
+
+
+def test_what_has_no_rollout(decoder, translator, monkeypatch):
+    model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model, map=4) as few:
+        model(ids)
+    with torch.no_grad(), regard.watch(model, layers=[1]) as last:
+        model(ids)
+    one = translator.sentence(0)
+    cases = {
+        "this model has encoder, decoder, cross, so say which: seen.rollout(part='encoder').":
+            one.rollout,
+        "rollout needs layers whose queries and keys are the same tokens, and those of 'cross' are "
+        "not.": lambda: one.rollout(part="cross"),
+        "rollout needs every layer from 0 on, and those that were watched are 1: watch with "
+        "layers='all'.": last.rollout,
+        "flow needs the weights of decoder layer 0, and its map's blocks hold more than one token: "
+        "watch with map=11 (every weight), or with keep='all'.": lambda: few.flow(2),
+        "rollout takes texts of at most 10 tokens, got 11.": decoder.rollout,
+    }  # fmt: skip
+    monkeypatch.setattr("regard.watcher.seen.MAX_ROLLOUT_TOKENS", 10)
+    for words, ask in cases.items():
+        with pytest.raises((ArgumentError, NotAskedError)) as error:
+            ask()
+        assert str(error.value) == words

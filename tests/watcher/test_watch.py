@@ -19,10 +19,10 @@ from transformers import AttentionInterface, AttentionMaskInterface
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher import watch
-from regard.watcher.capture import forward_run, model_call, observe_call, recorder
+from regard.watcher.capture import interface, model_call, observation, recorder, runs
 
 FAMILY = {family.name: family for family in FAMILIES}
-NUMBERS = "needs 'all' or numbers of layers, counted from 0"
+NUMBERS = "must be 'all' or numbers of layers, counted from 0"
 LLAMA, BERT, BART = (FAMILY[name] for name in ("llama", "bert", "bart"))
 
 
@@ -61,8 +61,8 @@ def test_facts_are_freed_with_what_was_seen(interface):
     try:
         with torch.no_grad(), regard.watch(model if interface else None) as seen:
             model(**batch("not"))
-        records = [x for each in seen.recorder.runs[0].records.values() for x in each]
-        gone = [weakref.ref(x) for x in (seen.recorder, *records)]
+        records = [x for each in seen._recorder.runs[0].records.values() for x in each]
+        gone = [weakref.ref(x) for x in (seen._recorder, *records)]
         del seen, records
         assert [reference() for reference in gone] == [None] * len(gone)
     finally:
@@ -208,7 +208,7 @@ def test_bfloat16():
 def test_refusal_where_the_attention_is_another(monkeypatch):
     """A model that scales in a way nobody told: the difference is found, and its size said."""
     model = LLAMA.made()
-    observation_of = observe_call.observation_of
+    observation_of = observation.observe_part
 
     def wrong(call, *arguments):
         call.options["scaling"] *= 2
@@ -216,7 +216,7 @@ def test_refusal_where_the_attention_is_another(monkeypatch):
         call.options["scaling"] /= 2
         return seen
 
-    monkeypatch.setattr(observe_call, "observation_of", wrong)
+    monkeypatch.setattr(observation, "observe_part", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not"))
     text = str(error.value)
@@ -229,13 +229,13 @@ def test_refusal_where_the_attention_is_another(monkeypatch):
 
 
 def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypatch):
-    original = observe_call.OutputBuffer.put
+    original = observation.OutputBuffer.put
 
     def put(self, segment, mixed):
         original(self, segment, mixed)
         self.tensor[0, 0, 0, 0] = np.nan
 
-    monkeypatch.setattr(observe_call.OutputBuffer, "put", put)
+    monkeypatch.setattr(observation.OutputBuffer, "put", put)
     model = copy.deepcopy(FAMILY["llama"].made())
     model.set_attn_implementation("eager")  # it returns no log-sum-exp to compare
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
@@ -245,7 +245,7 @@ def test_no_number_of_ours_beside_a_number_of_the_models_own_is_refused(monkeypa
 
 
 def test_a_long_call_is_proven_on_a_few_rows(monkeypatch):
-    monkeypatch.setattr(model_call, "FEW", 4)
+    monkeypatch.setattr(model_call, "MAX_QUERIES_COMPARED_IN_FULL", 4)
     model = FAMILY["mistral"].made()
     with torch.no_grad(), regard.watch(model) as seen:
         model(**batch("left"))
@@ -256,7 +256,7 @@ def test_what_cannot_be_watched():
     with pytest.raises(ArgumentError) as error, regard.watch("a model"):
         pass
     assert str(error.value) == (
-        "watch needs a torch.nn.Module, or nothing for whatever runs in the block, but it got str."
+        "model must be a torch.nn.Module, or None to watch whatever runs in the block, got str."
     )
 
 
@@ -265,9 +265,9 @@ def test_the_oldest_transformers_is_the_one_that_is_stated(monkeypatch):
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
     stated = {x for extra in extras for x in extra if x.startswith("transformers")}
-    oldest = ".".join(map(str, watch.OLDEST))
+    oldest = ".".join(map(str, watch.MIN_TRANSFORMERS_VERSION))
     assert stated == {f"transformers>={oldest}"}
-    older = f"{watch.OLDEST[0]}.{watch.OLDEST[1] - 1}.0"
+    older = f"{watch.MIN_TRANSFORMERS_VERSION[0]}.{watch.MIN_TRANSFORMERS_VERSION[1] - 1}.0"
     for version in (f"{oldest}.0", f"{oldest}.1.dev0", "6.0.0"):
         monkeypatch.setattr(sys.modules["transformers"], "__version__", version)
         watch.check_transformers()
@@ -275,7 +275,7 @@ def test_the_oldest_transformers_is_the_one_that_is_stated(monkeypatch):
     with pytest.raises(BackendError) as error, regard.watch(BERT.made()):
         pass
     assert str(error.value) == (
-        f"watching a model of transformers needs transformers {oldest} or later, but {older} is "
+        f"watching a model of transformers needs transformers {oldest} or later, and {older} is "
         f"installed: pip install -U 'transformers>={oldest}'."
     )
     untouched(BERT.made())
@@ -354,14 +354,14 @@ def test_a_custom_mask_is_followed():
 @pytest.mark.parametrize("padded", ["left", "right"])
 def test_masks_stay_descriptions(family, padded, monkeypatch):
     """Nothing of size n x n is passed on, except the bias that T5 itself makes."""
-    original, masks = recorder.segments_of, []
+    original, masks = interface.call_segments, []
 
     def listening(call):
         segments = original(call)
         masks.extend(segment.arguments.get("mask") for segment in segments)
         return segments
 
-    monkeypatch.setattr(recorder, "segments_of", listening)
+    monkeypatch.setattr(interface, "call_segments", listening)
     inputs = batch(padded)
     if family.kind == "both":
         inputs["decoder_input_ids"] = inputs["input_ids"][:, :5]
@@ -453,11 +453,12 @@ def test_query_and_key_only_where_asked():
         "tile needs query and key of decoder layer 0, and they were not kept: watch with "
         "keep=(0,) or keep='all'."
     )
-    assert seen.memory.startswith("0.0 MB for 2 layers")
+    assert "; 0.0 MB for 2 layers, " in " ".join(str(seen).split())
+    assert 0 < seen.memory < 50_000
 
 
 def test_memory_is_estimated_before_it_is_used(monkeypatch):
-    monkeypatch.setattr(forward_run, "LARGE", 1000)
+    monkeypatch.setattr(runs, "MEMORY_WARNING_BYTES", 1000)
     model = LLAMA.made()
     warned = pytest.warns(UserWarning, match="watch will hold")
     with torch.no_grad(), warned as warnings, regard.watch(model, keep="all"):
@@ -465,7 +466,7 @@ def test_memory_is_estimated_before_it_is_used(monkeypatch):
     assert len(warnings) == 1
     assert str(warnings[0].message) == (
         "watch will hold about 0.0 GB: 2 layers, each 0 MB of facts and 0 MB of query and key. "
-        "A smaller map, fewer layers or a shorter keep make it less."
+        "Reduce map=, layers= or keep=."
     )
 
 
@@ -474,8 +475,8 @@ def test_memory_of_many_texts(monkeypatch):
     model, ids = LLAMA.made(), batch("not")["input_ids"][:1]
     with torch.no_grad(), regard.watch(model, keep="all") as seen:
         model(ids)
-        once = sum(seen._source.recorder.runs[0].bytes)
-        monkeypatch.setattr(forward_run, "LARGE", 3 * once)
+        once = seen.memory
+        monkeypatch.setattr(runs, "MEMORY_WARNING_BYTES", 3 * once)
         for _ in range(3):
             model(ids)
         with pytest.warns(UserWarning, match="watch holds") as warnings:
@@ -485,7 +486,8 @@ def test_memory_of_many_texts(monkeypatch):
         "watch holds 0.0 GB: 4 texts of 2 layers, and every further text adds to it. Watch "
         "fewer texts in a block, or fewer layers."
     ]
-    assert seen.memory.startswith(f"{6 * once / 1e6:,.1f} MB for 2 layers of 6 texts, ")
+    assert seen.memory == 6 * once
+    assert f"{6 * once / 1e6:,.1f} MB for 2 layers of 6 texts, " in " ".join(str(seen).split())
 
 
 def test_the_memory_told_is_the_memory_held():
@@ -503,12 +505,11 @@ def test_the_memory_told_is_the_memory_held():
             allocated = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
-        reported = sum(sum(run.bytes) for run in seen._source.recorder.runs[1:])
+        reported = seen.memory * 5 / 6
     assert reported > 2**23
     assert abs(reported / allocated - 1) < 0.1
-    assert seen.memory.startswith(
-        f"{reported * 1.2 / 1e6:,.1f} MB for 2 layers of 6 texts, 0.0 MB "
-    )
+    told = f"{seen.memory / 1e6:,.1f} MB for 2 layers of 6 texts, 0.0 MB of it query and key"
+    assert told in " ".join(str(seen).split())
 
 
 def test_spans_up_front_and_later():
@@ -530,7 +531,7 @@ def test_spans_up_front_and_later():
     )
     with pytest.raises(ArgumentError) as error:
         seen[0].span("answer", "question")
-    assert str(error.value) == "span needs to be one of question, document, but it is 'answer'."
+    assert str(error.value) == "span must be one of question, document, got 'answer'."
     with pytest.raises(NotAskedError) as missing:
         seen[0].span((9, 11), (0, 4))
     assert str(missing.value) == (
@@ -552,12 +553,12 @@ def test_spans_reach_into_what_is_generated():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"layers": "some"}, f"layers {NUMBERS}, but it is 'some'."),
-        ({"keep": [1.5]}, f"keep {NUMBERS}, but it is [1.5]."),
-        ({"top": -1}, "top needs a whole number from 0 up, but it is -1."),
-        ({"map": 2.5}, "map needs a whole number from 0 up, but it is 2.5."),
+        ({"layers": "some"}, f"layers {NUMBERS}, got 'some'."),
+        ({"keep": [1.5]}, f"keep {NUMBERS}, got [1.5]."),
+        ({"top": -1}, "top must be a whole number from 0 up, got -1."),
+        ({"map": 2.5}, "map must be a whole number from 0 up, got 2.5."),
         ({"spans": {"a": (5, 2)}},
-         "spans needs (start, stop) in tokens, 0 <= start < stop, but 'a' is (5, 2)."),
+         "spans must be (start, stop) in tokens, 0 <= start < stop, got (5, 2) for 'a'."),
     ],
 )  # fmt: skip
 def test_options(options, words):
@@ -595,7 +596,7 @@ def test_asking_in_the_middle_of_a_generation():
             actual.append(seen[1].queries)
 
     options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
-    with torch.no_grad(), regard.watch(model, notice=ask) as seen:
+    with torch.no_grad(), regard.watch(model, progress=ask) as seen:
         model.generate(**batch("not", 1, 6), **options)
     assert actual == [6, 7, 8, 9]
     assert seen[1].queries == 9

@@ -20,7 +20,7 @@ from regard.engine import tensors
 from regard.engine.gpu import triton_path
 from regard.engine.gpu.dispatch import StartedObservation
 from regard.errors import ArgumentError, BackendError
-from regard.watcher.capture import deferred, model_call, observe_call, segments, stacked
+from regard.watcher.capture import deferred, model_call, observation, segments
 
 quick_interpreter.install()
 FAMILY = {family.name: family for family in FAMILIES}
@@ -32,7 +32,7 @@ def kernels(monkeypatch):
 
     Triton's interpreter runs the kernels, so little is asked of them.
     """
-    for module in (tensors, deferred, segments, model_call, observe_call):
+    for module in (tensors, deferred, segments, model_call, observation):
         monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
     for name in ("observe", "attention"):
         engine = importlib.import_module(f"regard.engine.{name}")
@@ -142,7 +142,7 @@ def test_facts_that_wait_are_the_same(name, request):
     host, expected = seen_by(model)
     request.getfixturevalue("kernels")
     seen, actual = seen_by(model)
-    records = seen._source.recorder.runs[0].records
+    records = seen._recorder.runs[0].records
     assert all(record.device_bytes for each in records.values() for record in each)
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
     assert_same(seen, host)
@@ -217,10 +217,10 @@ def test_the_layers_of_a_forward_are_launched_together(kernels, monkeypatch):
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         model(IDS)
         assert [shape[0] for shape in queries] == [2]
-        records = seen._source.recorder.runs[0].records.values()
+        records = seen._recorder.runs[0].records.values()
         assert all(record.pending[0].device_bytes for (record,) in records)
     queries.clear()
-    monkeypatch.setattr(stacked, "HELD_BYTES", 0)
+    monkeypatch.setattr(observation, "MAX_WAITING_BYTES", 0)
     with torch.no_grad(), regard.watch(model, **FEW):
         model(IDS)
     assert [shape[0] for shape in queries] == [1, 1]
@@ -258,7 +258,7 @@ def test_facts_on_a_device_are_freed_with_what_was_seen(kernels):
     gc.disable()
     try:
         seen, _ = seen_by(model)
-        (record,) = seen._source.recorder.runs[0].records[seen.names[0]]
+        (record,) = seen._recorder.runs[0].records[seen.names[0]]
         stack = record.pending[0].make.func.__self__
         gone = [weakref.ref(x) for x in (record, stack, stack.started.call.query_hqd)]
         del seen, record, stack
@@ -276,7 +276,7 @@ def test_weights_that_do_not_sum_to_one_are_refused(layer_bytes, kernels, monkey
         output, weights, call = own(self)
         return output, weights, replace(call, logsumexp=call.logsumexp + 0.05)
 
-    monkeypatch.setattr(stacked, "LAYER_BYTES", layer_bytes)
+    monkeypatch.setattr(observation, "MAX_COPIED_BYTES", layer_bytes)
     monkeypatch.setattr(model_call.ModelCall, "own_with_logsumexp", another)
     with pytest.raises(BackendError) as error, torch.no_grad(), regard.watch(model, **FEW):
         model(IDS)
@@ -302,15 +302,13 @@ def test_the_device_queue_is_bounded(request, monkeypatch):
     host, _ = seen_by(model)
     request.getfixturevalue("kernels")
     once, _ = seen_by(model)
-    size = once._source.recorder.device_queue.device_bytes // 2  # of a layer
-    monkeypatch.setattr(deferred, "QUEUE_BYTES", 3 * size)
+    size = once._recorder.device_queue.device_bytes // 2  # of a layer
+    monkeypatch.setattr(deferred, "MAX_QUEUED_BYTES", 3 * size)
     with torch.no_grad(), regard.watch(model, **FEW) as seen:
         for _ in range(3):
             model(IDS)
         records = [
-            run.records[layer_key][0]
-            for run in seen._source.recorder.runs
-            for layer_key in seen.names
+            run.records[layer_key][0] for run in seen._recorder.runs for layer_key in seen.names
         ]
         pending = [record.device_bytes > 0 for record in records]
     assert pending == [False] * 3 + [True] * 3  # the fourth had half the room made
@@ -329,7 +327,7 @@ def test_tokens_that_wait_on_a_device(kernels, request):
         return seen
 
     seen = generated()
-    assert seen._source.recorder.runs[0].records[seen.names[1]][1].device_bytes
+    assert seen._recorder.runs[0].records[seen.names[1]][1].device_bytes
     request.getfixturevalue("monkeypatch").undo()
     host = generated()
     for sentence in range(2):

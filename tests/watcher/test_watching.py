@@ -15,7 +15,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher.changes.model_changes import AblationByRow, WatchedHeads
+from regard.watcher.changes.intervention_call import AblateByRow
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))
@@ -77,7 +77,7 @@ def test_what_changes_nothing_changes_no_bit(family):
     model, inputs = family.made(), batch("left")
     if family.kind == "both":
         inputs |= {"decoder_input_ids": inputs["input_ids"][:, :5]}
-    nothing = AblationByRow(WatchedHeads(None, None, None), first=99)
+    nothing = AblateByRow(first=99)
     with regard.watch(model).changed(nothing):
         changed = model(**inputs)[0]
     assert torch.equal(changed, model(**inputs)[0])
@@ -308,20 +308,20 @@ def test_words_by_the_tokenizer():
 
 
 WRONG = {
-    "head needs a number from 0 to 3 in decoder layer 1 (heads count from 0), but it is 9.":
+    "head must be 0 to 3 in decoder layer 1 (heads count from 0), got 9.":
         lambda block: block.ablate(1, 9),
-    "layer 7, head 0 needs layers that ran, counted from 0, which are: decoder layer 0, decoder "
-    "layer 1.": lambda block: block.ablate(7, 0),
-    "layer needs a number from 0 up, or several in a list, but it is -1.":
+    "layer 7, head 0 must be among the layers that ran, counted from 0, which are: decoder layer "
+    "0, decoder layer 1.": lambda block: block.ablate(7, 0),
+    "layer must be a number from 0 up or a list of such numbers, got -1.":
         lambda block: block.ablate(-1, 0),
-    "knock_out needs at least one word, but none is given.": lambda block: block.knock_out(),
-    "a span needs (start, stop) in tokens, 0 <= start < stop <= 11, but it is (3, 99).":
+    "knock_out needs at least one word, got none.": lambda block: block.knock_out(),
+    "a span must be (start, stop) in tokens, 0 <= start < stop <= 11, got (3, 99).":
         lambda block: block.knock_out((3, 99)),
-    "weight needs a number from 0 to 1, but it is 2.":
+    "weight must be a number from 0 to 1, got 2.":
         lambda block: block.redirect(3, 1, 0, 0, weight=2),
-    "3 needs a word that it can see in decoder layer 0, but 5 is hidden from it, as words that "
-    "come later are: redirect it to another.": lambda block: block.redirect(3, 5, 0, 0),
-    "weight 0.5 needs other words to take the rest, but 0 sees no other in a head: say weight=1.":
+    "3 must look at a word that it can see in decoder layer 0, but 5 is hidden from it, as words "
+    "that come later are: redirect it to another.": lambda block: block.redirect(3, 5, 0, 0),
+    "weight 0.5 leaves a rest, but 0 sees no other word in a head: use weight=1.":
         lambda block: block.redirect(0, 0, 0, 0, weight=0.5),
 }  # fmt: skip
 
@@ -340,8 +340,8 @@ def test_a_part_has_to_be_named_where_there_are_several():
     with pytest.raises(ArgumentError) as error:
         regard.watch(BART.made()).ablate(1, 2)
     assert str(error.value) == (
-        "this model has an encoder, a decoder and cross-attention, so say which: part='encoder', "
-        "'decoder' or 'cross'."
+        "this model has an encoder, a decoder and cross-attention: give part='encoder', 'decoder' "
+        "or 'cross'."
     )
 
 

@@ -65,7 +65,7 @@ def adapted():
 
 
 def tokens_of(seen, part):
-    return [ids.tolist() for ids in seen._source.recorder.runs[-1].tokens[part]]
+    return [ids.tolist() for ids in seen._recorder.runs[-1].tokens[part]]
 
 
 def real_tokens(inputs):
@@ -80,7 +80,7 @@ def test_an_adapted_model():
         with regard.watch(tuner) as seen:
             for _ in range(2):
                 torch.testing.assert_close(tuner(**inputs).logits, expected, rtol=0, atol=0)
-    assert len(seen._source.recorder.runs) == 2
+    assert seen.runs == 2
     assert tokens_of(seen, "decoder") == real_tokens(inputs)
 
 
@@ -118,5 +118,5 @@ def test_tokens_of_a_model_that_is_called_by_its_forward(padded):
         with regard.watch(model) as seen:
             for _ in range(2):
                 torch.testing.assert_close(model(inputs), expected, rtol=0, atol=0)
-    assert len(seen._source.recorder.runs) == 2
+    assert seen.runs == 2
     assert tokens_of(seen, "encoder") == real_tokens(inputs)

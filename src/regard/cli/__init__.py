@@ -54,7 +54,7 @@ def _read_plainly(sentence: str) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from regard.cli.argument_checks import text_argument
     from regard.transformer.checkpoint import load_model
-    from regard.transformer.reader import read
+    from regard.transformer.reading import read
     from regard.view.terminal.reading_text import page
     from regard.view.terminal.style import terminal_style
 

@@ -125,9 +125,9 @@ class ExperimentOptions:
     def _experiment(self, reading: Reading, at: HeadNumber) -> Experiment | None:
         if not self.changes:
             return None
-        experiment = reading._experiment()
+        experiment = reading.experiment
         if self.compare is not None:
-            experiment = experiment.compare(text_argument("--compare", self.compare))
+            experiment = experiment.replace_sentence(text_argument("--compare", self.compare))
         words = experiment.plain.words
         if self.knock_out:
             hidden = [text_argument("--knock-out", word) for word in self.knock_out]
@@ -136,12 +136,12 @@ class ExperimentOptions:
             head = HeadNumber.parse("--ablate", text)
             if head.layer is None:
                 raise ArgumentError(f"--ablate needs a layer and a head, but it is {text!r}.")
-            experiment = experiment.ablate(head.layer, head.head, head.part)
+            experiment = experiment.ablate(head.layer, head.head, part=head.part)
         if self.redirect is not None:
             word, to = _pair("--redirect", self.redirect)
             queries, keys = (x.words for x in experiment.plain.texts(at.part))
             experiment = experiment.redirect(
-                _word(queries, word), _word(keys, to), at.layer, at.head, at.part
+                _word(queries, word), _word(keys, to), at.layer, at.head, part=at.part
             )
         return experiment
 
@@ -180,8 +180,8 @@ def _save(
     from regard.experiments.experiment import Experiment
 
     if isinstance(result, Experiment):
-        part = {} if at.head is None else {"part": at.part}
-        picture = result.picture(at.layer, at.head, kind=kind, by=by, **part)
+        part = None if at.head is None else at.part
+        picture = result.picture(at.layer, at.head, part=part, kind=kind, by=by)
     elif isinstance(result, Effects):
         picture = result.picture()
     else:
@@ -199,13 +199,14 @@ def _decomposition(reading: Reading, text: str, at: HeadNumber) -> ScoreDecompos
     query, key = _word(queries, word), _word(keys, other)
     against = _word(keys, third) if third else None
     if at.layer is not None and at.head is not None:
-        return reading.because(query, key, at.layer, at.head, at.part, against=against)
+        return reading.because(query, key, at.layer, at.head, part=at.part, against=against)
     if at.head is not None:
         raise ArgumentError("head needs a layer: say which layer's head it is.")
-    links = [x for x in reading.find(query, key, at.part) if at.layer in (None, x.layer)]
+    links = [x for x in reading.find(query, key, part=at.part) if at.layer in (None, x.layer)]
     if not links:
         raise ArgumentError(f"layer {at.layer} needs to be a layer of the model, but it is none.")
-    return reading.because(query, key, links[0].layer, links[0].head, at.part, against=against)
+    layer, head = links[0].layer, links[0].head
+    return reading.because(query, key, layer, head, part=at.part, against=against)
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

@@ -48,12 +48,12 @@ class ImageRequest:
             raise ArgumentError("--head shows a head on an image: give one with --image.")
         if save is not None:
             check_output_file("--save", save, SAVED)
-        pictures = tuple(PictureBytes.of(path) for path in images)
+        pictures = tuple(PictureBytes.from_any(path) for path in images)
         return cls(pictures, text, generate, _head(head), " ".join(find or []) or None, save)
 
     def watch(self, folder: Path, requested: dict[str, Any], as_json: bool) -> None:
         """Load the model, run it on the images, and show where it looked."""
-        from regard.watcher.media.media_folder import load_image_folder
+        from regard.watcher.files.model_folder import load_image_folder
 
         seen, written, start = run_on_images(load_image_folder(folder), self, requested)
         image = self.attention(seen, start)
@@ -86,7 +86,7 @@ def run_on_images(
     """What was seen, the text that was written, and the position of its first token."""
     import torch
 
-    from regard.watcher.media.media_folder import image_inputs
+    from regard.watcher.files.model_folder import image_inputs
     from regard.watcher.watch import watch
 
     if request.generate and not loaded.writes:

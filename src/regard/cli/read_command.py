@@ -64,7 +64,7 @@ def read_sentence(
     --redirect it:food --head 5.6
     """
     from regard.transformer.checkpoint import load_model
-    from regard.transformer.reader import read
+    from regard.transformer.reading import read
 
     _check_save(save, kind)
     options = ExperimentOptions(redirect, knock_out or (), ablate or (), compare, because, effects)

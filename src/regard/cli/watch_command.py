@@ -102,13 +102,13 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
 
 def _requested(layers: str, keep: str, top: int, map: int) -> dict[str, Any]:
     """The options of ``regard.watch``, validated."""
-    from regard.watcher.watch import Options
+    from regard.watcher.options import Options
 
     requested: dict[str, Any] = {
         "layers": _layers("--layers", layers), "top": top, "map": map,
         "keep": _layers("--keep", keep) if keep else (),
     }  # fmt: skip
-    Options.of(requested["layers"], top, map, requested["keep"], None)
+    Options.from_arguments(requested["layers"], top, map, requested["keep"], None)
     return requested
 
 
@@ -158,7 +158,7 @@ def _run(
         generate = generate or 50
     inputs = _inputs(loaded, content, 0 if loaded.two_sided else generate)
     bar = progress.add_task("reading", total=max(1, generate) * _layers_of(loaded))
-    requested |= {"tokenizer": loaded.tokenizer, "notice": lambda layer: progress.advance(bar)}
+    requested |= {"tokenizer": loaded.tokenizer, "progress": lambda layer: progress.advance(bar)}
     with torch.no_grad(), more.applied(watching(loaded.model, **requested)) as seen:
         if not generate:
             loaded.model(**inputs)

@@ -16,7 +16,7 @@ from regard.errors import ArgumentError
 if TYPE_CHECKING:
     from regard.watcher.files.model_folder import Loaded
     from regard.watcher.seen import Seen
-    from regard.watcher.watching import Watching
+    from regard.watcher.watch import Watching
 
 AblatedOption = Annotated[
     list[str] | None, typer.Option(help="Head that writes nothing, as 3.6 or cross.3.6.")
@@ -56,7 +56,7 @@ class WatchOptions:
     def check(self) -> None:
         """Raise what can be wrong without the model."""
         from regard.engine.call import check_weighted
-        from regard.watcher.watching import check_ablation
+        from regard.experiments.changes import check_ablation
 
         check_ablation(self.to)
         if self.to != "zero" and not (self.ablate or self.effects):
@@ -97,7 +97,7 @@ class WatchOptions:
         if self.effects:
             of, _, against = text_argument("--effects", self.effects).partition(":")
             with late_bar("heads") as notice:
-                results["effects"] = seen.effects(of, against or None, to=self.to, notice=notice)
+                results["effects"] = seen.effects(of, against or None, to=self.to, progress=notice)
         if self.weighted:
             results["norm_weighted"] = seen.report(self.weighted)
         return results
@@ -113,7 +113,7 @@ def show_heads(
 
     watching = options.applied(watch(loaded.model, tokenizer=loaded.tokenizer))
     if links is not None:
-        agreement = watching.links(links)
+        agreement = watching.link_agreement(links)
         shown = agreement_page(agreement, terminal_style(), max(heads, 1))
         values = agreement.to_dict()
     else:

@@ -89,7 +89,7 @@ def _example(name: str) -> Steps:
 
 
 def _of_model(sentence: str, layer: int | None, head: int | None) -> Steps:
-    from regard.transformer.reader import read
+    from regard.transformer.reading import read
 
     if layer is None or head is None:
         raise ArgumentError("worksheet needs --layer and --head together, but one is missing.")

@@ -1,41 +1,143 @@
-"""Changes of attention: knock-out of keys, ablation, redirection and patching of heads.
+"""Changes of attention: knock-out of keys, redirection, patching and ablation of heads.
 
-A change names words and heads as its user does. ``on`` looks them up in a reading and gives the
-intervention that acts in the run.
+A change names words and heads as its user does. While the model runs, ``act`` is given every
+attention that its heads belong to, as a ``ChangeableAttention``: the NumPy arrays of the shipped
+model or the tensors of a watched one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import percent
 from regard.errors import ArgumentError, count
-from regard.experiments.mean_outputs import SENTENCES, mean_outputs
-from regard.experiments.selection import HeadSelection, Numbers, word_tokens
-from regard.heads.links import single_word
-from regard.transformer.intervention import AttentionResult, Intervention
-from regard.transformer.reading import Reading
+from regard.experiments.selection import HeadSelection, Numbers, Positions, Word, word_tokens
+from regard.text.words import TokenizedText
 from regard.typing import Array
+
+if TYPE_CHECKING:
+    from regard.experiments.experiment import Experiment, ModelAdapter
+
+Result = TypeVar("Result")
+
+# Texts that the mean output of a head is taken over where the user gives none. Written for this
+# purpose; none of them is a line of the training text.
+SENTENCES = (
+    "My neighbour sold her old piano to a student from Lisbon.",
+    "The train was late, so we walked along the canal instead.",
+    "Nobody on the committee had read the last page of the report.",
+    "After the storm the lighthouse stood alone on its rock.",
+    "He keeps three clocks in the kitchen and none of them agree.",
+    "Could you tell me which of these two keys opens the cellar?",
+    "The orchestra tuned while the last guests were finding their seats.",
+    "In winter the lake freezes and children skate to school.",
+    "She wrote the letter twice and posted neither version.",
+    "A green van has been parked outside the bakery since Monday.",
+    "We counted eleven herons on the way to the mill.",
+    "Their youngest son repairs violins in a shed behind the house.",
+    "If the bridge is closed, take the ferry at noon.",
+    "The recipe asks for saffron, but turmeric will do.",
+    "I had forgotten how quiet the library is in August.",
+    "Two lawyers argued about a fence for nine years.",
+    "The cat brought us a glove that belonged to the postman.",
+    "Put the lantern where everybody can see it.",
+    "Before the exam they shared a single bar of chocolate.",
+    "The engineer explained why the second valve had failed.",
+    "Rain fell on the market and the sellers covered their cloth.",
+    "You should never trust a map drawn by a thirsty man.",
+    "The queen's gardener grew pears against the southern wall.",
+    "What did the doctor say about your shoulder?",
+)
+
+
+class ChangeableAttention(Protocol):
+    """One attention of a run, for one text: what a change can read of it and do to it.
+
+    Positions count the tokens of the text. The methods ignore positions that are not among the
+    queries or keys of this call, as in a step of generation.
+    """
+
+    @property
+    def part(self) -> str:
+        """Part of the model, such as 'encoder'."""
+
+    @property
+    def layer(self) -> int:
+        """Layer, from 0."""
+
+    @property
+    def row(self) -> int:
+        """Row of the batch."""
+
+    @property
+    def query_text(self) -> TokenizedText:
+        """Text of the queries."""
+
+    @property
+    def key_text(self) -> TokenizedText:
+        """Text of the keys."""
+
+    def index(self, heads: HeadSelection) -> Positions:
+        """Numbers of the selected heads in this layer."""
+
+    def hide(self, heads: Positions, keys: Positions) -> None:
+        """Mask keys before the softmax."""
+
+    def redirect(
+        self,
+        heads: Positions,
+        query: tuple[str, Positions],
+        key: tuple[str, Positions],
+        weight: float,
+    ) -> None:
+        """Give ``weight`` to the key tokens in the rows of the query tokens; scale the rest."""
+
+    def write(self, heads: Positions, queries: Positions | None, output: Any) -> None:
+        """Overwrite head outputs with (h, q, d), or a number, at some queries or at all."""
+
+    def matching_positions(
+        self, other: HeadOutputs, word: Word | None
+    ) -> tuple[Positions, Positions]:
+        """Positions to patch here, and those of the other text that they take outputs from."""
+
+
+class HeadOutputs(Protocol):
+    """Outputs of the heads of another run, for ``Patch``."""
+
+    @property
+    def described(self) -> str:
+        """The other text, as a description of the change names it."""
+
+    def query_text(self, part: str) -> TokenizedText:
+        """Text of the queries of a part."""
+
+    def outputs(self, part: str, layer: int) -> Any:
+        """output_hqd of one attention."""
 
 
 class Change(Protocol):
-    """A change of some attentions of a run; lower ``order`` acts first, whatever came first."""
+    """A change of some attentions of a run.
+
+    Changes with a lower ``order`` act first, whatever the order in which they were added: keys are
+    hidden before rows are redirected, and outputs are overwritten last.
+    """
 
     order: ClassVar[int]
 
-    def on(self, reading: Reading) -> Intervention:
-        """The intervention on this sentence; says what is wrong with words or heads."""
-
-    def describe(self, reading: Reading) -> str:
-        """The change in words."""
-
-    def heads(self, reading: Reading) -> HeadSelection:
+    @property
+    def heads(self) -> HeadSelection:
         """The heads that it acts on."""
+
+    def act(self, attention: ChangeableAttention) -> None:
+        """Change one attention that ``heads`` covers."""
+
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
+        """The change in words."""
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON values."""
@@ -45,228 +147,169 @@ class Change(Protocol):
 class KnockOut:
     """Words that heads may not look at: their keys are masked before the softmax."""
 
-    words: tuple[str | int, ...]
-    parts: tuple[str, ...] = ("encoder", "cross")
-    layer: Numbers = None
-    head: Numbers = None
+    words: tuple[Word, ...]
+    heads: HeadSelection = field(default_factory=HeadSelection)
     order: ClassVar[int] = 0
 
-    def heads(self, reading: Reading) -> HeadSelection:
-        """The heads that it acts on."""
-        return HeadSelection.of(reading.model.config, self.parts, self.layer, self.head)
+    def act(self, attention: ChangeableAttention) -> None:
+        """Mask the keys of all words."""
+        attention.hide(attention.index(self.heads), self.tokens(attention.key_text))
 
-    def hidden(self, reading: Reading) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-        """The words as they are written, and the positions of all their tokens."""
-        if not self.words:
-            raise ArgumentError("knock_out needs at least one word, but none is given.")
-        for part in self.parts[1:]:
-            if reading.texts(part)[1] is not reading.texts(self.parts[0])[1]:
-                raise ArgumentError("knock_out needs words of one text: say one part at a time.")
-        words = [word_tokens(reading.texts(self.parts[0])[1], word) for word in self.words]
-        return tuple(word for word, _ in words), np.concatenate([tokens for _, tokens in words])
+    def tokens(self, text: TokenizedText) -> Positions:
+        """Positions of the tokens of all words."""
+        return np.concatenate([word_tokens(text, word)[1] for word in self.words])
 
-    def on(self, reading: Reading) -> Intervention:
-        """Mask the keys in the heads that it acts on."""
-        heads, (_, tokens) = self.heads(reading), self.hidden(reading)
-
-        def change(result: AttentionResult) -> AttentionResult:
-            keys = result.key_bhkd.shape[2]
-            visible_tokens = tokens[tokens < keys]
-            if not heads.covers(result) or not len(visible_tokens):
-                return result
-            hidden_hqk = np.zeros((result.key_bhkd.shape[1], 1, keys), bool)
-            for head in heads.index(len(hidden_hqk)):
-                hidden_hqk[head, 0, visible_tokens] = True
-            return result.without_keys(hidden_hqk)
-
-        return change
-
-    def describe(self, reading: Reading) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: no head (encoder and cross) may look at dog."""
-        heads, words = self.heads(reading), " or ".join(self.hidden(reading)[0])
-        if heads.heads is not None:
-            return f"{heads} may not look at {words}"
-        return f"{str(heads).replace('every head', 'no head')} may look at {words}"
+        part = self.heads.parts[0] if self.heads.parts else None
+        words = " or ".join(
+            adapter.word_name(run, part, word, is_query=False) for word in self.words
+        )
+        if not adapter.hides_own_rows:
+            return f"in {self.heads}, no other token may look at {words}"
+        if self.heads.heads is not None:
+            return f"{self.heads} may not look at {words}"
+        return f"{str(self.heads).replace('every head', 'no head')} may look at {words}"
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON values."""
-        return {"change": "knock_out", **_plain(asdict(self))}
+        return {"change": "knock_out", "words": list(self.words), **self.heads.to_dict()}
 
 
 @dataclass(frozen=True)
 class Redirect:
     """The row of one word put on another word, the other weights scaled to what is left."""
 
-    word: str | int
-    to: str | int
-    layer: Numbers = None
-    head: Numbers = None
-    part: str = "encoder"
+    word: Word
+    to: Word
+    heads: HeadSelection = field(default_factory=HeadSelection)
     weight: float = 1.0
     order: ClassVar[int] = 1
 
-    def heads(self, reading: Reading) -> HeadSelection:
-        """The heads that it acts on."""
-        return HeadSelection.of(reading.model.config, (self.part,), self.layer, self.head)
-
-    def on(self, reading: Reading) -> Intervention:
-        """Write the row in the heads that it acts on, at every position of the word."""
-        heads = self.heads(reading)
-        queries, keys = reading.texts(self.part)
-        name, rows = word_tokens(queries, self.word)
-        target, columns = word_tokens(keys, self.to)
+    def __post_init__(self) -> None:
         if not isinstance(self.weight, float | int) or not 0 <= self.weight <= 1:
-            raise ArgumentError(f"weight needs a number from 0 to 1, but it is {self.weight!r}.")
-        if self.part == "decoder" and columns.max() > rows.min():
-            raise ArgumentError(
-                f"{name} needs a word before it to look at, but {target} comes later: the decoder "
-                "cannot see what it has not written yet."
-            )
+            raise ArgumentError(f"weight must be a number from 0 to 1, got {self.weight!r}.")
 
-        def change(result: AttentionResult) -> AttentionResult:
-            at = np.flatnonzero(np.isin(result.positions_q, rows))
-            if not heads.covers(result) or not len(at):
-                return result
-            weights_bhqk = result.weights_bhqk.copy()
-            chosen = np.ix_(np.arange(len(weights_bhqk)), heads.index(weights_bhqk.shape[1]), at)
-            weights_bhqk[chosen] = redirected(weights_bhqk[chosen], columns, self.weight)
-            return result.with_weights(weights_bhqk)
+    def act(self, attention: ChangeableAttention) -> None:
+        """Rewrite the row at every token of the word."""
+        query = word_tokens(attention.query_text, self.word)
+        key = word_tokens(attention.key_text, self.to)
+        attention.redirect(attention.index(self.heads), query, key, float(self.weight))
 
-        return change
-
-    def describe(self, reading: Reading) -> str:
-        """As in: in encoder layer 3, head 6, it looks at food (100 %; before: 3 %)."""
-        heads = self.heads(reading)
-        queries, keys = reading.texts(self.part)
-        (name, _), (target, _) = word_tokens(queries, self.word), word_tokens(keys, self.to)
-        text = f"in {heads}, {name} looks at {target}: {percent(self.weight)}"
-        if heads.layers is None or heads.heads is None or len(heads.layers + heads.heads) > 2:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
+        """As in: in encoder layer 3, head 6, it looks at food: 100 % (before: 3 %)."""
+        part = self.heads.parts[0] if self.heads.parts else None
+        word = adapter.word_name(run, part, self.word, is_query=True)
+        to = adapter.word_name(run, part, self.to, is_query=False)
+        text = f"in {self.heads}, {word} looks at {to}: {percent(self.weight)}"
+        if part is None or self.heads.single is None:
             return text
-        weights_qk = reading.weights(self.part, layer=heads.layers[0], head=heads.heads[0])
-        query, key = single_word(queries.words, self.word), single_word(keys.words, self.to)
-        return f"{text} (before: {percent(weights_qk[query, key])})"
+        before = adapter.weight(run, part, *self.heads.single, self.word, self.to)
+        return text if before is None else f"{text} (before: {percent(before)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON values."""
-        return {"change": "redirect", **_plain(asdict(self))}
+        return {
+            "change": "redirect",
+            "word": self.word,
+            "to": self.to,
+            **self.heads.to_dict(),
+            "weight": self.weight,
+        }
 
 
 @dataclass(frozen=True)
 class Patch:
-    """Head outputs taken from another reading, at every position or at one word's."""
+    """Heads that write what they wrote in another run, at every position or at one word's."""
 
-    other: Reading
-    layer: Numbers = None
-    head: Numbers = None
-    part: str = "encoder"
-    word: str | int | None = None
+    other: HeadOutputs = field(repr=False, compare=False)
+    heads: HeadSelection = field(default_factory=HeadSelection)
+    word: Word | None = None
     order: ClassVar[int] = 2
 
-    def heads(self, reading: Reading) -> HeadSelection:
-        """The heads that it acts on."""
-        return HeadSelection.of(reading.model.config, (self.part,), self.layer, self.head)
+    def act(self, attention: ChangeableAttention) -> None:
+        """Overwrite head outputs with those of the other run, position by position."""
+        rows, sources = attention.matching_positions(self.other, self.word)
+        if not len(rows):
+            return
+        index = attention.index(self.heads)
+        output_hqd = self.other.outputs(attention.part, attention.layer)
+        attention.write(index, rows, output_hqd[np.ix_(index, sources)])
 
-    def on(self, reading: Reading) -> Intervention:
-        """Write the other reading's head outputs, position by position."""
-        heads, (rows, from_rows) = self.heads(reading), self._positions(reading)
-        layers = range(reading.model.config.layers)
-        outputs = [_head_outputs(self.other, self.part, layer) for layer in layers]
-
-        def change(result: AttentionResult) -> AttentionResult:
-            at = np.flatnonzero(np.isin(result.positions_q, rows))
-            if not heads.covers(result) or not len(at):
-                return result
-            index = heads.index(result.output_bhqd.shape[1])
-            taken = from_rows[np.searchsorted(rows, result.positions_q[at])]
-            output_bhqd = result.output_bhqd.copy()
-            chosen = np.ix_(np.arange(len(output_bhqd)), index, at)
-            output_bhqd[chosen] = outputs[result.layer][np.ix_(index, taken)]
-            return result.with_output(output_bhqd)
-
-        return change
-
-    def describe(self, reading: Reading) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: encoder layer 3, head 6 writes what it wrote in "A cat ...", at it."""
-        at = "" if self.word is None else f", at {self._word(reading)}"
-        return f'{self.heads(reading)} writes what it wrote in "{self.other.sentence}"{at}'
+        part = self.heads.parts[0] if self.heads.parts else None
+        at = (
+            ""
+            if self.word is None
+            else f", at {adapter.word_name(run, part, self.word, is_query=True)}"
+        )
+        return f"{self.heads} writes what it wrote in {self.other.described}{at}"
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON values."""
-        fields = {name: getattr(self, name) for name in ("layer", "head", "part", "word")}
-        return {"change": "patch", "other": self.other.sentence, **_plain(fields)}
-
-    def _word(self, reading: Reading) -> str:
-        return word_tokens(reading.texts(self.part)[0], self.word or 0)[0]
-
-    def _positions(self, reading: Reading) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The positions patched, and those of the other sentence that they come from."""
-        text, other = reading.texts(self.part)[0], self.other.texts(self.part)[0]
-        if self.word is not None:
-            rows, taken = word_tokens(text, self.word)[1], word_tokens(other, self.word)[1]
-        else:
-            rows, taken = np.arange(len(text.tokens)), np.arange(len(other.tokens))
-            if self.part != "encoder":  # the translations differ: as far as both go
-                rows = taken = rows[: min(len(rows), len(taken))]
-        if len(rows) != len(taken):
-            raise ArgumentError(
-                f"patch needs as many tokens in both, but there are {len(rows)} and {len(taken)}: "
-                "say word=, or take a sentence that differs in one short word."
-            )
-        return rows, taken
+        word = {} if self.word is None else {"word": self.word}
+        other = self.other.described.strip('"')
+        return {"change": "patch", "other": other, **self.heads.to_dict(), **word}
 
 
 @dataclass(frozen=True)
 class Ablate:
-    """Head outputs set to zero, or to their mean over other sentences."""
+    """Heads that write zero, or their mean over other texts.
 
-    layer: Numbers = None
-    head: Numbers = None
-    part: str = "encoder"
-    to: str = "zero"
+    ``means`` holds mean_hd by (part, layer), ``texts`` the number of texts they were taken over.
+    """
+
+    heads: HeadSelection = field(default_factory=HeadSelection)
+    means: Mapping[tuple[str, int], Any] | None = field(default=None, repr=False, compare=False)
+    texts: int = 0
     over: tuple[str, ...] = ()
     order: ClassVar[int] = 3
 
-    def heads(self, reading: Reading) -> HeadSelection:
-        """The heads that it acts on."""
-        return HeadSelection.of(reading.model.config, (self.part,), self.layer, self.head)
-
-    def on(self, reading: Reading) -> Intervention:
+    def act(self, attention: ChangeableAttention) -> None:
         """Overwrite the outputs of the heads at every position."""
-        heads = self.heads(reading)
-        if self.to not in ("zero", "mean"):
-            raise ArgumentError(f"to needs to be 'zero' or 'mean', but it is {self.to!r}.")
-        mean = self._mean(reading) if self.to == "mean" else _zero
+        index = attention.index(self.heads)
+        if self.means is None:
+            attention.write(index, None, 0)
+        else:
+            mean_hd = self.means[attention.part, attention.layer]
+            attention.write(index, None, mean_hd[index][:, None])
 
-        def change(result: AttentionResult) -> AttentionResult:
-            if not heads.covers(result):
-                return result
-            index = heads.index(result.output_bhqd.shape[1])
-            output_bhqd = result.output_bhqd.copy()
-            output_bhqd[:, index] = mean(result, index)
-            return result.with_output(output_bhqd)
-
-        return change
-
-    def _mean(self, reading: Reading) -> Callable[[AttentionResult, NDArray[np.int64]], Array]:
-        outputs_lhd = mean_outputs(reading.model, self.over or SENTENCES)[self.part]
-
-        def mean(result: AttentionResult, index: NDArray[np.int64]) -> Array:
-            mean_h1d: Array = outputs_lhd[result.layer, index, None]
-            return mean_h1d.astype(result.output_bhqd.dtype)
-
-        return mean
-
-    def describe(self, reading: Reading) -> str:
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: encoder layer 3, head 6 writes nothing (zero)."""
-        heads = self.heads(reading)
-        if self.to == "zero":
-            return f"{heads} writes nothing (zero)"
-        number = count(len(self.over or SENTENCES), "other sentence")
-        return f"{heads} writes its mean over {number}, whatever the words"
+        if self.means is None:
+            return f"{self.heads} writes nothing (zero)"
+        return f"{self.heads} writes its mean over {count(self.texts, 'other text')}"
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON values."""
-        return {"change": "ablate", **_plain(asdict(self))}
+        over = {"over": list(self.over)} if self.over else {}
+        to = "zero" if self.means is None else "mean"
+        return {"change": "ablate", **self.heads.to_dict(), "to": to, **over}
+
+
+@dataclass(frozen=True)
+class Replace:
+    """A word of the text replaced by another, or the whole text by another one.
+
+    It changes what the model reads, not how it attends, so it is applied before the other changes
+    and they look their words up in the new text.
+    """
+
+    by: str
+    word: str | None = None
+
+    def __str__(self) -> str:
+        if self.word is None:
+            return "the sentence is another one"
+        return f"{self.word} replaced by {self.by or 'nothing'}"
+
+
+def check_ablation(to: str) -> str:
+    """Raise an ArgumentError unless this is 'zero' or 'mean'."""
+    if to not in ("zero", "mean"):
+        raise ArgumentError(f"to must be 'zero' or 'mean', got {to!r}.")
+    return to
 
 
 def redirected(weights: Array, columns: Sequence[int] | NDArray[np.int64], weight: float) -> Array:
@@ -284,8 +327,8 @@ def redirected(weights: Array, columns: Sequence[int] | NDArray[np.int64], weigh
     total, rest = (x.sum(axis=-1, keepdims=True) for x in (inside, outside))
     if share < 1 and not rest.all():
         raise ArgumentError(
-            f"weight {weight:g} needs other words to take the rest, but that row has no weight on "
-            "any other word: say weight=1."
+            f"weight {weight:g} leaves a rest, but that row has no weight on any other word: use "
+            "weight=1."
         )
     # A word that had no weight at all gets it in equal parts for each of its pieces.
     even = (on / on.sum()).astype(weights.dtype)
@@ -294,18 +337,167 @@ def redirected(weights: Array, columns: Sequence[int] | NDArray[np.int64], weigh
     return np.where(total == share, weights, inside * share + outside * (1 - share))
 
 
-def _head_outputs(reading: Reading, part: str, layer: int) -> Array:
-    """output_hqd of one attention of a reading, as its run had it."""
-    call = reading.attention_call(part, layer)
-    output_hqd: Array = np.matmul(call.weights()[0], call.value_bhkd[0])
-    return output_hqd
+class Changeable(Generic[Result]):
+    """Methods that add a change: to a finished run, to an experiment, or to a block of ``watch``.
+
+    Changes add up. A word is given as it is written, as 'the#2' where it occurs twice, by its
+    number from 0, or as (start, stop) in tokens. ``layer`` and ``head`` are numbers from 0, lists
+    of them, or None for all.
+    """
+
+    def knock_out(
+        self, *words: Word, layer: Numbers = None, head: Numbers = None, part: str | None = None
+    ) -> Result:
+        """Hide words as keys: no head may look at them, or only those not selected.
+
+        In a watched model the tokens of a word may still look at themselves, because the first
+        token of a causal model sees nothing else.
+
+        Parameters
+        ----------
+        *words : str, int or (int, int)
+            Words of the text that keys come from.
+        layer, head : int or sequence of int, optional
+            All where not given.
+        part : str, optional
+            'encoder', 'decoder' or 'cross'. In a model with an encoder and a decoder the default is
+            the encoder and cross-attention.
+        """
+        if not words:
+            raise ArgumentError("knock_out needs at least one word, got none.")
+        run = self._changeable()
+        return run._add(KnockOut(words, run._select(part, layer, head, hides_keys=True)))
+
+    def redirect(
+        self,
+        word: Word,
+        to: Word,
+        layer: Numbers = None,
+        head: Numbers = None,
+        *,
+        part: str | None = None,
+        weight: float = 1.0,
+    ) -> Result:
+        """Put the row of one word on another word, in one head or in several.
+
+        Parameters
+        ----------
+        word, to : str, int or (int, int)
+            The word that looks and the one to be looked at.
+        layer, head : int or sequence of int, optional
+            All where not given.
+        part : str, optional
+            'encoder', 'decoder' or 'cross'. In the decoder of the shipped model a word means the
+            position that it has in the translation before the change.
+        weight : float
+            The weight on ``to``, from 0 to 1; the other weights of the row are scaled to the rest.
+        """
+        run = self._changeable()
+        return run._add(Redirect(word, to, run._select(part, layer, head), weight))
+
+    def ablate(
+        self,
+        layer: Numbers = None,
+        head: Numbers = None,
+        *,
+        part: str | None = None,
+        to: str = "zero",
+        over: Sequence[str] | None = None,
+    ) -> Result:
+        """Overwrite what heads write: with zero, or with their mean over other texts.
+
+        Parameters
+        ----------
+        layer, head : int or sequence of int, optional
+            All where not given.
+        part : str, optional
+            'encoder', 'decoder' or 'cross'.
+        to : str
+            'zero', or 'mean': the mean output of the head over all tokens of ``over``.
+        over : sequence of str, optional
+            Texts to take the mean over; a few dozen sentences of everyday English by default.
+        """
+        run = self._changeable()
+        heads = run._select(part, layer, head)
+        if check_ablation(to) == "zero":
+            return run._add(Ablate(heads))
+        if isinstance(over, str) or (over is not None and not over):
+            raise ArgumentError("over must be a list of at least one text.")
+        texts = tuple(over or ())
+        means = run._mean_outputs(texts or SENTENCES)
+        return run._add(Ablate(heads, means, len(texts or SENTENCES), texts))
+
+    def patch(
+        self,
+        other: Any,
+        layer: Numbers = None,
+        head: Numbers = None,
+        *,
+        part: str | None = None,
+        word: Word | None = None,
+    ) -> Result:
+        """Let heads write what they wrote in another run.
+
+        Parameters
+        ----------
+        other : Reading, Seen or str
+            The other run; for the shipped model also a sentence. Texts with the same number of
+            tokens are patched position by position; in a watched model others are patched where
+            their tokens align. What ``generate`` adds is not patched.
+        layer, head : int or sequence of int, optional
+            All where not given.
+        part : str, optional
+            'encoder', 'decoder' or 'cross'.
+        word : str, int or (int, int), optional
+            A word of both texts: only its position is patched.
+        """
+        run = self._changeable()
+        heads = run._select(part, layer, head)
+        return run._add(Patch(run._head_outputs(other), heads, word))
+
+    def _changeable(self) -> Changeable[Result]:
+        """What changes are added to; a finished run gives an experiment on it."""
+        return self
+
+    def _add(self, change: Change) -> Result:
+        raise NotImplementedError
+
+    def _select(
+        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
+    ) -> HeadSelection:
+        raise NotImplementedError
+
+    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
+        raise NotImplementedError
+
+    def _head_outputs(self, other: Any) -> HeadOutputs:
+        raise NotImplementedError
 
 
-def _zero(result: AttentionResult, index: NDArray[np.int64]) -> Array:
-    return np.zeros((), result.output_bhqd.dtype)
+class ChangeableText(Changeable["Experiment"]):
+    """A finished run whose text can be replaced too."""
+
+    def replace(self, word: str | int, by: str) -> Experiment:
+        """Read the text with one word replaced by another, or by several."""
+        return self.experiment._replaced(word, by)
+
+    def replace_sentence(self, sentence: str) -> Experiment:
+        """Read another sentence in place of this one."""
+        return self.experiment._replaced(None, sentence)
+
+    @property
+    def experiment(self) -> Experiment:
+        """An experiment on this run, in which nothing is changed yet."""
+        raise NotImplementedError
+
+    def _changeable(self) -> Experiment:
+        return self.experiment
 
 
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields that are given, as JSON has them."""
-    lists = {name: list(x) if isinstance(x, tuple) else x for name, x in fields.items()}
-    return {name: x for name, x in lists.items() if x not in (None, [])}
+def acting(changes: Sequence[Change], part: str, layer: int) -> list[Change]:
+    """The changes that act on one attention, in the order in which they act."""
+    covering = [x for x in changes if x.heads.covers(part, layer)]
+    return sorted(covering, key=lambda change: change.order)
+
+
+Progress = Callable[[int, int], None]  # heads done, heads in all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,73 +12,155 @@ from numpy.typing import NDArray
 from regard.errors import ArgumentError
 from regard.heads.links import single_word
 from regard.text.words import TokenizedText
-from regard.transformer.config import Config
-from regard.transformer.intervention import AttentionResult
-from regard.transformer.roles import check_number, check_part
 
 Numbers = int | Sequence[int] | None
+Word = str | int | tuple[int, int]  # a word, its number, or (start, stop) in tokens
+Positions = NDArray[np.int64]
+
+PARTS = ("encoder", "decoder", "cross")
+
+
+def check_part(part: str) -> None:
+    """Raise an ArgumentError unless this is one of PARTS."""
+    if part not in PARTS:
+        raise ArgumentError(f"part must be 'encoder', 'decoder' or 'cross', got {part!r}.")
+
+
+def check_number(name: str, number: Any, total: int) -> int:
+    """The number of a layer or head, from 0 and below ``total``, as an int.
+
+    >>> check_number("layer", np.int64(3), 6)
+    3
+    """
+    if not isinstance(number, int | np.integer) or not 0 <= number < total:
+        raise ArgumentError(
+            f"{name} must be a number from 0 to {total - 1} ({name}s count from 0), got {number!r}."
+        )
+    return int(number)
 
 
 @dataclass(frozen=True)
 class HeadSelection:
-    """Some heads of some layers of some parts; None stands for all."""
+    """Heads of layers of parts; None stands for all of them."""
 
-    parts: tuple[str, ...]
-    layers: tuple[int, ...] | None
-    heads: tuple[int, ...] | None
+    parts: tuple[str, ...] | None = None
+    layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
 
     @classmethod
-    def of(
-        cls, config: Config, parts: Sequence[str], layer: Numbers, head: Numbers
+    def from_numbers(
+        cls,
+        parts: Sequence[str] | None,
+        layer: Numbers,
+        head: Numbers,
+        sizes: tuple[int, int] | None = None,
     ) -> HeadSelection:
-        """A selection that the model has; says what is wrong with one that it has not."""
-        for part in parts:
-            check_part(part)
-        layers = _numbers("layer", layer, config.layers)
-        return cls(tuple(parts), layers, _numbers("head", head, config.heads))
+        """Build a checked selection.
 
-    def covers(self, result: AttentionResult) -> bool:
-        """Whether some of the heads belong to this attention."""
-        return result.part in self.parts and (self.layers is None or result.layer in self.layers)
+        Parameters
+        ----------
+        parts : sequence of str, optional
+            Parts of the model.
+        layer, head : int or sequence of int, optional
+            Numbers from 0.
+        sizes : tuple of int, optional
+            Number of layers and of heads. Without them the upper limits are checked when the model
+            runs.
+        """
+        limits = (None, None) if sizes is None else sizes
+        return cls(
+            None if parts is None else tuple(parts),
+            _numbers("layer", layer, limits[0]),
+            _numbers("head", head, limits[1]),
+        )
 
-    def index(self, heads: int) -> NDArray[np.int64]:
-        """The numbers of the heads of one layer that has so many."""
-        return np.arange(heads) if self.heads is None else np.array(self.heads, np.int64)
+    def covers(self, part: str, layer: int) -> bool:
+        """Whether any of the heads belongs to this attention."""
+        return (self.parts is None or part in self.parts) and (
+            self.layers is None or layer in self.layers
+        )
 
-    def mask_lh(self, part: str, config: Config) -> NDArray[np.bool_]:
-        """True for the heads of one part that are selected."""
-        mask_lh = np.zeros((config.layers, config.heads), bool)
-        if part in self.parts:
-            layers = np.arange(config.layers) if self.layers is None else np.array(self.layers)
-            mask_lh[np.ix_(layers, self.index(config.heads))] = True
-        return mask_lh
+    def index(self, heads: int, where: str = "") -> Positions:
+        """Numbers of the selected heads of a layer that has ``heads`` of them."""
+        if self.heads is None:
+            return np.arange(heads)
+        if max(self.heads) >= heads:
+            raise ArgumentError(
+                f"head must be 0 to {heads - 1}{f' in {where}' if where else ''} (heads count from "
+                f"0), got {max(self.heads)}."
+            )
+        return np.array(self.heads, np.int64)
+
+    @property
+    def single(self) -> tuple[int, int] | None:
+        """Layer and head, where exactly one head is selected."""
+        if self.layers is None or self.heads is None or len(self.layers + self.heads) != 2:
+            return None
+        return self.layers[0], self.heads[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Part, layer and head as JSON values, as far as they are restricted."""
+        values: dict[str, Any] = {}
+        if self.parts is not None:
+            values["part" if len(self.parts) == 1 else "parts"] = _json(self.parts)
+        for name, numbers in (("layer", self.layers), ("head", self.heads)):
+            if numbers is not None:
+                values[name] = _json(numbers)
+        return values
 
     def __str__(self) -> str:
-        parts = " and ".join(self.parts)
-        if self.layers is None and self.heads is None:
+        parts = "" if self.parts is None else " and ".join(self.parts)
+        if parts and self.layers is None and self.heads is None:
             return f"every head ({parts})"
         layers = "every layer" if self.layers is None else _listed("layer", self.layers)
         heads = "every head" if self.heads is None else _listed("head", self.heads)
-        return f"{parts} {layers}, {heads}"
+        return f"{parts} {layers}, {heads}".lstrip()
 
 
-def word_tokens(text: TokenizedText, word: str | int) -> tuple[str, NDArray[np.int64]]:
-    """A word as it is written, and the positions of its tokens."""
-    number = single_word(text.words, word)
-    return text.words[number], np.flatnonzero(np.equal(text.word_of_token, number))
+EVERY_HEAD = HeadSelection()
 
 
-def _numbers(name: str, number: Numbers, total: int) -> tuple[int, ...] | None:
+def word_tokens(text: TokenizedText, word: Word) -> tuple[str, Positions]:
+    """Name of a word and positions of its tokens; a pair (start, stop) is a span of tokens."""
+    if not isinstance(word, tuple):
+        number = single_word(text.words, word)
+        return text.words[number], np.flatnonzero(np.equal(text.word_of_token, number))
+    integers = [isinstance(x, int | np.integer) for x in word]
+    if integers != [True, True] or not 0 <= word[0] < word[1] <= len(text.tokens):
+        raise ArgumentError(
+            f"a span must be (start, stop) in tokens, 0 <= start < stop <= {len(text.tokens)}, "
+            f"got {word!r}."
+        )
+    return word_name(word), np.arange(*word)
+
+
+def word_name(word: Word) -> str:
+    """Name of a word whose text is not at hand: as the user wrote it."""
+    if isinstance(word, tuple):
+        return f"tokens {word[0]} to {word[1] - 1}" if word[1] - word[0] > 1 else f"token {word[0]}"
+    return word if isinstance(word, str) else f"word {word}"
+
+
+def _numbers(name: str, number: Numbers, total: int | None) -> tuple[int, ...] | None:
     if number is None:
         return None
     given = number if isinstance(number, Sequence) and not isinstance(number, str) else (number,)
-    numbers = tuple(sorted({check_number(name, x, total) for x in given}))
-    if not numbers:
-        raise ArgumentError(f"{name} needs at least one number, but the list is empty.")
-    return numbers
+    if not given:
+        raise ArgumentError(f"{name} must have at least one number, got an empty list.")
+    if total is not None:
+        return tuple(sorted({check_number(name, x, total) for x in given}))
+    if not all(isinstance(x, int | np.integer) and x >= 0 for x in given):
+        raise ArgumentError(
+            f"{name} must be a number from 0 up or a list of such numbers, got {number!r}."
+        )
+    return tuple(sorted({int(x) for x in given}))
 
 
 def _listed(name: str, numbers: Sequence[int]) -> str:
     if len(numbers) == 1:
         return f"{name} {numbers[0]}"
     return f"{name}s {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def _json(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else list(values)

@@ -14,8 +14,8 @@ _HOMES = {
     "Translation": "translation",
     "translate": "translation",
     "Reading": "reading",
-    "read": "reader",
-    "read_all": "reader",
+    "read": "reading",
+    "read_all": "reading",
 }
 __all__ = list(_HOMES)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay, render
 from regard.errors import ArgumentError
+from regard.heads.rollout import ROLLOUT_EXPLANATION, rolled_out
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
 
@@ -45,7 +46,7 @@ class Mixed(TextDisplay):
 
 def average(reading: Reading, part: str, layer: int | None) -> Mixed:
     """The plain mean over heads."""
-    weights_qk = reading.weights(part, layer=layer, by="tokens")
+    weights_qk = reading.weights(layer, part=part, by="tokens")
     of = "all layers" if layer is None else f"layer {layer}"
     return Mixed(
         f"average of {of}",
@@ -65,7 +66,7 @@ def average_of_heads(
             "heads must be a list of (layer, head), given without layer, as in "
             f"heads=[(3, 6), (4, 4)], got heads={heads!r} and layer={layer!r}."
         )
-    tables = [reading.weights(part, layer=at, head=head, by="tokens") for at, head in heads]
+    tables = [reading.weights(at, head, part=part, by="tokens") for at, head in heads]
     names = ", ".join(f"{at}.{head}" for at, head in heads)
     return Mixed(
         f"average of heads {names}",
@@ -84,33 +85,18 @@ def rollout(reading: Reading, part: str) -> Mixed:
             "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
             "words, got 'cross': use average or alignment."
         )
-    mixed_qk = rolled_out(reading.weights(part, by="tokens").mean(axis=1))
+    mixed_qk = rolled_out(reading.weights(part=part, by="tokens").mean(axis=1))
     return Mixed(
         "rollout",
-        "The mean over heads, followed from the last layer down to the words, with half of every "
-        "vector taken as coming straight from below (the residual path). It takes mixing for "
-        "adding up shares, which the layers between do not.",
+        ROLLOUT_EXPLANATION,
         *reading.texts(part),
         mixed_qk,
     )
 
 
-def rolled_out(means_lqk: Iterable[Array]) -> Array:
-    """Product of the mean weights of the layers, first layer first, each averaged with identity.
-
-    >>> rolled_out([np.array([[1.0, 0.0], [1.0, 0.0]])]).tolist()
-    [[1.0, 0.0], [0.5, 0.5]]
-    """
-    mixed_qk: Array = np.eye(1)
-    for number, mean_qk in enumerate(means_lqk):
-        identity = np.eye(len(mean_qk))
-        mixed_qk = (0.5 * mean_qk + 0.5 * identity) @ (mixed_qk if number else identity)
-    return mixed_qk
-
-
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:
     """Each weight times the norm of the vector it weights, as shares of the row."""
-    carried_qk = reading.weights(part, layer=layer, head=head, by="tokens", weighted="norm")
+    carried_qk = reading.weights(layer, head, part=part, by="tokens", weighted="norm")
     return Mixed(
         f"value-weighted, layer {layer}, head {head}",
         "Each weight times the length of what it brings (the value through w_output), as a share "

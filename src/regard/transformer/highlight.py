@@ -26,7 +26,7 @@ def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
     words = reading.texts(part)[0].words
     query = word_position(words, word)
     usual_lhk = usual_weights(reading, part, query)
-    best_lh = (reading.weights(part)[:, :, query] - usual_lhk).argmax(axis=-1)
+    best_lh = (reading.weights(part=part)[:, :, query] - usual_lhk).argmax(axis=-1)
     links = [
         head_link(reading, part, head, query, int(best_lh[head]), usual_lhk)
         for head in np.ndindex(best_lh.shape)
@@ -43,7 +43,7 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
     """Every head's link from one word to the other, the strongest first."""
     queries, keys = reading.texts(part)
     query, key = word_position(queries.words, word), word_position(keys.words, other)
-    shape = reading.weights(part).shape[:2]
+    shape = reading.weights(part=part).shape[:2]
     usual_lhk = usual_weights(reading, part, query)
     links = [head_link(reading, part, head, query, key, usual_lhk) for head in np.ndindex(shape)]
     return tuple(sorted(links, key=lambda link: -link.weight))
@@ -55,7 +55,7 @@ def usual_weights(reading: Reading, part: str, query: int) -> Array:
     From the measured roles where there are any, else from the other words of this sentence.
     """
     roles = reading.model.roles.heads(part)
-    weights_lhqk = reading.weights(part)
+    weights_lhqk = reading.weights(part=part)
     *shape, queries, keys = weights_lhqk.shape
     usual_lhk = np.zeros((*shape, keys))
     if roles:
@@ -102,7 +102,7 @@ def head_link(
         key=key,
         query_word=queries.words[query],
         key_word=keys.words[key],
-        weight=float(reading.weights(part)[layer, number, query, key]),
+        weight=float(reading.weights(part=part)[layer, number, query, key]),
         usual=float(usual_lhk[layer, number, key]),
         role=role.described if role else "",
     )
@@ -179,7 +179,7 @@ def _is_resolvable(reading: Reading, query: int) -> bool:
 def _pronoun_link(reading: Reading, query: int) -> Highlight:
     """The surest of the heads that were measured to find what a pronoun stands for."""
     roles, nouns = reading.model.roles, content_before(reading.words, query)
-    weights_lhk = reading.weights("encoder")[:, :, query]
+    weights_lhk = reading.weights()[:, :, query]
     head = roles.pronoun_heads[surest(weights_lhk, nouns, roles.pronoun_heads)]
     link = _largest_link(reading, head, query)
     reason = how_sure(roles, link, reading.words)
@@ -188,7 +188,7 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
 
 def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
     """The largest weight of one row of one head."""
-    key = int(reading.weights("encoder", layer=head[0], head=head[1])[query].argmax())
+    key = int(reading.weights(*head)[query].argmax())
     return head_link(reading, "encoder", head, query, key, usual_weights(reading, "encoder", query))
 
 
@@ -202,7 +202,7 @@ def _unusual_link(
     small = [key for key in range(len(words)) if key not in content]
     candidates = []
     for at in queries:
-        excess_lhk = reading.weights("encoder")[:, :, at] - usual_weights(reading, "encoder", at)
+        excess_lhk = reading.weights()[:, :, at] - usual_weights(reading, "encoder", at)
         # Weights are at most 1: these ranks put function words last, itself and (end) after them.
         excess_lhk[:, :, small] -= 2
         excess_lhk[:, :, [at, -1]] -= 4
@@ -229,7 +229,7 @@ def _exclude_others(excess_lhk: Array, layer: int | None, head: int | None) -> N
 def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
     """The next largest weights of the row, two at most and none that rounds to 0 %."""
     words = reading.words
-    weights_k = reading.weights("encoder", layer=link.layer, head=link.head)[link.query]
+    weights_k = reading.weights(link.layer, link.head)[link.query]
     order = sorted(range(len(words)), key=lambda k: -weights_k[k])
     rivals = [k for k in order if k != link.key]
     return tuple(

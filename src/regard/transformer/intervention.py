@@ -81,14 +81,18 @@ class AttentionResult:
 Intervention = Callable[[AttentionResult], AttentionResult]
 
 
-def in_turn(interventions: Sequence[Intervention]) -> Intervention | None:
-    """One intervention that applies several, the first first; None where there are none."""
-    if not interventions:
-        return None
+@dataclass(frozen=True)
+class InTurn:
+    """Several interventions as one, the first first. A class, so that it can be pickled."""
 
-    def apply(result: AttentionResult) -> AttentionResult:
-        for intervention in interventions:
+    interventions: tuple[Intervention, ...]
+
+    def __call__(self, result: AttentionResult) -> AttentionResult:
+        for intervention in self.interventions:
             result = intervention(result)
         return result
 
-    return apply
+
+def in_turn(interventions: Sequence[Intervention]) -> Intervention | None:
+    """One intervention that applies several, the first first; None where there are none."""
+    return InTurn(tuple(interventions)) if interventions else None

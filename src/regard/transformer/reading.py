@@ -4,66 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.call import carried_norms, check_weighted
 from regard.errors import ArgumentError
+from regard.experiments.because import ScoreDecomposition
+from regard.experiments.changes import ChangeableText, Progress
+from regard.experiments.effects import Effects
+from regard.experiments.experiment import Experiment
+from regard.experiments.selection import PARTS, check_number, check_part
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.progress import late_bar
-from regard.text.words import TokenizedText, to_words
-from regard.transformer.changeable import Changeable
+from regard.text.english import foreign_words
+from regard.text.tokens import unknown_characters
+from regard.text.words import TokenizedText, to_words, tokenized_text
+from regard.transformer import experiment as experiments
+from regard.transformer.alignment import Alignment, align
+from regard.transformer.combine import Mixed, average, average_of_heads, rollout, value_weighted
 from regard.transformer.config import START
-from regard.transformer.exact import ExactRun, Vectors
-from regard.transformer.intervention import Intervention
+from regard.transformer.highlight import Highlight, find_links, highlight, word_links
+from regard.transformer.intervention import Intervention, in_turn
 from regard.transformer.layers import Attention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
-from regard.transformer.roles import PARTS, check_number, check_part
-from regard.transformer.translation import Translation
+from regard.transformer.residual import ResidualRun, Vectors
+from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
+from regard.transformer.translation import Translation, run_batches, translate_one
 from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
-    from regard.experiments.because import ScoreDecomposition
-    from regard.experiments.effects import Effects
-    from regard.experiments.experiment import Experiment
     from regard.textbook.steps import Steps
-    from regard.transformer.alignment import Alignment
-    from regard.transformer.combine import Mixed
-    from regard.transformer.highlight import Highlight
     from regard.view.figure.figure import Picture
 
-
-def to_dict(reading: Reading, by: str = "words", weighted: str | None = None) -> dict[str, Any]:
-    """A reading as JSON values; weights are (layer, head, query, key), first layer first."""
-    shown = reading.highlight()
-    return {
-        "sentence": reading.sentence,
-        "translation": reading.translation,
-        "score": reading.translated.score,
-        "finished": reading.translated.finished,
-        "words": list(reading.words),
-        "tokens": list(reading.tokens),
-        "translation_words": list(reading.target.words),
-        "translation_tokens": list(reading.target.tokens),
-        "by": by,
-        "weighted": weighted,
-        "weights": {
-            part: reading.weights(part, by=by, weighted=weighted).tolist() for part in PARTS
-        },
-        "alignment": [pair._asdict() for pair in reading.alignment.pairs],
-        "highlight": shown.to_dict(),
-        "notes": list(reading.notes),
-        "counting": "layers and heads count from 0",
-        "caution": CAUTION,
-    }
+ENGLISH = "English"
 
 
 @dataclass(frozen=True)
-class Reading(Changeable, NotebookDisplay):
+class Reading(ChangeableText, NotebookDisplay):
     """A sentence, its translation and every attention weight. Layers and heads count from 0.
 
     ``part`` is 'encoder' (English looks at English), 'decoder' (French looks at the French before
@@ -113,23 +95,17 @@ class Reading(Changeable, NotebookDisplay):
         """The words of the translation."""
         return self.target.words[1:]
 
-    def _experiment(self) -> Experiment:
-        from regard.experiments.experiment import Experiment
-
-        return Experiment(self, self)
-
     def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
         """The query text and the key text of one attention: its rows and its columns."""
         check_part(part)
-        queries = self.source if part == "encoder" else self.target
-        return queries, self.target if part == "decoder" else self.source
+        return self._texts(part)
 
     def weights(
         self,
-        part: str = "encoder",
-        *,
         layer: int | None = None,
         head: int | None = None,
+        *,
+        part: str = "encoder",
         by: str = "words",
         weighted: str | None = None,
     ) -> Array:
@@ -139,7 +115,8 @@ class Reading(Changeable, NotebookDisplay):
         query; by='tokens' gives them as they are. With weighted='norm' they are p_ij |v_j W_O| as
         shares of the row: what was carried, not the attention itself.
         """
-        self.texts(part)[0].names(by)  # says what is wrong with part or by
+        check_part(part)
+        self.source.names(by)  # raises where by is neither 'words' nor 'tokens'
         tables = self._norm_weights if check_weighted(weighted) else self._weights
         weights_lhqk = tables[part, by]
         if layer is not None:
@@ -148,83 +125,89 @@ class Reading(Changeable, NotebookDisplay):
             weights_lhqk = weights_lhqk[..., self._head(head), :, :]
         return weights_lhqk
 
-    def steps(self, layer: int, head: int | None = None, part: str = "encoder") -> Steps:
-        """Every step of one head with the model's own numbers, from x (the normed vectors) on.
-
-        Without ``head`` it is the whole attention of the layer, w_output included. All of it is
-        float64, x too: the same digits on every machine, where those of ``weights`` are float32.
-        """
+    def steps(self, layer: int, head: int | None = None, *, part: str = "encoder") -> Steps:
+        """One head as textbook steps, every number in float64; a whole layer without a head."""
+        check_part(part)
         if part == "cross":
             raise ArgumentError(
-                "steps needs self-attention, 'encoder' or 'decoder', but part is 'cross', whose "
-                "rows are French and whose columns are English: use weights or observe."
+                "steps needs self-attention, part='encoder' or 'decoder', got 'cross', whose rows "
+                "are French and whose columns are English: use weights or observe."
             )
         from regard.textbook.steps import self_attention
 
-        vectors, matrices = self.vectors(part, layer), self.matrices(part, layer)
+        layer = self._layer(layer)
+        vectors, matrices = self._exact.vectors(part, layer), self._matrices(part, layer)
         parts = [matrices.part(name) for name in ("w_query", "w_key", "w_value")]
         heads: dict[str, Any] = {"heads": matrices.heads, "w_output": matrices.w_output}
         if head is not None:
             width = self.model.config.head_width
             start = self._head(head) * width
             parts, heads = [x[:, start : start + width] for x in parts], {}
-        words, causal = self.texts(part)[0].tokens, part == "decoder"
+        words, causal = self._texts(part)[0].tokens, part == "decoder"
         steps = self_attention(vectors.x_qe, *parts, words=words, causal=causal, **heads)
         return replace(steps, x_error=vectors.error)
 
     def vectors(self, part: str, layer: int) -> Vectors:
         """The vectors that one attention is given, in float64."""
         check_part(part)
-        vectors: tuple[Vectors, ...] = getattr(self._exact, part)
-        return vectors[self._layer(layer)]
+        return self._exact.vectors(part, self._layer(layer))
 
     def observe(
-        self, layer: int, head: int | None = None, part: str = "encoder", **options: Any
+        self,
+        layer: int,
+        head: int | None = None,
+        *,
+        part: str = "encoder",
+        top: int = 16,
+        map: int = 256,
+        entropy: bool = True,
+        received: bool = True,
+        profile: bool = True,
+        weighted: str | None = None,
     ) -> Observation:
         """The exact facts about a layer's weights, or about those of one head, between tokens.
 
-        The options are those of ``regard.observe``, weighted='norm' included.
+        The options are those of ``regard.observe``.
         """
         from regard.engine.observe import observe
 
         call = self.attention_call(part, layer)
         heads = slice(None) if head is None else slice(self._head(head), self._head(head) + 1)
         arrays = (call.query_bhqd[0, heads], call.key_bhkd[0, heads], call.value_bhkd[0, heads])
-        if check_weighted(options.get("weighted")):
-            w_output = np.asarray(self.matrices(part, layer).w_output)
-            rows = len(w_output) // self.model.config.heads
-            options["w_output"] = w_output.reshape(-1, rows, w_output.shape[1])[heads].reshape(
-                -1, w_output.shape[1]
-            )
+        w_output = None
+        if check_weighted(weighted):
+            matrix = np.asarray(self._matrices(part, layer).w_output)
+            rows = len(matrix) // self.model.config.heads
+            by_head = matrix.reshape(-1, rows, matrix.shape[1])[heads]
+            w_output = by_head.reshape(-1, matrix.shape[1])
         if head is not None:
             arrays = (arrays[0][0], arrays[1][0], arrays[2][0])
-        return observe(*arrays, causal=call.causal, **options)
+        return observe(
+            *arrays, causal=call.causal, top=top, map=map, entropy=entropy, received=received,
+            profile=profile, weighted=weighted, w_output=w_output,
+        )  # fmt: skip
 
-    def links(self, word: str | int, part: str = "encoder") -> WordLinks:
+    def links(self, word: str | int, *, part: str = "encoder") -> WordLinks:
         """The link of a word in every head, the largest excess over the usual first."""
-        from regard.transformer.highlight import word_links
-
         return word_links(self, word, part)
 
-    def find(self, word: str | int, other: str | int, part: str = "encoder") -> tuple[Link, ...]:
+    def find(self, word: str | int, other: str | int, *, part: str = "encoder") -> tuple[Link, ...]:
         """The link from one word to another in every head, the strongest first."""
-        from regard.transformer.highlight import find_links
-
         return find_links(self, word, other, part)
 
     def highlight(
         self, word: str | int | None = None, layer: int | None = None, head: int | None = None
     ) -> Highlight:
         """The link most worth showing: of a pronoun to its noun, or else the most unusual."""
-        from regard.transformer.highlight import highlight
-
         if layer is not None:
             self._layer(layer)
         if head is not None:
             self._head(head)
         return highlight(self, word, layer, head)
 
-    def effects(self, of: str | int, against: str | None = None) -> Effects:
+    def effects(
+        self, of: str | int, against: str | None = None, *, progress: Progress | None = None
+    ) -> Effects:
         """Effects of every head on one French word against another: real runs, and a formula.
 
         Parameters
@@ -232,12 +215,15 @@ class Reading(Changeable, NotebookDisplay):
         of : str or int
             A word of the translation, or its number from 0.
         against : str, optional
-            The word it is compared with; the likeliest other one where none is given.
+            The word it is compared with; by default the likeliest other one.
+        progress : callable, optional
+            Called with the number of heads done and of all; by default a bar is shown after a
+            while.
         """
-        from regard.experiments.effects import effects
-
-        with late_bar("running without each head") as notice:
-            return effects(self, of, against, notice)
+        if progress is not None:
+            return experiments.effects(self, of, against, progress)
+        with late_bar("running without each head") as bar:
+            return experiments.effects(self, of, against, bar)
 
     def because(
         self,
@@ -245,8 +231,8 @@ class Reading(Changeable, NotebookDisplay):
         other: str | int,
         layer: int,
         head: int,
-        part: str = "encoder",
         *,
+        part: str = "encoder",
         against: str | int | None = None,
     ) -> ScoreDecomposition:
         """Why a head scores one word on another so: an exact sum over what was written into both.
@@ -255,44 +241,36 @@ class Reading(Changeable, NotebookDisplay):
         layer), the largest first; ``because`` of the result opens one of them further. With
         ``against`` it is why the score on ``other`` is larger than that on a third word.
         """
-        from regard.experiments.because import because
-
-        return because(self, word, other, layer, head, part, against)
+        check_part(part)
+        at = self._layer(layer), self._head(head)
+        return experiments.because(self, word, other, *at, part=part, against=against)
 
     def average(
         self,
-        part: str = "encoder",
         layer: int | None = None,
         *,
+        part: str = "encoder",
         heads: Sequence[tuple[int, int]] | None = None,
     ) -> Mixed:
         """The mean over the heads of a layer, of all layers, or over ``heads``, (layer, head) each.
 
         One choice among others.
         """
-        from regard.transformer.combine import average, average_of_heads
-
         if heads is not None:
             return average_of_heads(self, part, layer, heads)
         return average(self, part, layer)
 
     def rollout(self, part: str = "encoder") -> Mixed:
         """Attention followed down through all layers: one choice among others."""
-        from regard.transformer.combine import rollout
-
         return rollout(self, part)
 
-    def value_weighted(self, layer: int, head: int, part: str = "encoder") -> Mixed:
+    def value_weighted(self, layer: int, head: int, *, part: str = "encoder") -> Mixed:
         """Weights times the size of what they carry: one choice among others."""
-        from regard.transformer.combine import value_weighted
-
         return value_weighted(self, part, layer, head)
 
     @cached_property
     def alignment(self) -> Alignment:
         """Links between the words of the translation and those of the sentence."""
-        from regard.transformer.alignment import align
-
         return align(self)
 
     def attention_call(self, part: str, layer: int) -> AttentionCall:
@@ -300,18 +278,103 @@ class Reading(Changeable, NotebookDisplay):
         check_part(part)
         return self._calls(part)[self._layer(layer)]
 
-    def picture(self, layer: int | None = None, head: int | None = None, **options: Any) -> Picture:
-        """One head to look at and to save; the highlight's where none is named.
+    def matrices(self, part: str, layer: int) -> Attention:
+        """w_query, w_key, w_value and w_output of one attention."""
+        check_part(part)
+        return self._matrices(part, self._layer(layer))
 
-        ``part`` as in weights; ``word`` stands out; ``kind`` is 'lines', 'heatmap' or 'card';
-        ``by``; ``weighted``.
+    def picture(
+        self,
+        layer: int | None = None,
+        head: int | None = None,
+        *,
+        part: str = "encoder",
+        kind: str | None = None,
+        word: str | int | None = None,
+        by: str = "words",
+        weighted: str | None = None,
+    ) -> Picture:
+        """One head to look at and to save; by default the highlight's.
+
+        Parameters
+        ----------
+        layer, head : int, optional
+            Numbers from 0.
+        part : str
+            'encoder', 'decoder' or 'cross'.
+        kind : str, optional
+            'lines', 'heatmap' or 'card'; lines by default while they can be distinguished.
+        word : str or int, optional
+            The word that stands out.
+        by : str
+            'words' or 'tokens'.
+        weighted : str, optional
+            'norm' for what was carried instead of the attention.
         """
+        options = {"part": part, "kind": kind, "word": word, "by": by, "weighted": weighted}
         picture: Picture = render("picture", self, layer, head, options)
         return picture
 
     def to_dict(self, by: str = "words", weighted: str | None = None) -> dict[str, Any]:
-        """The reading as JSON values."""
-        return to_dict(self, by, weighted)
+        """The reading as JSON values; weights are (layer, head, query, key)."""
+        weights = {x: self.weights(part=x, by=by, weighted=weighted).tolist() for x in PARTS}
+        return {
+            "sentence": self.sentence,
+            "translation": self.translation,
+            "score": self.translated.score,
+            "finished": self.translated.finished,
+            "words": list(self.words),
+            "tokens": list(self.tokens),
+            "translation_words": list(self.target.words),
+            "translation_tokens": list(self.target.tokens),
+            "by": by,
+            "weighted": weighted,
+            "weights": weights,
+            "alignment": [pair._asdict() for pair in self.alignment.pairs],
+            "highlight": self.highlight().to_dict(),
+            "notes": list(self.notes),
+            "counting": "layers and heads count from 0",
+            "caution": CAUTION,
+        }
+
+    @property
+    def experiment(self) -> Experiment:
+        """An experiment on this reading, in which nothing is changed yet."""
+        return Experiment(experiments.READING_ADAPTER, self, self)
+
+    def reread(self, *sentences: str) -> tuple[Reading, ...]:
+        """Other sentences, read by the same model in the same way."""
+        return tuple(read_all(sentences, model=self.model, beams=self.beams))
+
+    @one_blas_thread()
+    def rerun(
+        self,
+        intervention: Intervention,
+        *,
+        encoder_only: bool = False,
+        notes: tuple[str, ...] = (),
+    ) -> Reading:
+        """The sentence translated again, its attentions changed in every step.
+
+        Where only encoders are changed, the search itself runs without the intervention, so that
+        it is the same as in ``read`` to the bit.
+        """
+        if not self.positions:
+            raise ArgumentError(
+                "an experiment needs a reading with positions, but this one was made without: read "
+                "the sentence with regard.read."
+            )
+        earlier = self.intervention
+        if earlier is not None:
+            encoder_only = False
+        changes = in_turn([x for x in (earlier, intervention) if x is not None])
+        model, source = self.model, self.translated.source
+        encoded = encode_sources(model, [source], intervention=changes)
+        in_search = None if encoder_only else changes
+        best = search_encoded(model, encoded, Search(self.beams), intervention=in_search)[0]
+        translated = Translation.from_hypothesis(model, self.sentence, source, best)
+        after = _reading(model, translated, encoded, beams=self.beams, intervention=changes)
+        return replace(after, notes=(*after.notes, *notes))
 
     @cached_property
     def _weights(self) -> dict[tuple[str, str], Array]:
@@ -320,7 +383,7 @@ class Reading(Changeable, NotebookDisplay):
         for part in PARTS:
             weights_lhqk = np.stack([call.weights()[0] for call in self._calls(part)])
             weights[part, "tokens"] = weights_lhqk.astype(np.float64)
-            weights[part, "words"] = to_words(weights[part, "tokens"], *self.texts(part))
+            weights[part, "words"] = to_words(weights[part, "tokens"], *self._texts(part))
         for weights_lhqk in weights.values():
             weights_lhqk.setflags(write=False)  # every caller gets the same ones
         return weights
@@ -332,34 +395,37 @@ class Reading(Changeable, NotebookDisplay):
         for part in PARTS:
             carried = []
             for layer, weights_hqk in enumerate(self._weights[part, "tokens"]):
-                value_hkd = self.attention_call(part, layer).value_bhkd[0]
-                w_output = np.asarray(self.matrices(part, layer).w_output)
+                value_hkd = self._calls(part)[layer].value_bhkd[0]
+                w_output = np.asarray(self._matrices(part, layer).w_output)
                 norm_hk = carried_norms(value_hkd, w_output, len(value_hkd))
                 carried.append(weights_hqk * norm_hk[:, None])
             carried_lhqk = np.stack(carried)
             total_lhq1 = carried_lhqk.sum(axis=-1, keepdims=True)
             shares_lhqk = carried_lhqk / np.maximum(total_lhq1, np.finfo(np.float64).tiny)
             weights[part, "tokens"] = shares_lhqk
-            weights[part, "words"] = to_words(shares_lhqk, *self.texts(part))
+            weights[part, "words"] = to_words(shares_lhqk, *self._texts(part))
         for shares_lhqk in weights.values():
             shares_lhqk.setflags(write=False)
         return weights
 
     @cached_property
-    def _exact(self) -> ExactRun:
-        source, given = self.translated.source, (START, *self.translated.tokens)
-        return ExactRun(self.model, source, given, self.positions, self.intervention)
+    def _exact(self) -> ResidualRun:
+        """The run in float64, for its input vectors."""
+        return ResidualRun.from_reading(self)
+
+    def _texts(self, part: str) -> tuple[TokenizedText, TokenizedText]:
+        queries = self.source if part == "encoder" else self.target
+        return queries, self.target if part == "decoder" else self.source
 
     def _calls(self, part: str) -> tuple[AttentionCall, ...]:
         if part == "encoder":
             return self.encoded.calls
         return self.decoded.calls if part == "decoder" else self.decoded.cross_calls
 
-    def matrices(self, part: str, layer: int) -> Attention:
-        """w_query, w_key, w_value and w_output of one attention."""
+    def _matrices(self, part: str, layer: int) -> Attention:
         layers = self.model.encoders if part == "encoder" else self.model.decoders
         name = "cross_attention" if part == "cross" else "self_attention"
-        attention: Attention = getattr(layers[self._layer(layer)], name)
+        attention: Attention = getattr(layers[layer], name)
         return attention
 
     def _layer(self, layer: int) -> int:
@@ -367,3 +433,120 @@ class Reading(Changeable, NotebookDisplay):
 
     def _head(self, head: int) -> int:
         return check_number("head", head, self.model.config.heads)
+
+
+def read(
+    sentence: str,
+    *,
+    model: Transformer | None = None,
+    beams: int = 4,
+    progress: OnStep | None = None,
+) -> Reading:
+    """Translate a sentence and keep every attention weight.
+
+    Parameters
+    ----------
+    sentence : str
+        A sentence in the source language of the model.
+    model : Transformer, optional
+        The shipped model by default.
+    beams : int
+        Beams of the search; 1 is greedy search.
+    progress : callable, optional
+        Called without arguments before every step of the model; it may raise to cancel.
+    """
+    model = shipped_model() if model is None else model
+    translated, encoded = translate_one(model, sentence, Search(beams), progress=progress)
+    with one_blas_thread():
+        return _reading(model, translated, encoded, beams=beams)
+
+
+def read_all(
+    sentences: Sequence[str],
+    *,
+    model: Transformer | None = None,
+    beams: int = 4,
+    progress: OnStep | None = None,
+) -> list[Reading]:
+    """Read many sentences, in batches of similar length."""
+    model = shipped_model() if model is None else model
+    finish = partial(_reading, model, beams=beams)
+    return run_batches(model, sentences, Search(beams), finish, progress)
+
+
+def read_translated(
+    model: Transformer, translated: Translation, *, positions: bool = True
+) -> Reading:
+    """The reading of a sentence whose translation is given.
+
+    With ``positions=False`` the vectors carry no positions.
+    """
+    with one_blas_thread():
+        encoded = model.encode(np.array([translated.source]), positions=positions)
+        return _reading(model, translated, encoded, positions=positions)
+
+
+@lru_cache(maxsize=1)
+def shipped_model() -> Transformer:
+    """The shipped model, loaded once."""
+    from regard.transformer.checkpoint import load_model
+
+    return load_model()
+
+
+def _reading(
+    model: Transformer,
+    translated: Translation,
+    encoded: Encoded,
+    *,
+    positions: bool = True,
+    beams: int = 4,
+    intervention: Intervention | None = None,
+) -> Reading:
+    """One pass of the decoders over the translation, on the encoder's run that it came from."""
+    given = (START, *translated.tokens)
+    source = tokenized_text(model.tokenizer, translated.source)
+    return Reading(
+        translated=translated,
+        source=source,
+        target=tokenized_text(model.tokenizer, given, elisions=True),
+        notes=tuple(_notes(model, translated, source)),
+        model=model,
+        encoded=encoded,
+        decoded=model.decode(
+            encoded, np.array([given]), positions=positions, intervention=intervention
+        ),
+        positions=positions,
+        beams=beams,
+        intervention=intervention,
+    )
+
+
+def _notes(model: Transformer, translated: Translation, source: TokenizedText) -> list[str]:
+    notes = []
+    if model.untrained:
+        notes.append("The model is untrained: its parameters are random and mean nothing.")
+    if not translated.finished:
+        notes.append(
+            f"The translation was cut at {len(translated.tokens)} tokens, its limit for this "
+            "sentence: the model had not come to an end."
+        )
+    if any(not (x.isprintable() or x.isspace()) for x in translated.sentence):
+        notes.append(
+            "Characters that cannot be seen were left out, and bytes that are no text were read "
+            "as '?'."
+        )
+    unknown = unknown_characters(source.pieces, translated.sentence)
+    if unknown:
+        listed = " ".join(unknown[:20]) + (" ..." if len(unknown) > 20 else "")
+        notes.append(
+            f"Training never met {listed}: such characters are spelled out in bytes, which the "
+            "model can hardly read."
+        )
+    foreign = foreign_words(source.words) if model.about.get("source") == ENGLISH else ()
+    if foreign:
+        notes.append(
+            f"This does not look like English ({', '.join(foreign[:4])}), and the model was "
+            "trained on English alone: its translation may mean nothing."
+        )
+    return notes

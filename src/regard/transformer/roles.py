@@ -1,4 +1,4 @@
-"""Roles of heads, as measured and stored with the model; names of parts, layers and heads."""
+"""Roles of heads, as measured and stored with the model."""
 
 from __future__ import annotations
 
@@ -8,33 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from regard.display import percent
-from regard.errors import ArgumentError, FileError
+from regard.errors import FileError
+from regard.experiments.selection import PARTS as PARTS
+from regard.experiments.selection import check_number as check_number
+from regard.experiments.selection import check_part as check_part
 from regard.heads.names import looks_at
-
-PARTS = ("encoder", "decoder", "cross")
-
-
-def check_part(part: str) -> None:
-    """Raise an ArgumentError unless this is one of PARTS."""
-    if part not in PARTS:
-        raise ArgumentError(f"part must be 'encoder', 'decoder' or 'cross', got {part!r}.")
-
-
-def check_number(name: str, number: Any, total: int) -> int:
-    """The number of a layer or head, from 0 and below ``total``, as an int.
-
-    >>> check_number("layer", np.int64(3), 6)
-    3
-    """
-    if not isinstance(number, int | np.integer) or not 0 <= number < total:
-        raise ArgumentError(
-            f"{name} must be a number from 0 to {total - 1} ({name}s count from 0), got {number!r}."
-        )
-    return int(number)
-
 
 HEADS = "heads.json"
 RELATIVE_POSITIONS = ("same", "previous", "next", "first", "end")

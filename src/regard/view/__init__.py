@@ -50,17 +50,8 @@ RENDERERS: dict[str, dict[str, str]] = {
         "text": "regard.view.terminal.watch_text:summary",
         "page": "regard.view.page.offline:offline_page",
     },
-    "regard.watcher.changes.model_because.ModelScore": {
-        "text": "regard.view.terminal.model_outcome_text:score_page",
-    },
-    "regard.watcher.changes.model_effects.ModelEffects": {
-        "text": "regard.view.terminal.model_outcome_text:model_effects_page",
-    },
-    "regard.watcher.changes.model_outcome.ModelOutcome": {
-        "text": "regard.view.terminal.model_outcome_text:outcome_page",
-    },
     "regard.watcher.changes.text_sources.TextSources": {
-        "text": "regard.view.terminal.model_outcome_text:sources_page",
+        "text": "regard.view.terminal.experiment_text:sources_page",
     },
     "regard.watcher.media.image_attention.ImageAttention": {
         "text": "regard.view.terminal.image_text:image_text",
@@ -76,7 +67,7 @@ RENDERERS: dict[str, dict[str, str]] = {
     "regard.watcher.measures.head_clusters.HeadClusters": {
         "text": "regard.view.terminal.research_text:clusters_page",
     },
-    "regard.watcher.measures.link_agreement.LinkAgreement": {
+    "regard.watcher.measures.links.LinkAgreement": {
         "text": "regard.view.terminal.research_text:agreement_page",
     },
     "regard.watcher.measures.run_comparison.RunComparison": {

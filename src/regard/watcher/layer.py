@@ -1,7 +1,8 @@
-"""The observation of one layer, with the tokens of its queries and keys."""
+"""The observation of one layer, with the tokens of its queries and keys and its visible band."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,11 +15,13 @@ from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.measures import HeadMeasures
+from regard.heads.measures import HeadMeasures, UniformBaseline, uniform_in_band
 from regard.text.words import TokenizedText, to_words
+from regard.typing import Array
 
 Edges = NDArray[np.int64]
 Span = str | int | tuple[int, int]
+MAX_WEIGHTS_AT_ONCE = 2**23  # 64 MB in float64
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,17 @@ class LayerObservation(Observation):
         columns = index_range("columns", columns, self.keys)
         return np.array(self.facts["map"][index][..., rows, columns])
 
+    def mean_weights(self) -> NDArray[np.float64]:
+        """The mean of all heads, (q, k), from blocks of rows: all heads at once may not fit."""
+        heads = int(np.prod(self._leading))
+        mean_qk = np.empty((self.queries, self.keys))
+        at_once = max(1, MAX_WEIGHTS_AT_ONCE // max(1, heads * self.keys))
+        for start in range(0, self.queries, at_once):
+            rows = slice(start, min(start + at_once, self.queries))
+            weights_hqk = np.asarray(self.tile(rows, slice(None)), np.float64)
+            mean_qk[rows] = weights_hqk.reshape(heads, -1, self.keys).mean(axis=0)
+        return mean_qk
+
     def by_words(self, head: Head = None) -> NDArray[Any]:
         """Weights between words: added over the tokens of a key, averaged over those of a query."""
         if self.query_text is None or self.key_text is None:
@@ -80,8 +94,8 @@ class LayerObservation(Observation):
         edges = [np.array(x) for x in (row, column) if isinstance(x, tuple)]
         if len(edges) != 2:
             raise ArgumentError(
-                f"a span needs to be one of {', '.join(self.span_names) or 'none given'} or "
-                f"(start, stop) in tokens, both of the same kind, but they are {row!r}, {column!r}."
+                f"spans must both be one of {', '.join(self.span_names) or 'none given'}, or both "
+                f"(start, stop) in tokens, got {row!r} and {column!r}."
             )
         part = self.parts[0]
         sums = sums_by_span(part, self.logsumexp.reshape(part.heads, -1), edges[0], edges[1])
@@ -103,8 +117,8 @@ class LayerObservation(Observation):
         if isinstance(span, str):
             if span not in self.span_names:
                 raise ArgumentError(
-                    f"span needs to be one of {', '.join(self.span_names) or 'none given'}, "
-                    f"but it is {span!r}."
+                    f"span must be one of {', '.join(self.span_names) or 'none given'}, "
+                    f"got {span!r}."
                 )
             return self.span_names.index(span)
         return span if isinstance(span, int) else None
@@ -163,3 +177,65 @@ def picked_problem(problem: Problem, index: int) -> Problem:
 def _picked_visibility(visibility: Visibility, heads: slice, mask: Any) -> Visibility:
     lengths_h = None if visibility.lengths_h is None else visibility.lengths_h[heads]
     return replace(visibility, leading=visibility.leading[1:], mask=mask, lengths_h=lengths_h)
+
+
+Band = tuple[int, int | None, int | None]  # offset, left, right
+
+
+def visible_band(layer: LayerObservation) -> Visibility | None:
+    """The band that gives the layer's uniform baseline; None where no band does.
+
+    A watched layer records baselines, not its mask. A band (all keys, causal, a window) is taken
+    where its entropy and its shares by distance are the recorded ones; a mask has none.
+    """
+    measures = layer.measures
+    if measures is None or layer._profile is None:
+        return None
+    for offset, left, right in dict.fromkeys(_candidates(layer)):
+        uniform = uniform_in_band(layer.queries, layer.keys, offset, left, right)
+        if _is_uniform(layer, uniform):
+            return Visibility((), layer.queries, layer.keys, offset, left, right)
+    return None
+
+
+def _candidates(layer: LayerObservation) -> Iterator[Band]:
+    back, weight_hn = layer.profile.back, np.asarray(layer.profile.weight)
+    seen = back[(weight_hn.reshape(-1, len(back)) > 0).any(axis=0)]
+    left, right = (int(seen.max()), int(-seen.min())) if seen.size else (0, 0)
+    for offset in (0, layer.keys - layer.queries):
+        yield offset, None, 0
+        yield offset, None, None
+        yield offset, max(left, 0), 0
+        yield offset, max(left, 0), max(right, 0)
+
+
+def _is_uniform(layer: LayerObservation, uniform: UniformBaseline) -> bool:
+    """Whether the recorded sums are these, up to the rounding of as many additions."""
+    assert layer.measures is not None  # the caller looked
+    entropy, distance = layer.measures.entropy, layer.measures.distance
+    allowed = 1e-9 * max(1, layer.queries) * np.log(layer.keys + 1.0)
+    pairs = ((uniform.entropy_h, entropy.uniform_h), (uniform.distance_hb, distance.uniform_h))
+    return all(bool(np.abs(np.asarray(a)[:1] - b).max() <= allowed) for a, b in pairs)
+
+
+def even_shares(band: Visibility) -> NDArray[np.float64]:
+    """Share of all attention that each key gets where every query weights its keys evenly, (k,).
+
+    >>> even_shares(Visibility((), queries=2, keys=2, right=0))
+    array([0.75, 0.25])
+    """
+    low_q, high_q, even_q = even_rows(band)
+    steps_k = np.zeros(band.keys + 1)
+    live_q = even_q > 0
+    np.add.at(steps_k, low_q[live_q], even_q[live_q])
+    np.add.at(steps_k, high_q[live_q], -even_q[live_q])
+    received_k = np.maximum(np.cumsum(steps_k)[:-1], 0)
+    return np.asarray(received_k / max(received_k.sum(), np.finfo(float).tiny))
+
+
+def even_rows(band: Visibility) -> tuple[Array, Array, Array]:
+    """The first key of each query, the one after its last, and the even weight of each key."""
+    low_hq, high_hq = band.key_ranges()
+    choices_q = np.maximum(high_hq[0] - low_hq[0], 0)
+    even_q = np.where(choices_q > 0, 1 / np.maximum(choices_q, 1), 0.0)
+    return low_hq[0], high_hq[0], even_q

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,34 +12,148 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from regard.atomic_write import write_text
+from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.call import check_weighted
-from regard.errors import ArgumentError, NotAskedError, count
+from regard.errors import ArgumentError, BackendError, NotAskedError, count
+from regard.experiments.because import ScoreDecomposition
+from regard.experiments.changes import (
+    SENTENCES,
+    ChangeableText,
+    Progress,
+    check_ablation,
+)
+from regard.experiments.effects import Effects
+from regard.experiments.experiment import Experiment
+from regard.experiments.selection import Word
 from regard.heads.links import Link
+from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
+from regard.transformer.combine import Mixed
 from regard.typing import Array
-from regard.watcher.capture.forward_run import ForwardRun, LayerKey, RecordedBytes, RunRecorder
-from regard.watcher.capture.record import LayerRecord
-from regard.watcher.changes.seen_experiments import SeenExperiments
+from regard.watcher.capture.interface import InterfaceSource
+from regard.watcher.capture.recorder import Recorder
+from regard.watcher.capture.records import LayerRecord
+from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
+from regard.watcher.changes import because as score
+from regard.watcher.changes import experiment as experiments
+from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.changes.text_sources import (
+    TextSources,
+    norm_report,
+    norm_weighted,
+    text_sources,
+)
 from regard.watcher.layer import LayerObservation
-from regard.watcher.measures.word_links import find
-from regard.watcher.media.media_source import LiveMedia, MediaSource
-from regard.watcher.media.seen_media import FramedPicture, SeenMedia
-from regard.watcher.seen_tables import SeenTables
+from regard.watcher.measures.head_clusters import HeadClusters, cluster_heads
+from regard.watcher.measures.head_report import (
+    TABLES,
+    HeadReport,
+    as_dataset,
+    report,
+    stacked_arrays,
+)
+from regard.watcher.measures.links import find_links, only_position, word_tokens
+from regard.watcher.measures.run_comparison import RunComparison, compare_runs
+from regard.watcher.measures.sinks import SinkReport, find_sinks
+from regard.watcher.media.image_attention import (
+    GridSums,
+    ImageAttention,
+    Query,
+    RowChoice,
+    mean_of_layers,
+    value_norms,
+)
+from regard.watcher.media.image_grids import ImageGrid, Size, image_grids
+from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, PictureBytes
+from regard.watcher.media.sound import (
+    Head,
+    WordTimes,
+    real_positions,
+    seconds_of_position,
+    sound_call,
+    time_names,
+    word_times,
+)
 
 if TYPE_CHECKING:
-    from regard.watcher.measures.head_report import HeadReport
+    from regard.engine.observation import Observation
+
+MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
+MAX_FLOW_TOKENS = 64  # the flows of one word take ten seconds there in twelve layers
+PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
+WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
+NOT_CHANGEABLE = (
+    "cannot be changed while it runs: it does not attend through the attention interface of "
+    "transformers, so its heads cannot be told apart before they are mixed. Take a model class of "
+    "transformers that does."
+)
 
 
-ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
+Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
-class LiveLayers(LiveMedia):
+class LayerSource(Protocol):
+    """Layers of a recorder or of a file, with images and sound that the model was given.
+
+    ``tokenizer`` and ``processor`` are the model's, None where they are not known.
+    """
+
+    tokenizer: Any
+    processor: Any
+
+    @property
+    def layer_keys(self) -> tuple[LayerKey, ...]:
+        """Every watched layer, in the order of the model."""
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences went in together."""
+
+    @property
+    def paths(self) -> Mapping[str, LayerKey]:
+        """Layers by the paths of their modules; empty where a file does not hold them."""
+
+    def has(self, layer_key: LayerKey, sentence: int) -> bool:
+        """Whether a layer saw a sentence; not every part of a model sees each one."""
+
+    def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
+        """The observation of one layer in one sentence."""
+
+    def prompt_tokens(self, part: str, sentence: int) -> int | None:
+        """How many tokens of a part were given; None where they are not known."""
+
+    def recorded_bytes(self) -> MemoryUse:
+        """Bytes of the facts, of query and key, and of what is still on a device."""
+
+    @property
+    def texts(self) -> int | None:
+        """The number of texts that the block saw; None for a file."""
+
+    @property
+    def pictures(self) -> tuple[FramedPicture, ...]:
+        """The pictures, in the order of the model's images."""
+
+    def image_grids(
+        self, layer_key: LayerKey, sentence: int, size: Size | None = None
+    ) -> tuple[ImageGrid, ...]:
+        """The grids of the images that a layer attends to."""
+
+    def seconds_of_position(self, positions: int) -> float:
+        """Seconds between two positions of an encoder of sound."""
+
+    def real_positions(self, positions: int, sentence: int) -> int:
+        """Positions of an encoder of sound that hear no padding."""
+
+
+class LiveLayers:
     """Layers of a recorder: of its last run, or of a given one."""
+
+    pictures: tuple[FramedPicture, ...] = ()
 
     def __init__(
         self,
-        recorder: RunRecorder,
+        recorder: Recorder,
         tokenizer: Any,
         processor: Any = None,
         number: int | None = None,
@@ -64,7 +180,7 @@ class LiveLayers(LiveMedia):
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
         """Every watched layer: encoder, decoder, cross, then others by name."""
-        return tuple(sorted(self._run.records, key=lambda x: (ORDER.get(x.part, 9), *x)))
+        return tuple(sorted(self._run.records, key=lambda x: (PART_ORDER.get(x.part, 9), *x)))
 
     @property
     def paths(self) -> Mapping[str, LayerKey]:
@@ -80,18 +196,15 @@ class LiveLayers(LiveMedia):
         """How many sentences went in together."""
         return max((len(records) for records in self._run.records.values()), default=0)
 
-    def memory(self) -> str:
+    def recorded_bytes(self) -> MemoryUse:
         """The bytes of all arrays of every text of the block."""
-        runs = self.recorder.runs
-        every = [run.bytes for run in runs] or [RecordedBytes(0, 0, 0)]
-        facts, query_key, device = map(sum, zip(*every, strict=True))
-        return (
-            f"{(facts + query_key) / 1e6:,.1f} MB for "
-            f"{count(self.recorder.watched_layers, 'layer')}"
-            f"{f' of {len(runs)} texts' if len(runs) > 1 else ''}, "
-            f"{query_key / 1e6:,.1f} MB of it query and key"
-            f"{f', and {device / 1e6:,.1f} MB on the device' if device else ''}"
-        )
+        every = [run.bytes for run in self.recorder.runs] or [MemoryUse(0, 0, 0)]
+        return MemoryUse(*map(sum, zip(*every, strict=True)))
+
+    @property
+    def texts(self) -> int:
+        """The number of texts that the block saw."""
+        return len(self.recorder.runs)
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of a layer so far, cached until more is recorded."""
@@ -158,7 +271,7 @@ class LiveLayers(LiveMedia):
         if ids is not None and len(ids) != length:
             ids = None if len(ids) < length else ids[:length]
         if ids is None:
-            return self.names_without_tokens(run, part, length)
+            return self._names_without_tokens(run, part, length)
         return tokenized_ids(self.tokenizer, ids, length)
 
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
@@ -170,40 +283,32 @@ class LiveLayers(LiveMedia):
         ids_b = run.tokens.get(part)
         return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
 
+    def image_grids(
+        self, layer_key: LayerKey, sentence: int, size: Size | None = None
+    ) -> tuple[ImageGrid, ...]:
+        """The grids of the images that a layer attends to."""
+        return image_grids(self, layer_key, sentence, size)
 
-Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
+    def seconds_of_position(self, positions: int) -> float:
+        """Seconds between two positions of an encoder of sound."""
+        return seconds_of_position(self._run, self.processor, positions)
 
+    def real_positions(self, positions: int, sentence: int) -> int:
+        """Positions of an encoder of sound that hear no padding."""
+        return real_positions(self._run, positions, sentence)
 
-class LayerSource(MediaSource, Protocol):
-    """Layers of a recorder or of a file, and the pictures that the model was given."""
-
-    @property
-    def layer_keys(self) -> tuple[LayerKey, ...]:
-        """Every watched layer, in the order of the model."""
-
-    @property
-    def sentences(self) -> int:
-        """How many sentences went in together."""
-
-    @property
-    def paths(self) -> Mapping[str, LayerKey]:
-        """Layers by the paths of their modules, as far as they are known."""
-
-    def has(self, layer_key: LayerKey, sentence: int) -> bool:
-        """Whether a layer saw a sentence; not every part of a model sees each one."""
-
-    def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """The observation of one layer in one sentence."""
-
-    def prompt_tokens(self, part: str, sentence: int) -> int | None:
-        """How many tokens of a part were given; None where they are not known."""
-
-    def memory(self) -> str:
-        """The memory of the facts, in words."""
+    def _names_without_tokens(self, run: ForwardRun, part: str, length: int) -> TokenizedText:
+        """Names of positions that have no tokens: seconds where they are sound, else numbers."""
+        if part.split()[0] == "encoder" and sound_call(run) is not None:
+            try:
+                return time_names(self.seconds_of_position(length), length)
+            except (NotAskedError, ArgumentError):  # no processor that says how long they are
+                pass
+        return tokenized_ids(None, None, length)
 
 
 @dataclass(frozen=True)
-class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
+class Seen(ChangeableText, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
@@ -220,7 +325,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
     _pictures: tuple[FramedPicture, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, recorder: RunRecorder, tokenizer: Any, processor: Any = None) -> Seen:
+    def from_recorder(cls, recorder: Recorder, tokenizer: Any, processor: Any = None) -> Seen:
         """The layers of a recorder, current at every access."""
         return cls(LiveLayers(recorder, tokenizer, processor))
 
@@ -244,7 +349,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts: 'encoder', 'decoder', 'cross', as far as there are any."""
+        """The watched parts: 'encoder', 'decoder', 'cross' or names of the model's own."""
         return tuple(dict.fromkeys(layer_key.part for layer_key in self.names))
 
     @property
@@ -261,6 +366,11 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
             )
         return replace(self, _sentence=number % self.sentences)
 
+    @property
+    def runs(self) -> int:
+        """How many texts the block saw; 1 for a file."""
+        return 1 if self._source.texts is None else self._source.texts
+
     def run(self, number: int) -> Seen:
         """An earlier text of the same block, from 0."""
 
@@ -273,9 +383,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         sentence = self._chosen
         layer_key = next((x for x in self.names if part in (None, x.part)), None)
         if layer_key is None:
-            raise ArgumentError(
-                f"part needs to be one of {', '.join(self.parts)}, but it is {part!r}."
-            )
+            raise ArgumentError(f"part must be one of {', '.join(self.parts)}, got {part!r}.")
         layer = self._source.layer(layer_key, sentence)
         if layer.query_text is None or layer.key_text is None:
             raise NotAskedError("tokens were not recorded.")
@@ -299,16 +407,18 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         name = part or self.parts[0]
         return self._source.prompt_tokens("decoder" if name == "cross" else name, self._chosen)
 
-    def find(self, word: str | int, other: str | int, part: str | None = None) -> tuple[Link, ...]:
+    def find(
+        self, word: str | int, other: str | int, *, part: str | None = None
+    ) -> tuple[Link, ...]:
         """Every head's weight from one word to another, the strongest first.
 
         'the#2' is the second 'the', and a word that comes several times has to be numbered. Exact,
         from the map while its blocks are single tokens, from query and key where they were kept,
-        else from the best keys as far as they reach.
+        else from the best keys where they include the word.
         """
         self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
-        return find([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
+        return find_links([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
 
     def report(self, weighted: str | None = None) -> HeadReport:
         """Measures, uniform baselines and a name for each head.
@@ -316,11 +426,7 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         ``weighted='norm'``: of p_ij |v_j W_O| as a share of its row, which is not the attention,
         from a second run.
         """
-        from regard.watcher.measures.head_report import report
-
         if check_weighted(weighted):
-            from regard.watcher.changes.text_sources import norm_report
-
             return norm_report(self._rerun())
         sentence = self._chosen
         return report([(x, self._source.layer(x, sentence)) for x in self.names])
@@ -335,14 +441,290 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         self._check_seen()
         save(self, Path(path), query_and_key)
 
-    def picture(self, layer: Key, head: int = 0, **options: Any) -> Any:
-        """The picture of one head, to show and to save."""
-        return self[layer].picture(head, **options)
+    def picture(
+        self,
+        layer: Key,
+        head: int = 0,
+        *,
+        kind: str = "heatmap",
+        between: tuple[tuple[int, int], tuple[int, int]] | None = None,
+        title: str | None = None,
+    ) -> Any:
+        """The picture of one head, to show and to save.
+
+        Parameters
+        ----------
+        layer : a layer as in ``seen[layer]``: its number, a part with it, or the path of a module.
+        head : its number from 0.
+        kind : 'heatmap' or another kind of ``Picture``.
+        between : two spans (start, stop) of tokens, to show what the first gives to the second.
+        title : that of the picture; layer and head if not given.
+        """
+        options: dict[str, Any] = {"kind": kind, "between": between, "title": title}
+        given = {name: value for name, value in options.items() if value is not None}
+        return self[layer].picture(head, **given)
 
     @property
-    def memory(self) -> str:
-        """The memory of all texts of the block."""
-        return self._source.memory()
+    def memory(self) -> int:
+        """Bytes of all arrays of every text of the block, in host memory and on a device."""
+        return sum(self._source.recorded_bytes())
+
+    def compare(self, other: Seen) -> RunComparison:
+        """Every head in this run and in another, those that differ most first.
+
+        Two prompts in one model, or one text in two checkpoints of the same layers and heads.
+        Tokens are aligned, and a head's distance is the Jensen-Shannon divergence of its rows in
+        bits, given with that of two different heads of its layer for comparison.
+        """
+        return compare_runs(self, other)
+
+    def sinks(self, near: int = 32) -> SinkReport:
+        """Tokens that heads rest on whatever the text, and each head's near and distant attention.
+
+        Shares on the first token, on special tokens, on punctuation, on near tokens (closer than
+        ``near``, a power of two) and on distant ones, each with the share of even attention.
+        """
+        return find_sinks([(key, self[key]) for key in self.names], near)
+
+    def clusters(self, within: float = 0.1, *, part: str | None = None) -> HeadClusters:
+        """Heads grouped by their rows of weights, the first token left out.
+
+        Parameters
+        ----------
+        within : the mean distance up to which clusters are joined, from 0 (the same rows) to 1.
+        part : the part of the model, where it has several.
+        """
+        chosen = self._one_part(part, "clusters")
+        return cluster_heads([(x, self[x]) for x in self.names if x.part == chosen], within)
+
+    @one_blas_thread()
+    def rollout(self, *, part: str | None = None) -> Mixed:
+        """Attention rollout: mean weights followed from the last layer down to the tokens.
+
+        Parameters
+        ----------
+        part : the part of the model, where it has several; cross-attention has no rollout.
+        """
+        layers = self._layers_of_one_text(part, "rollout", MAX_ROLLOUT_TOKENS)
+        mixed_qk = rolled_out(layer.mean_weights() for layer in layers)
+        queries, keys = layers[0].query_text, layers[0].key_text
+        if queries is None or keys is None:
+            raise NotAskedError("tokens were not recorded.")
+        return Mixed("rollout", ROLLOUT_EXPLANATION, queries, keys, mixed_qk)
+
+    def flow(self, word: str | int, *, part: str | None = None) -> Array:
+        """Attention flow: the most that can flow from a word to each token of the text, (k,).
+
+        The mean weights of the layers are capacities, with half of every vector coming straight
+        from below; the maximal flow from the word after the last layer to a token before the first.
+        Of a word of several tokens the mean.
+
+        Parameters
+        ----------
+        word : a word of the text ('the#2' is the second), or its number from 0.
+        part : the part of the model, where it has several; cross-attention has no flow.
+        """
+        layers = self._layers_of_one_text(part, "flow", MAX_FLOW_TOKENS)
+        text = layers[0].query_text
+        if text is None:
+            raise NotAskedError("tokens were not recorded.")
+        rows = word_tokens(text, only_position(text, word))
+        means = [layer.mean_weights() for layer in layers]
+        flows = [flow_row(means, row) for row in range(rows.start, rows.stop)]
+        return np.asarray(np.mean(flows, axis=0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Tokens, layers, and the report of every head, as JSON values."""
+        texts = {part: self.texts(part) for part in self.parts}
+        return {
+            "parts": {
+                part: {"query_tokens": list(queries.tokens), "key_tokens": list(keys.tokens),
+                       "words": list(keys.words)}
+                for part, (queries, keys) in texts.items()
+            },
+            "layers": [
+                {**key._asdict(), "heads": self[key]._leading[-1], "notes": list(self[key].notes)}
+                for key in self.names
+            ],
+            "paths": {path: list(key) for path, key in self.paths.items()},
+            **self.report().to_dict(),
+            "counting": "layers and heads count from 0",
+        }  # fmt: skip
+
+    def to_pandas(self, table: str = "heads") -> Any:
+        """A DataFrame of pandas; BackendError where it is not installed.
+
+        Parameters
+        ----------
+        table : 'heads' has a line for each head with its measures, baselines and name; 'queries'
+            one for each head and query (token, entropy, best key, its weight); 'keys' one for each
+            head and key (token, attention received); 'weights' one for each of the best keys of
+            each query of each head.
+        """
+        if table not in TABLES:
+            raise ArgumentError(f"table must be one of {', '.join(TABLES)}, got {table!r}.")
+        if importlib.util.find_spec("pandas") is None:
+            raise BackendError(
+                "to_pandas needs pandas, not installed here: pip install pandas, or take "
+                "seen.report().to_csv('heads.csv') or seen.arrays()."
+            )
+        pandas: Any = importlib.import_module("pandas")
+        return pandas.DataFrame(TABLES[table](self))
+
+    def arrays(self, part: str | None = None) -> Any:
+        """Arrays of all layers of a part by name: an xarray Dataset, or without xarray a dict.
+
+        entropy and logsumexp (layer, head, query), received (layer, head, key), top_weights and
+        top_keys (layer, head, query, rank), map (layer, head, query_block, key_block), and each
+        measure of the report with its baseline (layer, head), as in ``induction`` and
+        ``induction_baseline``. The names of the axes are coordinates of the Dataset and entries of
+        the dict: layer and head are numbers from 0, query_token and key_token are the tokens.
+        """
+        chosen = self._one_part(part, "arrays")
+        keys = [key for key in self.names if key.part == chosen]
+        layers = [self[key] for key in keys]
+        values = stacked_arrays(keys, layers)
+        queries, columns = self.texts(chosen)
+        coordinates = {
+            "layer": np.array([key.layer for key in keys]),
+            "head": np.arange(layers[0]._leading[-1]),
+            "query_token": np.array(queries.tokens),
+            "key_token": np.array(columns.tokens),
+        }
+        if importlib.util.find_spec("xarray") is None:
+            return values | coordinates
+        return as_dataset(values, coordinates)
+
+    def with_picture(self, *pictures: Any, area: Area | None = None) -> Seen:
+        """The same, with the pictures that the model was given, in their order.
+
+        ``seen.image`` then lays weights over them, and a saved file or page shows them. A picture
+        is a path, the bytes of a file, an image of Pillow or an array (rows, columns, 3) of uint8.
+        """
+        framed = tuple(FramedPicture(PictureBytes.from_any(one), area) for one in pictures)
+        return replace(self, _pictures=framed)
+
+    def image(
+        self,
+        picture: Any = None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        word: str | int | None = None,
+        query: Query | None = None,
+        patch: tuple[int, int] | None = None,
+        when: str = "read",
+        weighted: str | None = None,
+        image: int = 0,
+        part: str | None = None,
+        grid: Size | None = None,
+        area: Area | None = None,
+    ) -> ImageAttention:
+        """Where a row looks in an image: its weights on the grid of patches, over the picture.
+
+        Parameters
+        ----------
+        picture : the picture, as ``with_picture`` takes it; not needed for the numbers.
+        layer, head : counted from 0; the mean of all if not given.
+        word, query, patch : what looks: a word of the text, a query or (start, stop) of them, or
+            the patch in a (row, column). If none is given the class token, without one the mean of
+            all patches, and in a text its last token.
+        when : 'read' is a word's own row; 'written' the row before it, which predicted it.
+        weighted : 'norm' for p |v W_O| as a share of its row, from a second run.
+        image : which of several images, from 0.
+        part : 'encoder', 'decoder', ...; if not given the text's where it has image tokens.
+        grid : (rows, columns), where the model does not say them.
+        area : (left, top, right, bottom), the part of the picture that the model was given, in
+            fractions; by the processor if not given.
+        """
+        if weighted not in WEIGHTED:
+            raise ArgumentError(f"weighted must be 'norm' or None, got {weighted!r}.")
+        choice = RowChoice(word, query, patch, when)
+        layers = self._image_layers(part, layer, image, grid)
+        norms = value_norms(self, [key for key, _ in layers]) if weighted == "norm" else None
+        sums = [
+            (key, GridSums.from_layer(self._source, key, one, choice, norms)) for key, one in layers
+        ]
+        weights, others = mean_of_layers(sums, head)
+        framed, span, notes = self._framed(picture, area, layers[0][1])
+        return ImageAttention(
+            weights,
+            others,
+            _image_title(sums, layer, head, image),
+            framed,
+            span,
+            WEIGHTED[weighted],
+            notes,
+        )
+
+    def seconds(self, seconds: float | None = None, *, part: str | None = None) -> Array:
+        """The second at which each key of a part begins, for a model of sound.
+
+        Parameters
+        ----------
+        seconds : those of one position; from the processor and the config if not given.
+        part : 'encoder' or 'cross'; if not given the one that there is.
+        """
+        if part is None:
+            part = "cross" if "cross" in self.parts else self.parts[0]
+        positions = len(self.texts(part)[1].tokens)
+        if seconds is None:
+            seconds = self._source.seconds_of_position(positions)
+        return np.arange(positions) * seconds
+
+    def word_times(
+        self,
+        *,
+        seconds: float | None = None,
+        duration: float | None = None,
+        first: int | None = None,
+        heads: Sequence[Head] | None = None,
+    ) -> WordTimes:
+        """When each word that a model wrote was heard, from the heads that follow the sound.
+
+        The heads are chosen on this run, by their monotonicity: how much more of their weight lies
+        in the order of the words than in reverse (see ``word_times.py``).
+
+        Parameters
+        ----------
+        seconds : those of one position of the encoder; from processor and config if not given.
+        duration : seconds of the sound without its padding; by the mask of its frames, or all of
+            it, if not given.
+        first : the first token of the text; the first that is not special if not given.
+        heads : (layer, head) of cross-attention to use instead.
+        """
+        keys = [key for key in self.names if key.part == "cross"]
+        if not keys:
+            raise NotAskedError("word_times needs cross-attention to sound, and none was seen.")
+        layers = [(key, self._source.layer(key, self._chosen)) for key in keys]
+        positions = layers[0][1].keys
+        step = self._source.seconds_of_position(positions) if seconds is None else seconds
+        if duration is None:
+            real = self._source.real_positions(positions, self._chosen)
+        else:
+            real = min(positions, max(1, round(duration / step)))
+        return word_times(layers, step, real, first, heads)
+
+    def image_grid(
+        self, layer_key: LayerKey, image: int = 0, size: Size | None = None
+    ) -> ImageGrid:
+        """The cells of an image in a layer: which of its keys is which patch."""
+        sentence = self._sentence or 0
+        grids: tuple[ImageGrid, ...] = self._source.image_grids(layer_key, sentence, size)
+        texts = "text" in grids[0].others and self._source.has(layer_key, 1)
+        if self._sentence is None and texts:
+            raise ArgumentError(
+                f"there are {self._source.sentences} sentences: choose one first, as in "
+                "seen.sentence(0).image()."
+            )
+        if self._sentence is not None and len(grids) > 1 and grids[0].cells.shape[0] == 1:
+            own = tuple(x for x in grids if x.first == self._sentence)
+            grids = own or grids
+        if not 0 <= image < len(grids):
+            raise ArgumentError(
+                f"image must be a number from 0 to {len(grids) - 1} in {layer_key}, got {image!r}."
+            )
+        return grids[image]
 
     def _check_seen(self) -> None:
         if not self.names:
@@ -378,11 +760,219 @@ class Seen(SeenExperiments, SeenMedia, SeenTables, NotebookDisplay):
         valid = 1 <= len(numbers) <= 2 and all(isinstance(x, int) for x in numbers)
         if not valid or (part is not None and self.names and part not in self.parts):
             raise ArgumentError(
-                f"seen needs [layer], [layer, head] or a part before them "
-                f"({', '.join(self.parts)}), but it got {key!r}."
+                f"seen takes [layer], [layer, head] or a part before them "
+                f"({', '.join(self.parts)}), got {key!r}."
             )
         if part is None and len(self.parts) > 1:
             first = self.parts[0]
             raise ArgumentError(
                 f"this model has {', '.join(self.parts)}, so say which: seen[{first!r}, {key!r}]."
             )
+
+    def _layers_of_one_text(
+        self, part: str | None, method: str, max_tokens: int
+    ) -> list[LayerObservation]:
+        """Every layer of a part whose queries and keys are one text, with all its weights."""
+        chosen = self._one_part(part, method)
+        keys = [key for key in self.names if key.part == chosen]
+        layers = [self[key] for key in keys]
+        first = layers[0]
+        if chosen.split()[0] == "cross" or any(x.queries != x.keys for x in layers):
+            raise ArgumentError(
+                f"{method} needs layers whose queries and keys are the same tokens, and those of "
+                f"{chosen!r} are not."
+            )
+        if [key.layer for key in keys] != list(range(len(keys))):
+            numbers = ", ".join(str(key.layer) for key in keys)
+            raise NotAskedError(
+                f"{method} needs every layer from 0 on, and those that were watched are {numbers}: "
+                "watch with layers='all'."
+            )
+        if first.keys > max_tokens:
+            raise ArgumentError(
+                f"{method} takes texts of at most {max_tokens:,} tokens, got {first.keys:,}."
+            )
+        for layer in layers:
+            if not layer.parts and not layer.every_weight:
+                raise NotAskedError(
+                    f"{method} needs the weights of {layer.name}, and its map's blocks hold more "
+                    f"than one token: watch with map={first.keys} (every weight), or with "
+                    "keep='all'."
+                )
+        return layers
+
+    def _one_part(self, part: str | None, method: str) -> str:
+        if part is None and len(self.parts) > 1:
+            raise ArgumentError(
+                f"this model has {', '.join(self.parts)}, so say which: "
+                f"seen.{method}(part={self.parts[0]!r})."
+            )
+        self.texts(part)  # raises where there is no such part
+        return part or self.parts[0]
+
+    def _framed(
+        self, picture: Any, area: Area | None, grid: ImageGrid
+    ) -> tuple[PictureBytes | None, Area, tuple[str, ...]]:
+        pictures = self._pictures or self._source.pictures
+        if picture is not None:
+            framed = FramedPicture(PictureBytes.from_any(picture), area)
+        elif grid.image < len(pictures):
+            framed = pictures[grid.image]
+        else:
+            return None, FULL_AREA, ()
+        return framed.picture, *framed.area_on(grid.size, self._source.processor)
+
+    def _image_layers(
+        self, part: str | None, layer: int | None, image: int, size: Size | None
+    ) -> list[tuple[LayerKey, ImageGrid]]:
+        """The layers of a part with their grids; of the first part that looks at an image."""
+        if not self.names:
+            raise NotAskedError("nothing was seen yet: call the model inside the block.")
+        if part is None:
+            part = self._image_part(size)
+        keys = [key for key in self.names if key.part == part and layer in (None, key.layer)]
+        if not keys:
+            numbers = [key.layer for key in self.names if key.part == part]
+            raise ArgumentError(
+                f"part and layer must be watched ones: {part!r} has layers "
+                f"{', '.join(map(str, numbers)) or 'none'}."
+            )
+        return [(key, self.image_grid(key, image, size)) for key in keys]
+
+    def _image_part(self, size: Size | None) -> str:
+        """The part that looks at images: the text's before that of the patches themselves."""
+        first: Exception | None = None
+        order = sorted(self.parts, key=lambda part: part.split()[0] not in ("decoder", "cross"))
+        for part in order:
+            try:
+                self.image_grid(next(key for key in self.names if key.part == part), 0, size)
+            except NotAskedError as error:
+                first = first or error
+            else:
+                return part
+        raise first or NotAskedError("no image was seen.")
+
+    @property
+    def _recorder(self) -> Any:
+        """The recorder of the block; a file has none."""
+        recorder = getattr(self._source, "recorder", None)
+        if recorder is None:
+            raise ArgumentError("an experiment needs the model: a file has only what was seen.")
+        return recorder
+
+    @property
+    def outcome(self) -> Experiment:
+        """Before and after of the changes of the block: logits, next tokens, text.
+
+        The run without them is made when this is first read, after the block, and kept.
+        """
+        recorder = self._recorder.source
+        capture = getattr(recorder, "capture", None)
+        if capture is None:
+            raise NotAskedError(
+                "an outcome needs a change, and the end of its block: with "
+                "regard.watch(model).ablate(4, 7) as seen: model(...), and after it seen.outcome."
+            )
+        if recorder.outcome is None:
+            recorder.outcome = experiments.block_outcome(self, recorder.block, capture)
+        outcome: Experiment = recorder.outcome
+        return outcome
+
+    def effects(
+        self,
+        of: str | int | None = None,
+        against: str | int | None = None,
+        *,
+        position: int | None = None,
+        to: str = "zero",
+        over: Sequence[str] | None = None,
+        batch: int = 16,
+        progress: Progress | None = None,
+    ) -> Effects:
+        """What each head does for one next token against another: a real run without it.
+
+        Parameters
+        ----------
+        of, against : tokens, or the words that they begin; the likeliest two if not given.
+        position : the token whose next one is meant, from 0; the last if not given.
+        to, over : 'zero', or 'mean': a head writes its mean over these texts, our own if None.
+        batch : how many heads of a layer are taken away at once, each in a row of its own.
+        progress : called with the number of heads done and of all.
+        """
+        rerun, means = self._rerun(), None
+        if check_ablation(to) == "mean":
+            means = experiments.mean_outputs(self._model_recorder().block, over or SENTENCES)
+        return experiments.effects(
+            rerun, of, against, position, batch=batch, means=means, progress=progress
+        )
+
+    def because(
+        self,
+        word: Word,
+        other: Word,
+        layer: int,
+        head: int,
+        *,
+        part: str | None = None,
+        against: Word | None = None,
+    ) -> ScoreDecomposition:
+        """Why a head's score of one word on another is what it is: a sum over components.
+
+        Embedding, position, every earlier head and feed-forward layer on both sides, for models
+        built as Llama, GPT-2 or BERT are. The terms sum to the model's own score, which is checked.
+        With ``against`` it is why the score on ``other`` is larger than that on a third word.
+        """
+        return score.because(self._rerun(), word, other, layer, head, part=part, against=against)
+
+    def sources(
+        self,
+        spans: Mapping[str, tuple[int, int]],
+        of: Sequence[tuple[int, int]] | tuple[int, int] | None = None,
+    ) -> TextSources:
+        """How much each part of the context counted for each sentence generated after it.
+
+        Norm-weighted attention over all layers and heads, beside the effect of really hiding each
+        part, and how well the first predicted the second.
+
+        Parameters
+        ----------
+        spans : {name: (start, stop)} in tokens: system text, documents, question.
+        of : sentences as (start, stop) in tokens; if not given all that comes after the spans,
+            split at full stops.
+        """
+        return text_sources(self._rerun(), spans, of)
+
+    def norm_weighted(
+        self, layer: int, *, part: str | None = None, top: int = 16, map: int = 512
+    ) -> Observation:
+        """All heads of a layer with p_ij |v_j W_O| as a share of its row: not the attention.
+
+        Every fact of an observation (entropy, received, top, map, tile), from a second run.
+        """
+        rerun = self._rerun()
+        return norm_weighted(rerun, LayerKey(part or next(iter(rerun.heads)).part, layer), top, map)
+
+    def _rerun(self) -> TextRerun:
+        return TextRerun.from_seen(self, self._model_recorder())
+
+    @property
+    def experiment(self) -> Experiment:
+        """An experiment on this text, run again from its tokens; nothing is changed yet."""
+        run = self._rerun().watched_run
+        return Experiment(experiments.WATCHED_ADAPTER, run, run)
+
+    def _model_recorder(self) -> InterfaceSource:
+        """The source of events in which heads can be changed."""
+        source = self._recorder.source
+        if not isinstance(source, InterfaceSource):
+            raise BackendError(f"this model {NOT_CHANGEABLE}")
+        return source
+
+
+def _image_title(
+    sums: list[tuple[LayerKey, GridSums]], layer: int | None, head: int | None, image: int
+) -> str:
+    key = sums[0][0]
+    heads = "mean of all heads" if head is None else f"head {head}"
+    where = f"{key.part}, mean of {len(sums)} layers" if layer is None else str(key)
+    return f"Weights on image {image} of {sums[0][1].looks} ({where}, {heads})"

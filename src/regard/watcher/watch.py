@@ -1,4 +1,4 @@
-"""regard.watch and its options: exact facts about the attention of a model while it runs."""
+"""regard.watch and its block: exact facts about the attention of a model while it runs."""
 
 from __future__ import annotations
 
@@ -8,93 +8,46 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from regard.errors import ArgumentError, BackendError
-from regard.watcher.module_walk import modules_of
-from regard.watcher.watching import Watching
+from regard.experiments.changes import Change, Changeable
+from regard.experiments.selection import HeadSelection, Numbers
+from regard.text.link_file import LinkedSentence, read_links
+from regard.watcher.capture.generation import followed
+from regard.watcher.capture.interface import InterfaceSource
+from regard.watcher.capture.modules import all_modules
+from regard.watcher.capture.operators import OperatorSource
+from regard.watcher.capture.recorder import Progress, Recorder
+from regard.watcher.changes.experiment import (
+    RecordedOutputs,
+    head_outputs,
+    mean_outputs,
+    select_heads,
+)
+from regard.watcher.changes.intervention_call import ModelIntervention
+from regard.watcher.changes.rerun import RunCapture
+from regard.watcher.measures.links import LinkAgreement, measure_agreement
+from regard.watcher.measures.needle import (
+    DEFAULT_ANSWER,
+    DEFAULT_DEPTHS,
+    DEFAULT_NEEDLE,
+    DEFAULT_QUESTION,
+    NeedleReport,
+    NeedleTask,
+    find_retrieval_heads,
+)
+from regard.watcher.options import Layers, Options, Spans
+from regard.watcher.seen import NOT_CHANGEABLE, Seen
 
 if TYPE_CHECKING:
-    from regard.watcher.capture.forward_run import LayerKey, RunRecorder
-    from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.seen import Seen
+    from types import TracebackType
 
-
-Layers = str | int | Iterable[int]
-Notice = Callable[["LayerKey"], None]
-
-
-Spans = Mapping[str, tuple[int, int]] | Sequence[tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class Options:
-    """Layers to record, numbers of best keys and blocks, layers whose query and key to record.
-
-    ``spans`` are (start, stop) in tokens of the text, by name.
-    """
-
-    layers: frozenset[int] | None
-    top: int
-    map: int
-    keep: frozenset[int] | None
-    spans: Mapping[str, tuple[int, int]]
-
-    @classmethod
-    def of(cls, layers: Layers, top: int, map: int, keep: Layers, spans: Spans | None) -> Options:
-        """Validated options; None is every layer."""
-        for name, number in (("top", top), ("map", map)):
-            if not isinstance(number, int | np.integer) or number < 0:
-                raise ArgumentError(f"{name} needs a whole number from 0 up, but it is {number!r}.")
-        return cls(_layers("layers", layers), top, map, _layers("keep", keep), _spans(spans))
-
-    def watches(self, layer: int) -> bool:
-        """Whether facts of this layer are recorded."""
-        return self.layers is None or layer in self.layers
-
-    def keeps(self, layer: int) -> bool:
-        """Whether query and key of this layer are recorded."""
-        return self.keep is None or layer in self.keep
-
-    @property
-    def edges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The positions where a span begins or ends, sorted."""
-        return np.unique([edge for span in self.spans.values() for edge in span]).astype(np.int64)
-
-
-def _layers(name: str, requested: Layers) -> frozenset[int] | None:
-    if isinstance(requested, str):
-        if requested == "all":
-            return None
-    elif isinstance(requested, int | np.integer):
-        return frozenset((int(requested),))
-    else:
-        numbers = list(requested)
-        if all(isinstance(x, int | np.integer) for x in numbers):
-            return frozenset(int(x) for x in numbers)
-    raise ArgumentError(
-        f"{name} needs 'all' or numbers of layers, counted from 0, but it is {requested!r}."
-    )
-
-
-def _spans(spans: Spans | None) -> Mapping[str, tuple[int, int]]:
-    if spans is None:
-        return {}
-    pairs = dict(spans) if isinstance(spans, Mapping) else {str(i): s for i, s in enumerate(spans)}
-    for name, span in pairs.items():
-        integers = [isinstance(x, int | np.integer) for x in span]
-        if integers != [True, True] or not 0 <= span[0] < span[1]:
-            raise ArgumentError(
-                f"spans needs (start, stop) in tokens, 0 <= start < stop, but {name!r} is {span!r}."
-            )
-    return {name: (int(a), int(b)) for name, (a, b) in pairs.items()}
-
-
-OLDEST = (5, 4)  # of transformers: before it, masks are described in other words
+MIN_TRANSFORMERS_VERSION = (5, 4)  # earlier versions describe masks by other arguments
 
 
 NOTHING_SEEN = (
@@ -114,7 +67,7 @@ def watch(
     map: int = 512,
     keep: Layers = (),
     spans: Spans | None = None,
-    notice: Notice | None = None,
+    progress: Progress | None = None,
 ) -> Watching:
     """Record the attention of a model, or of any program, inside the block.
 
@@ -130,11 +83,11 @@ def watch(
     keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
     spans : {name: (start, stop)} in tokens; ``seen[4].span(a, b)`` is then exact attention from any
         to any.
-    notice : called with each layer when it is done, for a progress bar.
+    progress : called with each layer when it is done, for a progress bar.
 
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
-    the model's own attention computes the output, and regard observes beside it; weights are those
+    the model's own attention computes the output, and regard observes it as well; weights are those
     before dropout. On a GPU facts stay until they are read, up to 1 GiB of them or a thirty-second
     of its memory; best keys and distances are computed then, and what is wrong with the numbers is
     said then, or on leaving the block.
@@ -142,27 +95,141 @@ def watch(
     ``watch(model).ablate(4, 7)``, ``.knock_out("dog")`` and ``.redirect("it", "dog", 4, 7)`` are
     blocks in which the model runs with that change; ``seen.outcome`` is before and after.
     """
-
-    def block() -> contextlib.AbstractContextManager[Seen]:
-        options = Options.of(layers, top, map, keep, spans)
-        return _watched(model, (tokenizer, processor), options, notice)
-
+    options = Options.from_arguments(layers, top, map, keep, spans)
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
-    return Watching(model, tokenizer, block)
+    return Watching(model, tokenizer, processor, options, progress)
 
 
-@contextlib.contextmanager
-def _watched(
-    model: Any, names: tuple[Any, Any], options: Options, notice: Notice | None
-) -> Iterator[Seen]:
-    """The block; ``names`` are the tokenizer and the processor."""
-    from regard.watcher.seen import Seen
+@dataclass(frozen=True)
+class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDecorator):
+    """The block of ``with regard.watch(model) as seen:``; ``seen`` has what the model attended to.
 
-    block = _watch_model if _has_interface(model) else _watch_program
-    with _uncompiled(), block(model, options, notice) as recorder, recorder.media.attached():
-        yield Seen.of(recorder, *names)
+    ``ablate``, ``knock_out``, ``redirect`` and ``patch`` give another block, inside which the model
+    runs with that change; they add up. Nothing of the model is altered: after the block it is as
+    it was.
+    """
+
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    processor: Any = field(repr=False)
+    options: Options = field(repr=False)
+    progress: Progress | None = field(default=None, repr=False)
+    changes: tuple[Change, ...] = ()
+    _entered: list[ExitStack] = field(default_factory=list, repr=False, compare=False)
+
+    def __enter__(self) -> Seen:
+        with ExitStack() as stack:
+            seen = stack.enter_context(_watched(self))
+            if self.changes:
+                stack.enter_context(intervened(seen, self))
+            self._entered.append(stack.pop_all())
+        return seen
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return self._entered.pop().__exit__(kind, error, trace)
+
+    def needle(
+        self,
+        haystack: str = "",
+        *,
+        needle: str = DEFAULT_NEEDLE,
+        question: str = DEFAULT_QUESTION,
+        answer: str = DEFAULT_ANSWER,
+        depths: Sequence[float] = DEFAULT_DEPTHS,
+    ) -> NeedleReport:
+        """Retrieval heads: a needle at several depths of a long text, and who looks at it.
+
+        Parameters
+        ----------
+        haystack : the long text; without one regard's own sentences, as many as the model can read.
+        needle, question, answer : a sentence, what is asked at the end of the text, and its answer
+            as it stands in the needle.
+        depths : where the needle stands, from 0 (first) to 1 (last).
+        """
+        task = NeedleTask(haystack, needle, question, answer, tuple(depths))
+        return find_retrieval_heads(self, task)
+
+    def link_agreement(self, source: str | Path | Sequence[LinkedSentence]) -> LinkAgreement:
+        """Agreement of every head with links between words: dependencies, coreference.
+
+        Parameters
+        ----------
+        source : a file in CoNLL-U, or with '# text = ...' and two words a line; or its sentences.
+        """
+        sentences = read_links(source) if isinstance(source, str | Path) else source
+        return measure_agreement(self, sentences)
+
+    def with_options(
+        self, *, top: int = 16, map: int = 512, spans: Spans | None = None
+    ) -> Watching:
+        """The same block with all layers and other options, without progress."""
+        options = Options.from_arguments(top=top, map=map, spans=spans)
+        return replace(self, options=options, progress=None, _entered=[])
+
+    def changed(self, *changes: Change) -> Watching:
+        """The block with further changes."""
+        return replace(self, changes=(*self.changes, *changes), _entered=[])
+
+    def _add(self, change: Change) -> Watching:
+        return self.changed(change)
+
+    def _select(
+        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
+    ) -> HeadSelection:
+        return select_heads(self.model, part, layer, head, hides_keys=hides_keys)
+
+    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
+        return mean_outputs(self, texts)
+
+    def _head_outputs(self, other: Seen) -> RecordedOutputs:
+        return head_outputs(other)
+
+
+@contextmanager
+def intervened(seen: Seen, watching: Watching) -> Iterator[None]:
+    """Let the changes act in the block, and record what went in and came out of the model."""
+    source = seen._recorder.source
+    if not isinstance(source, InterfaceSource):
+        model = watching.model
+        name = "a program" if model is None else type(model).__name__
+        raise BackendError(f"{name} {NOT_CHANGEABLE}")
+    source.intervention = ModelIntervention(watching.changes, watching.tokenizer)
+    capture = RunCapture(watching.model)
+    with capture.attached():
+        yield
+    source.capture = capture
+    if source.ran:
+        source.intervention.check_acted()
+
+
+@contextmanager
+def _watched(watching: Watching) -> Iterator[Seen]:
+    """The block of a recorder, which is fed by the attention interface or by operators."""
+    model, options = watching.model, watching.options
+    source: InterfaceSource | OperatorSource
+    if _uses_interface(model):
+        check_transformers()
+        source = InterfaceSource(_outermost(model), model, options)
+        source.block = replace(watching, _entered=[])
+    else:
+        source = OperatorSource(model, options)
+    recorder = Recorder(source, options, watching.progress)
+    with (
+        _uncompiled(),
+        followed(recorder.generation),
+        source.attached(),
+        recorder.media.attached(),
+    ):
+        yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor)
         recorder.synchronize()
+    if source.ran:
+        _check_recorded(recorder, "the program" if model is None else type(model).__name__)
 
 
 def _uncompiled() -> contextlib.AbstractContextManager[Any]:
@@ -175,52 +242,15 @@ def _uncompiled() -> contextlib.AbstractContextManager[Any]:
     return stance
 
 
-@contextlib.contextmanager
-def _watch_model(model: Any, options: Options, notice: Notice | None) -> Iterator[Recorder]:
-    """A recorder of a model that attends through the attention interface of transformers."""
-    from regard.watcher.capture.generation import followed
-    from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.capture.registry import install, remove
-
-    check_transformers()
-    recorder = Recorder(_outermost(model), options, notice, model)
-    with contextlib.ExitStack() as cleanup:
-        cleanup.callback(recorder.detach)
-        for hook in recorder.forwards.attach():
-            cleanup.callback(hook.remove)
-        install(recorder, model)
-        cleanup.callback(remove, recorder)
-        cleanup.enter_context(followed(recorder.generation))
-        yield recorder
-        if recorder.forwards.count:
-            _check_recorded(recorder, type(model).__name__)
-
-
-@contextlib.contextmanager
-def _watch_program(model: Any, options: Options, notice: Notice | None) -> Iterator[RunRecorder]:
-    """A recorder of the operators that a program runs."""
-    from regard.watcher.capture.attention_events import attention_events
-    from regard.watcher.capture.generation import followed
-    from regard.watcher.capture.program import ProgramRecorder
-
-    recorder = ProgramRecorder(model, options, notice)
-    events = attention_events(recorder.take, recorder.tokens.embedded)
-    with followed(recorder.generation), recorder.modules.attached(), events:
-        yield recorder
-    if recorder.modules.forwards:
-        name = "the program" if model is None else type(model).__name__
-        _check_recorded(recorder, name)
-
-
 def check_transformers() -> None:
     """Raise where the transformers that is installed is older than what watch understands."""
     from transformers import __version__
 
     installed = tuple(int(x) for x in re.findall(r"\d+", __version__)[:2])
-    if installed < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
+    if installed < MIN_TRANSFORMERS_VERSION:
+        oldest = ".".join(map(str, MIN_TRANSFORMERS_VERSION))
         raise BackendError(
-            f"watching a model of transformers needs transformers {oldest} or later, but "
+            f"watching a model of transformers needs transformers {oldest} or later, and "
             f"{__version__} is installed: pip install -U 'transformers>={oldest}'."
         )
 
@@ -229,7 +259,7 @@ def _outermost(model: Any) -> Any:
     """The model of transformers itself, or the first one inside."""
     from transformers import PreTrainedModel
 
-    return next(module for module in modules_of(model) if isinstance(module, PreTrainedModel))
+    return next(module for module in all_modules(model) if isinstance(module, PreTrainedModel))
 
 
 def need_extra(
@@ -239,11 +269,12 @@ def need_extra(
     missing = [x for x in packages if importlib.util.find_spec(x) is None]
     if missing:
         raise BackendError(
-            f"{what} needs {' and '.join(missing)}, not installed here: pip install '.[models]'."
+            f"{what} needs {' and '.join(missing)}, not installed here: "
+            "pip install 'regard[models]'."
         )
 
 
-def _check_recorded(recorder: RunRecorder, name: str) -> None:
+def _check_recorded(recorder: Recorder, name: str) -> None:
     """Raise where a model ran but a requested layer was not recorded."""
     layers = sorted({key.layer for key in recorder.layer_keys})
     if not layers:
@@ -251,12 +282,12 @@ def _check_recorded(recorder: RunRecorder, name: str) -> None:
     missing = sorted((recorder.options.layers or set()) - set(layers))
     if missing:
         raise ArgumentError(
-            f"layers needs layers of {name}, which are {', '.join(map(str, layers))}, but "
-            f"{', '.join(map(str, missing))} is asked for."
+            f"layers must be layers of {name}, which are {', '.join(map(str, layers))}, got "
+            f"{', '.join(map(str, missing))}."
         )
 
 
-def _has_interface(model: Any) -> bool:
+def _uses_interface(model: Any) -> bool:
     """Whether every model of transformers inside attends through the attention interface."""
     if model is None:
         need_extra("watching a program", ("torch",))
@@ -266,19 +297,19 @@ def _has_interface(model: Any) -> bool:
 
     if not isinstance(model, torch.nn.Module):
         raise ArgumentError(
-            f"watch needs a torch.nn.Module, or nothing for whatever runs in the block, but it got "
+            "model must be a torch.nn.Module, or None to watch whatever runs in the block, got "
             f"{type(model).__name__}."
         )
     if isinstance(model, torch.jit.ScriptModule):
         raise BackendError(
-            "watch needs a module whose forward is Python, but this is a ScriptModule: watch the "
-            "module that it was scripted or traced from."
+            "the forward of a watched module must be Python, got a ScriptModule: watch the module "
+            "that it was scripted or traced from."
         )
     if "transformers" not in sys.modules:
         return False
     from transformers import PreTrainedModel
 
-    modules = modules_of(model)  # once: a model of thirty layers has hundreds
+    modules = all_modules(model)  # once: a model of thirty layers has hundreds
     models = [module for module in modules if isinstance(module, PreTrainedModel)]
     classes: set[Any] = {type(module) for module in modules}
     if not models or any(_outside_interface(cls) for cls in classes):
@@ -286,7 +317,7 @@ def _has_interface(model: Any) -> bool:
     # A sink is a column of the softmax without a key, which only the weights themselves show.
     if any(map(_has_sinks, modules)) or any(hasattr(cls, "sinks") for cls in classes):
         return False
-    inside = set(modules_of(models[0])) if len(models) > 1 else {*models}
+    inside = set(all_modules(models[0])) if len(models) > 1 else {*models}
     # Two models side by side share names of layers.
     owners: set[Any] = {type(module) for module in models}
     return all(module in inside for module in models) and all(map(_can_be_set, owners))

@@ -6,9 +6,8 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 import numpy.testing as npt
 
-from regard.experiments.further import opens
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 
@@ -64,7 +63,7 @@ def test_because_opens_term_by_term(page, open_read):
     shown = page.locator(".because-terms .because-terms").first
     assert f"is the sum of {len(inner.terms)} terms" in shown.text_content()
     # An embedding is where a score begins: it has nothing to open.
-    closed = [not opens(x) for x in inner.terms[:12]]
+    closed = [not x.opens() for x in inner.terms[:12]]
     assert shown.locator("li:not(.quiet) > .leaf").count() == sum(closed)
     page.reload()
     page.locator(".because-terms .because-terms li").first.wait_for()
@@ -275,6 +274,6 @@ def test_the_effect_grid_has_the_effect_of_every_head(page, serve, noticed):
     assert page.locator(".effect-cells [aria-current]").count() == 1
     page.locator(".title", has_text="cross: layer 1, head 2").wait_for()
     changed = page.locator(".changed li").all_text_contents()
-    assert changed == list(reading.ablate(1, 2, "cross").changed)
+    assert changed == list(reading.ablate(1, 2, part="cross").changed)
     page.reload()
     page.locator(".effects .numbers").wait_for(state="attached")

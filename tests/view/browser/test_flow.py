@@ -5,7 +5,7 @@ import numpy.testing as npt
 
 from regard.display import percent
 from regard.transformer.combine import rolled_out
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 MEASURES = """async ({ means, size }) => {

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.testing as npt
 import pytest
 
-from regard.experiments.residual import ResidualRun
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.transformer.config import NORM_EPSILON, positions
 from regard.transformer.layers import in_dtype, join_heads
-from regard.transformer.reader import read
-from regard.transformer.reading import Reading
+from regard.transformer.reading import Reading, read
+from regard.transformer.residual import ResidualRun
 from regard.view.page.offline import offline_page as one_file
 
 SENTENCE = "A dog ate the food because it was hungry"
@@ -63,7 +62,7 @@ def reading() -> Reading:
 
 @pytest.fixture(scope="module")
 def run(reading: Reading) -> ResidualRun:
-    return ResidualRun.of(reading)
+    return ResidualRun.from_reading(reading)
 
 
 def path_in_numpy(run: ResidualRun, part: str, layer: int) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy.testing as npt
 import pytest
 from tests.helpers.pronoun_head import HEAD, LAYER
 
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 GRID = """async ([sentence, choice, options]) => {
@@ -53,7 +53,7 @@ def test_grids_are_the_readings_weights(page):
     for part, by in product(("encoder", "decoder", "cross"), ("words", "tokens")):
         choice = {"part": part, "show": "head", "layer": 1, "head": 4}
         grid = page.evaluate(GRID, [sentence, choice, {"by": by, "hide": False}])
-        true = reading.weights(part, layer=1, head=4, by=by)
+        true = reading.weights(part=part, layer=1, head=4, by=by)
         assert grid["queries"] == list(reading.texts(part)[0].names(by))
         # Sent as float32; sums of a few of them are sure to some units of its last place.
         npt.assert_allclose(np.reshape(grid["weights"], true.shape), true, atol=4e-7)

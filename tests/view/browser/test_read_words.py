@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.helpers.pronoun_head import HEAD, HEAD_NAME, LAYER
 
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 

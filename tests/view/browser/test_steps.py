@@ -10,7 +10,7 @@ import pytest
 
 from regard.textbook.examples import run_example
 from regard.textbook.steps import Steps, attend, self_attention
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"
@@ -70,7 +70,7 @@ def test_examples_heads_and_switches_cell_by_cell(page):
         compare(page, {"example": name}, {}, run_example(name).steps)
     for part, layer, head in (("encoder", 3, 6), ("decoder", 1, 2)):
         choice = {"sentence": SENTENCE, "part": part, "layer": layer, "head": head}
-        compare(page, choice, {}, read(SENTENCE).steps(layer, head, part))
+        compare(page, choice, {}, read(SENTENCE).steps(layer, head, part=part))
     given = run_example("robots").steps
     for switches, options in SWITCHES:
         steps = attend(given.query, given.key, given.value, **options)

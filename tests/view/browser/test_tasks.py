@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 PHONE = {"width": 390, "height": 844}

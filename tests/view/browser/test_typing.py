@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 DELICIOUS = "A dog ate the food because it was delicious"
@@ -15,7 +15,7 @@ def shaded(page: Any) -> list[str]:
 
 def shaded_by(sentence: str, layer: int, head: int, query: int) -> list[str]:
     reading = read(sentence)
-    row = reading.weights("encoder", layer=layer, head=head)[query]
+    row = reading.weights(layer=layer, head=head)[query]
     words = [word for word, weight in zip(reading.words, row, strict=True) if weight >= 0.005]
     return [word for word in words if word != "(end)"]
 

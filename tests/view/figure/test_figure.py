@@ -90,7 +90,7 @@ def test_numbers_below_zero_have_their_own_colour_and_hidden_ones_none():
 
 
 def test_every_stage_of_steps_can_be_drawn(reading):
-    steps = reading.steps(0, 0, "decoder")
+    steps = reading.steps(0, 0, part="decoder")
     for stage in steps.stages():
         assert stage in texts(steps.picture(stage).svg())
     assert steps.picture("query").axes == ("token", "feature")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 

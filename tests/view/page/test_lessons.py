@@ -106,7 +106,7 @@ def test_the_documents_are_put_right(facts):
 def test_the_model_is_shown_as_it_is(facts):
     look, tell = facts["look"], facts["tell"]
     reading = regard.read(look["sentence"])
-    row = reading.weights("encoder", layer=look["layer"], head=look["head"])[look["position"]]
+    row = reading.weights(layer=look["layer"], head=look["head"])[look["position"]]
     # Rounded to six decimals on their way to the page.
     np.testing.assert_allclose(look["weights"][look["position"]], row, atol=1e-6)
     assert look["choices"][look["right"]] == reading.words[int(row.argmax())]
@@ -130,7 +130,7 @@ def test_the_path_is_the_models_own(facts):
     np.testing.assert_allclose(query["query"], steps.query[query["position"]], atol=5.1e-4)
     np.testing.assert_array_equal(query["scores"], steps.scores[query["position"]])
     cross = facts["cross"]
-    row = reading.weights("cross", layer=cross["layer"], head=cross["head"])[cross["position"]]
+    row = reading.weights(part="cross", layer=cross["layer"], head=cross["head"])[cross["position"]]
     assert cross["best"] == reading.words[int(row.argmax())]
 
 

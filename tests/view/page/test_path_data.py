@@ -9,10 +9,10 @@ import pytest
 
 from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError
-from regard.experiments.residual import ResidualRun
 from regard.transformer.config import END, NORM_EPSILON
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read
+from regard.transformer.reading import read
+from regard.transformer.residual import ResidualRun
 from regard.view.page.path_data import (
     LIKELIEST,
     PathData,
@@ -72,7 +72,7 @@ def worked_out(sent: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def run() -> ResidualRun:
-    return ResidualRun.of(read(SENTENCE, model=MODEL))
+    return ResidualRun.from_reading(read(SENTENCE, model=MODEL))
 
 
 @pytest.mark.parametrize("layer", [0, 1])
@@ -84,7 +84,7 @@ def test_a_layer_leads_to_the_next_one(run, part, layer):
     # Two runs in float64 that add in another order: sums of 32 terms of order 10 at most.
     close = {"rtol": 0, "atol": 1e-12}
     npt.assert_allclose(stages["x"], reading.vectors(part, layer).x_qe, **close)
-    heads = [reading.steps(layer, x, part).output for x in range(2)] if part != "cross" else []
+    heads = [reading.steps(layer, x, part=part).output for x in range(2)] if part != "cross" else []
     if heads:
         npt.assert_allclose(sent["joined"], np.concatenate(heads, axis=1), **close)
     after, end = {"decoder": ("cross", "residual"), "cross": ("decoder", "layer_output")}.get(
@@ -147,7 +147,7 @@ def test_runs_are_kept_for_the_next_layer_and_given_up():
     assert runs.of(readings[0], quick=False) is not first
     content = runs.next_words(readings[0])
     assert runs.next_words(readings[0]) is content
-    assert content == data_of_next_words(ResidualRun.of(readings[0])).to_bytes()
+    assert content == data_of_next_words(ResidualRun.from_reading(readings[0])).to_bytes()
     for other in readings[1:]:
         runs.of(other, quick=True)
     assert runs.of(readings[0], quick=True) is not first

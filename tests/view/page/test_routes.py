@@ -10,7 +10,7 @@ import pytest
 
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.steps import attend, self_attention
-from regard.transformer.reader import read
+from regard.transformer.reading import read
 from regard.view.page.readings import glance, without_position
 from regard.view.page.steps_data import data_of_steps
 from regard.view.page.thumbnails import small
@@ -51,9 +51,9 @@ def test_the_first_table_comes_with_the_english_side(client, reading, at):
 def test_weights_of_every_way(client, reading, part):
     ask = {"sentence": SENTENCE, "part": part, "layer": 1, "head": 0}
     every = {
-        "head": reading.weights(part, layer=1, head=0, by="tokens"),
-        "layer": reading.average(part, 1).tokens_qk,
-        "all": reading.average(part).tokens_qk,
+        "head": reading.weights(part=part, layer=1, head=0, by="tokens"),
+        "layer": reading.average(1, part=part).tokens_qk,
+        "all": reading.average(part=part).tokens_qk,
     }
     if part != "cross":
         every["rollout"] = reading.rollout(part).tokens_qk
@@ -99,7 +99,7 @@ def test_the_quick_reading_has_the_same_english_side(client, reading):
 
 def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     sent = array(client.post("/api/thumbnails", json={"sentence": SENTENCE, "part": "encoder"}))
-    npt.assert_array_equal(sent, reading.weights("encoder", by="tokens").astype(np.float32))
+    npt.assert_array_equal(sent, reading.weights(by="tokens").astype(np.float32))
     weights = np.random.default_rng(0).random((1, 1, 50, 7))
     shrunk = small(weights, 24)
     assert shrunk.shape == (1, 1, 24, 7)
@@ -145,7 +145,7 @@ def test_steps_start_from_the_models_own_numbers(client, reading, part):
     steps = attend(x @ given["w_query"], memory @ given["w_key"], memory @ given["w_value"],
                    causal=header["causal"])  # fmt: skip
     # The reading computes in float32: scores of a few units are sure to about 1e-6.
-    true = reading.weights(part, layer=1, head=1, by="tokens")
+    true = reading.weights(part=part, layer=1, head=1, by="tokens")
     npt.assert_allclose(steps.weights, true, atol=2e-5)
     assert header["queries"] == list(reading.texts(part)[0].tokens)
     assert header["keys"] == list(reading.texts(part)[1].tokens)

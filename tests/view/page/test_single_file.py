@@ -96,7 +96,7 @@ def test_the_numbers_are_those_of_the_reading(page):
     assert embedded["address"] == "#read?layer=1&head=0"
     table = embedded["tables"]["decoder"]
     values = np.frombuffer(block(page, table["blobs"]["head 1 0"]), "<f4")
-    weights = reading.weights("decoder", layer=1, head=0, by="tokens")
+    weights = reading.weights(part="decoder", layer=1, head=0, by="tokens")
     npt.assert_array_equal(values.reshape(table["rows"], table["columns"]), weights.astype("f4"))
     rolled = np.frombuffer(block(page, embedded["tables"]["encoder"]["blobs"]["rollout"]), "<f4")
     npt.assert_array_equal(rolled, reading.rollout().tokens_qk.astype("f4").reshape(-1))

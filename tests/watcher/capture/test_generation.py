@@ -69,7 +69,7 @@ def test_rows_follow_their_beam(name):
     for sentence, tokens in enumerate(output):
         read = seen.sentence(sentence)[0].queries
         lengths.add(read)
-        recorded = seen._source.recorder.runs[-1].tokens["decoder"][sentence]
+        recorded = seen._recorder.runs[-1].tokens["decoder"][sentence]
         assert recorded.tolist() == tokens[:read].tolist()
         assert int(tokens[read]) in MANY_ENDS or read == output.shape[1] - 1
         check_text(model, tokens[:read], seen.sentence(sentence))
@@ -109,7 +109,7 @@ def test_a_text_after_a_beam_search_is_another():
                                 max_new_tokens=3, return_dict_in_generate=True)  # fmt: skip
         with torch.no_grad():
             model(output.sequences[:, -1:], past_key_values=output.past_key_values)
-    assert len(seen._source.recorder.runs) == 2
+    assert seen.runs == 2
     assert seen.run(0).sentence(1)[0].queries == 13
     assert seen.run(1).sentence(1)[0].queries == 1
 
@@ -171,7 +171,7 @@ def test_drafts_from_the_prompt(name):
     """Prompt lookup: several tokens at once, of which the wrong ones are dropped."""
     model = DECODERS[name]()
     output, seen = generated(model, batch("not", 1), prompt_lookup_num_tokens=3, max_new_tokens=12)
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
     check_text(model, output[0, :-1], seen)
 
 
@@ -181,7 +181,7 @@ def test_drafts_of_another_model():
         for parameter in assistant.parameters():
             parameter += 0.02 * torch.randn(parameter.shape, generator=torch.manual_seed(3))
     output, seen = generated(model, batch("not", 1), assistant_model=assistant, max_new_tokens=12)
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
     check_text(model, output[0, :-1], seen)
     names = ("first", "previous", "duplicate", "induction")
     with torch.no_grad(), regard.watch(model) as once:
@@ -216,7 +216,7 @@ def test_a_prefix_used_again_begins_another_text():
             more = torch.cat([ids, torch.tensor([[token, 6, 7]])], dim=1)
             texts.append(model.generate(more, past_key_values=copy.deepcopy(prefix),
                                         max_new_tokens=3, do_sample=False))  # fmt: skip
-    assert len(seen._source.recorder.runs) == 2
+    assert seen.runs == 2
     check_first = eager(model, lambda: model(texts[0][:, :-1], output_attentions=True)).attentions
     check_second = eager(model, lambda: model(texts[1][:, :-1], output_attentions=True)).attentions
     for layer in range(2):
@@ -231,7 +231,7 @@ def test_a_conversation_goes_on_in_its_cache():
         first = model.generate(ids, **options)
         more = torch.cat([first.sequences, torch.tensor([[5, 6, 7]])], dim=1)
         second = model.generate(more, past_key_values=first.past_key_values, **options)
-    assert len(seen._source.recorder.runs) == 1
+    assert seen.runs == 1
     check_text(model, second.sequences[0, :-1], seen)
 
 

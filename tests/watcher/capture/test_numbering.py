@@ -27,7 +27,7 @@ from tests.helpers.shared_modules import (
 
 import regard
 from regard.errors import ArgumentError, BackendError
-from regard.watcher.capture import observe_call, recorder
+from regard.watcher.capture import observation, recorder
 
 
 @pytest.mark.parametrize("padded", ["not", "left", "right"])
@@ -90,7 +90,7 @@ def test_some_of_the_calls():
     expected = eager(model, lambda: model(ids, output_attentions=True))
     with (
         torch.no_grad(),
-        regard.watch(model, layers=[1, 3], keep=[3], map=4, notice=noticed.append) as seen,
+        regard.watch(model, layers=[1, 3], keep=[3], map=4, progress=noticed.append) as seen,
     ):
         actual = model(ids)
     close(actual.last_hidden_state.numpy(), expected.last_hidden_state.numpy(), SHARP)
@@ -101,13 +101,13 @@ def test_some_of_the_calls():
     with pytest.raises(ArgumentError) as error, torch.no_grad(), regard.watch(model, layers=[7]):
         model(ids)
     assert str(error.value) == (
-        "layers needs layers of AlbertModel, which are 0, 1, 2, 3, but 7 is asked for."
+        "layers must be layers of AlbertModel, which are 0, 1, 2, 3, got 7."
     )
 
 
 def test_every_call_is_proven(monkeypatch):
     """The third call of the module is wrong: the first two prove nothing of it."""
-    model, observation_of, calls = albert(), observe_call.observation_of, []
+    model, observation_of, calls = albert(), observation.observe_part, []
 
     def wrong(call, *arguments):
         calls.append(call)
@@ -117,7 +117,7 @@ def test_every_call_is_proven(monkeypatch):
         call.options["scaling"] /= factor
         return seen
 
-    monkeypatch.setattr(observe_call, "observation_of", wrong)
+    monkeypatch.setattr(observation, "observe_part", wrong)
     with torch.no_grad(), pytest.raises(BackendError) as error, regard.watch(model):
         model(**batch("not", 1))
     assert str(error.value).startswith("AlbertAttention: the log-sum-exp of the model's own ")

@@ -111,7 +111,7 @@ def test_a_layer_with_norm_weighted_weights(family):
     with pytest.raises(ArgumentError) as error:
         seen_of(family).norm_weighted(2)
     assert str(error.value) == (
-        "decoder layer 2 needs to be a layer that ran, which are: decoder layer 0, decoder layer 1."
+        "decoder layer 2 did not run; the layers that did are: decoder layer 0, decoder layer 1."
     )
 
 
@@ -136,14 +136,14 @@ def test_what_is_generated_is_one_sentence_where_there_is_no_tokenizer():
 def test_what_is_wrong_is_explained():
     seen = seen_of(LLAMA)
     wrong = {
-        "sources needs {name: (start, stop)} in tokens, and a model that generates after its "
-        "context, as decoders do.": ({}, None),
-        "a span needs (start, stop) in tokens, 0 <= start < stop <= 11, but it is (3, 12).":
+        "sources needs spans as {name: (start, stop)} in tokens, and a model that generates after "
+        "its context, as decoders do.": ({}, None),
+        "a span must be (start, stop) in tokens, 0 <= start < stop <= 11, got (3, 12).":
             ({"a": (3, 12)}, None),
         "sources needs tokens after the spans, but the text ends with them, at 11: call "
         "model.generate inside the block.": ({"a": (3, 11)}, None),
-        "a sentence needs (start, stop) in tokens after the spans, 7 <= start < stop <= 11, but it "
-        "is (5, 8).": (SPANS, (5, 8)),
+        "a sentence must be (start, stop) in tokens after the spans, 7 <= start < stop <= 11, got "
+        "(5, 8).": (SPANS, (5, 8)),
     }  # fmt: skip
     for message, arguments in wrong.items():
         with pytest.raises(ArgumentError) as error:

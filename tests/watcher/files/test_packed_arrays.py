@@ -6,7 +6,7 @@ import pytest
 from regard.errors import FileError
 from regard.text.words import TokenizedText
 from regard.watcher.files.packed_arrays import packed, unpacked
-from regard.watcher.files.stored_text import stored_text, text_arrays
+from regard.watcher.files.watched_file import stored_text, text_arrays
 
 RANDOM = np.random.default_rng(0)
 WIDE = RANDOM.standard_normal((4, 50, 40)).astype(np.float32)

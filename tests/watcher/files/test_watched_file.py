@@ -13,7 +13,7 @@ from regard.engine import files
 from regard.engine.files import part_arguments, part_arrays, write_file
 from regard.errors import FileError
 from regard.watcher.files import watched_file
-from regard.watcher.files.stored_layer import StoredFacts
+from regard.watcher.files.watched_file import StoredFacts
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -94,7 +94,7 @@ def test_half_the_bytes_and_the_same_numbers(dtype, tokens, blocks, share, tmp_p
 
 def test_a_map_too_large_to_compute_is_stored_without_its_zeros(tmp_path, monkeypatch):
     seen = seen_by(decoder(torch.bfloat16), 200, map=64)
-    monkeypatch.setattr("regard.watcher.files.stored_layer.DERIVED", 0)
+    monkeypatch.setattr("regard.watcher.files.watched_file.MAX_DERIVED_PAIRS", 0)
     seen.save(tmp_path / "x.regard")
     again = regard.load(tmp_path / "x.regard")
     how = again._source.header["packing"]

@@ -14,8 +14,9 @@ from tests.helpers.planted_model import SPECIAL, planted_model, planted_tokenize
 import regard
 from regard.errors import ArgumentError, FileError
 from regard.text.link_file import LabelledLink, LinkedSentence, read_links
+from regard.watcher.measures.needle import DEFAULT_NEEDLE as NEEDLE
+from regard.watcher.measures.needle import DEFAULT_QUESTION as QUESTION
 from regard.watcher.measures.needle import NeedleTask, NeedleText
-from regard.watcher.watching import NEEDLE, QUESTION
 
 FAMILY = {family.name: family for family in FAMILIES}
 HAYSTACK = "a river sang to old hills . while green boats slept in rain ."
@@ -130,7 +131,7 @@ def test_a_text_is_put_together_as_if_it_were_written(kind, depth):
     tokenizer = trained_tokenizer(kind)
     watching = SimpleNamespace(model=None, tokenizer=tokenizer)
     task = NeedleTask(HAYSTACK, NEEDLE, QUESTION, "seven nine four", (depth,))
-    text = NeedleText.of(watching, task, depth)
+    text = NeedleText.at_depth(watching, task, depth)
     words = HAYSTACK.split()
     at = {0.0: 0, 0.5: 7, 1.0: 14}[depth]
     written = " ".join([*words[:at], NEEDLE, *words[at:], QUESTION, "seven nine four"])
@@ -147,7 +148,7 @@ def test_what_has_no_needle():
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK, **(TASK | {"answer": "ten"}))
     assert str(raised.value) == (
-        "the answer needs to be part of the needle, but 'ten' is not in "
+        "the answer must be part of the needle: 'ten' is not in "
         "'the lighthouse number is seven nine four .'."
     )
     tokenizer = planted_tokenizer()
@@ -156,26 +157,26 @@ def test_what_has_no_needle():
     with pytest.raises(ArgumentError) as raised:
         regard.watch(planted_model(), tokenizer=tokenizer).needle(HAYSTACK, **(TASK | unknown))
     assert str(raised.value) == (
-        "the answer needs words that the tokenizer knows, but of 'twelve' it does not know all: "
+        "the answer must be words that the tokenizer knows, and it does not know all of 'twelve': "
         "choose a needle in the model's own vocabulary."
     )
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK * 4, **TASK)
     assert str(raised.value) == (
-        "the text with needle, question and answer needs at most 64 tokens, as many as "
-        "GPT2LMHeadModel can read, but it has 70."
+        "the text with needle, question and answer must have at most 64 tokens, as many as "
+        "GPT2LMHeadModel can read, got 70."
     )
     with pytest.raises(ArgumentError) as raised:
         regard.watch(FAMILY["bert"].made(), tokenizer=planted_tokenizer()).needle(HAYSTACK, **TASK)
     assert str(raised.value) == (
-        "needle needs a model that reads from left to right, but this one has encoder."
+        "needle needs a model that reads from left to right, and this one has encoder."
     )
     with pytest.raises(ArgumentError) as raised:
         regard.watch(planted_model()).needle(HAYSTACK, **TASK)
     assert str(raised.value) == "needle needs the model's tokenizer: watch(model, tokenizer=...)."
     with pytest.raises(ArgumentError) as raised:
         planted().needle(HAYSTACK, **(TASK | {"depths": (2,)}))
-    assert str(raised.value) == "depths need numbers from 0 to 1, but they are (2,)."
+    assert str(raised.value) == "depths must be numbers from 0 to 1, got (2,)."
 
 
 CONLLU = """# text = Don't go.
@@ -250,16 +251,14 @@ def test_planted_heads_agree_with_their_links():
     before = [LabelledLink(i, i - 1, "before") for i in range(1, len(words))]
     after = LabelledLink(10, 6, "after")  # fewer than ten of them: no line of their own
     sentences = [LinkedSentence(text, words, (*before, after))] * 2
-    agreement = planted().links(sentences)
+    agreement = planted().link_agreement(sentences)
     row = agreement.row("before")
     assert tuple(row.best) == ("decoder", 0, 0)
     assert (row.accuracy, row.second_half, row.baseline, row.offset) == (1.0, 1.0, 1.0, -1)
     assert agreement.hidden == 2 * 17  # every link has a way to a later word
     with pytest.raises(ArgumentError) as raised:
         agreement.row("after")
-    assert str(raised.value) == (
-        "a label needs to be one of 'all links', 'before', but it is 'after'."
-    )
+    assert str(raised.value) == ("label must be one of 'all links', 'before', got 'after'.")
 
 
 def test_agreement_is_that_of_a_loop_over_every_weight():
@@ -272,7 +271,7 @@ def test_agreement_is_that_of_a_loop_over_every_weight():
         pairs = [rng.choice(len(words), 2, replace=False) for _ in range(9)]
         links = tuple(LabelledLink(int(a), int(b), "made") for a, b in pairs)
         sentences.append(LinkedSentence(f"<s> {text}", words, links))
-    agreement = regard.watch(model, tokenizer=tokenizer).links(sentences)
+    agreement = regard.watch(model, tokenizer=tokenizer).link_agreement(sentences)
     hits, offsets = [], []
     model.set_attn_implementation("eager")
     for sentence in sentences:
@@ -303,12 +302,12 @@ def test_sentences_whose_words_the_tokens_do_not_spell_are_left_out():
     unknown = LinkedSentence("a riverbank", ("a", "riverbank"), (LabelledLink(1, 0, "x"),))
     known = LinkedSentence("a river", ("a", "river"), (LabelledLink(1, 0, "x"),))
     with pytest.raises(ArgumentError) as raised:
-        planted().links([unknown])
+        planted().link_agreement([unknown])
     assert str(raised.value) == (
-        "links need sentences whose tokens spell their words, character by character, and words "
-        "that can be seen, but there is none: 'a riverbank'."
+        "link_agreement needs sentences whose tokens spell their words character by character, "
+        "and words that can be seen, and there is none: 'a riverbank'."
     )
-    agreement = planted().links([unknown, known])
+    agreement = planted().link_agreement([unknown, known])
     assert (agreement.sentences, agreement.misspelt) == (1, ("a riverbank",))
     assert agreement.row().links == 1
     assert "1 sentence left out: other tokens than words." in str(agreement)

@@ -13,8 +13,8 @@ from tests.watcher.test_seen import CharacterTokenizer
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.heads.divergence import hellinger_squared, jensen_shannon
+from regard.watcher.measures.head_report import AXES
 from regard.watcher.measures.run_comparison import aligned_positions
-from regard.watcher.seen_tables import AXES
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, BERT, BART = (FAMILY[name] for name in ("llama", "bert", "bart"))
@@ -123,7 +123,7 @@ def test_a_comparison_as_text_and_as_values(tmp_path):
 
 
 def test_long_texts_need_their_weights_and_are_compared_in_some_rows(monkeypatch):
-    monkeypatch.setattr("regard.watcher.measures.run_comparison.MOST_ROWS", 3)
+    monkeypatch.setattr("regard.watcher.measures.run_comparison.MAX_COMPARED_ROWS", 3)
     with pytest.raises(NotAskedError) as raised:
         seen_of(IDS, map=2).compare(seen_of(IDS))
     assert str(raised.value) == (
@@ -141,13 +141,13 @@ def test_what_cannot_be_compared():
     with pytest.raises(ArgumentError) as raised:
         seen_of(IDS).compare(seen_of(IDS, BERT))
     assert str(raised.value) == (
-        "compare needs layers that both runs have, but they have none in common: decoder layer 0, "
+        "compare needs layers that both runs have, and they have none in common: decoder layer 0, "
         "decoder layer 1 and encoder layer 0, encoder layer 1."
     )
     with pytest.raises(ArgumentError) as raised:
         seen_of(IDS).compare(seen_of([20, 21, 22]))
     assert str(raised.value) == (
-        "compare needs tokens that both texts have, but there are none: compare texts that differ "
+        "compare needs tokens that both texts have, and there are none: compare texts that differ "
         "in a few words, or one text in two models."
     )
     comparison = seen_of(IDS, layers=[1]).compare(seen_of(IDS))
@@ -197,9 +197,7 @@ def test_what_has_no_table(monkeypatch):
     seen = seen_of(IDS)
     with pytest.raises(ArgumentError) as raised:
         seen.to_pandas("words")
-    assert str(raised.value) == (
-        "table needs to be one of heads, queries, keys, weights, but it is 'words'."
-    )
+    assert str(raised.value) == ("table must be one of heads, queries, keys, weights, got 'words'.")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(BackendError) as raised:
         seen.to_pandas()

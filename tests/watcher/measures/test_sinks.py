@@ -10,7 +10,7 @@ from tests.helpers.planted_model import planted_model, planted_tokenizer
 
 import regard
 from regard.errors import ArgumentError, NotAskedError
-from regard.watcher.layer_band import band_of, even_shares
+from regard.watcher.layer import even_shares, visible_band
 from regard.watcher.measures.head_clusters import linked
 from regard.watcher.measures.sinks import token_kind
 
@@ -52,7 +52,7 @@ def test_even_attention_of_a_band_is_that_of_its_visible_keys(family):
         weights_hqk = np.asarray(seen[key].map, np.float64)
         visible_qk = weights_hqk[0] > 0
         even_qk = visible_qk / visible_qk.sum(1, keepdims=True)
-        band = band_of(seen[key])
+        band = visible_band(seen[key])
         assert band is not None
         np.testing.assert_allclose(even_shares(band), even_qk.mean(0), rtol=0, atol=1e-12)
 
@@ -62,7 +62,7 @@ def test_a_cache_grows_and_the_band_is_still_known():
     with torch.no_grad(), regard.watch(model) as seen:
         model.generate(batch("not", 1)["input_ids"], max_new_tokens=6, min_new_tokens=6,
                        do_sample=False)  # fmt: skip
-    band = band_of(seen[0])
+    band = visible_band(seen[0])
     assert (band.offset, band.left, band.right) == (0, 4, 0)
 
 
@@ -137,7 +137,7 @@ def test_without_best_keys_and_map_there_is_no_near_and_far():
 def test_near_is_a_power_of_two(planted):
     with pytest.raises(ArgumentError) as raised:
         planted.sinks(12)
-    assert str(raised.value) == "near needs a power of two from 2 up, but it is 12."
+    assert str(raised.value) == "near must be a power of two from 2 up, got 12."
 
 
 def test_kinds_of_tokens():
@@ -201,7 +201,7 @@ def test_average_linkage_is_that_of_a_loop():
 def test_what_cannot_be_clustered():
     with pytest.raises(ArgumentError) as raised:
         watched("llama").clusters(2)
-    assert str(raised.value) == "within needs a distance from 0 to 1, but it is 2."
+    assert str(raised.value) == "within must be a distance from 0 to 1, got 2."
     with pytest.raises(NotAskedError) as missing:
         watched("llama", map=2).clusters()
     assert str(missing.value) == (

@@ -32,7 +32,7 @@ def picture_of_reading(
     queries, keys = reading.texts(part)
     layer, head, query = _head_of(reading, part, layer, head, word)
     chosen = _chosen(reading, part, by, query)
-    weights = reading.weights(part, layer=layer, head=head, by=by, weighted=weighted)
+    weights = reading.weights(part=part, layer=layer, head=head, by=by, weighted=weighted)
     role = reading.model.roles.heads(part).get((layer, head))
     name = f"Layer {layer}, head {head}" + (f": {role.described}" if role else "")
     caption = _caption(reading, part, layer, head, query)
@@ -223,7 +223,7 @@ def _caption(reading: Reading, part: str, layer: int, head: int, query: int | No
     if query is None:
         return ""
     queries, keys = reading.texts(part)
-    row = reading.weights(part, layer=layer, head=head)[query]
+    row = reading.weights(part=part, layer=layer, head=head)[query]
     best = int(row.argmax())
     return f"{queries.words[query]} looks at {keys.words[best]}: {percent(row[best])}."
 

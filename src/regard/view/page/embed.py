@@ -10,8 +10,8 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
+from regard.heads.rollout import rolled_out
 from regard.text.words import TokenizedText
-from regard.transformer.combine import rolled_out
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
@@ -21,7 +21,7 @@ from regard.view.page.image_data import name_patches, page_images, parts_by_imag
 from regard.view.page.map_source import Layer, MapSource, source_of_watched
 from regard.view.page.regions import Region, region_of
 from regard.view.page.thumbnails import THUMBNAIL, small
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
@@ -167,10 +167,10 @@ def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str
 
 def _path(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """The layer around the head that the steps open at, and the next words."""
-    from regard.experiments.residual import ResidualRun
+    from regard.transformer.residual import ResidualRun
     from regard.view.page.path_data import data_of_layer, data_of_next_words
 
-    run, part = ResidualRun.of(reading), state.get("part", "encoder")
+    run, part = ResidualRun.from_reading(reading), state.get("part", "encoder")
     layer = state.get("layer", reading.highlight().link.layer)
     layers = {f"{part} {layer}": blobs.add(data_of_layer(run, part, layer).to_bytes())}
     if part == "encoder":
@@ -194,11 +194,11 @@ def embed_tables(
 
 def _tables(reading: Reading, part: str) -> Tables:
     layers = range(reading.model.config.layers)
-    others = {f"layer {layer}": reading.average(part, layer).tokens_qk for layer in layers}
-    others["all"] = reading.average(part).tokens_qk
+    others = {f"layer {layer}": reading.average(layer, part=part).tokens_qk for layer in layers}
+    others["all"] = reading.average(part=part).tokens_qk
     if part != "cross":
         others["rollout"] = reading.rollout(part).tokens_qk
-    return Tables(reading.weights(part, by="tokens"), others)
+    return Tables(reading.weights(part=part, by="tokens"), others)
 
 
 def _form(tables: Mapping[str, Tables]) -> Form:

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from regard.display import percent
 from regard.errors import RegardError
+from regard.experiments.effects import Effects
+from regard.experiments.experiment import Experiment
+from regard.transformer.reading import Reading
 from regard.view.page.notebook import as_image
-
-if TYPE_CHECKING:
-    from regard.experiments.effects import Effects
-    from regard.experiments.experiment import Experiment
-    from regard.transformer.reading import Reading
 
 CELL = 'style="text-align:left;padding:2px 12px 2px 0"'
 
@@ -25,11 +22,13 @@ def experiment_html(experiment: Experiment) -> str:
     """HTML output of a cell; the text of a terminal is folded below it."""
     changed = "".join(f"<li>{escape(x)}</li>" for x in experiment.changed) or "<li>nothing</li>"
     before, after = experiment.before, experiment.after
+    text = f'<pre style="overflow-x:auto">{escape(str(experiment))}</pre>'
+    if not isinstance(before, Reading):
+        return f"<div><p>Changed:</p><ul>{changed}</ul>{_picture(experiment)}{text}</div>"
     rows = [
         _row("before", _sentence(before, experiment.differing[0])),
         _row("after", _sentence(after, experiment.differing[1])),
     ]
-    text = f'<pre style="overflow-x:auto">{escape(str(experiment))}</pre>'
     return (
         f"<div><p>{escape(before.sentence)}</p><p>Changed:</p><ul>{changed}</ul>"
         f"<table>{''.join(rows)}</table>{_odds(experiment)}{_picture(experiment)}"

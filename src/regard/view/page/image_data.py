@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.errors import ArgumentError, NotAskedError
 from regard.watcher.media.image_grids import ImageGrid
-from regard.watcher.media.seen_media import FramedPicture
+from regard.watcher.media.picture_bytes import FramedPicture
 from regard.watcher.seen import Seen
 
 CELL = 24  # pixels of a patch where there is no picture

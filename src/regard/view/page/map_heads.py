@@ -10,7 +10,7 @@ from regard.typing import Array
 from regard.view.page.embed import labels_of
 from regard.view.page.map_source import Layer, MapSource
 from regard.view.page.thumbnails import THUMBNAIL, small
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
 MOST_HEADS = 4096

@@ -19,13 +19,13 @@ def _cover(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experime
 
 def _off(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     return reading.ablate(
-        integer_field(fields, "layer"), integer_field(fields, "head"), _part(fields)
+        integer_field(fields, "layer"), integer_field(fields, "head"), part=_part(fields)
     )
 
 
 def _redirect(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     word, to, layer, head = (integer_field(fields, x) for x in ("word", "to", "layer", "head"))
-    return reading.redirect(word, to, layer, head, _part(fields))
+    return reading.redirect(word, to, layer, head, part=_part(fields))
 
 
 BUILDERS: dict[str, Build] = {"knock_out": _cover, "ablate": _off, "redirect": _redirect}
@@ -80,7 +80,7 @@ def outcome_of(experiment: Experiment) -> dict[str, Any]:
             "differing": list(experiment.differing[1]),
         },
         "prefix": list(experiment.parting.prefix),
-        "candidates": [vars(x) for x in experiment.parting.candidates],
+        "candidates": [x.to_dict() for x in experiment.parting.candidates],
         "caution": CAUTION,
     }
 

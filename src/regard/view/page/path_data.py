@@ -17,11 +17,11 @@ import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.engine.int8_matrix import Int8Matrix
-from regard.experiments.residual import ResidualRun
 from regard.text.tokens import SPACE, Tokenizer, special_name
 from regard.transformer.config import END, NORM_EPSILON, positions
 from regard.transformer.layers import FeedForward, Matrix, Norm, in_dtype, join_heads
 from regard.transformer.model import Transformer
+from regard.transformer.residual import ResidualRun
 from regard.transformer.roles import check_number, check_part
 from regard.typing import Array
 

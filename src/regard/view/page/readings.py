@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read, reading_of, shipped_model
-from regard.transformer.reading import Reading
+from regard.transformer.reading import Reading, read, read_translated, shipped_model
 from regard.transformer.translation import Translation, source_tokens
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class Readings:
         if reading is None:
             model = self.model
             reading = (
-                glance(model, sentence) if quick else read(sentence, model=model, on_step=on_step)
+                glance(model, sentence) if quick else read(sentence, model=model, progress=on_step)
             )
         with self._lock:
             self._cache[key] = reading
@@ -105,12 +104,12 @@ def glance(model: Transformer, sentence: str) -> Reading:
     The encoders do not depend on the translation, so these are the numbers of the full reading.
     """
     source = tuple(source_tokens(model, sentence))
-    return reading_of(model, Translation(sentence, "", source, (), 0.0, True))
+    return read_translated(model, Translation(sentence, "", source, (), 0.0, True))
 
 
 def without_position(reading: Reading) -> Reading:
     """The same sentence and translation, without positions in the model's vectors."""
-    return reading_of(reading.model, reading.translated, positions=False)
+    return read_translated(reading.model, reading.translated, positions=False)
 
 
 def reachable_bytes(thing: Any, shared: Iterable[Any] = ()) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.engine.files import check_header, mapped_arrays, unread
 from regard.errors import ArgumentError
-from regard.transformer.combine import rolled_out
+from regard.heads.rollout import rolled_out
 from regard.typing import Array
 from regard.view.page.embed import MOST_TOKENS, has_rollout, is_readable, layers_of, watched_reading
 from regard.view.page.map_source import bounded_integer

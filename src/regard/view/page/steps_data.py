@@ -67,7 +67,7 @@ def data_of_reading(
     vectors, parameters = reading.vectors(part, layer), reading.matrices(part, layer)
     sizes = reading.model.config
     width = sizes.head_width
-    reading.weights(part, layer=layer, head=head)  # says what is wrong with the head
+    reading.weights(part=part, layer=layer, head=head)  # says what is wrong with the head
     of_head = slice(head * width, (head + 1) * width)
     matrices = {"x": vectors.x_qe}
     matrices |= {x: np.asarray(parameters.part(x)[:, of_head]) for x in PROJECTIONS}

@@ -1,70 +1,95 @@
-"""An experiment in a terminal: the change, both translations, and the odds where they part."""
+"""Experiments in a terminal: changes, outputs before and after, effects of heads, scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.display import percent
-from regard.transformer.roles import PARTS
+from regard.experiments.because import ScoreDecomposition
+from regard.experiments.effects import Effects
+from regard.experiments.experiment import CAUTION, Experiment, Parting, WordProbability
+from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
-    from regard.experiments.because import ScoreDecomposition
-    from regard.experiments.effects import Effects
-    from regard.experiments.experiment import Experiment
-    from regard.experiments.outcome import Parting
+    from regard.watcher.changes.text_sources import TextSources
 
-LABEL = 8  # columns of 'before' and 'after' with their blanks
-MOST_HEADS, MOST_TERMS = 8, 12
+LABEL_COLUMNS = 8  # 'before' and 'after' with their blanks
+MAX_HEADS, MAX_TERMS = 8, 12
 EFFECTS_CAUTION = (
+    "An effect is a real run without that head, all else as it is. Effects do not add up: later "
+    "heads make up for a missing one."
+)
+DIRECT_CAUTION = (
     "An effect is a real run without that head. The formula (direct) has every norm and weight "
     "frozen: it misses what a head does through later layers, and what they do to make up for it."
 )
 SCORE_CAUTION = (
-    "Exact for this sentence, with the norms' scales taken as given. A weight depends on the other "
+    "Exact for this text, with the norms' scales taken as given. A weight depends on the other "
     "scores of the row too."
+)
+SOURCES_CAUTION = (
+    "Attention is norm-weighted, averaged over all layers and heads. The effect is the "
+    "log-probability that the sentence loses in a real run in which no other token may look at "
+    "that part; a negative one means that it is likelier without."
 )
 
 
 def page_of(result: Experiment | Effects | ScoreDecomposition, style: TerminalStyle = PIPE) -> str:
-    """The page of any of them."""
-    from regard.experiments.effects import Effects
-    from regard.experiments.experiment import Experiment
-
+    """The page of any of these results."""
     if isinstance(result, Experiment):
         return experiment_page(result, style)
-    return (
-        effects_page(result, style)
-        if isinstance(result, Effects)
-        else decomposition_page(result, style)
-    )
+    if isinstance(result, Effects):
+        return effects_page(result, style)
+    return decomposition_page(result, style)
 
 
 def experiment_page(experiment: Experiment, style: TerminalStyle = PIPE) -> str:
-    """A few lines: sentence, change, translations with the words that differ in [ ], odds."""
-    from regard.experiments.experiment import CAUTION
+    """The changes, the outputs of both runs, and the odds where they part."""
+    changed = experiment.changed or ("nothing",)
+    lines = [line for x in changed for line in style.wrap(f"Changed: {printable(x)}.", "  ")]
+    if isinstance(experiment.before, Reading):
+        lines = _reading_lines(experiment, lines, style)
+    else:
+        lines += _watched_lines(experiment, style)
+    return _page([*lines, "", *style.wrap(CAUTION)])
 
+
+def _reading_lines(experiment: Experiment, changed: list[str], style: TerminalStyle) -> list[str]:
+    """Sentence, changes, translations with the words that differ in [ ], odds, notes."""
     before, after = experiment.before, experiment.after
     sentences = [before.sentence]
     if after.sentence != before.sentence:
         sentences.append(after.sentence)
-    changed = experiment.changed or ("nothing",)
     differing = experiment.differing
-    lines = [
+    return [
         *(line for x in sentences for line in style.wrap(printable(x))),
-        *(line for x in changed for line in style.wrap(f"Changed: {printable(x)}.", "  ")),
+        *changed,
         "",
-        *_marked("before", before.translation_words, differing[0], style),
-        *_marked("after", after.translation_words, differing[1], style),
+        *_labelled("before", marked_words(before.translation_words, differing[0]), style),
+        *_labelled("after", marked_words(after.translation_words, differing[1]), style),
         "",
         *_parting_lines(experiment.parting, experiment.same, style),
         *(line for note in before.notes for line in ["", *style.wrap(f"Note: {note}")]),
-        "",
-        *style.wrap(CAUTION),
     ]
-    return "\n".join(line.rstrip() for line in lines)
+
+
+def _watched_lines(experiment: Experiment, style: TerminalStyle) -> list[str]:
+    """Generated texts, and the next token of every sentence."""
+    lines: list[str] = []
+    if experiment.after.sequences is not None:
+        for before, after in zip(*experiment.texts, strict=True):
+            lines += ["", *_labelled("before", before, style), *_labelled("after", after, style)]
+    if experiment.after.logits is not None:
+        sentences = experiment.logits[0].shape[0]
+        for sentence in range(sentences):
+            of = f" of sentence {sentence}" if sentences > 1 else ""
+            rows = experiment.next_tokens(sentence=sentence)
+            names = [shorten(repr(row.word)) for row in rows]
+            lines += ["", f"The next token{of}:", *_odds(names, rows)]
+    return lines
 
 
 def marked_words(words: Sequence[str], differing: Sequence[int]) -> str:
@@ -83,13 +108,11 @@ def marked_words(words: Sequence[str], differing: Sequence[int]) -> str:
     return text
 
 
-def _marked(
-    name: str, words: Sequence[str], differing: Sequence[int], style: TerminalStyle
-) -> list[str]:
-    text = printable(marked_words(words, differing)) or "(nothing)"
-    lines = TerminalStyle(style.width - LABEL, style.colour).wrap(text)
+def _labelled(name: str, text: str, style: TerminalStyle) -> list[str]:
+    narrow = TerminalStyle(style.width - LABEL_COLUMNS, style.colour)
+    lines = narrow.wrap(printable(text) or "(nothing)")
     names = [name, *[""] * (len(lines) - 1)]
-    return [pad(x, LABEL) + style.bold(line) for x, line in zip(names, lines, strict=True)]
+    return [pad(x, LABEL_COLUMNS) + style.bold(line) for x, line in zip(names, lines, strict=True)]
 
 
 def _parting_lines(parting: Parting, same: bool, style: TerminalStyle) -> list[str]:
@@ -97,13 +120,20 @@ def _parting_lines(parting: Parting, same: bool, style: TerminalStyle) -> list[s
     at = f"After {_last_words(parting.prefix)}" if parting.prefix else "At the first word"
     reason = "the word whose probability changed most:" if same else "they part. The next word:"
     opening = "The translation did not change. " if same else ""
-    label = max(cells(shorten(x.word)) for x in parting.candidates)
-    rows = [
-        f"  {pad(shorten(x.word), label)}  {percent(x.before, 1):>7}  {percent(x.after, 1):>7}"
-        for x in parting.candidates
+    names = [shorten(x.word) for x in parting.candidates]
+    return [*style.wrap(f"{opening}{at} {reason}"), *_odds(names, parting.candidates)]
+
+
+def _odds(names: Sequence[str], rows: Sequence[WordProbability]) -> list[str]:
+    """Probabilities before and after, one word a line."""
+    label = max(map(cells, names))
+    return [
+        f"  {' ' * label}  {'before':>7}  {'after':>7}",
+        *(
+            f"  {pad(name, label)}  {percent(x.before, 1):>7}  {percent(x.after, 1):>7}"
+            for name, x in zip(names, rows, strict=True)
+        ),
     ]
-    heading = f"  {' ' * label}  {'before':>7}  {'after':>7}"
-    return [*style.wrap(f"{opening}{at} {reason}"), heading, *rows]
 
 
 def _last_words(words: Sequence[str]) -> str:
@@ -113,28 +143,53 @@ def _last_words(words: Sequence[str]) -> str:
 
 
 def effects_page(effects: Effects, style: TerminalStyle = PIPE) -> str:
-    """Grids of effects by part, the largest with the formula beside them, and how well it did."""
+    """The effects of all heads; with the formula, where there is one, and how well it did."""
+    if effects.direct_by_layer is None:
+        return _effects_without_formula(effects, style)
     choice = effects.choice
     words, against = printable(choice.of), printable(choice.against)
     at = f"after {_last_words(choice.prefix_words)}" if choice.prefix_words else "at the first word"
     lines = [
-        *style.wrap(printable(effects.reading.sentence)),
+        *style.wrap(printable(effects.run.sentence)),
         *style.wrap(
             f'"{words}" against "{against}" {at}: logit difference '
             f"{effects.logit_difference:+.2f}. Effect of each head, in logits; + favours {words}."
         ),
     ]
-    for part, grid_lh in zip(PARTS, effects.effect_mlh, strict=True):
-        lines += ["", *_grid(part, grid_lh, float(abs(effects.effect_mlh).max()), style)]
+    largest = float(abs(effects.effect_mlh).max())
+    for part in effects.parts:
+        lines += ["", *_grid(part, effects.grid(part), largest, style)]
     lines += ["", "The largest          effect   direct (formula)"]
     lines += [
         f"  {pad(f'{row.part} {row.layer}.{row.head}', 15)} {row.effect:+9.3f} {row.direct:+9.3f}"
-        for row in effects.heads[:MOST_HEADS]
+        for row in effects.heads[:MAX_HEADS]
     ]
-    parts = ", ".join(f"{part} {_correlation(effects.correlation_of(part))}" for part in PARTS)
+    parts = ", ".join(f"{x} {_correlation(effects.part_correlation(x))}" for x in effects.parts)
     overall = _correlation(effects.correlation)
     lines += ["", *style.wrap(f"Correlation of formula and runs: {overall} ({parts}).")]
-    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(EFFECTS_CAUTION)])
+    return _page([*lines, "", *style.wrap(DIRECT_CAUTION)])
+
+
+def _effects_without_formula(effects: Effects, style: TerminalStyle) -> str:
+    """The largest effects of a watched model."""
+    of, against = printable(repr(effects.of)), printable(repr(effects.against))
+    rows = effects.heads
+    lines = [
+        *style.wrap(
+            f"{of} against {against} after token {effects.position}: logit difference "
+            f"{effects.logit_difference:+.2f}. Effect of each of {len(rows)} heads, in logits; + "
+            f"favours {of}."
+        ),
+        "",
+        *(
+            f"  {pad(f'{row.part} {row.layer}.{row.head}', 15)} {row.effect:+9.3f}"
+            for row in rows[:MAX_TERMS]
+        ),
+    ]
+    if len(rows) > MAX_TERMS:
+        largest = max(abs(row.effect) for row in rows[MAX_TERMS:])
+        lines.append(f"  the other {len(rows) - MAX_TERMS}: at most {largest:.3f}")
+    return _page([*lines, "", *style.wrap(EFFECTS_CAUTION)])
 
 
 def decomposition_page(decomposition: ScoreDecomposition, style: TerminalStyle = PIPE) -> str:
@@ -150,15 +205,38 @@ def decomposition_page(decomposition: ScoreDecomposition, style: TerminalStyle =
     for step in decomposition.path:
         lines += style.wrap(f"Of it: {printable(step)}", "  ")
     lines += [*style.wrap(f"{decomposition.total:.3f} is the sum of {len(terms):,} terms:"), ""]
-    shown = terms[:MOST_TERMS]
+    shown = terms[:MAX_TERMS]
     label = max(cells(printable(str(term.query))) for term in shown)
     for term in shown:
         name = pad(printable(str(term.query)), label)
         lines.append(f"  {term.value:+8.3f}  {name}  x  {printable(str(term.key))}")
     if len(terms) > len(shown):
-        rest = sum(term.value for term in terms[MOST_TERMS:])
+        rest = sum(term.value for term in terms[MAX_TERMS:])
         lines.append(f"  {rest:+8.3f}  the other {len(terms) - len(shown):,} terms together")
-    return "\n".join(line.rstrip() for line in [*lines, "", *style.wrap(SCORE_CAUTION)])
+    return _page([*lines, "", *style.wrap(SCORE_CAUTION)])
+
+
+def sources_page(sources: TextSources, style: TerminalStyle = PIPE) -> str:
+    """Attention and effect of each span, sentence by sentence, and how well they agree."""
+    label = max(cells(shorten(name)) for name in sources.spans)
+    lines: list[str] = []
+    for number, sentence in enumerate(sources.sentences):
+        lines += [*style.wrap(printable(sentence.strip()) or "(nothing)")]
+        lines += [f"  {' ' * label}  attention   effect"]
+        for n, name in enumerate(sources.spans):
+            effect = sources.effect_sn[number, n]
+            shown = "-" if effect != effect else f"{effect:+.2f}"
+            share = percent(sources.attention_sn[number, n], decimals=1)
+            lines.append(f"  {pad(shorten(name), label)}  {share:>9}  {shown:>7}")
+        lines.append("")
+    correlation = sources.correlation
+    agreed = "not defined" if correlation != correlation else f"{correlation:.2f}"
+    lines += style.wrap(f"Correlation of attention and effect: {agreed}.")
+    return _page([*lines, "", *style.wrap(SOURCES_CAUTION)])
+
+
+def _page(lines: Sequence[Any]) -> str:
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _grid(part: str, grid_lh: Array, largest: float, style: TerminalStyle) -> list[str]:

@@ -10,7 +10,7 @@ from regard.view.terminal.style import PIPE, TerminalStyle, printable, shorten
 
 if TYPE_CHECKING:
     from regard.watcher.measures.head_clusters import HeadCluster, HeadClusters, HeadNumbers
-    from regard.watcher.measures.link_agreement import LabelAgreement, LinkAgreement
+    from regard.watcher.measures.links import LabelAgreement, LinkAgreement
     from regard.watcher.measures.needle import NeedleReport, RetrievalHead
     from regard.watcher.measures.run_comparison import HeadDifference, RunComparison
     from regard.watcher.measures.sinks import AttentionShare, SinkReport, SinkToken

@@ -65,7 +65,22 @@ def links_text(links: Sequence[object], most: int = 8) -> str:
 def _opening(seen: Seen) -> str:
     layers = count(len(seen.names), "layer")
     sizes = f"{layers} ({', '.join(seen.parts)}), {count(seen.sentences, 'sentence')}"
-    return f"Seen: {sizes}; {seen.memory}."
+    return f"Seen: {sizes}; {_memory(seen)}."
+
+
+def _memory(seen: Seen) -> str:
+    """The memory of the facts: of how many layers and texts, and on which device."""
+    facts, query_key, device = seen._source.recorded_bytes()
+    texts = seen._source.texts
+    if texts is None:
+        return f"{facts / 1e6:,.1f} MB, from a file"
+    layers = count(seen._recorder.watched_layers, "layer")
+    return (
+        f"{(facts + query_key) / 1e6:,.1f} MB for {layers}"
+        f"{f' of {texts} texts' if texts > 1 else ''}, "
+        f"{query_key / 1e6:,.1f} MB of it query and key"
+        f"{f', and {device / 1e6:,.1f} MB on the device' if device else ''}"
+    )
 
 
 def _part(seen: Seen, part: str, style: TerminalStyle) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from regard.engine.tensors import in_host_memory
+from regard.errors import BackendError
 from regard.watcher.capture.model_call import ModelCall
-from regard.watcher.capture.record import LayerRecord, Pending
+from regard.watcher.capture.records import LayerRecord, Pending
 from regard.watcher.capture.segments import Segment
 
 if TYPE_CHECKING:
     import torch
+
+    from regard.engine.observation import Observation
 
 
 class DeferredCheck(Protocol):
@@ -28,28 +31,6 @@ class DeferredCheck(Protocol):
         """Raise the error of a check that fails."""
 
 
-@dataclass
-class DeferredChecks:
-    """Checks that were not read yet; one that fails stays, and raises again."""
-
-    pending: list[DeferredCheck] = field(default_factory=list)
-
-    def add(self, check: DeferredCheck) -> None:
-        """Queue a check; one in host memory is read at once."""
-        self.pending.append(check)
-        if in_host_memory(check.ok):
-            self.raise_first_error()
-
-    def raise_first_error(self) -> None:
-        """Synchronise with the device once, and raise the error of the first check that fails."""
-        self.pending = [check for check in self.pending if not check.passed]
-        for check, passed in zip(self.pending, _results(self.pending), strict=True):
-            if not passed:
-                check.raise_error()
-            check.passed = True
-        self.pending = []
-
-
 def _results(checks: list[DeferredCheck]) -> list[bool]:
     import torch
 
@@ -60,21 +41,25 @@ def _results(checks: list[DeferredCheck]) -> list[bool]:
     return results
 
 
-QUEUE_BYTES = 2**30  # a device needs its memory for the model
-DEVICE_SHARE = 32  # of the device's memory, a thirty-second where that is more
+MAX_QUEUED_BYTES = 2**30  # a device needs its memory for the model
+DEVICE_MEMORY_DIVISOR = 32  # of the device's memory, a thirty-second where that is more
 
 
 @dataclass
 class DeviceQueue:
-    """Records with facts in device memory, the oldest first; at most ``most_bytes`` of them."""
+    """Records with facts in device memory, the oldest first, and checks that were not read yet.
+
+    At most ``most_bytes`` of facts stay there. A check that fails stays, and raises again.
+    """
 
     records: list[LayerRecord] = field(default_factory=list)
     device_bytes: int = 0
+    checks: list[DeferredCheck] = field(default_factory=list)
 
     @property
     def most_bytes(self) -> int:
         """QUEUE_BYTES, or a share of the device's memory."""
-        return max(QUEUE_BYTES, _device_memory() // DEVICE_SHARE)
+        return max(MAX_QUEUED_BYTES, _device_memory() // DEVICE_MEMORY_DIVISOR)
 
     def add(self, record: LayerRecord, pending: Pending) -> None:
         """Queue a record for its pending facts, or resolve it where they are in host memory.
@@ -84,11 +69,27 @@ class DeviceQueue:
         if not pending.device_bytes:
             if not pending.query_key_bytes:
                 record.resolve()
-            return
-        self.records.append(record)
-        self.device_bytes += pending.device_bytes
-        if self.device_bytes > self.most_bytes:
-            self._shrink()
+        else:
+            self.records.append(record)
+            self.device_bytes += pending.device_bytes
+            if self.device_bytes > self.most_bytes:
+                self._shrink()
+        self.checks.extend(pending.checks)
+
+    def add_check(self, check: DeferredCheck) -> None:
+        """Queue a check; one in host memory is read at once."""
+        self.checks.append(check)
+        if in_host_memory(check.ok):
+            self.raise_first_error()
+
+    def raise_first_error(self) -> None:
+        """Synchronise with the device once, and raise the error of the first check that fails."""
+        self.checks = [check for check in self.checks if not check.passed]
+        for check, passed in zip(self.checks, _results(self.checks), strict=True):
+            if not passed:
+                check.raise_error()
+            check.passed = True
+        self.checks = []
 
     def _shrink(self) -> None:
         """Resolve the oldest until half is free, since every resolving synchronises."""
@@ -111,17 +112,9 @@ def _device_memory() -> int:
     return int(torch.cuda.get_device_properties().total_memory)
 
 
-def queue_facts(
-    queue: DeviceQueue, checks: DeferredChecks, record: LayerRecord, pending: Pending
-) -> None:
-    """Queue the pending facts of a record, and the checks of their numbers, all on a device."""
-    queue.add(record, pending)
-    checks.pending.extend(pending.checks)
-
-
 STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together
 
-PLAIN = (None, (None, 0), (None, None))
+PLAIN_WINDOWS = (None, (None, 0), (None, None))
 
 
 @dataclass
@@ -165,4 +158,64 @@ def _is_plain(segment: Segment, call: ModelCall) -> bool:
     """Whether a segment has no mask, no window and no unfilled keys of a static cache."""
     arguments = segment.arguments
     all_keys = segment.columns.stop == call.key.shape[2] and segment.column_start == 0
-    return all_keys and "mask" not in arguments and arguments.get("window") in PLAIN
+    return all_keys and "mask" not in arguments and arguments.get("window") in PLAIN_WINDOWS
+
+
+MAX_SUM_ERROR = 0.01  # of the mean sum of a row's weights: 16-bit kernels round their scores
+
+
+@dataclass
+class ShareCheck:
+    """Whether weights from a log-sum-exp sum to 1, in the mean over the queries of each head.
+
+    A mask, a scale or a cache that is not understood gives more or less.
+    """
+
+    name: str
+    shares: Any
+    passed: bool = False
+
+    @classmethod
+    def from_observation(cls, name: str, seen: Observation, logsumexp: Any) -> ShareCheck:
+        """The check of an observation on a device, which is not read yet."""
+        live = (logsumexp > float("-inf")).sum(dim=-1).clamp(min=1)
+        shares = seen.facts.tensor("received").sum(dim=-1) / live
+        return cls(name, shares)
+
+    @cached_property
+    def ok(self) -> Any:
+        """Whether every head's sums are 1, a device tensor."""
+        return ((self.shares - 1).abs() <= MAX_SUM_ERROR).all()
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether a sum is nan."""
+        return bool(self.shares.isnan().any())
+
+    def raise_error(self) -> None:
+        """Raise the error of weights that do not sum to 1; that of nan is raised elsewhere."""
+        if self.has_nan:
+            return
+        shares = self.shares.flatten().tolist()
+        worst = max(shares, key=lambda share: abs(share - 1))
+        raise BackendError(
+            f"{self.name}: with the log-sum-exp of the model's own attention the weights regard "
+            f"would show sum to {worst:.3g} a row, not to 1, so watch shows nothing. The model "
+            "does something regard does not know: leave this layer out with layers=..."
+        )
+
+
+@dataclass
+class OrderCheck:
+    """A deferred check that the cached keys are those of the call before."""
+
+    ok: Any
+    passed: bool = False
+
+    def raise_error(self) -> None:
+        """Raise the error of a reordered cache."""
+        raise BackendError(
+            "the keys of the tokens before are not where they were in the call before: the model "
+            "puts its cache into another order by means of its own. Watch one forward of all the "
+            "tokens, without a cache."
+        )

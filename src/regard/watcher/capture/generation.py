@@ -18,22 +18,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from regard.errors import BackendError
-from regard.watcher.capture.forward_run import ForwardRun, LayerKey, RunRecorder
-from regard.watcher.capture.record import LayerRecord
-from regard.watcher.capture.stepped_record import SteppedRecord
+from regard.watcher.capture.records import LayerRecord, SteppedRecord
+from regard.watcher.capture.runs import ForwardRun, LayerKey
 
 if TYPE_CHECKING:
+    from regard.watcher.capture.recorder import Recorder
     from regard.watcher.capture.segments import Segment
 
 Records = dict[LayerKey, list[LayerRecord]]
 
 
-@dataclass(frozen=True)
-class BeamLevel:
-    """Records and tokens of every beam after one forward."""
-
-    records: Records
-    tokens: dict[str, list[Any]]
+BeamLevel = tuple[Records, dict[str, list[Any]]]  # records and tokens of every beam
 
 
 @dataclass
@@ -52,10 +47,10 @@ class FollowedGeneration:
     reordering: bool = False
 
     @property
-    def recorder(self) -> RunRecorder:
+    def recorder(self) -> Recorder:
         """The recorder, which lives as long as its block."""
         recorder: Any = self.reference()
-        return cast("RunRecorder", recorder)
+        return cast("Recorder", recorder)
 
     @property
     def searches(self) -> bool:
@@ -81,7 +76,7 @@ class FollowedGeneration:
         for records in chosen.values():
             for record in records:
                 record.resolve()
-        self.levels.append(BeamLevel(chosen, tokens))
+        self.levels.append((chosen, tokens))
         run.records |= {
             layer: [SteppedRecord.after(records[row]) for row in rows]
             for layer, records in chosen.items()
@@ -96,20 +91,21 @@ class FollowedGeneration:
         run = self._flushed_run()
         if run is None or not self.levels:
             return
-        leaves, first = [(self.levels[len(x) - 1], x[-1]) for x in paths], self.levels[0]
-        for layer in first.records:
-            run.records[layer] = [level.records[layer][row].complete() for level, row in leaves]
-        for part in first.tokens:
-            run.tokens[part] = [level.tokens[part][row] for level, row in leaves]
+        leaves = [(*self.levels[len(x) - 1], x[-1]) for x in paths]
+        first_records, first_tokens = self.levels[0]
+        for layer in first_records:
+            run.records[layer] = [records[layer][row].complete() for records, _, row in leaves]
+        for part in first_tokens:
+            run.tokens[part] = [tokens[part][row] for _, tokens, row in leaves]
             if part in run.prompts:  # a beam stays among the rows of its own prompt
-                run.prompts[part] = [run.prompts[part][row] for _, row in leaves]
-        prompts = {len(records) // self.beams for records in first.records.values()}
-        for layer, records in run.records.items():
-            if layer not in first.records and len(records) in prompts:
-                run.records[layer] = _repeated(records, len(leaves))
-        for part, tokens in run.tokens.items():
-            if part not in first.tokens and len(tokens) in prompts:
-                run.tokens[part] = _repeated(tokens, len(leaves))
+                run.prompts[part] = [run.prompts[part][row] for _, _, row in leaves]
+        prompts = {len(records) // self.beams for records in first_records.values()}
+        for layer, of_layer in run.records.items():
+            if layer not in first_records and len(of_layer) in prompts:
+                run.records[layer] = _repeated(of_layer, len(leaves))
+        for part, of_part in run.tokens.items():
+            if part not in first_tokens and len(of_part) in prompts:
+                run.tokens[part] = _repeated(of_part, len(leaves))
         run.closed = True
 
     def records(self, run: ForwardRun, layer: LayerKey, number: int) -> list[LayerRecord]:
@@ -263,12 +259,12 @@ def _assisted_decoding(
     mask = options.get("attention_mask")
     padding = 0 if mask is None else int((mask == 0).sum())
     for follower in followers:
-        follower.draft_start = input_ids.shape[1] - padding * follower.recorder.drops_padding
+        follower.draft_start = input_ids.shape[1] - padding * follower.recorder.source.drops_padding
     try:
         output = original(model, input_ids, *arguments, **options)
         sequences = getattr(output, "sequences", output)
         for follower in followers:  # the last token was not read any more
-            known = sequences.shape[1] - 1 - padding * follower.recorder.drops_padding
+            known = sequences.shape[1] - 1 - padding * follower.recorder.source.drops_padding
             follower.finish_draft(known)
     finally:
         for follower in followers:

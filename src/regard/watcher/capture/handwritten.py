@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 SOFTMAX = frozenset({"aten::_softmax", "aten::_safe_softmax"})
 # Operators whose result is weights where their first argument is, of the same shape.
-CARRIES = frozenset({
+ELEMENTWISE = frozenset({
     "aten::_to_copy", "aten::clone", "aten::mul", "aten::masked_fill", "aten::nan_to_num",
     "aten::where", "aten::div", "aten::copy", "aten::contiguous", "aten::native_dropout",
 })  # fmt: skip
 PRODUCTS = frozenset({"aten::bmm", "aten::mm", "aten::baddbmm"})
-MOST_SINKS = 8  # columns of a softmax that meet no value
+MAX_SINKS = 8  # columns of a softmax that meet no value
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WeightStorage:
     before: torch.Tensor | None = None
 
     @classmethod
-    def of(cls, weights: torch.Tensor, axis: int, serial: int) -> WeightStorage:
+    def from_tensor(cls, weights: torch.Tensor, axis: int, serial: int) -> WeightStorage:
         """The layout of a softmax's output."""
         from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -56,7 +56,7 @@ class WeightStorage:
 
     def copied_to(self, output: torch.Tensor, order: list[int]) -> WeightStorage:
         """The layout of a copy whose axes, those of length 1 apart, are in this order."""
-        copy = WeightStorage.of(output, 0, self.serial)
+        copy = WeightStorage.from_tensor(output, 0, self.serial)
         shape = tuple(self.shape[n] for n in order)
         layout = zip(copy.shape, copy.strides, strict=True)
         long = [(size, stride) for size, stride in layout if size > 1]
@@ -88,8 +88,8 @@ class HandwrittenAttention:
         """
         if name in SOFTMAX:
             self._serial += 1
-            self._remember(result, WeightStorage.of(result, arguments[1], self._serial))
-        elif name in CARRIES:
+            self._remember(result, WeightStorage.from_tensor(result, arguments[1], self._serial))
+        elif name in ELEMENTWISE:
             self._carry(name, arguments, result)
         elif name == "aten::bernoulli_":
             self._dropout_masks[_address(result)] = _weak(result)
@@ -149,7 +149,7 @@ class HandwrittenAttention:
             return None
         sinks = source.shape[entry.axis] - keys
         of_all = source.numel() // max(1, source.shape[entry.axis])
-        if not 0 <= sinks <= MOST_SINKS or of_all * keys != factor.numel():
+        if not 0 <= sinks <= MAX_SINKS or of_all * keys != factor.numel():
             return None
         weights = _arranged(source.detach(), entry, _row_axes(entry, rows, stride), keys)
         if weights is None:

@@ -106,7 +106,7 @@ class MaskSpec:
     @cached_property
     def band(self) -> Band | None:
         """(left, right) as in ``window``; None where the rule is of another kind."""
-        return band_of(self.arguments["mask_function"])
+        return mask_band(self.arguments["mask_function"])
 
     @property
     def implementation(self) -> str:
@@ -202,7 +202,7 @@ def describe_mask(**arguments: Any) -> MaskSpec:
     return MaskSpec(arguments | starts)
 
 
-def band_of(function: Callable[..., Any]) -> Band | None:
+def mask_band(function: Callable[..., Any]) -> Band | None:
     """Read a mask function of transformers as a band around each query, where it is one.
 
     The functions are recognised by name and closure: they have no other description.
@@ -218,7 +218,7 @@ def band_of(function: Callable[..., Any]) -> Band | None:
         reach = _closure_value(function, "sliding_window")
         return (reach, reach)
     if name == "and_masks.<locals>.and_mask":
-        bands = [band_of(part) for part in _closure_value(function, "mask_functions")]
+        bands = [mask_band(part) for part in _closure_value(function, "mask_functions")]
         simple = [band for band in bands if band is not None]
         if len(simple) == len(bands):
             return _least(left for left, _ in simple), _least(right for _, right in simple)

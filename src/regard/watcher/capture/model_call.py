@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
-from regard.watcher.capture.attention_event import AttentionEvent
-from regard.watcher.capture.attention_events import attention_events
+from regard.watcher.capture.events import AttentionEvent, attention_events
 from regard.watcher.capture.masks import MaskSpec
 
 if TYPE_CHECKING:
     import torch
 
 
-UNKNOWN = ("s_aux", "sinks")  # arguments that change the weights in ways observe does not know
+UNSUPPORTED_OPTIONS = (
+    "s_aux",
+    "sinks",
+)  # arguments that change the weights in ways observe does not know
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ class ModelCall:
     def prefers_own(self) -> bool:
         """Whether the model's own attention computes the output, the same to the bit.
 
-        It does unless it needs a mask or weights of n x n above OWN_BYTES, where regard's own
+        It does unless it needs a mask or weights of n x n above MAX_OWN_BYTES, where regard's own
         attention saves their memory.
         """
-        return self.must_be_own or self._own_bytes() <= OWN_BYTES
+        return self.must_be_own or self._own_bytes() <= MAX_OWN_BYTES
 
     def _own_bytes(self) -> int:
         """Bytes that the model's own attention takes for what is n x n and not there yet."""
@@ -101,7 +103,7 @@ class ModelCall:
 
     def check(self) -> None:
         """Raise where an option changes the weights in a way that observe has no argument for."""
-        for name in UNKNOWN:
+        for name in UNSUPPORTED_OPTIONS:
             if self.options.get(name) is not None:
                 raise BackendError(
                     f"{type(self.module).__name__} passes {name!r} to its attention, which regard "
@@ -174,15 +176,15 @@ def own_function(module: Any, implementation: str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", eager)
 
 
-OWN_BYTES = 2**28
+MAX_OWN_BYTES = 2**28
 
 
-FEW = 64  # up to so many queries all are compared, beyond them four rows
+MAX_QUERIES_COMPARED_IN_FULL = 64  # longer calls are compared at four sampled rows
 
 
 # Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
 # in float64 take their softmax in float32.
-ALLOWED = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+ROUNDING = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 
 
 def rounding(call: ModelCall) -> float:
@@ -192,7 +194,7 @@ def rounding(call: ModelCall) -> float:
     dtypes, device = [call.query.dtype, call.key.dtype, call.value.dtype], call.query.device.type
     if torch.is_autocast_enabled(device):
         dtypes.append(torch.get_autocast_dtype(device))
-    return max(ALLOWED.get(str(dtype).removeprefix("torch."), 0.0) for dtype in dtypes)
+    return max(ROUNDING.get(str(dtype).removeprefix("torch."), 0.0) for dtype in dtypes)
 
 
 def compared_rows(queries: int) -> list[int]:
@@ -201,7 +203,7 @@ def compared_rows(queries: int) -> list[int]:
     >>> compared_rows(3), compared_rows(1000)
     ([0, 1, 2], [0, 333, 666, 999])
     """
-    if queries <= FEW:
+    if queries <= MAX_QUERIES_COMPARED_IN_FULL:
         return list(range(queries))
     return [0, queries // 3, 2 * queries // 3, queries - 1]
 
@@ -248,7 +250,7 @@ def prove(
     at, among = (index_like(x, output) for x in (rows, inside))
     difference = (output[:, at].float() - own.float()).abs()
     difference = difference.masked_fill(_sees_nothing(call, at), 0)
-    # Where the model's own is no number the proof has nothing to compare; the facts will say so.
+    # Where the model's own output is nan there is nothing to compare; reading the facts raises.
     difference = torch.where(own.isnan(), 0, difference).nan_to_num(nan=torch.inf)
     difference_bq = torch.where(among, difference.amax(dim=(2, 3)), 0)
     largest = call.value.detach().abs().max().float()

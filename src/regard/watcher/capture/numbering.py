@@ -15,10 +15,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import BackendError
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.capture.forwards import Forwards
 from regard.watcher.capture.masks import MaskSpec
-from regard.watcher.module_walk import named_modules_of
+from regard.watcher.capture.modules import Forwards, named_modules
+from regard.watcher.capture.runs import LayerKey
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +31,7 @@ class CallRelation(Enum):
     """Relation of an attention call to the one before it of the same module."""
 
     FIRST = "the first of a call of the module"
-    SAME = "the same query and key once more, for other values, as DiffLlama does"
+    SAME = "the same query and key again, for other values, as DiffLlama does"
     NEXT = "the tokens right after those before, as of images packed into one sequence"
     UNKNOWN = "other queries and keys within one call of the module"
     OUTSIDE = "another call of the module, outside any forward of the model"
@@ -62,7 +61,7 @@ class LayerNumbering:
 
     def __init__(self, model: Any, forwards: Forwards, watches: Callable[[int], bool]) -> None:
         self.model, self.forwards, self.watches = model, forwards, watches
-        self._names = {id(module): name for name, module in named_modules_of(model)}
+        self._names = {id(module): name for name, module in named_modules(model)}
         self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
         self._layers: dict[tuple[int, int], LayerKey] = {}  # by module and number of its call
         self._modules: dict[int, Any] = {}

@@ -95,11 +95,11 @@ class Segment:
         return replace(self, columns=columns, arguments=arguments)
 
 
-def segments_of(call: ModelCall) -> list[Segment]:
+def call_segments(call: ModelCall) -> list[Segment]:
     """Segments of a call: sentences of the same unpadded slice and band are one."""
     mask = call.mask
     if isinstance(mask, MaskSpec):
-        return list(_segments_of_spec(call, mask))
+        return list(_spec_segments(call, mask))
     arguments: dict[str, Any] = {}
     queries, keys = call.query.shape[2], call.key.shape[2]
     everything = tuple(range(call.query.shape[0]))
@@ -114,7 +114,7 @@ def segments_of(call: ModelCall) -> list[Segment]:
     return [Segment(everything, rows, columns, start, 0, arguments)]
 
 
-def _segments_of_spec(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
+def _spec_segments(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
     queries, keys = call.query.shape[2], call.key.shape[2]
     _check_sizes(call, mask)
     bounds = [_real(mask, sentence, keys) for sentence in range(call.query.shape[0])]

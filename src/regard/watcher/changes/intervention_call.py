@@ -1,30 +1,265 @@
 """Attention calls with changes: the model's own output, with the changed rows computed again.
 
-What no change touches is the model's own to the bit.
+Hidden keys and redirected rows are a bias on the scores of some heads; ablated and patched heads
+are overwritten in the output. What no change touches is the model's own to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from math import log
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError
+from regard.experiments.changes import Change, HeadOutputs, acting
+from regard.experiments.selection import (
+    EVERY_HEAD,
+    HeadSelection,
+    Positions,
+    Word,
+    word_tokens,
+)
 from regard.text.words import TokenizedText, tokenized_ids
-from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.capture.masks import MaskSpec
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.numbering import CallRelation, LayerCall
-from regard.watcher.capture.segments import Segment, segments_of
-from regard.watcher.changes.model_changes import ModelChange, SentenceCall
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.capture.segments import Segment, call_segments
+from regard.watcher.measures.run_comparison import aligned_positions
 
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.capture.recorder import Recorder
+    from regard.experiments.experiment import ModelAdapter
+    from regard.watcher.capture.interface import InterfaceSource
+
+TakeOutput = Callable[["torch.Tensor", LayerKey], None]
+
+
+@dataclass
+class PendingChanges:
+    """What the changes of one attention call amount to, for all sentences of its batch.
+
+    ``writes`` are (row, heads, queries or None for all, output_hqd or a number). ``takers`` are
+    given the output after them.
+    """
+
+    call: ModelCall = field(repr=False)
+    writes: list[tuple[int, Positions, Positions | None, Any]] = field(default_factory=list)
+    takers: list[TakeOutput] = field(default_factory=list)
+    bias_bhqk: torch.Tensor | None = field(default=None, repr=False)
+
+    def bias(self, row: int) -> torch.Tensor:
+        """bias_hqk on the scores of one row, in float32; allocated when it is first needed."""
+        import torch
+
+        if self.bias_bhqk is None:
+            query, keys = self.call.query, self.call.key.shape[2]
+            self.bias_bhqk = query.new_zeros((*query.shape[:3], keys), dtype=torch.float32)
+        return self.bias_bhqk[row]
+
+    def written(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
+        """The output with everything written, in a copy."""
+        import torch
+
+        if self.writes:
+            output_bqhd = output_bqhd.clone()
+        for row, heads, queries, output in self.writes:
+            target_qhd = output_bqhd[row]
+            if isinstance(output, int | float):
+                values: Any = output
+            else:
+                values = torch.as_tensor(output).to(target_qhd).transpose(0, 1)
+            if queries is None:
+                target_qhd[:, heads.tolist()] = values
+            else:
+                target_qhd[np.ix_(queries, heads)] = values
+        for take in self.takers:
+            take(output_bqhd, layer)
+        return output_bqhd
+
+
+@dataclass(frozen=True)
+class SentenceCall:
+    """One sentence of an attention call, as changes see it.
+
+    ``rows`` and ``columns`` are those of its queries and keys in the call, ``row_start`` and
+    ``column_start`` the positions of the first ones in their texts. ``scores`` gives the masked
+    scores (h, q, k) of some heads and some queries of the call.
+    """
+
+    call: ModelCall = field(repr=False)
+    row: int
+    key: LayerKey
+    rows: slice
+    columns: slice
+    row_start: int
+    column_start: int
+    query_text: TokenizedText
+    key_text: TokenizedText
+    pending: PendingChanges = field(repr=False)
+
+    @property
+    def part(self) -> str:
+        """Part of the model."""
+        return self.key.part
+
+    @property
+    def layer(self) -> int:
+        """Layer, from 0."""
+        return self.key.layer
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether keys are of another text than queries."""
+        return self.key.part.split()[0] == "cross"
+
+    def scores(self, heads: Positions, rows: Positions) -> torch.Tensor:
+        """Masked scores_hqk of some heads and queries, in float32."""
+        return masked_scores(self.call, self.row, heads, rows)
+
+    def index(self, heads: HeadSelection) -> Positions:
+        """Numbers of the selected heads."""
+        return heads.index(self.call.query.shape[1], str(self.key))
+
+    def queries_at(self, positions: Positions) -> Positions:
+        """Numbers of the queries of the call that have some of these positions."""
+        at: Positions = positions - self.row_start + self.rows.start
+        inside: Positions = at[(at >= self.rows.start) & (at < self.rows.stop)]
+        return inside
+
+    def keys_at(self, positions: Positions) -> Positions:
+        """Numbers of the keys of the call that have some of these positions."""
+        at: Positions = positions - self.column_start + self.columns.start
+        inside: Positions = at[(at >= self.columns.start) & (at < self.columns.stop)]
+        return inside
+
+    def hide(self, heads: Positions, keys: Positions) -> None:
+        """-inf for the keys, but not from the words themselves.
+
+        The first token of a causal model sees nothing else.
+        """
+        columns = self.keys_at(keys)
+        own = np.zeros(0, np.int64) if self.is_cross else self.queries_at(keys)
+        rows = np.setdiff1d(np.arange(self.rows.start, self.rows.stop), own)
+        if self.is_cross and len(columns) == self.columns.stop - self.columns.start:
+            raise ArgumentError(
+                f"{self.key} needs a key that is left to look at, but knock_out hides all "
+                f"{len(columns)}: hide fewer words."
+            )
+        if len(rows) and len(columns):
+            self.pending.bias(self.row)[np.ix_(heads, rows, columns)] = -np.inf
+
+    def redirect(
+        self,
+        heads: Positions,
+        query: tuple[str, Positions],
+        key: tuple[str, Positions],
+        weight: float,
+    ) -> None:
+        """The constants for the keys of the word and for the others that give the weights."""
+        rows, columns = self.queries_at(query[1]), self.keys_at(key[1])
+        if not len(rows):
+            return
+        scores_hqk = self.scores(heads, rows)
+        inside = np.zeros(scores_hqk.shape[-1], bool)
+        inside[columns] = True
+        if not len(columns) or (scores_hqk[..., inside] == -np.inf).any():
+            raise ArgumentError(
+                f"{query[0]} must look at a word that it can see in {self.key}, but {key[0]} is "
+                "hidden from it, as words that come later are: redirect it to another."
+            )
+        on, rest = (scores_hqk[..., x].logsumexp(-1) for x in (inside, ~inside))
+        if weight < 1 and (rest == -np.inf).any():
+            raise ArgumentError(
+                f"weight {weight:g} leaves a rest, but {query[0]} sees no other word in a head: "
+                "use weight=1."
+            )
+        bias_hqk = self.pending.bias(self.row)
+        bias_hqk[np.ix_(heads, rows, np.flatnonzero(inside))] = (_log(weight) - on)[..., None]
+        rest = rest.nan_to_num(neginf=0)
+        others = np.flatnonzero(~inside)
+        bias_hqk[np.ix_(heads, rows, others)] = (_log(1 - weight) - rest)[..., None]
+
+    def write(self, heads: Positions, queries: Positions | None, output: Any) -> None:
+        """Overwrite head outputs at some positions, or of the whole row, its padding included."""
+        rows = None if queries is None else self.queries_at(queries)
+        self.pending.writes.append((self.row, heads, rows, output))
+
+    def matching_positions(
+        self, other: HeadOutputs, word: Word | None
+    ) -> tuple[Positions, Positions]:
+        """Positions of the same tokens in both texts; what ``generate`` adds has none."""
+        if len(self.call.query) > 1 or self.rows != slice(0, self.call.query.shape[2]):
+            raise ArgumentError(
+                "patch needs one sentence without padding, but the model got several: call it once "
+                "for each."
+            )
+        if self.row_start:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        text, other_text = self.query_text, other.query_text(self.part)
+        if word is not None:
+            rows, sources = word_tokens(text, word)[1], word_tokens(other_text, word)[1]
+            if len(rows) != len(sources):
+                raise ArgumentError(
+                    f"patch needs the same number of tokens in both words, got {len(rows)} and "
+                    f"{len(sources)}."
+                )
+            return rows, sources
+        tokens = text.tokens[: self.call.query.shape[2]]
+        if len(tokens) == len(other_text.tokens):
+            return np.arange(len(tokens)), np.arange(len(tokens))
+        positions = aligned_positions(tokens, other_text.tokens)
+        if not len(positions[0]):
+            raise ArgumentError("patch needs texts with tokens in common, got two without any.")
+        return positions
+
+
+@dataclass(frozen=True)
+class Probe:
+    """No change: a function that is given every attention, sentence by sentence."""
+
+    look: Callable[[SentenceCall], None] | None = field(default=None, repr=False)
+    heads: HeadSelection = EVERY_HEAD
+    order: ClassVar[int] = 9
+
+    def act(self, attention: Any) -> None:
+        """Show the attention to the function."""
+        if self.look is not None:
+            self.look(attention)
+
+    def describe(self, adapter: ModelAdapter, run: Any) -> str:
+        """Nothing is changed."""
+        return "nothing"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nothing is changed."""
+        return {}
+
+
+@dataclass(frozen=True)
+class AblateByRow(Probe):
+    """In row n of the batch head ``first`` + n of one layer writes zero.
+
+    Only the first ``rows`` rows are changed. With ``means`` (h, d) a head writes its mean.
+    """
+
+    first: int = 0
+    rows: int | None = None
+    means: Any = field(default=None, repr=False)
+
+    def act(self, attention: Any) -> None:
+        """Overwrite the output of one head."""
+        head = self.first + attention.row
+        if head >= attention.call.query.shape[1]:
+            return
+        if self.rows is None or attention.row < self.rows:
+            output = 0 if self.means is None else self.means[[head]][:, None]
+            attention.write(np.array([head]), None, output)
 
 
 @dataclass(frozen=True)
@@ -34,7 +269,7 @@ class ChangedCall(ModelCall):
     output: Any = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, call: ModelCall) -> ChangedCall:
+    def from_call(cls, call: ModelCall) -> ChangedCall:
         """A call with the model's own output."""
         own = ChangedCall(call.module, call.query, call.key, call.value, call.mask, call.options,
                           call.implementation, call.cross, call.rows)  # fmt: skip
@@ -42,7 +277,7 @@ class ChangedCall(ModelCall):
 
     @property
     def must_be_own(self) -> bool:
-        """The model gets the output that is given."""
+        """Whether the model gets its own output: here always the given one."""
         return True
 
     def own(self) -> tuple[torch.Tensor, Any]:
@@ -65,7 +300,7 @@ class ChangedCall(ModelCall):
         for sentence, head in torch.nonzero((bias_bhqk != 0).flatten(2).any(-1)).tolist():
             bias_qk = bias_bhqk[sentence, head]
             rows = torch.nonzero((bias_qk != 0).any(-1))[:, 0].cpu().numpy()
-            scores_qk = scores_of(self, sentence, np.array([head]), rows)[0]
+            scores_qk = masked_scores(self, sentence, np.array([head]), rows)[0]
             visible = (scores_qk > -np.inf) & (bias_qk[rows] != 0)
             changed = visible.any(-1)  # a key that was hidden before changes nothing
             weights_qk = (scores_qk + bias_qk[rows])[changed].softmax(-1)
@@ -80,7 +315,7 @@ class ChangedCall(ModelCall):
         return int(self.query.shape[1] // self.key.shape[1])
 
 
-def scores_of(
+def masked_scores(
     call: ModelCall, sentence: int, heads: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> torch.Tensor:
     """scores_hqk of some heads and queries of one sentence, masked, in float32."""
@@ -93,7 +328,7 @@ def scores_of(
     scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(1, 2)) * scale
     if call.softcap is not None:
         scores_hqk = call.softcap * torch.tanh(scores_hqk / call.softcap)
-    for added_bhqk in (call.bias, mask_of(call)):
+    for added_bhqk in (call.bias, _dense_mask(call)):
         if added_bhqk is None:
             continue
         some = added_bhqk[min(sentence, len(added_bhqk) - 1)]
@@ -108,7 +343,7 @@ def scores_of(
     return scores_hqk
 
 
-def mask_of(call: ModelCall) -> Any:
+def _dense_mask(call: ModelCall) -> Any:
     """The mask of a call as a tensor, (b, 1, q, k) of bool or added; None where all is visible."""
     import torch
 
@@ -125,40 +360,42 @@ def mask_of(call: ModelCall) -> Any:
 class ModelIntervention:
     """The changes of one watched model, with the tokens of the text that they name words of.
 
-    ``acted`` are the numbers of the changes that came to act.
+    ``acted`` are the numbers of the changes that came to act, ``heads`` the numbers of heads by
+    layer.
     """
 
-    changes: Sequence[ModelChange]
+    changes: Sequence[Change]
     tokenizer: Any = None
     acted: set[int] = field(default_factory=set)
     heads: dict[LayerKey, int] = field(default_factory=dict)
     _ids: dict[tuple[str, int], Any] = field(default_factory=dict)
     _texts: dict[tuple[str, int], TokenizedText] = field(default_factory=dict)
+    _pending: dict[LayerKey, PendingChanges] = field(default_factory=dict)
+    _last_start: int = 0
 
     def change_scores(self, call: ChangedCall, layer_call: LayerCall, ids_bq: Any) -> ChangedCall:
         """The call with the biases of all changes that act on this layer."""
-        layer, segments = layer_call.layer, segments_of(call)
+        layer, segments = layer_call.layer, call_segments(call)
         self.heads[layer] = call.query.shape[1]
-        self._take_tokens(layer, segments, ids_bq, call)
-        active = [change for change in self.changes if change.heads.covers(layer)]
+        self._take_tokens(layer, segments, ids_bq)
+        active = acting(self.changes, *layer)
         if not active:
             return call
         _check_relation(call, layer_call)
-        bias_bhqk = call.query.new_zeros(
-            (*call.query.shape[:3], call.key.shape[2]), dtype=_float32()
-        )
-        for sentence, part in self._sentences(call, layer, segments):
+        self.acted.update(n for n, x in enumerate(self.changes) if x.heads.covers(*layer))
+        pending = self._pending[layer] = PendingChanges(call)
+        for sentence in self._sentences(pending, layer, segments):
             for change in active:
-                change.add_bias(bias_bhqk[sentence], part)
-        return call.with_bias(bias_bhqk) if bool((bias_bhqk != 0).any()) else call
+                change.act(sentence)
+        bias_bhqk = pending.bias_bhqk
+        if bias_bhqk is None or not bool((bias_bhqk != 0).any()):
+            return call
+        return call.with_bias(bias_bhqk)
 
     def change_output(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
         """The output of a layer after all changes."""
-        for number, change in enumerate(self.changes):
-            if change.heads.covers(layer):
-                self.acted.add(number)
-                output_bqhd = change.change_output(output_bqhd, layer)
-        return output_bqhd
+        pending = self._pending.pop(layer, None)
+        return output_bqhd if pending is None else pending.written(output_bqhd, layer)
 
     def check_acted(self) -> None:
         """Raise where a change names a layer that the model does not have."""
@@ -166,37 +403,26 @@ class ModelIntervention:
             if number not in self.acted:
                 names = ", ".join(str(layer) for layer in sorted(self.heads))
                 raise ArgumentError(
-                    f"{change.heads} needs layers that ran, counted from 0, which are: "
+                    f"{change.heads} must be among the layers that ran, counted from 0, which are: "
                     f"{names or 'none'}."
                 )
 
     def _sentences(
-        self, call: ChangedCall, layer: LayerKey, segments: list[Segment]
-    ) -> Iterator[tuple[int, SentenceCall]]:
-        cross = layer.part.split()[0] == "cross"
+        self, pending: PendingChanges, layer: LayerKey, segments: list[Segment]
+    ) -> Iterator[SentenceCall]:
+        call, cross = pending.call, layer.part.split()[0] == "cross"
         for segment in segments:
-            for sentence in segment.sentences:
-                keys = self._text("encoder" if cross else layer.part, sentence, call.key.shape[2])
-                queries = keys if not cross else self._text("decoder", sentence, segment.rows.stop)
-
-                def scores(heads: Any, rows: Any, sentence: int = sentence) -> torch.Tensor:
-                    return scores_of(call, sentence, heads, rows)
-
-                start = self._query_start(segment, cross)
-                yield sentence, SentenceCall(
-                    call, sentence, layer, segment.rows, segment.columns, start,
-                    segment.column_start, queries, keys, scores,
+            # In cross-attention the position of the first query is that of the decoder's last call.
+            start = self._last_start if cross else segment.row_start
+            for row in segment.sentences:
+                keys = self._text("encoder" if cross else layer.part, row, call.key.shape[2])
+                queries = keys if not cross else self._text("decoder", row, segment.rows.stop)
+                yield SentenceCall(
+                    call, row, layer, segment.rows, segment.columns, start,
+                    segment.column_start, queries, keys, pending,
                 )  # fmt: skip
 
-    def _query_start(self, segment: Segment, cross: bool) -> int:
-        """The position of the first query; in cross attention that of the decoder's last call."""
-        return self._last_start if cross else segment.row_start
-
-    _last_start: int = 0
-
-    def _take_tokens(
-        self, layer: LayerKey, segments: list[Segment], ids_bq: Any, call: ModelCall
-    ) -> None:
+    def _take_tokens(self, layer: LayerKey, segments: list[Segment], ids_bq: Any) -> None:
         """Remember the tokens at the beginning of a text, whose words the changes name."""
         if layer.part.split()[0] == "cross":
             return
@@ -217,39 +443,39 @@ class ModelIntervention:
         return tokenized_ids(None, None, length) if text is None else text
 
 
-def attend_changed(call: ModelCall, recorders: Sequence[Recorder]) -> torch.Tensor:
+def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch.Tensor:
     """The output (b, q, h, d) of a call for a model with changes, recorded after them."""
     located = [
-        (recorder, recorder.numbering.locate(call))
-        for recorder in recorders
-        if recorder.numbering.counts_calls_of(call.module)
+        (source, source.numbering.locate(call))
+        for source in sources
+        if source.numbering.counts_calls_of(call.module)
     ]
     if not located:
         return call.own()[0]
     call.check()
     _check_dropout(call, located[0][1].layer)
-    changed = ChangedCall.of(call)
-    for recorder, layer_call in located:
-        if recorder.intervention is not None:
-            changed = _as_cross(changed, recorder, layer_call)
-            ids_bq = recorder.ids_for(changed)
-            changed = recorder.intervention.change_scores(changed, layer_call, ids_bq)
-    for recorder, layer_call in located:
+    changed = ChangedCall.from_call(call)
+    for source, layer_call in located:
+        if source.intervention is not None:
+            changed = _as_cross(changed, source, layer_call)
+            ids_bq = source.ids_for(changed)
+            changed = source.intervention.change_scores(changed, layer_call, ids_bq)
+    for source, layer_call in located:
         same = layer_call.relation is CallRelation.SAME
-        if not same and recorder.options.watches(layer_call.layer.layer):
-            recorder.numbering.check(layer_call, call.module)
-            recorder.take(_as_cross(changed, recorder, layer_call), layer_call)
+        if not same and source.options.watches(layer_call.layer.layer):
+            source.numbering.check(layer_call, call.module)
+            source.take(_as_cross(changed, source, layer_call), layer_call)
     output_bqhd: torch.Tensor = changed.output
-    for recorder, layer_call in located:
-        if recorder.intervention is not None:
-            output_bqhd = recorder.intervention.change_output(output_bqhd, layer_call.layer)
+    for source, layer_call in located:
+        if source.intervention is not None:
+            output_bqhd = source.intervention.change_output(output_bqhd, layer_call.layer)
     return output_bqhd
 
 
-def _as_cross(call: ChangedCall, recorder: Recorder, layer_call: LayerCall) -> ChangedCall:
+def _as_cross(call: ChangedCall, source: InterfaceSource, layer_call: LayerCall) -> ChangedCall:
     if layer_call.layer.part.split()[0] != "cross":
         return call
-    return replace(call, cross=True, rows=recorder.query_rows(call.query.shape[0]))
+    return replace(call, cross=True, rows=source.query_rows(call.query.shape[0]))
 
 
 def _check_relation(call: ModelCall, layer_call: LayerCall) -> None:
@@ -269,7 +495,5 @@ def _check_dropout(call: ModelCall, layer: LayerKey) -> None:
         )
 
 
-def _float32() -> Any:
-    import torch
-
-    return torch.float32
+def _log(weight: float) -> float:
+    return log(weight) if weight > 0 else -np.inf

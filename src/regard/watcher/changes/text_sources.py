@@ -19,18 +19,14 @@ from regard.display import TextDisplay
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
 from regard.errors import ArgumentError, BackendError
+from regard.experiments.changes import KnockOut
+from regard.experiments.selection import word_tokens
 from regard.heads.measures import head_measures
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.capture.segments import segments_of
-from regard.watcher.changes.model_changes import (
-    AttentionProbe,
-    HiddenWords,
-    SentenceCall,
-    WatchedHeads,
-    tokens_of,
-)
-from regard.watcher.changes.model_outcome import text_of
-from regard.watcher.changes.text_rerun import TextRerun
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.capture.segments import call_segments
+from regard.watcher.changes.experiment import decoded_text
+from regard.watcher.changes.intervention_call import Probe, SentenceCall
+from regard.watcher.changes.rerun import TextRerun
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadReport, report
 
@@ -40,9 +36,9 @@ if TYPE_CHECKING:
     from regard.watcher.capture.model_call import ModelCall
 
 Span = tuple[int, int]
-ENDS = (".", "!", "?", "\n")
+SENTENCE_ENDS = (".", "!", "?", "\n")
 PROJECTIONS = ("o_proj", "out_proj", "c_proj", "o", "proj")
-OWN = "own words"
+OWN_WORDS = "own words"
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,15 +96,15 @@ def text_sources(
     logp_s = _log_probabilities(rerun, sentences)
     effect_sn = np.full((len(sentences), len(names) + 1), np.nan)
     for number, span in enumerate(chosen):
-        hidden = HiddenWords(WatchedHeads(None, None, None), (span,))
+        hidden = KnockOut((span,))
         effect_sn[:, number] = logp_s - _log_probabilities(rerun, sentences, hidden)
     for number, (start, _) in enumerate(sentences):
         if start > begin:
-            hidden = HiddenWords(WatchedHeads(None, None, None), ((begin, start),))
+            hidden = KnockOut(((begin, start),))
             covered_s = _log_probabilities(rerun, sentences, hidden)
             effect_sn[number, -1] = logp_s[number] - covered_s[number]
     texts = tuple(_text(rerun, span) for span in sentences)
-    return TextSources((*names, OWN), texts, tuple(sentences), attention_sn, effect_sn)
+    return TextSources((*names, OWN_WORDS), texts, tuple(sentences), attention_sn, effect_sn)
 
 
 def _checked_spans(
@@ -116,13 +112,13 @@ def _checked_spans(
 ) -> tuple[tuple[str, ...], list[Span]]:
     if "decoder_input_ids" in rerun.ids or not isinstance(spans, Mapping) or not spans:
         raise ArgumentError(
-            "sources needs {name: (start, stop)} in tokens, and a model that generates after its "
-            "context, as decoders do."
+            "sources needs spans as {name: (start, stop)} in tokens, and a model that generates "
+            "after its context, as decoders do."
         )
     text = rerun.seen.texts()[1]
     chosen = []
     for span in spans.values():
-        tokens = tokens_of(text, tuple(span))[1]  # type: ignore[arg-type]
+        tokens = word_tokens(text, tuple(span))[1]  # type: ignore[arg-type]
         chosen.append((int(tokens[0]), int(tokens[-1]) + 1))
     return tuple(spans), chosen
 
@@ -131,7 +127,8 @@ def _sentences(rerun: TextRerun, of: Sequence[Span] | Span | None, after: int) -
     """Sentences in tokens; those after the context end with a full stop or a new line."""
     total = len(rerun.text_ids)
     if of is None:
-        ends = [i + 1 for i in range(after, total) if _text(rerun, (i, i + 1)).endswith(ENDS)]
+        texts = [_text(rerun, (i, i + 1)) for i in range(after, total)]
+        ends = [after + i + 1 for i, text in enumerate(texts) if text.endswith(SENTENCE_ENDS)]
         edges = [after, *(x for x in ends if x < total), total]
         given: list[Any] = [(a, b) for a, b in pairwise(edges) if b > a]
     else:
@@ -140,8 +137,8 @@ def _sentences(rerun: TextRerun, of: Sequence[Span] | Span | None, after: int) -
     for start, stop in given:
         if not after <= start < stop <= total or start < 1:
             raise ArgumentError(
-                f"a sentence needs (start, stop) in tokens after the spans, {after} <= start < "
-                f"stop <= {total}, but it is {(start, stop)!r}."
+                f"a sentence must be (start, stop) in tokens after the spans, {after} <= start < "
+                f"stop <= {total}, got {(start, stop)!r}."
             )
     if not given:
         raise ArgumentError(
@@ -154,14 +151,14 @@ def _sentences(rerun: TextRerun, of: Sequence[Span] | Span | None, after: int) -
 def _text(rerun: TextRerun, span: Span) -> str:
     if rerun.tokenizer is None:
         return f"tokens {span[0]} to {span[1] - 1}"
-    return text_of(rerun.tokenizer, rerun.text_ids[slice(*span)])
+    return decoded_text(rerun.tokenizer, rerun.text_ids[slice(*span)])
 
 
 def _log_probabilities(
-    rerun: TextRerun, sentences: Sequence[Span], *changes: HiddenWords
+    rerun: TextRerun, sentences: Sequence[Span], *changes: KnockOut
 ) -> NDArray[np.float64]:
     """The log-probability of each sentence, given all before it."""
-    logits_tv = rerun.logits_of(*changes)[0].double()
+    logits_tv = rerun.run_logits(*changes)[0].double()
     logp_tv = logits_tv.log_softmax(-1).cpu().numpy()
     ids = rerun.text_ids
     return np.array([
@@ -192,19 +189,19 @@ def _attention(
                 share_sn[s, n] = mean_k[low : start if n == len(spans) - 1 else high].sum()
         shares.append(share_sn)
 
-    rerun.run(AttentionProbe(look))
+    rerun.run(Probe(look))
     mean_sn: NDArray[np.float64] = np.mean(shares, axis=0)
     return mean_sn
 
 
 def value_norms(call: SentenceCall) -> torch.Tensor:
     """|v_j W_O| (h, k) of one sentence, in float32."""
-    return written_norms(call.call, call.layer)[call.sentence]
+    return written_norms(call.call, call.key)[call.row]
 
 
 def written_norms(call: ModelCall, layer: LayerKey) -> torch.Tensor:
     """|v_j W_O| (b, h, k) of a call, in float32."""
-    w_output_hde = heads_of_projection(call, layer)
+    w_output_hde = projection_by_head(call, layer)
     group = call.query.shape[1] // call.value.shape[1]
     value_bhkd = call.value.detach().float().repeat_interleave(group, dim=1)
     norms_bhk: torch.Tensor = (value_bhkd @ w_output_hde).norm(dim=-1)
@@ -213,10 +210,10 @@ def written_norms(call: ModelCall, layer: LayerKey) -> torch.Tensor:
 
 def output_matrix(call: SentenceCall) -> torch.Tensor:
     """W_O of an attention by heads, (h, d, e), in float32."""
-    return heads_of_projection(call.call, call.layer)
+    return projection_by_head(call.call, call.key)
 
 
-def heads_of_projection(call: ModelCall, layer: LayerKey) -> torch.Tensor:
+def projection_by_head(call: ModelCall, layer: LayerKey) -> torch.Tensor:
     """W_O of a call by heads, (h, d, e), in float32."""
     module = call.module
     heads, width = call.query.shape[1], call.value.shape[-1]
@@ -239,7 +236,7 @@ def norm_weighted(rerun: TextRerun, layer: LayerKey, top: int, map: int) -> Obse
     made = norm_weighted_layers(rerun, top, map, layer)
     if not made:
         names = ", ".join(str(key) for key in rerun.heads)
-        raise ArgumentError(f"{layer} needs to be a layer that ran, which are: {names}.")
+        raise ArgumentError(f"{layer} did not run; the layers that did are: {names}.")
     return made[layer]
 
 
@@ -250,16 +247,16 @@ def norm_weighted_layers(
     made: dict[LayerKey, Observation] = {}
 
     def look(call: SentenceCall) -> None:
-        if layer in (None, call.layer):
-            made[call.layer] = _norm_observation(call, top, map)
+        if layer in (None, call.key):
+            made[call.key] = _norm_observation(call, top, map)
 
-    rerun.run(AttentionProbe(look))
+    rerun.run(Probe(look))
     return made
 
 
 def _norm_observation(call: SentenceCall, top: int, map: int) -> Observation:
     inner = call.call
-    arguments = dict(segments_of(inner)[0].arguments)
+    arguments = dict(call_segments(inner)[0].arguments)
     if getattr(arguments.get("mask"), "ndim", 0) == 4:
         arguments["mask"] = arguments["mask"][0]
     query, key, value = (x[0].detach().float() for x in (inner.query, inner.key, inner.value))

@@ -1,4 +1,7 @@
-"""A model and its tokenizer from a folder of this machine; nothing fetched, no code of it run."""
+"""A model, its tokenizer and its processor from a local folder or .gguf file.
+
+Nothing is fetched, and no code of the folder is run.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import contextlib
 import importlib.util
 import io
 import json
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from regard.errors import FileError
-from regard.watcher.files.gguf_header import asks_for_beginning, with_beginning
+from regard.errors import ArgumentError, FileError
+from regard.watcher.media.picture_bytes import PictureBytes, need_pillow, pillow_image
 from regard.watcher.watch import need_extra
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
@@ -23,7 +27,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 INDEX = ".safetensors.index.json"
 
 # Nothing is fetched, and no code of the folder runs: transformers would ask on the terminal.
-LOCAL = {"local_files_only": True, "trust_remote_code": False}
+LOADING_OPTIONS = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ def load_folder(path: str | Path) -> Loaded:
     if not options:
         check_folder(folder)
     with loading(folder):
-        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL, **options)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOADING_OPTIONS, **options)
         if options and asks_for_beginning(folder / options["gguf_file"]):
             tokenizer = with_beginning(tokenizer)
         model, writes, two_sided = _model(folder, options)
@@ -69,8 +73,15 @@ def loading(folder: Path) -> Iterator[None]:
             f"{folder} cannot be loaded as a model: a file of its weights is cut short or damaged "
             f"({error}). Copy or fetch the folder again."
         ) from None
-    except (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError,
-            AttributeError) as error:  # fmt: skip
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        ImportError,
+        RuntimeError,
+        TypeError,
+        AttributeError,
+    ) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
 
@@ -86,9 +97,9 @@ def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
         return _gguf(path)
     if not path.is_dir():
         raise FileError(
-            f"a model needs to be a folder on this machine, but {path} "
-            f"{'is a file' if path.exists() else 'is not there'}. Fetch one "
-            "first, for instance with model.save_pretrained; regard fetches nothing."
+            f"a model must be a folder on this machine, and {path} "
+            f"{'is a file' if path.exists() else 'does not exist'}. Save one first, for instance "
+            "with model.save_pretrained; regard downloads nothing."
         )
     if (path / "config.json").is_file():
         return path, {}
@@ -96,7 +107,7 @@ def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
     if len(files) == 1:
         return _gguf(files[0])
     raise FileError(
-        f"{path} needs a config.json (or one .gguf file) to be a model, but it has "
+        f"{path} must have a config.json (or one .gguf file) to be a model, and it has "
         f"{'several .gguf files: name one' if files else 'neither'}."
     )
 
@@ -121,7 +132,7 @@ def check_folder(folder: Path, tokenizer: bool = True) -> None:
         )
     if tokenizer and not any((folder / name).is_file() for name in TOKENIZERS):
         raise FileError(
-            f"{folder} needs a tokenizer beside the model, but it has none of "
+            f"{folder} must hold a tokenizer with the model, and it has none of "
             f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."
         )
     weights = _weight_files(folder, configs["config.json"])
@@ -129,8 +140,8 @@ def check_folder(folder: Path, tokenizer: bool = True) -> None:
     if pickled or not weights:
         given = f"{pickled[0]}, a pickle that can run code when it is read" if pickled else "none"
         raise FileError(
-            f"{folder} needs its weights as safetensors, but it has {given}. Save the model anew "
-            "with model.save_pretrained, which writes safetensors."
+            f"{folder} must hold its weights as safetensors, and it has {given}. Save the model "
+            "again with model.save_pretrained, which writes safetensors."
         )
 
 
@@ -152,17 +163,17 @@ def _json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(
-            f"{path} needs to be a JSON file of a model, but it cannot be read: {error}."
+            f"{path} must be a JSON file of a model, and it cannot be read: {error}."
         ) from None
     if not isinstance(content, dict):
-        raise FileError(f"{path} needs to be a JSON object, but it is {type(content).__name__}.")
+        raise FileError(f"{path} must be a JSON object, got {type(content).__name__}.")
     return content
 
 
 def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     import transformers
 
-    config = transformers.AutoConfig.from_pretrained(folder, **LOCAL, **options)
+    config = transformers.AutoConfig.from_pretrained(folder, **LOADING_OPTIONS, **options)
     if any(hasattr(config, name) for name in ("num_mel_bins", "feat_extract_norm")):
         raise FileError(
             f"a model of type {config.model_type!r} takes sound, not text. Watch it in Python, as "
@@ -177,5 +188,160 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     elif writes:
         kind = transformers.AutoModelForCausalLM
     safe = {} if options else {"use_safetensors": True}
-    model = kind.from_pretrained(folder, **LOCAL, **safe, **options)
+    model = kind.from_pretrained(folder, **LOADING_OPTIONS, **safe, **options)
     return model, writes or config.is_encoder_decoder, bool(config.is_encoder_decoder)
+
+
+NUMBER_FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
+           11: "<q", 12: "<d"}  # fmt: skip
+STRING, ARRAY = 8, 9
+# Of a file that does not say it, llama.cpp reads these with a beginning-of-text token.
+WITH_BEGINNING = frozenset({"llama", "llama-bpe"})
+
+
+def asks_for_beginning(path: Path) -> bool:
+    """Whether a text begins with the beginning-of-text token, as the header of a file says."""
+    header = read_header(path)
+    kinds = {header.get(f"tokenizer.ggml.{name}") for name in ("model", "pre")}
+    default = bool(kinds & WITH_BEGINNING)
+    return bool(header.get("tokenizer.ggml.add_bos_token", default))
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The fields of a header that are one number or one string; arrays are skipped."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise FileError(f"{path} must be a .gguf file, and it does not begin as one.")
+            _read(file, "<I")
+            _read(file, "<Q")
+            fields = (_field(file) for _ in range(_read(file, "<Q")))
+            return {name: value for name, value in fields if value is not None}
+    except (EOFError, struct.error, UnicodeDecodeError, OverflowError):
+        raise FileError(
+            f"{path} must have the header of a .gguf file, and it is cut short."
+        ) from None
+
+
+def with_beginning(tokenizer: Any) -> Any:
+    """A tokenizer that puts the beginning-of-text token before every text, once."""
+    begins = tokenizer("a")["input_ids"][:1] == [tokenizer.bos_token_id]
+    if not begins and tokenizer.bos_token_id is not None:
+        tokenizer.add_bos_token = True
+        tokenizer.update_post_processor()
+    return tokenizer
+
+
+def _field(file: BinaryIO) -> tuple[str, Any]:
+    name, kind = _string(file), _read(file, "<I")
+    return name, _value(file, kind)
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == STRING:
+        return _string(file)
+    if kind != ARRAY:
+        return _read(file, NUMBER_FORMATS.get(kind, "?<"))
+    inner, length = _read(file, "<I"), _read(file, "<Q")
+    if inner in NUMBER_FORMATS:
+        file.seek(struct.calcsize(NUMBER_FORMATS[inner]) * length, 1)
+    else:
+        for _ in range(length):
+            _value(file, inner)
+    return None
+
+
+def _string(file: BinaryIO) -> str:
+    return _bytes(file, _read(file, "<Q")).decode("utf-8")
+
+
+def _read(file: BinaryIO, form: str) -> Any:
+    return struct.unpack(form, _bytes(file, struct.calcsize(form)))[0]
+
+
+def _bytes(file: BinaryIO, number: int) -> bytes:
+    content = file.read(number)
+    if len(content) < number:
+        raise EOFError
+    return content
+
+
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+VISUAL_SETTINGS = ("vision_config", "patch_size", "num_channels")
+
+
+def load_image_folder(folder: Path) -> Loaded:
+    """Load a model that takes images; ``tokenizer`` is None where it reads no text."""
+    need_extra("watching a model")
+    need_pillow("--image")
+    import transformers
+
+    if not (folder / "config.json").is_file():
+        raise FileError(
+            f"a model of images must be a folder with a config.json, and {folder} has none."
+        )
+    check_folder(folder, tokenizer=False)
+    with loading(folder):
+        config = transformers.AutoConfig.from_pretrained(folder, **LOADING_OPTIONS)
+    _check_visual(folder, config)
+    with loading(folder):
+        processor = transformers.AutoProcessor.from_pretrained(folder, **LOADING_OPTIONS)
+        writes = _writes(config)
+        kind = transformers.AutoModelForImageTextToText if writes else transformers.AutoModel
+        model = kind.from_pretrained(folder, **LOADING_OPTIONS, use_safetensors=True)
+    tokenizer = getattr(processor, "tokenizer", None)
+    two_sided = bool(getattr(config, "is_encoder_decoder", False))
+    return Loaded(model.eval(), tokenizer, writes, two_sided, processor)
+
+
+def _check_visual(folder: Path, config: Any) -> None:
+    """Refuse models of text, and folders without the processor that says how images are read."""
+    encoder = getattr(config, "encoder", config)
+    if not any(hasattr(encoder, name) for name in VISUAL_SETTINGS):
+        raise ArgumentError(
+            f"--image needs a model that takes images, and {folder} is a model of type "
+            f"{config.model_type!r}: leave --image out, or take another folder."
+        )
+    if not any((folder / name).is_file() for name in PROCESSORS):
+        raise FileError(
+            f"{folder} must hold the processor of its images with the model, and it has none of "
+            f"{', '.join(PROCESSORS)}: save it there with processor.save_pretrained."
+        )
+
+
+def _writes(config: Any) -> bool:
+    names = " ".join(config.architectures or ())
+    return "ForConditionalGeneration" in names or getattr(config, "is_encoder_decoder", False)
+
+
+def image_inputs(loaded: Loaded, pictures: Sequence[PictureBytes], text: str) -> Any:
+    """Images, and a text where the model reads one, as the model takes them."""
+    images = [pillow_image(picture.data).convert("RGB") for picture in pictures]
+    if loaded.tokenizer is None:
+        if text:
+            raise ArgumentError(
+                f"{type(loaded.model).__name__} reads no text, and one is given: leave it out."
+            )
+        return loaded.processor(images=images, return_tensors="pt")
+    if not text and not loaded.two_sided:
+        raise ArgumentError(
+            f"{type(loaded.model).__name__} needs a text with its image, as in "
+            'regard watch FOLDER "What is this?" --image cat.jpg.'
+        )
+    if loaded.two_sided:
+        return loaded.processor(images=images, return_tensors="pt")
+    return loaded.processor(
+        text=_prompt(loaded.processor, text, len(images)), images=images, return_tensors="pt"
+    )
+
+
+def _prompt(processor: Any, text: str, images: int) -> str:
+    """The text with a token for each image before it, in the model's form of a conversation."""
+    token = getattr(processor, "image_token", None)
+    if token is None or token in text:
+        return text
+    if getattr(processor, "chat_template", None):
+        content = [{"type": "image"}] * images + [{"type": "text", "text": text}]
+        message = [{"role": "user", "content": content}]
+        return str(processor.apply_chat_template(message, add_generation_prompt=True))
+    return f"{token * images}\n{text}"

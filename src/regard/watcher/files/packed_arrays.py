@@ -18,8 +18,8 @@ from regard.engine.files import checksum
 from regard.errors import FileError
 from regard.typing import Array
 
-LEAST_BYTES = 2**10  # of an array that is worth a description
-CUT_SHARE = 0.75  # rows are cut where no more than this is left
+MIN_PACKED_BYTES = 2**10  # of an array that is worth a description
+MAX_CUT_SHARE = 0.75  # rows are cut where no more than this is left
 
 
 def packed(arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -32,7 +32,7 @@ def packed(arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Any
     stored, how = {}, {}
     for name, array in arrays.items():
         stored[name] = np.asarray(array)
-        if stored[name].nbytes >= LEAST_BYTES:
+        if stored[name].nbytes >= MIN_PACKED_BYTES:
             described = _packed_one(stored[name])
             if described is not None:
                 how[name], smaller = described
@@ -78,7 +78,7 @@ def _cut_rows(array: Array) -> tuple[dict[str, Any], Array] | None:
     stops_r = np.where(seen_rc.any(axis=1), seen_rc.shape[1] - seen_rc[:, ::-1].argmax(axis=1), 0)
     bounds = {"starts": starts_r.tolist(), "stops": stops_r.tolist()}
     inside_rc = _inside(seen_rc.shape[1], bounds)
-    if inside_rc.sum() > CUT_SHARE * seen_rc.size:
+    if inside_rc.sum() > MAX_CUT_SHARE * seen_rc.size:
         return None
     how = {"kind": "cut", "shape": list(array.shape), **bounds}
     return how, np.ascontiguousarray(array[..., inside_rc])

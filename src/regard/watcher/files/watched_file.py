@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.atomic_write import check_writable
-from regard.engine.call import Problem, ProblemLike, prepare
+from regard.engine.call import Problem, ProblemLike, Requested, blocks, prepare
 from regard.engine.files import (
     PROFILE_ARRAYS as PROFILE,
 )
@@ -30,24 +31,19 @@ from regard.engine.files import (
     write_file,
 )
 from regard.engine.files import load as load_observation
+from regard.engine.observation import FactsLike
+from regard.engine.observe import observe_problem
 from regard.engine.profile import Profile
-from regard.errors import FileError
+from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.measures import HeadMeasures, Measure
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey, MemoryUse
 from regard.watcher.files.packed_arrays import StoredArrays, packed
-from regard.watcher.files.stored_layer import (
-    StoredFacts,
-    StoredProblem,
-    StoredProfile,
-    derived_map,
-    is_derived,
-)
-from regard.watcher.files.stored_text import stored_text, text_arrays
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media.image_grids import ImageGrid
-from regard.watcher.media.media_file import StoredMedia, media_header
+from regard.watcher.media.image_grids import GRID_HINT, ImageGrid, Size, last_keys
+from regard.watcher.media.picture_bytes import FramedPicture, PictureBytes
+from regard.watcher.media.sound import SECONDS_HINT
 from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
@@ -61,7 +57,7 @@ FORMAT = "regard seen"
 VERSION = 2  # 1: arrays as they are, tokens in the header
 
 
-MAPPED = 2**24  # numbers of a query above which it stays in the file
+MAX_QUERY_SIZE_IN_MEMORY = 2**24  # numbers of a query above which it stays in the file
 
 
 EDGES = ("row_edges", "column_edges", "span_weights")
@@ -70,8 +66,14 @@ EDGES = ("row_edges", "column_edges", "span_weights")
 def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     """Write every layer of every sentence, with query and key where they were recorded."""
     check_writable(path)
-    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "sentences": seen.sentences,
-                              "layers": [], "parts": {}, "spans": []}  # fmt: skip
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "sentences": seen.sentences,
+        "layers": [],
+        "parts": {},
+        "spans": [],
+    }
     header["paths"] = {path: list(key) for path, key in seen.paths.items()}
     arrays: dict[str, Array] = {}
     texts: dict[str, TokenizedText] = {}
@@ -112,11 +114,14 @@ def load_seen(path: Path, verify: bool | None = None) -> Seen:
     return Seen(layers)
 
 
-class StoredLayers(StoredMedia):
+class StoredLayers:
     """The layers of a file, as a LayerSource; ``build`` makes the problem that tiles need.
 
     With ``prepare`` what is asked for is read into memory, with ``unread`` it stays in the file.
     """
+
+    processor: Any = None
+    tokenizer: Any = None
 
     def __init__(
         self,
@@ -128,7 +133,8 @@ class StoredLayers(StoredMedia):
     ) -> None:
         self.header, self._build = header, build
         self.arrays = StoredArrays(header, arrays, path, verify)
-        super().__init__(header.get("media", {}), self.arrays)
+        self._media: dict[str, Any] = header.get("media", {})  # an older version has none
+        self._sound: dict[str, Any] = self._media.get("sound", {})
         self._texts: dict[str, TokenizedText | None] = {}
         self._made: dict[tuple[LayerKey, int], LayerObservation] = {}
         self._entries = {
@@ -159,16 +165,63 @@ class StoredLayers(StoredMedia):
         """How many sentences went in together."""
         return int(self.header["sentences"])
 
+    def recorded_bytes(self) -> MemoryUse:
+        """Bytes of the file's arrays; those of query and key are not told apart."""
+        return MemoryUse(self.arrays.nbytes, 0, 0)
+
+    @property
+    def texts(self) -> None:
+        """None: a file holds one text of those that its block saw."""
+
+    def seconds_of_position(self, positions: int) -> float:
+        """Seconds between two positions of an encoder of sound."""
+        if str(positions) not in self._sound:
+            raise NotAskedError(f"the file does not say how long a position is: {SECONDS_HINT}.")
+        return float(self._sound[str(positions)]["seconds"])
+
+    def real_positions(self, positions: int, sentence: int) -> int:
+        """Positions of an encoder of sound that hear no padding."""
+        real = self._sound.get(str(positions), {}).get("real", ())
+        return int(real[sentence]) if sentence < len(real) else positions
+
+    @cached_property
+    def pictures(self) -> tuple[FramedPicture, ...]:
+        """The pictures, in the order of the model's images."""
+        return tuple(
+            self._picture(number, entry)
+            for number, entry in enumerate(self._media.get("pictures", ()))
+        )
+
     def image_grids(
-        self, layer_key: LayerKey, sentence: int, size: tuple[int, int] | None = None
+        self, layer_key: LayerKey, sentence: int, size: Size | None = None
     ) -> tuple[ImageGrid, ...]:
         """The grids of the images that a layer attends to."""
-        keys = self._entries[layer_key, sentence]["keys"]
-        return self.grids(layer_key, sentence, size, keys)
+        if size is not None:
+            return (last_keys(size, self._entries[layer_key, sentence]["keys"], sentence),)
+        prefix, layers = f"{layer_key.part}.{layer_key.layer}.", self._media.get("layers", {})
+        numbers = layers.get(f"{prefix}{sentence}", layers.get(f"{prefix}0", ()))
+        if not numbers:
+            raise NotAskedError(
+                f"{layer_key} of the file saw no image whose grid is known: {GRID_HINT}."
+            )
+        return tuple(self._grid(int(number)) for number in numbers)
 
-    def memory(self) -> str:
-        """The memory of the file's arrays, in words."""
-        return f"{self.arrays.nbytes / 1e6:,.1f} MB, from a file"
+    def _grid(self, number: int) -> ImageGrid:
+        entry = self._media["grids"][number]
+        rows, columns = (int(x) for x in entry["size"])
+        return ImageGrid.from_cells(
+            (rows, columns),
+            np.asarray(self.arrays[f"{GRID}{number}"]),
+            entry["others"],
+            first=int(entry["first"]),
+            image=int(entry["image"]),
+        )
+
+    def _picture(self, number: int, entry: dict[str, Any]) -> FramedPicture:
+        data = np.asarray(self.arrays[f"{PICTURE}{number}"]).tobytes()
+        left, top, right, bottom = (float(x) for x in entry["area"])
+        picture = PictureBytes(data, int(entry["width"]), int(entry["height"]))
+        return FramedPicture(picture, (left, top, right, bottom))
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         """The observation of a layer, made once."""
@@ -212,25 +265,28 @@ class StoredLayers(StoredMedia):
     def _derived_map(self, prefix: str, names: dict[str, str], shape: tuple[int, ...]) -> Array:
         return derived_map(self._problem(prefix, names, prepare), shape)
 
-    def _profile(self, names: dict[str, str]) -> StoredProfile | None:
+    def _profile(self, names: dict[str, str]) -> StoredPart | None:
         if "profile.first" not in names:
             return None
 
         def read() -> Profile:
             return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
-        return StoredProfile(read)
+        return StoredPart(read)
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:
             return ()
         if any(f"part.0.{x}" not in names for x in ("query", "key")):
             raise FileError("the file promises query and key, but does not hold them.")
-        return (StoredProblem(partial(self._problem, prefix, names, self._build)),)
+        return (StoredPart(partial(self._problem, prefix, names, self._build)),)
 
     def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
         parts = {x: name for x, name in names.items() if x.startswith("part.")}
-        if build is prepare and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAPPED:
+        if (
+            build is prepare
+            and math.prod(self.arrays.shape_of(parts["part.0.query"])) > MAX_QUERY_SIZE_IN_MEMORY
+        ):
             build = unread  # a tile of a long text reads no more than its rows and columns
         if build is prepare:
             own = {x: np.asarray(self.arrays[name]) for x, name in parts.items()}
@@ -262,9 +318,15 @@ def _layer_header(
     layer_key: LayerKey, sentence: int, layer: LayerObservation, texts: dict[str, TokenizedText]
 ) -> dict[str, Any]:
     names = [_text_name(text, texts) for text in (layer.query_text, layer.key_text)]
-    return {**layer_key._asdict(), "sentence": sentence, "keys": layer.keys,
-            "cost": vars(layer.cost), "notes": list(layer.notes),
-            "rows": names[0], "columns": names[1]}  # fmt: skip
+    return {
+        **layer_key._asdict(),
+        "sentence": sentence,
+        "keys": layer.keys,
+        "cost": vars(layer.cost),
+        "notes": list(layer.notes),
+        "rows": names[0],
+        "columns": names[1],
+    }
 
 
 def _text_name(text: TokenizedText | None, texts: dict[str, TokenizedText]) -> str:
@@ -309,12 +371,12 @@ def load(path: str | Path, *, verify: bool | None = None) -> Observation | Seen:
         raise FileError(
             f"{path} is a folder, and load needs a .regard file: name one of the files in it."
         )
-    if kind_of(Path(path)) == FORMAT:
+    if stored_format(Path(path)) == FORMAT:
         return load_seen(Path(path), verify)
     return load_observation(path, verify=verify is not False)
 
 
-def kind_of(path: Path) -> str:
+def stored_format(path: Path) -> str:
     """The format that a file's header names; empty where it has none."""
     try:
         with path.open("rb") as file:
@@ -324,3 +386,248 @@ def kind_of(path: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""  # the reader of observations says what is wrong
     return str(kind)
+
+
+MAX_DERIVED_PAIRS = (
+    2**24
+)  # pairs of a query and a key up to which a map is computed from query and key
+RTOL, ATOL = 1e-4, 1e-9  # a device sums in another order
+
+
+class StoredFacts(FactsLike):
+    """Facts by name; ``in_memory`` they are arrays once they are read, else they stay in the file.
+
+    ``derived`` are facts that the file does not hold: their shapes, and functions that make them.
+    """
+
+    def __init__(
+        self,
+        arrays: StoredArrays,
+        names: Mapping[str, str],
+        in_memory: bool,
+        derived: Mapping[str, tuple[tuple[int, ...], Callable[[], Array]]],
+    ) -> None:
+        self._arrays, self._names, self._in_memory = arrays, dict(names), in_memory
+        self._derived = dict(derived)
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._read:
+            if name in self._derived:
+                self._read[name] = self._derived[name][1]()
+            else:
+                stored = self._arrays[self._names[name]]
+                self._read[name] = np.asarray(stored) if self._in_memory else stored
+        array: Array = self._read[name]
+        return array
+
+    @property
+    def on_device(self) -> bool:
+        """False: they are in a file."""
+        return False
+
+    @property
+    def device_bytes(self) -> int:
+        """0: nothing is on a device."""
+        return 0
+
+    def fact_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a fact, which is not read."""
+        if name in self._derived:
+            return self._derived[name][0]
+        return self._arrays.shape_of(self._names[name])
+
+    def tensor(self, name: str) -> Array:
+        """The fact."""
+        return self[name]
+
+    def without(self, name: str) -> StoredFacts:
+        """All facts but one."""
+        names = {other: x for other, x in self._names.items() if other != name}
+        derived = {other: x for other, x in self._derived.items() if other != name}
+        return StoredFacts(self._arrays, names, self._in_memory, derived)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names or name in self._derived
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._names, *self._derived])
+
+    def __len__(self) -> int:
+        return len(self._names) + len(self._derived)
+
+
+class StoredPart:
+    """A profile or a problem of a file that ``make`` reads when anything of it is first used."""
+
+    device_bytes = 0
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _part(self) -> Any:
+        return self._make()
+
+    def resolve(self) -> Profile:
+        """The profile, read once."""
+        profile: Profile = self._part
+        return profile
+
+    def on_host(self) -> Problem:
+        """The problem in memory, or with its query and key in the file."""
+        problem: Problem = self._part
+        return problem
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._part, name)
+
+
+def derived_map(problem: Problem, shape: tuple[int, ...]) -> Array:
+    """The map (..., r, c) of a problem in memory, with the numbers of blocks of ``shape``."""
+    requested = Requested(False, True, 0, max(shape[-2:]), True, True)
+    return np.asarray(observe_problem(problem, requested).facts["map"]).reshape(shape)
+
+
+def is_derived(map_hrc: Array, problem: Problem, edges: tuple[Any, Any]) -> bool:
+    """Whether a map is that of ``derived_map``, so that a file with query and key can do without.
+
+    ``edges`` are those of its blocks; a map that grew has blocks of several sizes.
+    """
+    visibility, shape = problem.visibility, map_hrc.shape
+    sizes = visibility.queries, visibility.keys
+    if sizes[0] * sizes[1] > MAX_DERIVED_PAIRS or 0 in shape or callable(visibility.mask):
+        return False
+    for axis, size in enumerate(sizes):
+        regular = blocks(size, max(shape[-2:]))
+        given = edges[axis]
+        if len(regular) - 1 != shape[axis - 2]:
+            return False
+        if given is not None and not np.array_equal(regular, given - given[0]):
+            return False
+    return np.allclose(derived_map(problem, shape), map_hrc, rtol=RTOL, atol=ATOL)
+
+
+def text_arrays(text: TokenizedText, prefix: str) -> dict[str, Array]:
+    """The arrays of a text: a table of strings, and numbers of its rows.
+
+    >>> text = TokenizedText(("a", "b", "a"), ("a", "b", "a"), ("ab", "a"), (0, 0, 1))
+    >>> stored_text(text_arrays(text, "0."), "0.") == text
+    True
+    """
+    rows: dict[str, int] = {}
+    tokens, words = (_numbers(names, rows) for names in (text.tokens, text.words))
+    encoded = [name.encode("utf-8", "surrogatepass") for name in rows]
+    arrays: dict[str, Array] = {
+        "table": np.frombuffer(b"".join(encoded), np.uint8),
+        "ends": np.cumsum([len(name) for name in encoded], dtype=np.int64),
+        "tokens": tokens,
+        "words": words,
+        "word_of_token": np.array(text.word_of_token, np.int64),
+    }
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def _numbers(names: Sequence[str], rows: dict[str, int]) -> NDArray[np.int64]:
+    return np.array([rows.setdefault(name, len(rows)) for name in names], np.int64)
+
+
+def stored_text(arrays: Mapping[str, Any], prefix: str) -> TokenizedText:
+    """The text of ``text_arrays``; what was a token's piece is its name."""
+    names = ("table", "ends", "tokens", "words", "word_of_token")
+    if any(prefix + name not in arrays for name in names):
+        raise FileError(f"the file promises the tokens {prefix!r}, but does not hold them.")
+    table, ends, tokens, words, of_token = (np.asarray(arrays[prefix + name]) for name in names)
+    content, start, strings = table.tobytes(), 0, []
+    for end in ends.tolist():
+        strings.append(content[start:end].decode("utf-8", "surrogatepass"))
+        start = end
+    named, spoken = (tuple(strings[i] for i in x.tolist()) for x in (tokens, words))
+    return TokenizedText(named, named, spoken, tuple(of_token.tolist()))
+
+
+GRID, PICTURE = "image_grid.", "picture."
+
+
+def media_header(seen: Seen, arrays: dict[str, Array]) -> dict[str, Any]:
+    """Grids by layer and sentence, and pictures, for the header; their arrays are added."""
+    grids: list[ImageGrid] = []
+    layers: dict[str, list[int]] = {}
+    for key in seen.names:
+        for sentence in range(seen.sentences):
+            own = _known_grids(seen, key, sentence)
+            if own:
+                layers[f"{key.part}.{key.layer}.{sentence}"] = [_number(x, grids) for x in own]
+            if not own or "text" not in own[0].others:  # patches have no sentences
+                break
+    for number, grid in enumerate(grids):
+        arrays[f"{GRID}{number}"] = grid.cells
+    entries = [
+        {
+            "size": list(grid.size),
+            "others": list(grid.others),
+            "first": grid.first,
+            "image": grid.image,
+        }
+        for grid in grids
+    ]
+    pictures = _pictures(seen, grids, arrays)
+    return {"layers": layers, "grids": entries, "pictures": pictures, "sound": _sound(seen)}
+
+
+def _sound(seen: Seen) -> dict[str, Any]:
+    """Seconds of a position, and positions without padding, by their number of keys."""
+    sound: dict[str, Any] = {}
+    for key in seen.names:
+        if key.part.split()[0] not in ("encoder", "cross") or not seen._source.has(key, 0):
+            continue
+        positions = seen._source.layer(key, 0).keys
+        if str(positions) in sound:
+            continue
+        try:
+            seconds = seen._source.seconds_of_position(positions)
+        except (NotAskedError, ArgumentError):  # no sound, or none whose times are known
+            continue
+        real = [seen._source.real_positions(positions, x) for x in range(seen.sentences)]
+        sound[str(positions)] = {"seconds": seconds, "real": real}
+    return sound
+
+
+def _known_grids(seen: Seen, key: LayerKey, sentence: int) -> tuple[ImageGrid, ...]:
+    try:
+        return seen._source.image_grids(key, sentence)
+    except (NotAskedError, ArgumentError):  # no image, or a grid that only its user knows
+        return ()
+
+
+def _number(grid: ImageGrid, grids: list[ImageGrid]) -> int:
+    """The number of an equal grid, or of a new one: the layers of a part share theirs."""
+    for number, other in enumerate(grids):
+        same = (grid.size, grid.others, grid.first, grid.image) == (
+            other.size,
+            other.others,
+            other.first,
+            other.image,
+        )
+        if same and np.array_equal(grid.cells, other.cells):
+            return number
+    grids.append(grid)
+    return len(grids) - 1
+
+
+def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> list[dict[str, Any]]:
+    entries = []
+    for number, framed in enumerate(seen._pictures or seen._source.pictures):
+        grid = next((x for x in grids if x.image == number), None)
+        if grid is None:
+            raise ArgumentError(
+                f"picture {number} needs an image that the model was given, and none of that "
+                f"number was seen; where the grid is not known: {GRID_HINT} in seen.image."
+            )
+        area, _ = framed.area_on(grid.size, seen._source.processor)
+        small = framed.picture.small()
+        arrays[f"{PICTURE}{number}"] = np.frombuffer(small.data, np.uint8)
+        entries.append({"width": small.width, "height": small.height, "area": list(area)})
+    return entries

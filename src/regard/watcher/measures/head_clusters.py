@@ -13,11 +13,11 @@ from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.divergence import hellinger_squared
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
-COMPARED = 128  # first tokens whose rows are compared
-WITHIN = 0.1
+MAX_COMPARED_TOKENS = 128  # first tokens whose rows are compared
+DEFAULT_DISTANCE = 0.1
 DEFINITION = (
     "Distance: squared Hellinger distance of two heads' rows, the mean over rows, the first token "
     "left out and each row scaled to 1: 0 the same, 1 no token in common."
@@ -66,20 +66,24 @@ class HeadClusters(TextDisplay):
             "within": self.within,
             "usual": self.usual,
             "clusters": [
-                {"heads": [x._asdict() for x in one.heads], "middle": one.middle._asdict(),
-                 "spread": one.spread, "even": one.even}
+                {
+                    "heads": [x._asdict() for x in one.heads],
+                    "middle": one.middle._asdict(),
+                    "spread": one.spread,
+                    "even": one.even,
+                }
                 for one in self.clusters
             ],
             "counting": "layers and heads count from 0",
-        }  # fmt: skip
+        }
 
 
 def cluster_heads(
-    layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = WITHIN
+    layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = DEFAULT_DISTANCE
 ) -> HeadClusters:
     """Average linkage: the two nearest clusters are joined while their mean distance allows it."""
     if not isinstance(within, float | int) or not 0 <= within <= 1:
-        raise ArgumentError(f"within needs a distance from 0 to 1, but it is {within!r}.")
+        raise ArgumentError(f"within must be a distance from 0 to 1, got {within!r}.")
     sizes = {(layer.queries, layer.keys) for _, layer in layers}
     if len(sizes) > 1:
         raise ArgumentError(
@@ -131,7 +135,10 @@ def _rows(layer: LayerObservation) -> Array:
             f"token: watch with map={max(layer.queries, layer.keys)} (every weight), or with "
             "keep='all'."
         )
-    few = slice(0, min(COMPARED, layer.queries)), slice(0, min(COMPARED, layer.keys))
+    few = (
+        slice(0, min(MAX_COMPARED_TOKENS, layer.queries)),
+        slice(0, min(MAX_COMPARED_TOKENS, layer.keys)),
+    )
     weights_hqk = np.array(layer.tile(*few), np.float64)
     weights_hqk[..., 0] = 0
     sums_hq1 = weights_hqk.sum(axis=-1, keepdims=True)

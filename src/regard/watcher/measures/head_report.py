@@ -1,13 +1,14 @@
-"""HeadReport of every head of a watched model: measures, uniform baselines, and a name."""
+"""Tables of a watched model: a report of every head, and columns for pandas and xarray."""
 
 from __future__ import annotations
 
 import csv
+import importlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +17,12 @@ from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS, HeadMeasures
 from regard.heads.names import MEASURES, Resting, head_name
-from regard.watcher.capture.forward_run import LayerKey
+from regard.typing import Array
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
+
+if TYPE_CHECKING:
+    from regard.watcher.seen import Seen
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,7 @@ class HeadReport(TextDisplay):
         """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards."""
         if by not in (*MEASURES, "layer", "head", "label"):
             raise ArgumentError(
-                f"by needs to be one of {', '.join(MEASURES)}, layer, head or label, "
-                f"but it is {by!r}."
+                f"by must be one of {', '.join(MEASURES)}, layer, head or label, got {by!r}."
             )
         down = by in MEASURES if descending is None else descending
         rows = sorted(self.rows, key=lambda row: row.value(by), reverse=down)
@@ -125,3 +129,139 @@ def _resting(seen: LayerObservation, head: int) -> Resting:
     tokens = seen.key_text.tokens if seen.key_text is not None else ()
     token = tokens[position] if position < len(tokens) else str(position)
     return Resting(token, position, share)
+
+
+AXES = {
+    "entropy": ("layer", "head", "query"),
+    "logsumexp": ("layer", "head", "query"),
+    "received": ("layer", "head", "key"),
+    "top_weights": ("layer", "head", "query", "rank"),
+    "top_keys": ("layer", "head", "query", "rank"),
+    "map": ("layer", "head", "query_block", "key_block"),
+}
+
+
+def stacked_arrays(keys: list[LayerKey], layers: list[LayerObservation]) -> dict[str, Array]:
+    """Facts and measures of layers of one size as single arrays."""
+    shapes = {(layer._leading, layer.queries, layer.keys) for layer in layers}
+    if len(shapes) > 1:
+        raise ArgumentError(
+            f"arrays needs layers of one size, and those of {keys[0].part} differ in heads or "
+            "tokens: take them one by one, as in seen[0].entropy."
+        )
+    values = {
+        name: np.stack([np.asarray(layer.facts[name]) for layer in layers])
+        for name in AXES
+        if all(name in layer.facts for layer in layers)
+    }
+    for name in MEASURES:
+        each = [getattr(x.measures, name) for x in layers if x.measures is not None]
+        if len(each) == len(layers):
+            values[name if name != "entropy" else "entropy_mean"] = _by_head(each, "mean_h")
+            values[f"{name}_baseline"] = _by_head(each, "baseline_h")
+    return values
+
+
+def _by_head(measures: list[Any], name: str) -> Array:
+    return np.stack([np.asarray(getattr(measure, name), np.float64) for measure in measures])
+
+
+def as_dataset(values: Mapping[str, Array], coordinates: Mapping[str, Array]) -> Any:
+    xarray: Any = importlib.import_module("xarray")
+    axes = {"query_token": ("query",), "key_token": ("key",)}
+    return xarray.Dataset(
+        {name: (AXES.get(name, ("layer", "head")), array) for name, array in values.items()},
+        {name: (axes.get(name, (name,)), array) for name, array in coordinates.items()},
+    )
+
+
+Columns = dict[str, Any]
+
+
+def _head_columns(seen: Seen) -> list[dict[str, Any]]:
+    sinks = seen.sinks().heads
+    rows = seen.report().rows
+    return [row.flat() | more.flat() for row, more in zip(rows, sinks, strict=True)]
+
+
+def _query_columns(seen: Seen) -> Columns:
+    def make(layer: LayerObservation) -> Columns:
+        best, tokens, keys = layer.top(1), _tokens(layer, 0), _tokens(layer, 1)
+        best_hq = best.keys[..., 0]
+        return {
+            "query": _every(layer, np.arange(layer.queries)),
+            "query_token": _every(layer, tokens),
+            "entropy": np.ravel(layer.entropy),
+            "best_key": best_hq.ravel(),
+            "best_key_token": np.where(best_hq < 0, "", keys[best_hq]).ravel(),
+            "best_weight": best.weights[..., 0].ravel(),
+        }
+
+    return _by_layer(seen, make)
+
+
+def _key_columns(seen: Seen) -> Columns:
+    def make(layer: LayerObservation) -> Columns:
+        return {
+            "key": _every(layer, np.arange(layer.keys)),
+            "key_token": _every(layer, _tokens(layer, 1)),
+            "received": np.ravel(layer.received),
+        }
+
+    return _by_layer(seen, make)
+
+
+def _weight_columns(seen: Seen) -> Columns:
+    def make(layer: LayerObservation) -> Columns:
+        best = layer.top()
+        count = best.keys.shape[-1]
+        keys_x = best.keys.ravel()
+        columns = {
+            "query": _every(layer, np.repeat(np.arange(layer.queries), count)),
+            "query_token": _every(layer, np.repeat(_tokens(layer, 0), count)),
+            "rank": _every(layer, np.tile(np.arange(count), layer.queries)),
+            "key": keys_x,
+            "key_token": _tokens(layer, 1)[keys_x],
+            "weight": best.weights.ravel(),
+        }
+        real_x = keys_x >= 0  # a query with fewer keys has -1
+        return {name: column[real_x] for name, column in columns.items()} | {"_real": real_x}
+
+    return _by_layer(seen, make)
+
+
+TABLES: dict[str, Callable[[Any], Any]] = {
+    "heads": _head_columns,
+    "queries": _query_columns,
+    "keys": _key_columns,
+    "weights": _weight_columns,
+}
+
+
+def _by_layer(seen: Seen, make: Callable[[LayerObservation], Columns]) -> Columns:
+    """The columns of all layers below each other, after part, layer and head."""
+    joined: dict[str, list[Array]] = {}
+    for key in seen.names:
+        layer = seen[key]
+        columns = make(layer)
+        real_x = columns.pop("_real", None)
+        heads = layer._leading[-1]
+        size = len(next(iter(columns.values()))) if real_x is None else len(real_x)
+        head_x = np.repeat(np.arange(heads), size // heads)
+        head_x = head_x if real_x is None else head_x[real_x]
+        names = {"part": np.full(len(head_x), key.part), "layer": np.full(len(head_x), key.layer)}
+        for name, column in (names | {"head": head_x} | columns).items():
+            joined.setdefault(name, []).append(column)
+    return {name: np.concatenate(columns) for name, columns in joined.items()}
+
+
+def _every(layer: LayerObservation, values_x: Array) -> Array:
+    """The same for every head."""
+    return np.tile(values_x, layer._leading[-1])
+
+
+def _tokens(layer: LayerObservation, axis: int) -> Array:
+    text = (layer.query_text, layer.key_text)[axis]
+    if text is None:
+        raise NotAskedError("tokens were not recorded.")
+    return np.array(text.tokens)

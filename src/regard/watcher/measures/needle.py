@@ -16,15 +16,20 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError
-from regard.experiments.mean_outputs import SENTENCES
+from regard.experiments.changes import SENTENCES
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.layer import LayerObservation
-from regard.watcher.layer_band import band_of
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.layer import LayerObservation, visible_band
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
-    from regard.watcher.watching import Watching
+    from regard.watcher.watch import Watching
+
+
+DEFAULT_NEEDLE = "The number of the lighthouse is seven nine four to this day."
+DEFAULT_QUESTION = "What is the number of the lighthouse? The number of the lighthouse is"
+DEFAULT_ANSWER = "seven nine four"
+DEFAULT_DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -38,14 +43,13 @@ class NeedleTask:
     depths: tuple[float, ...]
 
     def check(self) -> None:
-        """Raise where the answer is not in the needle, or a depth is none."""
+        """Raise where the answer is not in the needle, or a depth is not from 0 to 1."""
         if not self.answer.strip() or self.answer.strip() not in self.needle:
             raise ArgumentError(
-                f"the answer needs to be part of the needle, but {self.answer!r} is not in "
-                f"{self.needle!r}."
+                f"the answer must be part of the needle: {self.answer!r} is not in {self.needle!r}."
             )
         if not self.depths or not all(0 <= depth <= 1 for depth in self.depths):
-            raise ArgumentError(f"depths need numbers from 0 to 1, but they are {self.depths!r}.")
+            raise ArgumentError(f"depths must be numbers from 0 to 1, got {self.depths!r}.")
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,8 @@ class RetrievalHead:
     """One head over all depths: ``copied`` and ``weight`` are means, ``by_depth`` has copied.
 
     copied: share of the answer's tokens whose row has its largest weight on that token in the
-    needle. weight: mean weight of those rows on the needle. Beside each what even attention over
-    the visible keys gives.
+    needle. weight: mean weight of those rows on the needle. The baselines are those of even
+    attention over the visible keys.
     """
 
     part: str
@@ -98,7 +102,7 @@ def find_retrieval_heads(watching: Watching, task: NeedleTask) -> NeedleReport:
     task.check()
     if watching.tokenizer is None:
         raise ArgumentError("needle needs the model's tokenizer: watch(model, tokenizer=...).")
-    texts = [NeedleText.of(watching, task, depth) for depth in task.depths]
+    texts = [NeedleText.at_depth(watching, task, depth) for depth in task.depths]
     runs = [text.run(watching) for text in texts]
     answered = [own for _, own in runs]
     heads = _heads(list(zip(texts, (seen for seen, _ in runs), strict=True)))
@@ -117,8 +121,8 @@ class NeedleText:
     answer: NDArray[np.int64]
 
     @classmethod
-    def of(cls, watching: Watching, task: NeedleTask, depth: float) -> NeedleText:
-        """Put the needle after so much of the sentences; without a haystack, of our own ones."""
+    def at_depth(cls, watching: Watching, task: NeedleTask, depth: float) -> NeedleText:
+        """Insert the needle after this share of the sentences, regard's own without a haystack."""
         encode = _Encoder(watching.tokenizer)
         sentences = re.split(r"(?<=[.!?])\s+", task.haystack.strip() or " ".join(SENTENCES))
         question, needle = encode(task.question), encode(task.needle)
@@ -132,8 +136,8 @@ class NeedleText:
         ids = np.array([*before, *needle, *after, *question, *answer], np.int64)
         if most is not None and len(ids) > most:
             raise ArgumentError(
-                f"the text with needle, question and answer needs at most {most:,} tokens, as many "
-                f"as {type(watching.model).__name__} can read, but it has {len(ids):,}."
+                f"the text with needle, question and answer must have at most {most:,} tokens, as "
+                f"many as {type(watching.model).__name__} can read, got {len(ids):,}."
             )
         stop = len(ids) - 1  # the last token of the answer predicts nothing that is asked for
         span = (len(before), len(before) + len(needle))
@@ -143,16 +147,14 @@ class NeedleText:
         """What was seen, and the share of the answer that the model itself holds likeliest."""
         import torch
 
-        from regard.watcher.watch import watch
-
         spans = {"answer": self.rows, "needle": self.needle}
-        block = watch(watching.model, tokenizer=watching.tokenizer, top=1, map=0, spans=spans)
+        block = watching.with_options(top=1, map=0, spans=spans)
         device = next(watching.model.parameters()).device
-        with torch.no_grad(), block.changed(*watching.changes) as seen:
+        with torch.no_grad(), block as seen:
             output = watching.model(torch.from_numpy(self.ids)[None].to(device))
         if seen.parts != ("decoder",):
             raise ArgumentError(
-                "needle needs a model that reads from left to right, but this one has "
+                "needle needs a model that reads from left to right, and this one has "
                 f"{', '.join(seen.parts)}."
             )
         logits = getattr(output, "logits", output)
@@ -173,7 +175,7 @@ class NeedleText:
         """The same of even attention: a window sees less, and maybe no needle at all."""
         rows, keys = np.arange(*self.rows), np.arange(*self.needle)
         low, high = np.zeros_like(rows), rows + 1
-        band = band_of(layer)
+        band = visible_band(layer)
         if band is not None:
             low, high = (x[0][rows] for x in band.key_ranges())
         visible = (keys >= low[:, None]) & (keys < high[:, None])
@@ -204,14 +206,14 @@ class _Encoder:
             ids = self._plain(spelling)
             if unknown in ids:
                 raise ArgumentError(
-                    f"the answer needs words that the tokenizer knows, but of {text!r} it does not "
-                    "know all: choose a needle in the model's own vocabulary."
+                    f"the answer must be words that the tokenizer knows, and it does not know all "
+                    f"of {text!r}: choose a needle in the model's own vocabulary."
                 )
             if any(list(needle[i : i + len(ids)]) == ids for i in range(len(needle))):
                 return ids
         raise ArgumentError(
-            f"the answer needs to be part of the needle, token by token, but {text!r} has other "
-            "tokens alone than in the needle: choose words that begin with a blank in both."
+            f"the answer must be part of the needle token by token, and {text!r} has other tokens "
+            "by itself than in the needle: choose words that begin with a blank in both."
         )
 
     @property
@@ -227,7 +229,7 @@ class _Encoder:
 def _fitting(
     encode: _Encoder, sentences: list[str], most: int | None, others: Sequence[int]
 ) -> list[str]:
-    """As many of our own sentences as the model can read beside the rest."""
+    """As many of regard's own sentences as the model can read with the rest of the text."""
     room = (most or 2**30) - len(others) - len(encode.start)
     lengths = np.cumsum([len(encode(sentence)) + 1 for sentence in sentences])
     return sentences[: int((lengths <= room).sum())]

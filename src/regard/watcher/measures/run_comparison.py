@@ -16,18 +16,18 @@ from regard.heads.divergence import divergence_from_entropies, entropy_in_bits
 from regard.heads.names import MEASURES
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
 
-MOST_ROWS = 512  # queries of a layer that are compared, evenly spaced where there are more
+MAX_COMPARED_ROWS = 512  # queries of a layer that are compared, evenly spaced where there are more
 DEFINITION = (
     "Jensen-Shannon divergence in bits of a head's rows in the two runs, the mean over aligned "
     "tokens: 0 the same, 1 nothing in common. Keys without a counterpart are one further key."
 )
-USUAL = "the same between a head and the next one of its layer, the mean over the layer"
+USUAL_DEFINITION = "the same between a head and the next one of its layer, the mean over the layer"
 Positions = NDArray[np.int64]
 
 
@@ -97,7 +97,7 @@ class RunComparison(TextDisplay):
         names = ("aligned", "one", "other")
         return {
             "definition": self.definition,
-            "usual": USUAL,
+            "usual": USUAL_DEFINITION,
             "tokens": {
                 part: dict(zip(names, numbers, strict=True)) | {"compared": self.compared[part]}
                 for part, numbers in self.aligned.items()
@@ -113,7 +113,7 @@ def compare_runs(one: Seen, other: Seen) -> RunComparison:
     common = [key for key in one.names if key in other.names]
     if not common:
         raise ArgumentError(
-            "compare needs layers that both runs have, but they have none in common: "
+            "compare needs layers that both runs have, and they have none in common: "
             f"{_listed(one.names)} and {_listed(other.names)}."
         )
     heads: list[HeadDifference] = []
@@ -121,7 +121,7 @@ def compare_runs(one: Seen, other: Seen) -> RunComparison:
     compared: dict[str, int] = {}
     apart: dict[str, None] = {}
     for key in common:
-        pair = LayerPair.of(key, one[key], other[key])
+        pair = LayerPair.aligned(key, one[key], other[key])
         if pair is None:
             apart[key.part] = None
             continue
@@ -129,12 +129,16 @@ def compare_runs(one: Seen, other: Seen) -> RunComparison:
         aligned[key.part], compared[key.part] = pair.sizes, len(pair.rows[0])
     if not heads:
         raise ArgumentError(
-            "compare needs tokens that both texts have, but there are none: compare texts that "
+            "compare needs tokens that both texts have, and there are none: compare texts that "
             "differ in a few words, or one text in two models."
         )
     heads.sort(key=lambda head: -head.distance)
-    alone = [key for run, rest in ((one, other), (other, one)) for key in run.names
-             if key not in rest.names]  # fmt: skip
+    alone = [
+        key
+        for run, rest in ((one, other), (other, one))
+        for key in run.names
+        if key not in rest.names
+    ]
     notes = [f"only in one of the runs: {_listed(alone)}."] if alone else []
     notes += [f"{part}: the texts have no token in common." for part in apart]
     for part, rows in compared.items():
@@ -155,11 +159,13 @@ class LayerPair:
     sizes: tuple[int, int, int]
 
     @classmethod
-    def of(cls, key: LayerKey, one: LayerObservation, other: LayerObservation) -> LayerPair | None:
+    def aligned(
+        cls, key: LayerKey, one: LayerObservation, other: LayerObservation
+    ) -> LayerPair | None:
         """Align the tokens of a layer of two runs; None where they have none in common."""
         if one._leading != other._leading:
             raise ArgumentError(
-                f"compare needs as many heads in both runs, but {key} has {one._leading[-1]} and "
+                f"both runs must have the same number of heads: {key} has {one._leading[-1]} and "
                 f"{other._leading[-1]}."
             )
         rows, columns = (
@@ -169,7 +175,9 @@ class LayerPair:
         sizes = (len(rows[0]), one.queries, other.queries)
         if not sizes[0] or not len(columns[0]):
             return None
-        some = np.unique(np.linspace(0, sizes[0] - 1, min(sizes[0], MOST_ROWS)).astype(np.int64))
+        some = np.unique(
+            np.linspace(0, sizes[0] - 1, min(sizes[0], MAX_COMPARED_ROWS)).astype(np.int64)
+        )
         return cls(key, one, other, (rows[0][some], rows[1][some]), columns, sizes)
 
     def differences(self) -> list[HeadDifference]:
@@ -179,13 +187,20 @@ class LayerPair:
         heads = len(distance_hq)
         return [
             HeadDifference(
-                *self.key, head, float(distance_hq[head].mean()), usual,
-                self._row(int(distance_hq[head].argmax()), distance_hq[head],
-                          one_hqk[head], other_hqk[head]),
+                *self.key,
+                head,
+                float(distance_hq[head].mean()),
+                usual,
+                self._row(
+                    int(distance_hq[head].argmax()),
+                    distance_hq[head],
+                    one_hqk[head],
+                    other_hqk[head],
+                ),
                 self._measured(head),
             )
             for head in range(heads)
-        ]  # fmt: skip
+        ]
 
     def _distances(self, one_hqk: Array, other_hqk: Array) -> tuple[Array, float | None]:
         """Distances of every head and row, and the mean one of two different heads."""

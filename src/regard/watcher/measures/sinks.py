@@ -1,7 +1,7 @@
 """Sinks of a watched model: tokens that heads rest on whatever the text, and far attention.
 
 Shares of each head's attention on the first token, on special tokens and on punctuation, on near
-and on distant tokens, each beside the share of even attention over the visible keys.
+and on distant tokens, each with the share of even attention over the visible keys.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS
 from regard.heads.names import NAMING_SHARE
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.layer import LayerObservation
-from regard.watcher.layer_band import band_of, even_rows, even_shares
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.layer import LayerObservation, even_rows, even_shares, visible_band
 
-SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z][A-Z0-9_]*\]|<\|.+\|>")
+SPECIAL_TOKEN = re.compile(r"<[^<>\s]+>|\[[A-Z][A-Z0-9_]*\]|<\|.+\|>")
 NEW_LINES = ("<0x0A>", "Ċ", "\n")
 KINDS = ("special", "punctuation")
 SHARES = ("first", *KINDS, "near", "distant")
-EXCESS = 0.05  # a token is listed where its mean share over all heads exceeds the even one so much
-LITTLE, ENOUGH = 0.05, 0.2  # a streaming head's distant share, and the even one that makes it tell
+MIN_EXCESS_SHARE = 0.05  # of a listed token: its mean share over all heads less the even one
+MAX_DISTANT_SHARE, MIN_EVEN_DISTANT_SHARE = 0.05, 0.2
 
 
 class AttentionShare(NamedTuple):
@@ -128,11 +127,11 @@ class SinkReport(TextDisplay):
 def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 32) -> SinkReport:
     """Sinks of all layers; ``near`` is a power of two, as distances are counted in such bands."""
     if not isinstance(near, int) or near < 2 or near & (near - 1):
-        raise ArgumentError(f"near needs a power of two from 2 up, but it is {near!r}.")
+        raise ArgumentError(f"near must be a power of two from 2 up, got {near!r}.")
     shares: dict[str, list[LayerShares]] = {}
     heads: list[HeadSinks] = []
     for key, layer in layers:
-        one = LayerShares.of(key, layer)
+        one = LayerShares.from_layer(key, layer)
         shares.setdefault(key.part, []).append(one)
         heads += one.heads(near)
     tokens = [token for part, some in shares.items() for token in _sink_tokens(part, some)]
@@ -140,8 +139,10 @@ def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 
     unknown = [str(x.key) for some in shares.values() for x in some if x.band is None]
     notes = [f"{part}: without a tokenizer the kinds of tokens are not known." for part in unnamed]
     if unknown:
-        notes.append(f"no even baseline where a mask decides: {', '.join(unknown[:4])}"
-                     f"{', ...' if len(unknown) > 4 else ''}.")  # fmt: skip
+        notes.append(
+            f"no even baseline where a mask decides: {', '.join(unknown[:4])}"
+            f"{', ...' if len(unknown) > 4 else ''}."
+        )
     notes += [f"{key}: {note}" for key, layer in layers for note in layer.notes]
     return SinkReport(tuple(tokens), tuple(heads), near, tuple(notes))
 
@@ -154,7 +155,7 @@ def token_kind(token: str) -> str:
     """
     if token.strip("Ċ\n") == "" or token in NEW_LINES:
         return "punctuation"
-    if SPECIAL.fullmatch(token):
+    if SPECIAL_TOKEN.fullmatch(token):
         return "special"
     return "word" if any(x.isalnum() for x in token) else "punctuation"
 
@@ -183,7 +184,7 @@ class LayerShares:
     share_hk: NDArray[np.float64]
 
     @classmethod
-    def of(cls, key: LayerKey, layer: LayerObservation) -> LayerShares:
+    def from_layer(cls, key: LayerKey, layer: LayerObservation) -> LayerShares:
         """From what a layer received."""
         if layer.measures is None:
             raise NotAskedError("sinks need measures, and this file does not hold them.")
@@ -191,7 +192,7 @@ class LayerShares:
         total_h1 = np.maximum(received_hk.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         tokens = layer.key_text.tokens if layer.key_text is not None else ()
         tokens = tokens if len(tokens) == layer.keys else tuple(map(str, range(layer.keys)))
-        kinds, band = token_kinds(tokens), band_of(layer)
+        kinds, band = token_kinds(tokens), visible_band(layer)
         return cls(key, layer, tokens, kinds, band, received_hk / total_h1)
 
     @property
@@ -207,7 +208,7 @@ class LayerShares:
     def heads(self, near: int) -> list[HeadSinks]:
         """Every head's shares."""
         measures = self.layer.measures
-        assert measures is not None  # checked by ``of``
+        assert measures is not None  # checked by ``from_layer``
         columns: dict[str, tuple[Array, Array | None]] = {
             "first": (measures.first.mean_h, measures.first.baseline_h)
         }
@@ -222,7 +223,9 @@ class LayerShares:
                 for name, (a, b) in columns.items()
             }
             far = shares.get("distant", AttentionShare(1.0, None))
-            streaming = far.share <= LITTLE and (far.baseline or 0.0) >= ENOUGH
+            streaming = (
+                far.share <= MAX_DISTANT_SHARE and (far.baseline or 0.0) >= MIN_EVEN_DISTANT_SHARE
+            )
             rows.append(HeadSinks(*self.key, head, shares, streaming))
         return rows
 
@@ -239,7 +242,7 @@ class LayerShares:
         if first_hq is None:
             return {}
         measures = self.layer.measures
-        assert measures is not None  # checked by ``of``
+        assert measures is not None  # checked by ``from_layer``
         far_b = np.array([abs(band[0]) >= near for band in BANDS])
         offset = self.layer.keys - self.layer.queries if self.band is None else self.band.offset
         far_q = np.arange(self.layer.queries) + offset >= near
@@ -281,13 +284,17 @@ def _sink_tokens(part: str, layers: Sequence[LayerShares]) -> list[SinkToken]:
     mean_k = share_hk.mean(axis=0)
     even_k = np.mean(known, axis=0) if len(known) == len(layers) else None
     usual_k = np.full(keys, 1 / keys) if even_k is None else even_k
-    chosen = np.flatnonzero(mean_k - usual_k >= EXCESS)
+    chosen = np.flatnonzero(mean_k - usual_k >= MIN_EXCESS_SHARE)
     first = layers[0]
     return [
         SinkToken(
-            part, int(k), first.tokens[k], first.kinds[k] if first.named else "unknown",
-            float(mean_k[k]), None if even_k is None else float(even_k[k]),
+            part,
+            int(k),
+            first.tokens[k],
+            first.kinds[k] if first.named else "unknown",
+            float(mean_k[k]),
+            None if even_k is None else float(even_k[k]),
             int((share_hk[:, k] >= NAMING_SHARE).sum()),
         )
         for k in chosen[np.argsort(-mean_k[chosen], kind="stable")].tolist()
-    ]  # fmt: skip
+    ]

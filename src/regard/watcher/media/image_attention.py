@@ -1,6 +1,7 @@
 """Attention to an image: the weights of one row, or of a mean of rows, on the grid of its patches.
 
 ``seen.image(...)`` makes it; the weights are those of the observation, moved to their cells.
+Norm-weighted attention needs a second run with the same images.
 """
 
 from __future__ import annotations
@@ -15,17 +16,23 @@ from numpy.typing import NDArray
 
 from regard.atomic_write import write_bytes
 from regard.display import TextDisplay, render
-from regard.errors import ArgumentError, NotAskedError
+from regard.errors import ArgumentError, BackendError, NotAskedError
+from regard.experiments.selection import word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.changes.model_changes import tokens_of
+from regard.watcher.capture.runs import ForwardRun, LayerKey
+from regard.watcher.changes.rerun import SAME_RUN_TOLERANCE
+from regard.watcher.changes.text_sources import written_norms
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
+from regard.watcher.media.inputs import ENCODED, IMAGES, MediaCall
 from regard.watcher.media.picture_bytes import Area, PictureBytes
 
 if TYPE_CHECKING:
-    from regard.watcher.seen import LayerSource
+    from regard.watcher.capture.model_call import ModelCall
+    from regard.watcher.capture.segments import Segment
+    from regard.watcher.seen import LayerSource, Seen
+
 
 ENDINGS = (".png", ".svg", ".json")
 WHEN = ("read", "written")
@@ -91,8 +98,8 @@ def check_image_ending(ending: str) -> str:
     """One of the endings that an image can be saved under."""
     if ending.lower() not in ENDINGS:
         raise ArgumentError(
-            f"an image's name needs to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, but it "
-            f"ends in {ending!r}."
+            f"an image's name must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, got "
+            f"{ending!r}."
         )
     return ending.lower()
 
@@ -112,20 +119,18 @@ class RowChoice:
 
     def __post_init__(self) -> None:
         if sum(x is not None for x in (self.word, self.query, self.patch)) > 1:
-            raise ArgumentError(
-                "an image needs one of word, query and patch, but several are given."
-            )
+            raise ArgumentError("at most one of word, query and patch may be given, got several.")
         if self.when not in WHEN:
-            raise ArgumentError(f"when needs to be 'read' or 'written', but it is {self.when!r}.")
+            raise ArgumentError(f"when must be 'read' or 'written', got {self.when!r}.")
 
     def rows(self, layer: LayerObservation, grid: ImageGrid) -> tuple[str, list[WindowRows]]:
         """What looks, in words, and its rows in each window of the layer."""
         if self.patch is not None:
             if not _is_square(layer):
                 raise ArgumentError(
-                    "patch needs a layer whose queries are patches, but it is text."
+                    "patch needs a layer whose queries are patches, and they are text."
                 )
-            window, row = grid.query_of(self.patch)
+            window, row = grid.patch_query(self.patch)
             return f"patch {self.patch[0]}, {self.patch[1]}", [(window, np.array([row]))]
         if self.word is not None:
             return self._rows_of_word(layer)
@@ -133,8 +138,8 @@ class RowChoice:
             first, stop = self.query if isinstance(self.query, tuple) else _one(self.query, layer)
             if not 0 <= first < stop <= layer.queries:
                 raise ArgumentError(
-                    f"query needs a number or (start, stop) inside {layer.queries} queries, but it "
-                    f"is {self.query!r}."
+                    f"query must be a number or (start, stop) inside {layer.queries} queries, got "
+                    f"{self.query!r}."
                 )
             name = f"query {first}" if stop == first + 1 else f"queries {first} to {stop - 1}"
             return name, [(0, np.arange(first, stop))]
@@ -144,7 +149,7 @@ class RowChoice:
         text: TokenizedText | None = layer.query_text
         if text is None or self.word is None:
             raise NotAskedError("word needs words: give watch the model's tokenizer.")
-        name, positions = tokens_of(text, self.word)
+        name, positions = word_tokens(text, self.word)
         if self.when == "written":
             positions = positions - 1
             if positions[0] < 0:
@@ -184,7 +189,7 @@ class GridSums:
     others_hn: Array
 
     @classmethod
-    def of(
+    def from_layer(
         cls,
         source: LayerSource,
         layer_key: LayerKey,
@@ -211,7 +216,7 @@ class GridSums:
         """Weights (rows, columns) and those on others, of one head or the mean of all."""
         heads = len(self.weights_hx)
         if head is not None and not 0 <= head < heads:
-            raise ArgumentError(f"head needs a number from 0 to {heads - 1}, but it is {head!r}.")
+            raise ArgumentError(f"head must be a number from 0 to {heads - 1}, got {head!r}.")
         chosen = slice(None) if head is None else slice(head, head + 1)
         weights = self.weights_hx[chosen].mean(axis=0).reshape(self.grid.size)
         return weights, self.others_hn[chosen].mean(axis=0)
@@ -249,3 +254,85 @@ def mean_of_layers(
     return np.mean([weights for weights, _ in pairs], axis=0), {
         name: float(others_n[at]) for at, name in enumerate(grid.others) if at in counted
     }
+
+
+# Arguments of one step of a text; a run of all of it has none of them.
+STEP_ARGUMENTS = (
+    "past_key_values", "position_ids", "cache_position", "logits_to_keep", "inputs_embeds",
+    "output_attentions", "output_hidden_states", "return_dict", "use_cache", ENCODED,
+)  # fmt: skip
+
+
+def value_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
+    """|v_j W_O| of every key of some layers, from a second run that is compared with the first."""
+    model = seen._model_recorder().model
+    run = seen._source._run  # type: ignore[attr-defined]
+    norms: dict[tuple[LayerKey, int], Array] = {}
+
+    def note(call: ModelCall, layer: LayerKey, segments: list[Segment]) -> None:
+        norms_bhk = written_norms(call, layer).cpu().numpy().astype(np.float64)
+        for segment in segments:
+            for sentence in segment.sentences:
+                own_hk = norms_bhk[sentence, :, segment.columns]
+                before_hk = norms.get((layer, sentence), own_hk[:, :0])
+                norms[layer, sentence] = np.concatenate([before_hk, own_hk], axis=-1)
+
+    again = _second_run(model, run, {key.layer for key in layers}, note)
+    for key in layers:
+        _check_same(seen, again, key)
+    return lambda layer, sentence: norms[layer, sentence]
+
+
+def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> Seen:
+    import torch
+
+    from regard.watcher.watch import watch
+
+    if not run.media:
+        raise NotAskedError("a second run needs the images of the first, and none were given.")
+    call = max(run.media, key=lambda x: sum(1 for _ in x.module.modules()))
+    arguments = _arguments(call, run)
+    with torch.no_grad(), watch(model, layers=sorted(layers), top=0, map=0) as again:
+        again._model_recorder().probe = note
+        call.module(**arguments)
+    return again
+
+
+def _arguments(call: MediaCall, run: ForwardRun) -> dict[str, Any]:
+    """The arguments of the first run; of a text that was generated, all its tokens at once."""
+    import torch
+
+    arguments = {name: x for name, x in call.arguments.items() if name not in STEP_ARGUMENTS}
+    if call.has(ENCODED):  # generate ran the encoder by itself
+        encoder = next((x for x in run.media if x.has(*IMAGES)), None)
+        arguments |= {} if encoder is None else encoder.arguments
+    given = arguments.get("input_ids")
+    texts = [ids for some in run.tokens.values() for ids in some if ids is not None]
+    if given is None or not texts or max(map(len, texts)) <= given.shape[1]:
+        return arguments
+    if len(given) > 1:
+        raise BackendError(
+            "a second run of several texts that were generated together is not possible: watch "
+            "them one by one."
+        )
+    ids = torch.from_numpy(max(texts, key=len))[None].to(given.device)
+    for name, value in arguments.items():
+        if getattr(value, "shape", None) == given.shape:  # a mask, or types of tokens
+            more = value.new_full((1, ids.shape[1] - given.shape[1]), int(name == "attention_mask"))
+            arguments[name] = torch.cat([value, more], dim=1)
+    return arguments | {"input_ids": ids}
+
+
+def _check_same(seen: Seen, again: Seen, key: LayerKey) -> None:
+    """Raise where the second run attends otherwise than the first."""
+    for sentence in range(len(seen._source._run.records[key])):  # type: ignore[attr-defined]
+        one, other = (
+            np.asarray(x._source.layer(key, sentence).logsumexp, np.float64) for x in (seen, again)
+        )
+        dtype = str(next(seen._model_recorder().model.parameters()).dtype).removeprefix("torch.")
+        allowed = SAME_RUN_TOLERANCE[dtype] * max(1.0, float(np.abs(one).max()))
+        if one.shape != other.shape or not np.abs(one - other).max() <= allowed:
+            raise BackendError(
+                f"run again with the same images, {key} attends otherwise: the model's parameters "
+                "have changed, or it was given more than one forward shows."
+            )

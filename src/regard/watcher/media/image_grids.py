@@ -17,23 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, NotAskedError, count
-from regard.watcher.capture.forward_run import ForwardRun, LayerKey
-from regard.watcher.media.media_inputs import IMAGES, MediaCall
+from regard.watcher.capture.runs import ForwardRun, LayerKey
+from regard.watcher.media.inputs import IMAGES, MediaCall
 
 if TYPE_CHECKING:
     from regard.watcher.seen import LiveLayers
+
 
 Cells = NDArray[np.int32]
 Size = tuple[int, int]
 
 # Parameters that stand for tokens before the patches, in the order in which they stand there.
-PREFIX = {"cls_token": "class token", "class_embedding": "class token",
+PREFIX_TOKENS = {"cls_token": "class token", "class_embedding": "class token",
           "class_token": "class token", "distillation_token": "distillation token",
           "dist_token": "distillation token",
           "register_tokens": "registers", "reg_token": "registers"}  # fmt: skip
 PATCH_TOKENS = ("llava", "vipllava", "paligemma")
 GRID_THW = "image_grid_thw"
-HINT = "say it: grid=(rows, columns)"
+GRID_HINT = "say it: grid=(rows, columns)"
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,9 @@ class ImageGrid:
     image: int = 0
 
     @classmethod
-    def of(cls, size: Size, cells: Any, others: Sequence[str] = (), **where: int) -> ImageGrid:
+    def from_cells(
+        cls, size: Size, cells: Any, others: Sequence[str] = (), **where: int
+    ) -> ImageGrid:
         """A grid of cells, one row of them where there is one window."""
         return cls(*size, np.atleast_2d(np.asarray(cells, np.int32)), tuple(others), **where)
 
@@ -63,12 +66,12 @@ class ImageGrid:
         """Rows and columns."""
         return self.rows, self.columns
 
-    def query_of(self, patch: tuple[int, int]) -> tuple[int, int]:
+    def patch_query(self, patch: tuple[int, int]) -> tuple[int, int]:
         """The window, and the position in it, of the patch in a row and a column from 0."""
         row, column = patch
         if not (0 <= row < self.rows and 0 <= column < self.columns):
             raise ArgumentError(
-                f"patch needs (row, column) from 0 inside {self.rows} x {self.columns}, but it is "
+                f"patch must be (row, column) from 0 inside {self.rows} x {self.columns}, got "
                 f"{patch!r}."
             )
         window, key = np.argwhere(self.cells == row * self.columns + column)[0]
@@ -96,19 +99,18 @@ def image_grids(
     calls = [call for call in run.media if call.shape(IMAGES)]
     records = run.records[layer_key]
     if layer_key.part.split()[0] == "cross":
-        return _of_encoder(source, layer_key, size)
+        return _encoder_grids(source, layer_key, size)
     ids = _token_ids(run, layer_key.part, sentence)
     config = _text_config(source.recorder.media.model)
     if ids is not None and config is not None and (calls or size):
-        tokens = ImageTokens(config, calls, layer_key)
-        return _of_text(run, tokens, sentence, size)
+        return _text_grids(run, config, calls, layer_key, sentence, size)
     if size is not None:
         keys = [record.keys for record in records]
         return tuple(last_keys(size, keys[at], at) for at in range(len(keys)))
     if not calls or ids is not None:
         raise NotAskedError(
             f"{layer_key} saw no image: call the model with pixel_values inside the block, or for "
-            f"a program of your own {HINT}."
+            f"a program of your own {GRID_HINT}."
         )
     return vision_grids(source, layer_key, calls)
 
@@ -117,8 +119,6 @@ def vision_grids(
     source: LiveLayers, layer_key: LayerKey, calls: Sequence[MediaCall]
 ) -> tuple[ImageGrid, ...]:
     """The grids of a layer whose keys are patches."""
-    from regard.watcher.media.window_grids import qwen_grids, swin_grids
-
     records = source._run.records[layer_key]
     path = next(path for path, key in source.paths.items() if key == layer_key)
     root = source.recorder.media.model
@@ -145,12 +145,14 @@ def _patch_grids(
         raise ArgumentError(
             f"the grid of {layer_key} is not known: it has {count(keys[0], 'key')}, and "
             f"{type(call.module).__name__} names {count(before, 'token')} before an image"
-            f"{patches}: {HINT}."
+            f"{patches}: {GRID_HINT}."
         )
     names = [name for name, _ in prefix]
     head = np.repeat(-1 - np.arange(len(prefix)), [number for _, number in prefix])
     cells = np.concatenate([head, np.arange(size[0] * size[1])])
-    return tuple(ImageGrid.of(size, cells, names, first=at, image=at) for at in range(len(keys)))
+    return tuple(
+        ImageGrid.from_cells(size, cells, names, first=at, image=at) for at in range(len(keys))
+    )
 
 
 def patch_counts(call: MediaCall) -> Size | None:
@@ -169,8 +171,8 @@ def _prefix_tokens(module: Any) -> list[tuple[str, int]]:
     tokens = []
     for path, parameter in module.named_parameters():
         name = path.rsplit(".", 1)[-1]
-        if name in PREFIX:
-            tokens.append((PREFIX[name], parameter.shape[-2] if parameter.ndim > 1 else 1))
+        if name in PREFIX_TOKENS:
+            tokens.append((PREFIX_TOKENS[name], parameter.shape[-2] if parameter.ndim > 1 else 1))
     return tokens
 
 
@@ -179,14 +181,14 @@ def last_keys(size: Size, keys: int, sentence: int) -> ImageGrid:
     before = keys - size[0] * size[1]
     if before < 0:
         raise ArgumentError(
-            f"grid needs at most as many cells as the {keys} keys of the layer, but "
-            f"{size[0]} x {size[1]} are {size[0] * size[1]}."
+            f"grid must have at most {keys} cells, as many as the layer has keys, got "
+            f"{size[0]} x {size[1]} = {size[0] * size[1]}."
         )
     cells = np.maximum(np.arange(keys) - before, -1)
-    return ImageGrid.of(size, cells, ("other tokens",), first=sentence, image=sentence)
+    return ImageGrid.from_cells(size, cells, ("other tokens",), first=sentence, image=sentence)
 
 
-def _of_encoder(
+def _encoder_grids(
     source: LiveLayers, layer_key: LayerKey, size: Size | None
 ) -> tuple[ImageGrid, ...]:
     """Cross-attention looks at what the encoder made of the same patches."""
@@ -199,48 +201,49 @@ def _of_encoder(
     )
 
 
-class ImageTokens(NamedTuple):
-    """Image tokens of a text: the model's config, and the calls of its encoder of images."""
+def token_grids(
+    config: Any, calls: Sequence[MediaCall], layer_key: LayerKey, size: Size | None, total: int
+) -> list[TokenGrid]:
+    """The tokens of every image of a text, of ``total`` image tokens together.
 
-    config: Any
-    calls: Sequence[MediaCall]
-    layer_key: LayerKey
-
-    def grids(self, size: Size | None, total: int) -> list[TokenGrid]:
-        """The tokens of every image, of ``total`` tokens together."""
-        config = self.config
-        if size is not None:
-            return [TokenGrid(*size)] * max(1, total // (size[0] * size[1]))
-        thw = next((call for call in self.calls if call.has(GRID_THW)), None)
-        if thw is not None:
-            merge = vision_config(config).spatial_merge_size
-            return [TokenGrid(high // merge, wide // merge) for high, wide in grids_thw(thw)]
-        shape, patches = self.calls[0].shape(IMAGES) or (), patch_counts(self.calls[0])
-        if config.model_type in PATCH_TOKENS and patches is not None and len(shape) == 4:
-            full = getattr(config, "vision_feature_select_strategy", "") == "full"
-            return [TokenGrid(*patches, int(full))] * shape[0]
-        side = isqrt(getattr(config, "mm_tokens_per_image", 0))
-        if config.model_type == "gemma3" and side * side == config.mm_tokens_per_image:
-            return [TokenGrid(side, side)] * max(1, total // (side * side))
-        raise ArgumentError(
-            f"the grid of {self.layer_key} is not known: how a model of type "
-            f"{config.model_type!r} puts an image into {total} tokens its config does not say: "
-            f"{HINT}."
-        )
+    ``config`` is the model's, ``calls`` are those of its encoder of images.
+    """
+    if size is not None:
+        return [TokenGrid(*size)] * max(1, total // (size[0] * size[1]))
+    thw = next((call for call in calls if call.has(GRID_THW)), None)
+    if thw is not None:
+        merge = vision_config(config).spatial_merge_size
+        return [TokenGrid(high // merge, wide // merge) for high, wide in grids_thw(thw)]
+    shape, patches = calls[0].shape(IMAGES) or (), patch_counts(calls[0])
+    if config.model_type in PATCH_TOKENS and patches is not None and len(shape) == 4:
+        full = getattr(config, "vision_feature_select_strategy", "") == "full"
+        return [TokenGrid(*patches, int(full))] * shape[0]
+    side = isqrt(getattr(config, "mm_tokens_per_image", 0))
+    if config.model_type == "gemma3" and side * side == config.mm_tokens_per_image:
+        return [TokenGrid(side, side)] * max(1, total // (side * side))
+    raise ArgumentError(
+        f"the grid of {layer_key} is not known: the config of a model of type "
+        f"{config.model_type!r} does not say how it puts an image into {total} tokens: {GRID_HINT}."
+    )
 
 
-def _of_text(
-    run: ForwardRun, images: ImageTokens, sentence: int, size: Size | None
+def _text_grids(
+    run: ForwardRun,
+    config: Any,
+    calls: Sequence[MediaCall],
+    layer_key: LayerKey,
+    sentence: int,
+    size: Size | None,
 ) -> tuple[ImageGrid, ...]:
     """The images of one text: as many of its image tokens as each has, in the order of images."""
-    token, layer_key = _image_token(images.config), images.layer_key
+    token = _image_token(config)
     at_s = [np.flatnonzero(ids == token) for ids in run.tokens[layer_key.part] if ids is not None]
     total = sum(map(len, at_s))
-    tokens = images.grids(size, total)
+    tokens = token_grids(config, calls, layer_key, size, total)
     if sum(x.tokens for x in tokens) != total:
         raise ArgumentError(
             f"the grid of {layer_key} is not known: there are {total} image tokens, and "
-            f"{count(len(tokens), 'image')} of {sum(x.tokens for x in tokens)}: {HINT}."
+            f"{count(len(tokens), 'image')} of {sum(x.tokens for x in tokens)}: {GRID_HINT}."
         )
     ends = list(accumulate(x.tokens for x in tokens))
     start, keys = sum(map(len, at_s[:sentence])), run.records[layer_key][sentence].keys
@@ -263,7 +266,7 @@ def _text_grid(
     cells[own[: grid.prefix]] = -3
     cells[own[grid.prefix :]] = np.arange(grid.rows * grid.columns)
     others = ("text", "other images", "class token")
-    return ImageGrid.of(grid[:2], cells, others, first=sentence)
+    return ImageGrid.from_cells(grid[:2], cells, others, first=sentence)
 
 
 def grids_thw(call: MediaCall) -> list[Size]:
@@ -271,7 +274,7 @@ def grids_thw(call: MediaCall) -> list[Size]:
     sizes = []
     for frames, high, wide in call.arguments[GRID_THW].tolist():
         if frames != 1:
-            raise ArgumentError(f"an image needs one frame, but it has {frames}: it is a video.")
+            raise ArgumentError(f"an image must have one frame, got a video of {frames}.")
         sizes.append((int(high), int(wide)))
     return sizes
 
@@ -304,3 +307,85 @@ def _composite(config: Any) -> bool:
 
 def _visual(path: str) -> bool:
     return any(name.startswith(("vision", "visual", "image")) for name in path.split("."))
+
+
+def swin_grids(call: MediaCall, root: Any, path: str, keys: Sequence[int]) -> tuple[ImageGrid, ...]:
+    """Windows of a Swin layer, moved back by what they were shifted; none for other models."""
+    block = _shifted_block(root, path)
+    shape, patch = call.shape(IMAGES), getattr(call.config, "patch_size", None)
+    if block is None or shape is None or not isinstance(patch, int):
+        return ()
+    stage = int(path.partition("blocks.")[0].rstrip(".").rsplit(".", 1)[-1])
+    # Patches and merging round up: what is missing at the edges is padded.
+    size = tuple(-(-length // (patch * 2**stage)) for length in shape[-2:])
+    cells = window_cells((size[0], size[1]), int(block.window_size), int(block.shift_size))
+    images, left = divmod(len(keys), len(cells))
+    if left or any(x != cells.shape[1] for x in keys):
+        return ()
+    return tuple(
+        ImageGrid.from_cells(
+            (size[0], size[1]), cells, ("padding",), first=at * len(cells), image=at
+        )
+        for at in range(images)
+    )
+
+
+def window_cells(size: Size, window: int, shift: int) -> Cells:
+    """The cells (windows, keys) of the windows of an image; -1 is padding.
+
+    >>> window_cells((2, 4), 2, 1)
+    array([[5, 6, 1, 2],
+           [7, 4, 3, 0]], dtype=int32)
+    """
+    rows, columns = size
+    padded = np.full([-(-length // window) * window for length in size], -1, np.int32)
+    padded[:rows, :columns] = np.arange(rows * columns).reshape(rows, columns)
+    rolled = np.roll(padded, (-shift, -shift), axis=(0, 1))
+    across = rolled.shape[1] // window
+    blocks = rolled.reshape(-1, window, across, window).swapaxes(1, 2)
+    return np.ascontiguousarray(blocks.reshape(-1, window * window))
+
+
+def _shifted_block(root: Any, path: str) -> Any:
+    """The innermost module around an attention that shifts its windows."""
+    names = path.partition("#")[0].split(".")
+    for length in range(len(names), 0, -1):
+        module = root.get_submodule(".".join(names[:length]))
+        if hasattr(module, "shift_size") and isinstance(getattr(module, "window_size", None), int):
+            return module
+    return None
+
+
+def qwen_grids(call: MediaCall, keys: int) -> tuple[ImageGrid, ...]:
+    """Images packed into one sequence, each by blocks of patches that become one token."""
+    config = vision_config(call.config)
+    sizes, merge = grids_thw(call), int(config.spatial_merge_size)
+    window = getattr(config, "window_size", None)
+    side = 0 if window is None else int(window) // merge // int(config.patch_size)
+    grids, start = [], 0
+    for number, size in enumerate(sizes):
+        cells = np.full(keys, -1)
+        stop = start + size[0] * size[1]
+        cells[start:stop] = merged_order(size, merge, side)
+        grids.append(ImageGrid.from_cells(size, cells, ("other images",), image=number))
+        start = stop
+    return tuple(grids)
+
+
+def merged_order(size: Size, merge: int, side: int = 0) -> NDArray[np.int64]:
+    """Cells in the order of the sequence: blocks of merge x merge, in windows of side x side.
+
+    >>> merged_order((2, 4), 2)
+    array([0, 1, 4, 5, 2, 3, 6, 7])
+    """
+    rows, columns = size[0] // merge, size[1] // merge
+    cells = np.arange(size[0] * size[1]).reshape(rows, merge, columns, merge).swapaxes(1, 2)
+    blocks = np.arange(rows * columns).reshape(rows, columns)
+    if side:
+        windows = [
+            blocks[row : row + side, column : column + side].reshape(-1)
+            for row in range(0, rows, side)
+            for column in range(0, columns, side)
+        ]
+        blocks = np.concatenate(windows)
+    return cells.reshape(rows * columns, -1)[blocks.reshape(-1)].reshape(-1)

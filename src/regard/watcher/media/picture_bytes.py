@@ -17,9 +17,9 @@ from regard.errors import ArgumentError, BackendError, FileError
 from regard.png import encode_png
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-MOST = 768  # pixels of the longer side of a picture that is stored in a file
+MAX_STORED_PIXELS = 768  # of the longer side of a picture that is stored in a file
 Area = tuple[float, float, float, float]
-FULL: Area = (0.0, 0.0, 1.0, 1.0)
+FULL_AREA: Area = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -31,41 +31,41 @@ class PictureBytes:
     height: int
 
     @classmethod
-    def of(cls, picture: Any) -> PictureBytes:
+    def from_any(cls, picture: Any) -> PictureBytes:
         """A picture from a path, bytes of a file, an array (rows, columns, 3), or one of Pillow."""
         if isinstance(picture, PictureBytes):
             return picture
         if isinstance(picture, str | Path):
-            return cls.of_file(_read(Path(picture)), str(picture))
+            return cls.from_file(_read(Path(picture)), str(picture))
         if isinstance(picture, bytes | bytearray):
-            return cls.of_file(bytes(picture), "the picture")
+            return cls.from_file(bytes(picture), "the picture")
         if hasattr(picture, "convert"):  # of Pillow
-            return cls.of_array(np.asarray(picture.convert("RGB")))
-        return cls.of_array(np.asarray(picture))
+            return cls.from_array(np.asarray(picture.convert("RGB")))
+        return cls.from_array(np.asarray(picture))
 
     @classmethod
-    def of_array(cls, colours: Any) -> PictureBytes:
+    def from_array(cls, colours: Any) -> PictureBytes:
         """A picture from colours (rows, columns, 3), whole numbers from 0 to 255."""
         if colours.ndim == 2 and colours.dtype == np.uint8:
             colours = np.repeat(colours[..., None], 3, axis=-1)
         if colours.ndim != 3 or colours.shape[2] not in (3, 4) or colours.dtype != np.uint8:
             raise ArgumentError(
-                "a picture needs to be a file, its bytes, an image of Pillow or an array (rows, "
-                f"columns, 3) of uint8, but it is {colours.dtype} of shape {colours.shape}."
+                "a picture must be a file, its bytes, an image of Pillow or an array (rows, "
+                f"columns, 3) of uint8, got {colours.dtype} of shape {colours.shape}."
             )
         data = encode_png(np.ascontiguousarray(colours[..., :3]))
         return cls(data, colours.shape[1], colours.shape[0])
 
     @classmethod
-    def of_file(cls, data: bytes, name: str) -> PictureBytes:
+    def from_file(cls, data: bytes, name: str) -> PictureBytes:
         """The bytes of a file; upright, as its camera noted it, where Pillow is installed."""
         if importlib.util.find_spec("PIL") is not None:
             return _upright(data, name)
         size = _png_size(data) if data.startswith(PNG) else _jpeg_size(data)
         if size is None:
             raise FileError(
-                f"{name} needs to be a PNG or JPEG file, but it is none; other kinds need Pillow: "
-                "pip install '.[image]'."
+                f"{name} must be a PNG or JPEG file; other kinds need Pillow: "
+                "pip install 'regard[image]'."
             )
         return cls(data, *size)
 
@@ -79,8 +79,8 @@ class PictureBytes:
         """The picture as a data URI, which pages show without fetching anything."""
         return f"data:{self.mime};base64,{base64.b64encode(self.data).decode()}"
 
-    def small(self, most: int = MOST) -> PictureBytes:
-        """The picture with a longer side of at most so many pixels, to store; needs Pillow."""
+    def small(self, most: int = MAX_STORED_PIXELS) -> PictureBytes:
+        """The picture with a longer side of at most ``most`` pixels, to store; needs Pillow."""
         if max(self.width, self.height) <= most or importlib.util.find_spec("PIL") is None:
             return self
         image = pillow_image(self.data)
@@ -96,7 +96,7 @@ class PictureBytes:
 def need_pillow(what: str) -> None:
     """Raise where Pillow is not installed."""
     if importlib.util.find_spec("PIL") is None:
-        raise BackendError(f"{what} needs Pillow, not installed here: pip install '.[image]'.")
+        raise BackendError(f"{what} needs Pillow, not installed here: pip install 'regard[image]'.")
 
 
 def pillow_image(data: bytes, name: str = "the picture") -> Any:
@@ -107,8 +107,8 @@ def pillow_image(data: bytes, name: str = "the picture") -> Any:
         image = Image.open(io.BytesIO(data))
         image.load()
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        reason = "cannot be read as one" if isinstance(error, UnidentifiedImageError) else error
-        raise FileError(f"{name} needs to be an image, but it {reason}.") from None
+        reason = "it cannot be read as one" if isinstance(error, UnidentifiedImageError) else error
+        raise FileError(f"{name} must be an image, and {reason}.") from None
     return image
 
 
@@ -116,7 +116,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise FileError(f"{path} needs to be an image file, but: {error.strerror}.") from None
+        raise FileError(f"{path} must be an image file: {error.strerror}.") from None
 
 
 def _upright(data: bytes, name: str) -> PictureBytes:
@@ -158,7 +158,7 @@ def processed_area(processor: Any, width: int, height: int) -> Area:
     """
     image = getattr(processor, "image_processor", processor)
     if not getattr(image, "do_center_crop", False):
-        return FULL
+        return FULL_AREA
     crop, size = (_sides(getattr(image, x, None)) for x in ("crop_size", "size"))
     if crop is None or "height" not in crop:
         raise ArgumentError(
@@ -189,3 +189,35 @@ def _resized(size: Mapping[str, int], width: int, height: int) -> tuple[int, int
     else:
         scale = size["longest_edge"] / max(width, height)
     return max(1, int(width * scale)), max(1, int(height * scale))
+
+
+UNCROPPED_NOTE = (
+    "No processor was given, so the grid is laid over all of the picture: where the model's "
+    "processor crops, give it to watch, as in watch(model, processor=processor)."
+)
+
+
+@dataclass(frozen=True)
+class FramedPicture:
+    """A picture, and the part of it that the model was given, in fractions of its sides."""
+
+    picture: PictureBytes
+    area: Area | None = None
+
+    def area_on(self, size: tuple[int, int], processor: Any) -> tuple[Area, tuple[str, ...]]:
+        """The part of the picture under a grid, and what is to be said about it."""
+        if self.area is not None:
+            return self.area, ()
+        width, height = self.picture.width, self.picture.height
+        if processor is not None:
+            return processed_area(processor, width, height), ()
+        rows, columns = size
+        # Sizes are rounded to whole patches: one more or less is the same shape.
+        if abs(width * rows - height * columns) > max(width, height):
+            raise ArgumentError(
+                f"a picture of {width} x {height} pixels became {columns} x {rows} patches, and "
+                "whether it was cropped or squeezed its processor knows: give it to watch, as in "
+                "watch(model, processor=processor), or say area=(left, top, right, bottom) in "
+                "fractions of the picture."
+            )
+        return FULL_AREA, (UNCROPPED_NOTE,)

@@ -11,7 +11,7 @@ CHANGES = {
     "knock out": ([{"change": "knock_out", "word": 1}], lambda x: x.knock_out(1)),
     "ablate": (
         [{"change": "ablate", "part": "cross", "layer": 0, "head": 1}],
-        lambda x: x.ablate(0, 1, "cross"),
+        lambda x: x.ablate(0, 1, part="cross"),
     ),
     "two": (
         [REDIRECT, {"change": "knock_out", "word": 1}],
@@ -38,7 +38,7 @@ def test_an_experiment_and_its_weights(client, reading, name):
     answer = client.post("/api/weights", json={**ask, "show": "head"})
     shape = [int(size) for size in answer.headers["x-regard-shape"].split(",")]
     weights_qk = np.frombuffer(answer.content, "<f4").reshape(shape)
-    true = experiment.after.weights("encoder", layer=1, head=0, by="tokens")
+    true = experiment.after.weights(layer=1, head=0, by="tokens")
     npt.assert_array_equal(weights_qk, true.astype(np.float32))
 
 

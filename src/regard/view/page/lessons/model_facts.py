@@ -102,7 +102,7 @@ def rival_of(noun: str) -> str:
 
 
 def _row(reading: Reading, position: int, layer: int, head: int) -> Any:
-    return reading.weights("encoder", layer=layer, head=head)[position]
+    return reading.weights(layer=layer, head=head)[position]
 
 
 def _choices(reading: Reading, position: int, layer: int, head: int) -> Facts:
@@ -121,7 +121,7 @@ def _choices(reading: Reading, position: int, layer: int, head: int) -> Facts:
 
 def _picture(reading: Reading, layer: int, head: int) -> Facts:
     """Words and weights of one head, for its picture."""
-    weights_qk = reading.weights("encoder", layer=layer, head=head)
+    weights_qk = reading.weights(layer=layer, head=head)
     return {
         "sentence": reading.sentence,
         "words": list(reading.words),

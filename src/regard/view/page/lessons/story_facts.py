@@ -72,8 +72,8 @@ def position(glance: Read, _: Read) -> Facts:
     reading = glance(TWICE)
     roles = reading.model.roles.encoder
     role = max(roles.values(), key=lambda x: x.usual.get("previous", 0.0))
-    weights = reading.weights("encoder", layer=role.layer, head=role.head)
-    without = without_position(reading).weights("encoder", layer=role.layer, head=role.head)
+    weights = reading.weights(layer=role.layer, head=role.head)
+    without = without_position(reading).weights(layer=role.layer, head=role.head)
     first, second = (i for i, word in enumerate(reading.words) if word == "dog")
     before, after = (float(np.mean(np.diag(x, -1)[:second])) for x in (weights, without))
     alike = float(np.abs(without[first] - without[second]).max())
@@ -96,7 +96,7 @@ def mask(_: Read, read: Read) -> Facts:
     """Decoder weights of the translation: every one above the diagonal is 0."""
     reading = read(HUNGRY)
     words = reading.texts("decoder")[0].words
-    weights = reading.weights("decoder")
+    weights = reading.weights(part="decoder")
     spread = -(weights * np.log(np.maximum(weights, 1e-12))).sum(-1).mean(-1)
     layer, head = np.unravel_index(int(spread.argmax()), spread.shape)
     shown = weights[layer, head]
@@ -121,7 +121,7 @@ def cross(_: Read, read: Read) -> Facts:
     reading = read(HUNGRY)
     layer, head = reading.alignment.heads[0]
     queries, keys = reading.texts("cross")
-    weights = reading.weights("cross", layer=layer, head=head)
+    weights = reading.weights(part="cross", layer=layer, head=head)
     row = next((i for i, word in enumerate(queries.words) if word == "chien"), 2)
     best = keys.words[int(weights[row].argmax())]
     offered = list(dict.fromkeys(["dog", "food", "A", "hungry", best]))

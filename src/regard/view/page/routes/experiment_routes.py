@@ -8,15 +8,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.errors import ArgumentError
-from regard.experiments.effects import (
-    Choice,
+from regard.experiments.effects import Choice
+from regard.transformer.experiment import (
     direct_effects,
     find_choice,
     logit_difference,
     without_each_head,
 )
-from regard.experiments.effects import effects as effects_of
-from regard.experiments.further import opens
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.view.page.jobs import Context, Fields, Stop
@@ -48,7 +46,7 @@ def routes(context: Context) -> list[Route]:
             return JSONResponse(_effects_of_layer(reading, fields))
         if fields.get("choice") is True:
             return JSONResponse(_choice(reading, find_choice(reading, of, rival)))
-        made = effects_of(reading, of, rival, lambda *_: stop.check())
+        made = reading.effects(of, rival, progress=lambda *_: stop.check())
         return JSONResponse(made.to_dict())
 
     def because(fields: Fields, stop: Stop) -> Response:
@@ -90,12 +88,12 @@ def _effects_of_layer(reading: Reading, fields: Fields) -> dict[str, Any]:
 def _because(reading: Reading, fields: Fields) -> dict[str, Any]:
     """The largest terms of a score; ``path`` opens a term of each level in turn."""
     query, key, layer, head = (integer_field(fields, x) for x in ("query", "key", "layer", "head"))
-    made = reading.because(query, key, layer, head, str(fields.get("part", "encoder")))
+    made = reading.because(query, key, layer, head, part=str(fields.get("part", "encoder")))
     path = fields.get("path", [])
     if not isinstance(path, list):
         raise ArgumentError(f"path needs a list of term numbers, but it is {path!r}.")
     for term in path:
         made = made.because(term)
-    shown = [x.to_dict() | {"opens": opens(x)} for x in made.terms[:MOST_TERMS]]
+    shown = [x.to_dict() | {"opens": x.opens()} for x in made.terms[:MOST_TERMS]]
     rest = sum(x.value for x in made.terms[MOST_TERMS:])
     return made.to_dict() | {"terms": shown, "count": len(made.terms), "rest": rest}

@@ -39,7 +39,9 @@ def routes(context: Context) -> list[Route]:
         if not isinstance(sentence, str):
             raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
         if fields.get("changes"):
-            return context.readings.experiment(sentence, fields["changes"], stop.check).after
+            changed = context.readings.experiment(sentence, fields["changes"], stop.check)
+            after: Reading = changed.after
+            return after
         return context.readings.of(sentence, stop.check, quick=quick)
 
     @lru_cache(maxsize=4)
@@ -69,7 +71,7 @@ def routes(context: Context) -> list[Route]:
     def thumbnails(fields: Fields, stop: Stop) -> Response:
         if run := run_of(fields):
             return numbers(run.thumbnails(fields))
-        weights_lhqk = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
+        weights_lhqk = reading_of(fields, stop).weights(part=str(fields.get("part")), by="tokens")
         return numbers(small(weights_lhqk, THUMBNAIL))
 
     return [
@@ -107,7 +109,7 @@ def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[
         for x, most in (("layer", config.layers), ("head", config.heads))
     ):
         at = requested
-    weights_qk = reading.weights("encoder", layer=at["layer"], head=at["head"], by="tokens")
+    weights_qk = reading.weights(layer=at["layer"], head=at["head"], by="tokens")
     content = np.ascontiguousarray(weights_qk, "<f4").tobytes()
     return {"part": "encoder", "layer": at["layer"], "head": at["head"],
             "rows": weights_qk.shape[0], "columns": weights_qk.shape[1],
@@ -121,14 +123,14 @@ def table(reading: Reading, fields: Fields) -> Array:
     if show == "rollout":
         return reading.rollout(part).tokens_qk
     if show == "all":
-        return reading.average(part).tokens_qk
+        return reading.average(part=part).tokens_qk
     if not isinstance(layer, int):
         raise ArgumentError(f"layer needs a whole number from 0, but it is {layer!r}.")
     if show == "layer":
-        return reading.average(part, layer).tokens_qk
+        return reading.average(layer, part=part).tokens_qk
     if not isinstance(head, int):
         raise ArgumentError(f"head needs a whole number from 0, but it is {head!r}.")
-    return reading.weights(part, layer=layer, head=head, by="tokens")
+    return reading.weights(part=part, layer=layer, head=head, by="tokens")
 
 
 def _part(reading: Reading, part: str) -> dict[str, Any]:

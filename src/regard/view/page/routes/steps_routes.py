@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.errors import ArgumentError
-from regard.experiments.residual import ResidualRun
 from regard.transformer.reading import Reading
+from regard.transformer.residual import ResidualRun
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.path_data import data_of_layer, data_of_next_words
 from regard.view.page.readings import without_position
@@ -51,7 +51,7 @@ class ExactRuns:
     def _run(self, reading: Reading, quick: bool) -> tuple[Key, ResidualRun]:
         key = (reading.sentence, quick, reading.positions)
         with self._lock:
-            run = self._runs.setdefault(key, ResidualRun.of(reading))
+            run = self._runs.setdefault(key, ResidualRun.from_reading(reading))
             self._runs.move_to_end(key)
             while len(self._runs) > 1 and self._is_full():
                 oldest, _ = self._runs.popitem(last=False)

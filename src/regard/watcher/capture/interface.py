@@ -1,0 +1,486 @@
+"""The attention interface of transformers as a source of events for the recorder.
+
+An attention function and a mask function are registered while a recorder is active: without a mask
+function of that name transformers would silently pass no mask at all. A config may name 'regard'
+while its model is not watched (two models may share one, another thread may use the model); it then
+gets the model's own attention.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import BackendError
+from regard.watcher.capture.deferred import PendingSteps
+from regard.watcher.capture.masks import MaskSpec, describe_mask
+from regard.watcher.capture.model_call import ModelCall, prove
+from regard.watcher.capture.modules import Forwards, all_modules, in_backward, module_config
+from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
+from regard.watcher.capture.observation import OutputBuffer
+from regard.watcher.capture.runs import ForwardRun, LayerKey
+from regard.watcher.capture.segments import Segment, call_segments
+from regard.watcher.changes.intervention_call import attend_changed
+from regard.watcher.options import Options
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.experiments.experiment import Experiment
+    from regard.watcher.capture.recorder import Recorder
+    from regard.watcher.changes.intervention_call import ModelIntervention
+    from regard.watcher.changes.rerun import RunCapture
+
+
+IMPLEMENTATION = "regard"  # the name of the attention that is registered with transformers
+LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
+MAX_REMEMBERED_MASKS = 8  # of a thread: a model has a few kinds of masks in a forward
+
+
+class InterfaceSource:
+    """Attention calls of one model through the attention interface, on one thread.
+
+    ``holder`` is the module that was given to ``watch``, ``model`` the model of transformers in it.
+    Changes of heads act here, since here they are told apart before they are mixed:
+    ``intervention`` has them, ``capture`` and ``outcome`` what came of them.
+    """
+
+    drops_padding = True
+
+    def __init__(self, model: Any, holder: Any, options: Options) -> None:
+        self.model, self.holder, self.options = model, holder, options
+        self.reference: weakref.ref[Recorder] | None = None
+        self.configs: list[Any] = []  # those that are patched
+        self.intervention: ModelIntervention | None = None
+        self.capture: RunCapture | None = None
+        self.outcome: Experiment | None = None
+        self.block: Any = None  # the ``Watching`` of the block, to run the model again
+        self.probe: Callable[[ModelCall, LayerKey, list[Segment]], None] | None = None
+        self.forwards = Forwards(model, holder)
+        self.numbering = LayerNumbering(model, self.forwards, options.watches)
+        self.layers = _count_layers(model)
+        self._end_numbering, self.forwards.ended = self.forwards.ended, self._end
+        self._proven: set[LayerKey] = set()
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Register the attention functions and hooks for the block."""
+        with ExitStack() as cleanup:
+            cleanup.callback(self._detach)
+            for hook in self.forwards.attach():
+                cleanup.callback(hook.remove)
+            install(self)
+            cleanup.callback(remove, self)
+            yield
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder that this feeds, which lives as long as its block."""
+        recorder = None if self.reference is None else self.reference()
+        assert recorder is not None
+        return recorder
+
+    @property
+    def ran(self) -> bool:
+        """Whether the model ran."""
+        return self.forwards.count > 0
+
+    @property
+    def stacks_layers(self) -> bool:
+        """Whether facts of a layer may wait for those of the next: until the forward ends."""
+        return self.forwards.running
+
+    @property
+    def layer_keys(self) -> list[LayerKey]:
+        """Every attention that was called, watched or not."""
+        return self.numbering.layers
+
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module; a module's second call is 'path#2'."""
+        return self.numbering.paths
+
+    @property
+    def watched_layers(self) -> int:
+        """The number of recorded layers of a part."""
+        return self.layers if self.options.layers is None else len(self.options.layers)
+
+    @property
+    def checkpoints(self) -> bool:
+        """Whether layers are computed again for gradients, by gradient checkpointing."""
+        import torch
+
+        return torch.is_grad_enabled() and any(
+            module.training and getattr(module, "gradient_checkpointing", False)
+            for module in self.model.modules()
+        )
+
+    def locate(self, call: ModelCall) -> LayerCall | None:
+        """The layer of a call; None where it is not recorded."""
+        if not self.numbering.counts_calls_of(call.module):
+            return None
+        layer_call = self.numbering.locate(call)
+        # The same query and key with other values: the weights are recorded already.
+        if layer_call.relation is CallRelation.SAME or not self.options.watches(
+            layer_call.layer.layer
+        ):
+            return None
+        self.numbering.check(layer_call, call.module)
+        return layer_call
+
+    def take(self, call: ModelCall, layer_call: LayerCall) -> tuple[torch.Tensor, Any]:
+        """Observe a call, and return the output (b, q, h, d) and weights for the model."""
+        layer_key, segments, recorder = layer_call.layer, call_segments(call), self.recorder
+        if layer_call.relation is CallRelation.NEXT:
+            segments = self._packed(layer_key, segments)
+        if self.probe is not None:
+            self.probe(call, layer_key, segments)
+        run = self._run(layer_key, segments, call)
+        proven, result = layer_key in self._proven, None
+        if proven and self._can_defer(run, layer_key, call, segments):
+            self._defer(run, layer_key, call, segments)
+            return call.own()
+        if call.prefers_own:
+            *result, call = call.own_with_logsumexp()
+        recorder.flush(run, layer_key)
+        # Every row's log-sum-exp of the own kernel is compared: no output is needed for a proof.
+        compared = result is not None and (proven or call.has_logsumexp)
+        output = None if compared else OutputBuffer(call)
+        for segment in segments:
+            self._record(run, layer_key, call, segment, output)
+            if output is not None and result is None:
+                output.put_padding(segment)
+        if output is not None and not proven:
+            self._prove(call, output, segments, layer_key, None if result is None else result[0])
+        self._proven.add(layer_key)
+        recorder.report_progress(layer_key)
+        if result is not None:
+            return result[0], result[1]
+        assert output is not None  # it is made where there is no result
+        return output.tensor, None
+
+    def query_rows(self, sentences: int) -> list[slice] | None:
+        """The real queries of the decoder's sentences, for its cross attention."""
+        runs = self.recorder.runs
+        rows = runs[-1].rows.get("decoder") if runs else None
+        return rows if rows is not None and len(rows) == sentences else None
+
+    def ids_for(self, call: ModelCall) -> Any:
+        """The tokens (b, q) of the queries of a call; None where they are not known."""
+        ids = self.forwards.ids(call.module)
+        shape = (call.query.shape[0], call.query.shape[2])
+        return ids if ids is not None and ids.shape == shape else None
+
+    def _detach(self) -> None:
+        """Remove hooks and callbacks, so that facts are freed when nobody holds them any more."""
+        self.numbering.detach()
+        self.forwards.forget_callbacks()
+
+    def _end(self, inside: set[int]) -> None:
+        """Launch what waits when the outermost forward ends: a cache may be overwritten next."""
+        self._end_numbering(inside)
+        if not self.forwards.running:
+            self.recorder.stacked.launch()
+
+    def _prove(
+        self,
+        call: ModelCall,
+        output: OutputBuffer,
+        segments: list[Segment],
+        layer_key: LayerKey,
+        own: torch.Tensor | None,
+    ) -> None:
+        try:
+            prove(call, output.tensor, real_rows(segments, output.shape[0]), str(layer_key), own)
+        except BackendError:
+            self.recorder.device_queue.raise_first_error()  # nan has an error of its own
+            raise
+
+    def _can_defer(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
+    ) -> bool:
+        """Whether a call can be observed later: a decode step after a first call."""
+        records = run.records.get(layer_key)
+        if self.recorder.generation.draft_start is not None:
+            return False
+        if records is None or any(records[x.sentences[0]].queries == 0 for x in segments):
+            return False
+        return run.pending_steps.get(layer_key, PendingSteps()).fits(call, segments)
+
+    def _defer(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
+    ) -> None:
+        pending = run.pending_steps.get(layer_key, PendingSteps())
+        for segment in segments:
+            self._record_tokens(run, layer_key, call, segment, len(pending.queries))
+        self.recorder.defer(run, layer_key, call, segments)
+        self.recorder.report_progress(layer_key)
+
+    def _record(
+        self,
+        run: ForwardRun,
+        layer_key: LayerKey,
+        call: ModelCall,
+        segment: Segment,
+        output: OutputBuffer | None,
+    ) -> None:
+        records = self.recorder.records(run, layer_key, call, segment)
+        self._record_tokens(run, layer_key, call, segment)
+        row = records[segment.sentences[0]].queries if call.cross else segment.row_start
+        self.recorder.record(run, layer_key, call, segment, row, output)
+
+    def _record_tokens(
+        self,
+        run: ForwardRun,
+        layer_key: LayerKey,
+        call: ModelCall,
+        segment: Segment,
+        pending: int = 0,
+    ) -> None:
+        """Record the tokens of a segment, and check that they follow those before."""
+        if call.cross:
+            return
+        ids, record = self.ids_for(call), run.records[layer_key][segment.sentences[0]]
+        if segment.row_start < record.first_row + record.queries:
+            self.recorder.generation.cut(run, segment.row_start)
+        run.take_tokens(layer_key.part, segment, ids, call.query.shape[0])
+        if layer_key == min(x for x in run.records if x.part == layer_key.part):
+            run.check_order(layer_key, segment, call.key, self.recorder.device_queue)
+        run.check_follows(layer_key, record, segment, pending)
+
+    def _packed(self, layer_key: LayerKey, segments: list[Segment]) -> list[Segment]:
+        """Segments of a packed sequence, moved after the tokens that their layer has recorded."""
+        moved = []
+        for segment in segments:
+            record = self.recorder.runs[-1].records[layer_key][segment.sentences[0]]
+            rows, columns = record.first_row + record.queries, record.keys
+            moved.append(replace(segment, row_start=rows, column_start=columns))
+        return moved
+
+    def _run(self, layer_key: LayerKey, segments: list[Segment], call: ModelCall) -> ForwardRun:
+        """The text of this call: a new one where a layer begins again."""
+        runs = self.recorder.runs
+        begins = any(segment.row_start == 0 for segment in segments) and not call.cross
+        begun = bool(runs) and layer_key in runs[-1].records
+        if not runs or (begun and (begins or self._is_elsewhere(layer_key, segments, call))):
+            self.recorder.begin_text()
+        run = runs[-1]
+        if not call.cross:
+            run.rows[layer_key.part] = real_rows(segments, call.query.shape[0])
+        return run
+
+    def _is_elsewhere(self, layer_key: LayerKey, segments: list[Segment], call: ModelCall) -> bool:
+        """Whether a cache goes on at another token than the last text: a prefix used again."""
+        run = self.recorder.runs[-1]
+        if run.closed:
+            return True
+        # After padding on the right a sentence does not go on where it ended.
+        gaps = isinstance(call.mask, MaskSpec) and call.mask.real_bk is not None
+        if call.cross or self.recorder.generation.draft_start is not None:
+            return False
+        pending = len(run.pending_steps.get(layer_key, PendingSteps()).queries)
+        for segment in segments:
+            record = run.records[layer_key][segment.sentences[0]]
+            due = record.first_row + record.queries + pending
+            if segment.row_start < due or (segment.row_start > due and not gaps):
+                return record.queries > 0
+        return False
+
+
+def real_rows(segments: list[Segment], sentences: int) -> list[slice]:
+    """The real queries of each sentence; none where a sentence is all padding."""
+    rows = [slice(0, 0)] * sentences
+    for segment in segments:
+        for sentence in segment.sentences:
+            rows[sentence] = segment.rows
+    return rows
+
+
+def _count_layers(model: Any) -> int:
+    config = getattr(model, "config", None)
+    counts = [getattr(config, name, None) for name in LAYER_COUNT_NAMES]
+    return max([number for number in counts if isinstance(number, int)] or [1])
+
+
+@dataclass
+class PatchedConfig:
+    """A config whose attention is set to 'regard', with its former value."""
+
+    config: Any
+    before: str
+    users: int = 0
+
+
+class ReplacedName(str):
+    """The name 'regard' in a config; a copy of the config gets the former name back."""
+
+    before: str
+
+    @classmethod
+    def from_former(cls, before: str) -> ReplacedName:
+        """The name that remembers the former one."""
+        name = cls(IMPLEMENTATION)
+        name.before = before
+        return name
+
+    def __copy__(self) -> str:
+        return self.before
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> str:
+        return self.before
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return str, (self.before,)
+
+
+_thread = threading.local()  # ``masks``: descriptions of the latest masks left to a kernel
+_lock = threading.RLock()
+_sources: list[InterfaceSource] = []
+_configs: dict[int, PatchedConfig] = {}
+
+
+def install(source: InterfaceSource) -> None:
+    """Register with transformers at the first source, and patch the model's configs."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    with _lock:
+        if not _sources:
+            AttentionInterface.register(IMPLEMENTATION, attend)
+            AttentionMaskInterface.register(IMPLEMENTATION, registered_mask)
+        _sources.append(source)
+        source.configs = list(attention_configs(source.holder))
+        for config in source.configs:
+            entry = _configs.setdefault(
+                id(config), PatchedConfig(config, config._attn_implementation_internal)
+            )
+            entry.users += 1
+            config._attn_implementation_internal = ReplacedName.from_former(entry.before)
+
+
+def remove(source: InterfaceSource) -> None:
+    """Restore the configs that were patched; the last source removes the registration."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    with _lock:
+        _sources.remove(source)
+        for config in source.configs:
+            entry = _configs[id(config)]
+            entry.users -= 1
+            if entry.users == 0:
+                config._attn_implementation_internal = entry.before
+                del _configs[id(config)]
+        if not _sources:
+            AttentionInterface._global_mapping.pop(IMPLEMENTATION, None)
+            AttentionMaskInterface._global_mapping.pop(IMPLEMENTATION, None)
+            _thread.masks = []
+
+
+def attention_configs(model: Any) -> Iterator[Any]:
+    """Every config that an attention of this model may read, each once."""
+    from transformers import PreTrainedConfig
+
+    configs: dict[int, Any] = {}
+    queue = [module_config(module) for module in all_modules(model)]
+    while queue:
+        config = queue.pop()
+        if isinstance(config, PreTrainedConfig) and id(config) not in configs:
+            configs[id(config)] = config
+            queue += [getattr(config, name, None) for name in config.sub_configs]
+    yield from configs.values()
+
+
+def attend(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: Any,
+    **options: Any,
+) -> tuple[torch.Tensor, Any]:
+    """The attention function that is registered with transformers: output (b, q, h, d)."""
+    before = _former_implementation(module)
+    call = _described(ModelCall(module, query, key, value, attention_mask, options, before))
+    if in_backward():
+        return call.own()
+    if any(source.intervention is not None for source in _sources):
+        return attend_changed(call, _sources), None
+    located = [(source, source.locate(call)) for source in _sources]
+    takers = [(source, layer_call) for source, layer_call in located if layer_call is not None]
+    if not takers:
+        return call.own()
+    call.check()
+    outputs = [
+        source.take(_as_cross(call, source, layer_call), layer_call)
+        for source, layer_call in takers
+    ]
+    output, weights = outputs[-1]
+    if weights is None and options.get("output_attentions"):
+        _warn_of_no_weights(before)
+    return output, weights
+
+
+def _warn_of_no_weights(implementation: str) -> None:
+    """Warn that a model gives out no weights; Python shows one line of code a warning once."""
+    warnings.warn(
+        f"output_attentions=True gives out no weights with {implementation!r}, inside watch as "
+        "outside: read them from watch, as in seen[0].map, or load the model with "
+        "attn_implementation='eager'.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def registered_mask(**arguments: Any) -> Any:
+    """The mask function that is registered with transformers: a description, or the mask itself.
+
+    Layers that gradient checkpointing computes again may do so after the block, when nothing can
+    read a description any more.
+    """
+    mask = describe_mask(**arguments)
+    if any(source.checkpoints for source in _sources):
+        return mask.tensor
+    if mask.is_left_to_kernel:  # models ask whether a mask is None
+        _thread.masks = [*_latest_masks()[1 - MAX_REMEMBERED_MASKS :], mask]
+        return None
+    return mask
+
+
+def _latest_masks() -> list[MaskSpec]:
+    """Descriptions of the latest masks of this thread that were left to a kernel."""
+    masks: list[MaskSpec] = getattr(_thread, "masks", [])
+    return masks
+
+
+def _described(call: ModelCall) -> ModelCall:
+    """The call with the description of a mask that was left to its kernel, if that is known."""
+    if call.mask is not None:
+        return call
+    sentences, queries, keys = call.query.shape[0], call.query.shape[2], call.key.shape[2]
+    masks = [x for x in _latest_masks() if x.shape[:3] == (sentences, 1, queries)]
+    of_size = [mask for mask in masks if mask.shape[3] == keys]
+    # A decoder that attends to more keys than it made a mask for is refused, by its sizes.
+    cached = call.causal and queries < keys and not is_cross(call.module, "")
+    for mask in (of_size or (masks if cached else []))[-1:]:
+        causal = call.causal and call.implementation != "eager"
+        return replace(call, mask=mask.as_kernel_computes(causal))
+    return call
+
+
+def _as_cross(call: ModelCall, source: InterfaceSource, layer_call: LayerCall) -> ModelCall:
+    """The call, marked as cross attention where its layer is one."""
+    if layer_call.layer.part.split()[0] != "cross":
+        return call
+    return replace(call, cross=True, rows=source.query_rows(call.query.shape[0]))
+
+
+def _former_implementation(module: Any) -> str:
+    """The model's own attention implementation."""
+    entry = _configs.get(id(getattr(module, "config", None)))
+    if entry is None:
+        entry = next(iter(_configs.values()), None)
+    return (entry.before if entry is not None else None) or "sdpa"

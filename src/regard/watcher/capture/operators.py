@@ -1,0 +1,315 @@
+"""Attention among the operators of any program as a source of events for the recorder."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.engine.tensors import in_host_memory
+from regard.watcher.capture.events import AttentionEvent, attention_events
+from regard.watcher.capture.model_call import ModelCall
+from regard.watcher.capture.modules import RunningModules
+from regard.watcher.capture.numbering import is_cross
+from regard.watcher.capture.records import LayerRecord
+from regard.watcher.capture.runs import ForwardRun, LayerKey
+from regard.watcher.capture.segments import Segment, added_mask
+from regard.watcher.options import Options
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.watcher.capture.recorder import Recorder
+
+
+HEAD_COUNT_NAMES = (
+    "num_heads",
+    "num_attention_heads",
+    "n_heads",
+    "n_head",
+    "nhead",
+    "heads",
+    "nheads",
+)
+PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
+         "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
+CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
+
+OUTSIDE = "program"  # the path of attention outside of all modules
+
+
+class OperatorSource:
+    """Attentions among the operators that a program runs on one thread.
+
+    Layers are counted within a part, in the order in which they are first called. A forward of the
+    outermost module is a text, unless its keys are those of a cache that was seen growing.
+    """
+
+    drops_padding = False
+    stacks_layers = False
+
+    def __init__(self, model: Any, options: Options) -> None:
+        self.model = self.holder = model
+        self.options = options
+        self.reference: weakref.ref[Recorder] | None = None
+        self.modules = RunningModules(model)
+        self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
+        self._numbers: Counter[str] = Counter()
+        self._forward = -1
+        self._decided = False
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Watch the modules and operators of the block."""
+        with self.modules.attached(), attention_events(self.take, self.modules.embedded):
+            yield
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder that this feeds, which lives as long as its block."""
+        recorder = None if self.reference is None else self.reference()
+        assert recorder is not None
+        return recorder
+
+    @property
+    def ran(self) -> bool:
+        """Whether a module ran."""
+        return self.modules.forwards > 0
+
+    @property
+    def layer_keys(self) -> list[LayerKey]:
+        """Every attention that was called, watched or not."""
+        return list(self._layers.values())
+
+    @property
+    def paths(self) -> dict[str, LayerKey]:
+        """Layers by the path of their module; a module's second call is 'path#2'."""
+        return {
+            f"{path}#{number + 1}" if number else path: layer
+            for (path, number), layer in self._layers.items()
+        }
+
+    @property
+    def watched_layers(self) -> int:
+        """The number of recorded layers that were called so far."""
+        return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
+
+    def take(self, event: AttentionEvent) -> None:
+        """Record one attention of the program."""
+        if not self.modules.inside:
+            return
+        call = as_call(event, self.modules)
+        if 0 in (*call.query.shape[:3], call.key.shape[2]):
+            return
+        layer_key = self._locate(call, event)
+        if not self.options.watches(layer_key.layer):
+            return
+        run = self._run(layer_key, call)
+        self._record(run, layer_key, call, event)
+        self.recorder.report_progress(layer_key)
+
+    def _locate(self, call: ModelCall, event: AttentionEvent) -> LayerKey:
+        if self._forward != self.modules.forwards:
+            self._forward, self._decided = self.modules.forwards, False
+            outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
+            self._numbers = Counter({OUTSIDE: outside})
+        path = self.modules.path or _name(self.modules)
+        site = path, self._numbers[path]
+        self._numbers[path] += 1
+        if site not in self._layers:
+            part = part_name(path, call, event)
+            if part == "encoder" and self._continues(call):
+                part = "decoder"
+            layer = sum(key.part == part for key in self._layers.values())
+            self._layers[site] = LayerKey(part, layer)
+        return self._layers[site]
+
+    def _continues(self, call: ModelCall) -> bool:
+        return self.modules.has_cache(call.query.shape[2], call.key.shape[2])
+
+    def _run(self, layer_key: LayerKey, call: ModelCall) -> ForwardRun:
+        """The text of an attention, decided once a forward, where a layer comes again."""
+        recorder = self.recorder
+        run = recorder.runs[-1] if recorder.runs else recorder.begin_text()
+        records = run.records.get(layer_key)
+        if records is None or self._decided:
+            return run
+        self._decided = True
+        generation, queries, keys = recorder.generation, call.query.shape[2], call.key.shape[2]
+        drafted = generation.draft_start is not None and keys - queries < records[0].keys
+        if drafted and keys > queries:
+            generation.cut(run, keys - queries)
+        grown = {record.keys + queries for record in records} == {keys}
+        if run.closed or not (grown and len(records) == call.query.shape[0]):
+            run = recorder.begin_text()
+        return run
+
+    def _record(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
+    ) -> None:
+        before = run.records.get(layer_key, [LayerRecord(self.options.map)])[0]
+        row_start = before.first_row + before.queries
+        if not before.queries and not event.causal and layer_key.part != "cross":
+            # A cache that was filled before the block: its queries are the last tokens.
+            row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
+        segment = event_segment(call, event, row_start)
+        self.recorder.records(run, layer_key, call, segment)
+        tokens = self._tokens(run, layer_key, segment, call)
+        smallest = 1.0 if event.weights is None else smallest_sum(event.weights)
+        self.recorder.record(
+            run, layer_key, call, segment, row_start, tokens=tokens, smallest_sum=smallest
+        )
+
+    def _tokens(
+        self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall
+    ) -> list[NDArray[np.int64] | None]:
+        sentences = call.query.shape[0]
+        if layer_key.part == "cross":
+            return [None] * sentences
+        ids = self.modules.ids((sentences, call.query.shape[2]))
+        run.take_tokens(layer_key.part, segment, ids, sentences)
+        known = dict(enumerate(run.tokens[layer_key.part]))
+        # Keys that are no tokens of the text (registers, a second stream) have no names.
+        named = (known.get(sentence) for sentence in range(sentences))
+        return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
+
+
+def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
+    """An event as a call (b, h, q, d).
+
+    Weights become the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact
+    then follows from the weights as they are, also where they sum to less than 1.
+    """
+    module = modules.module
+    if event.weights is None:
+        assert event.query is not None
+        assert event.key is not None
+        options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
+        key, mask = used_keys(event.query.shape[2], event.key, event.mask)
+        return ModelCall(
+            module,
+            event.query,
+            key,
+            key[..., :0],
+            mask,
+            options,
+            "operator",
+            logsumexp=_on_device(event.logsumexp),
+        )
+    weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
+    weights = weights.float().cpu()
+    zeros = weights.new_zeros(())
+    sentences, heads, queries, keys = weights.shape
+    query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
+    logsumexp = weights.sum(dim=-1).clamp(max=0)  # nan where a weight is
+    logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
+    return ModelCall(
+        module, query, key, key[..., :0], weights.log(), {"scaling": 1.0}, logsumexp=logsumexp
+    )
+
+
+def used_keys(
+    queries: int, key: torch.Tensor, mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Keys and mask without the end of a static cache, which no query may look at yet."""
+    if mask is None or queries >= key.shape[2] or mask.shape[-1] != key.shape[2]:
+        return key, mask
+    seen = mask if mask.dtype == _bool() else mask > -1e4
+    used = int(seen.reshape(-1, key.shape[2]).any(dim=0).nonzero().max()) + 1 if seen.any() else 0
+    last_query = seen[..., -1, :used]
+    if used < queries or not last_query[..., -1].all():
+        return key, mask  # padding of other keys than one's own
+    return key[:, :, :used], mask[..., :used]
+
+
+def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
+    """A kernel's log-sum-exp where it saves a pass over the keys.
+
+    It is float32, which is off by 3e-5 of every weight where scores reach 500; on the CPU the
+    engine's own is float64, and costs next to nothing.
+    """
+    return None if logsumexp is None or in_host_memory(logsumexp) else logsumexp
+
+
+def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None) -> torch.Tensor:
+    """Weights (..., q, k) as (b, h, q, k); sentences and heads may be one axis or several.
+
+    ``sentences`` is their number where it is known.
+    """
+    leading, heads = tuple(weights.shape[:-2]), head_count(module)
+    if len(leading) == 2:
+        return weights.transpose(0, 1) if leading[0] != sentences == leading[1] else weights
+    if len(leading) < 2:
+        number = prod(leading)
+        if sentences and not heads and number % sentences == 0:
+            heads = number // sentences
+        of_each = heads if heads and number % heads == 0 else number
+        leading = (number // of_each, of_each)
+    elif heads and prod(leading[1:]) == heads:
+        leading = (leading[0], heads)
+    else:
+        leading = (prod(leading[:-1]), leading[-1])
+    return weights.reshape(*leading, *weights.shape[-2:])
+
+
+def head_count(module: Any) -> int | None:
+    """The number of heads that a module names."""
+    numbers = (getattr(module, name, None) for name in HEAD_COUNT_NAMES)
+    return next((x for x in numbers if isinstance(x, int) and x > 0), None)
+
+
+def part_name(path: str, call: ModelCall, event: AttentionEvent) -> str:
+    """The part of a model that a path names; else 'decoder' where the first query sees one key."""
+    words = path.lower().split(".")
+    if is_cross(call.module, path) or CROSS_NAMES.intersection(words):
+        return "cross"
+    for word in words:
+        part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
+        if part is not None:
+            return part
+    return "decoder" if event.causal or sees_one_key(call) else "encoder"
+
+
+def sees_one_key(call: ModelCall) -> bool:
+    """Whether the mask hides every key but the first from the first query."""
+    if call.mask is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
+        return False
+    later = call.mask[..., 0, 1:]
+    hidden = ~later if later.dtype == _bool() else later < -1e4
+    return bool(later.numel()) and bool(hidden.all())
+
+
+def _bool() -> Any:
+    import torch
+
+    return torch.bool
+
+
+def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Segment:
+    """All sentences of a call, with its mask as ``observe`` takes it."""
+    (sentences, _, queries, _), keys = call.query.shape, call.key.shape[2]
+    arguments: dict[str, Any] = {"offset": row_start}
+    if event.causal:  # as in torch, query 0 has the position of key 0
+        arguments = {"offset": 0, "causal": True}
+    elif call.mask is not None:
+        arguments["mask"] = added_mask(call.mask.detach())
+    everything = tuple(range(sentences))
+    return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
+
+
+def smallest_sum(weights: torch.Tensor) -> float:
+    """The smallest sum of a row that has any weight."""
+    sums = weights.float().sum(dim=-1)
+    sums = sums[sums > 0]
+    return float(sums.min()) if sums.numel() else 1.0
+
+
+def _name(modules: RunningModules) -> str:
+    module = modules.module
+    return OUTSIDE if module is None else type(module).__name__

@@ -1,0 +1,411 @@
+"""Any program under watch: its output to the bit, and every fact against weights made by hand."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import transformers as hf
+from tests.helpers.model_families import VOCABULARY, batch, check_facts, eager
+from torch.nn import functional as F
+
+import regard
+from regard.errors import ArgumentError, BackendError
+
+WIDTH, HEADS, LAYERS, TOKENS = 16, 4, 3, 9
+
+
+class Attention(torch.nn.Module):
+    """Causal self-attention as small language models write it, fused or by hand."""
+
+    def __init__(self, written: str):
+        super().__init__()
+        self.qkv, self.written = torch.nn.Linear(WIDTH, 3 * WIDTH), written
+        self.register_buffer("mask", torch.ones(64, 64).tril().bool())
+
+    def forward(self, x, cache=None):
+        b, t, _ = x.shape
+        q, k, v = (y.view(b, t, HEADS, -1).transpose(1, 2) for y in self.qkv(x).split(WIDTH, -1))
+        if cache is not None:
+            k, v = (torch.cat([*cache[i : i + 1], y], 2) for i, y in enumerate((k, v)))
+            cache[:] = [k, v]
+        return x + self.mixed(q, k, v).transpose(1, 2).reshape(b, t, WIDTH)
+
+    def mixed(self, q, k, v):
+        visible = self.mask[: q.shape[2], : k.shape[2]] if q.shape[2] > 1 else None
+        if self.written == "fused":
+            return F.scaled_dot_product_attention(q, k, v, is_causal=visible is not None)
+        if self.written == "mask":
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=visible)
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        scores = scores if visible is None else scores.masked_fill(~visible, -torch.inf)
+        self.weights = scores.softmax(-1)
+        if self.written == "einsum":
+            return torch.einsum("bhqk,bhkd->bhqd", self.weights, v)
+        if self.written == "transposed":
+            return (v.transpose(-2, -1) @ self.weights.transpose(-2, -1)).transpose(-2, -1)
+        if self.written == "dropout":
+            return F.dropout(self.weights, 0.5) @ v
+        return self.weights.to(torch.float64).to(v.dtype) @ v
+
+
+class LanguageModel(torch.nn.Module):
+    def __init__(self, written):
+        super().__init__()
+        torch.manual_seed(0)
+        self.tokens, self.positions = torch.nn.Embedding(40, WIDTH), torch.nn.Embedding(64, WIDTH)
+        self.blocks = torch.nn.ModuleList(
+            torch.nn.ModuleDict({"attn": Attention(written)}) for _ in range(LAYERS)
+        )
+        for block in self.blocks:
+            torch.nn.init.normal_(block["attn"].qkv.weight, std=0.25)
+
+    def forward(self, ids, caches=None):
+        start = ids.shape[1] if caches is None or not caches[0] else caches[0][0].shape[2] + 1
+        x = self.tokens(ids) + self.positions(torch.arange(start - ids.shape[1], start))
+        for i, block in enumerate(self.blocks):
+            x = block["attn"](x, None if caches is None else caches[i])
+        return x
+
+
+WRITTEN = ("fused", "mask", "matmul", "einsum", "transposed", "dropout")
+
+
+def ids(sentences=2, tokens=TOKENS):
+    return torch.randint(0, 40, (sentences, tokens), generator=torch.Generator().manual_seed(1))
+
+
+def weights_by_hand(ids_bt):
+    """The weights of each layer, by the model that writes them out."""
+    model = LanguageModel("matmul")
+    with torch.no_grad():
+        model(ids_bt)
+    return [block["attn"].weights.double().numpy() for block in model.blocks]
+
+
+@pytest.mark.parametrize("gradients", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_small_language_model(written, gradients):
+    model, ids_bt = LanguageModel(written), ids()
+    with gradients():
+        torch.manual_seed(2)
+        expected = model(ids_bt)
+        torch.manual_seed(2)
+        with regard.watch(model, keep="all") as seen:
+            output = model(ids_bt)
+    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+    assert list(seen.paths) == [f"blocks.{layer}.attn" for layer in range(LAYERS)]
+    assert seen.parts == ("decoder",)
+    if written == "dropout":  # later layers get another input than without it
+        check_facts(seen.sentence(1)[0], weights_by_hand(ids_bt)[0][1])
+        return
+    for layer, weights_bhqk in enumerate(weights_by_hand(ids_bt)):
+        for sentence in range(2):
+            one = seen.sentence(sentence)
+            check_facts(one[layer], weights_bhqk[sentence])
+            check_facts(one[f"blocks.{layer}.attn"], weights_bhqk[sentence])
+
+
+def test_whatever_runs_in_the_block():
+    query = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
+    weights = (query @ query.mT / 8**0.5).softmax(-1).double().numpy()[0]
+    model = LanguageModel("fused")
+    with regard.watch() as seen, torch.no_grad():
+        F.scaled_dot_product_attention(query, query, query)
+        model(ids(1))
+        torch.softmax(query[0, 1] @ query[0, 1].T / 8**0.5, -1) @ query[0, 1]
+    assert list(seen.paths) == [
+        "program", "blocks.0.attn", "blocks.1.attn", "blocks.2.attn", "program#2"
+    ]  # fmt: skip
+    check_facts(seen["program"], weights)
+    check_facts(seen["program#2"], weights[1:])
+    check_facts(seen["decoder", 2], weights_by_hand(ids(1))[2][0])
+
+
+@pytest.mark.parametrize("written", ["fused", "matmul"])
+def test_a_cache_that_grows_is_one_text(written):
+    model, ids_bt = LanguageModel(written), ids()
+    caches = [[] for _ in range(LAYERS)]
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids_bt[:, :6], caches)
+        for step in range(6, TOKENS):
+            model(ids_bt[:, step : step + 1], caches)
+    assert seen.runs == 1
+    for layer, weights_bhqk in enumerate(weights_by_hand(ids_bt)):
+        check_facts(seen.sentence(1)[layer], weights_bhqk[1])
+
+
+@pytest.mark.parametrize("written", ["fused", "matmul"])
+def test_a_cache_filled_before_the_block(written):
+    model, ids_bt = LanguageModel(written), ids(1)
+    caches = [[] for _ in range(LAYERS)]
+    with torch.no_grad():
+        model(ids_bt[:, :-1], caches)
+        with regard.watch(model) as seen:
+            model(ids_bt[:, -1:], caches)
+    assert seen.parts == ("decoder",)
+    for layer, (weights_hqk,) in enumerate(weights_by_hand(ids_bt)):
+        last_hk = weights_hqk[:, -1]
+        np.testing.assert_allclose(seen[layer].row(0), last_hk, rtol=0, atol=1e-6)
+        # Distance 0 is the token itself, the last key, and not the first one.
+        np.testing.assert_allclose(seen[layer].profile.itself, last_hk[:, -1], rtol=0, atol=1e-6)
+
+
+class StaticCache(Attention):
+    """Keys in a buffer of fixed length, of which a mask hides what is not filled yet."""
+
+    def __init__(self, length=20):
+        super().__init__("mask")
+        self.length, self.used = length, 0
+
+    def mixed(self, q, k, v):
+        if not self.used:
+            self.keys, self.values = (x.new_zeros(*x.shape[:2], self.length, 4) for x in (k, v))
+        rows = slice(self.used, self.used + q.shape[2])
+        self.keys[:, :, rows], self.values[:, :, rows] = k, v
+        self.used = rows.stop
+        visible = self.mask[rows, : self.length]
+        return F.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=visible)
+
+
+def test_a_static_cache_is_one_text_without_what_is_not_filled():
+    model, ids_bt = LanguageModel("mask"), ids()
+    for block in model.blocks:
+        static = StaticCache()
+        static.load_state_dict(block["attn"].state_dict())
+        block["attn"] = static
+    x_bte = model.tokens(ids_bt) + model.positions(torch.arange(TOKENS))
+    layers = torch.nn.Sequential(*(block["attn"] for block in model.blocks))
+    with torch.no_grad(), regard.watch(layers) as seen:
+        for start, stop in ((0, 5), (5, 6), (6, TOKENS)):
+            layers(x_bte[:, start:stop])
+    assert seen.runs == 1
+    for layer, weights_bhqk in enumerate(weights_by_hand(ids_bt)):
+        check_facts(seen.sentence(1)[layer], weights_bhqk[1])
+
+
+def test_every_forward_is_a_text():
+    model = LanguageModel("fused")
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids(1))
+        model(ids(1).flip(1))
+    check_facts(seen.run(0)[1], weights_by_hand(ids(1))[1][0])
+    check_facts(seen[1], weights_by_hand(ids(1).flip(1))[1][0])
+
+
+def test_tokens_come_from_the_embedding():
+    repeated = torch.tensor([[5, 6, 7, 5, 6, 7, 5, 6]])
+    with torch.no_grad(), regard.watch(LanguageModel("fused")) as seen:
+        with pytest.raises(regard.errors.NotAskedError):
+            seen.tokens  # noqa: B018
+        LanguageModel("fused")(repeated)  # another model is not recorded
+        assert seen.names == ()
+    model = LanguageModel("fused")
+    with torch.no_grad(), regard.watch(model) as seen:
+        model.forward(repeated)  # without hooks of its own
+    assert seen._recorder.runs[0].tokens["decoder"][0].tolist() == repeated[0].tolist()
+    measures = seen[0].measures
+    assert (measures.induction.queries_h == 5).all()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_multihead_attention(batch_first, need_weights):
+    torch.manual_seed(0)
+    module = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=batch_first)
+    x = torch.randn(2, 7, WIDTH)
+    x = x if batch_first else x.transpose(0, 1)
+    _, weights = module(x, x, x, average_attn_weights=False)
+    expected, _ = module(x, x, x, need_weights=need_weights)
+    with regard.watch(module) as seen:
+        output, _ = module(x, x, x, need_weights=need_weights)
+    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+    for sentence in range(2):
+        layer = seen.sentence(sentence)["MultiheadAttention"]
+        check_facts(layer, weights[sentence].detach().double().numpy())
+
+
+def test_transformer_with_its_fast_path():
+    torch.manual_seed(0)
+    model = torch.nn.Transformer(WIDTH, HEADS, 2, 2, 24, batch_first=True).eval()
+    source, target = torch.randn(1, 7, WIDTH), torch.randn(1, 5, WIDTH)
+    was = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    with torch.no_grad():
+        expected = model(source, target)
+    torch.backends.mha.set_fastpath_enabled(True)
+    with torch.no_grad(), regard.watch(model) as seen:
+        output = model(source, target)
+    assert torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(was)
+    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+    assert seen.parts == ("encoder", "decoder", "cross")
+    assert [str(key) for key in seen.names] == [
+        f"{part} layer {layer}" for part in seen.parts for layer in range(2)
+    ]
+    assert seen["cross", 1].map.shape == (HEADS, 5, 7)
+    np.testing.assert_allclose(seen["cross", 1].map.sum(-1), 1, atol=1e-6)
+
+
+def test_a_module_that_runs_twice_is_two_layers():
+    model = LanguageModel("fused")
+    model.blocks[2] = model.blocks[0]
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids(1))
+    assert list(seen.paths) == ["blocks.0.attn", "blocks.1.attn", "blocks.0.attn#2"]
+    assert seen["blocks.0.attn#2"].name == "decoder layer 2"
+    assert np.abs(seen[2].map - seen[0].map).max() > 0.01
+
+
+def test_gradients_and_checkpointing_are_untouched():
+    from torch.utils.checkpoint import checkpoint
+
+    for written in ("fused", "matmul"):
+        model, ids_bt = LanguageModel(written), ids()
+        model(ids_bt).square().sum().backward()
+        expected = {name: x.grad.clone() for name, x in model.named_parameters()}
+        model.zero_grad()
+        with regard.watch(model) as seen:
+            output = checkpoint(model, ids_bt, use_reentrant=False)
+            output.square().sum().backward()
+        assert seen.runs == 1
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(parameter.grad, expected[name], rtol=0, atol=0)
+
+
+def test_a_copy_inside_the_block():
+    model = LanguageModel("fused")
+    with torch.no_grad(), regard.watch(model) as seen:
+        again = copy.deepcopy(model)
+        model(ids(1))
+        again(ids(1))
+    assert seen.runs == 1
+    again(ids(1))
+
+
+def test_nothing_is_left_behind_after_an_error():
+    from torch.nn.modules import module as hooks
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    before = [dict(hooks._global_forward_pre_hooks), dict(hooks._global_forward_hooks)]
+    with pytest.raises(ZeroDivisionError), regard.watch(LanguageModel("fused")):
+        raise ZeroDivisionError
+    assert [dict(hooks._global_forward_pre_hooks), dict(hooks._global_forward_hooks)] == before
+    assert _get_current_dispatch_mode_stack() == []
+
+
+def test_a_file_has_the_paths_and_the_notes(tmp_path):
+    with torch.no_grad(), regard.watch(LanguageModel("matmul")) as seen:
+        seen._recorder.source.modules.root(ids(1))
+    seen.save(tmp_path / "x.regard")
+    again = regard.load(tmp_path / "x.regard")
+    assert again.paths == seen.paths
+    np.testing.assert_array_equal(again["blocks.1.attn"].map, seen["blocks.1.attn"].map)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_scripted_module_is_refused():
+    scripted = torch.jit.trace(torch.nn.Linear(2, 2), torch.zeros(1, 2))
+    with pytest.raises(BackendError) as error, regard.watch(scripted):
+        pass
+    assert str(error.value) == (
+        "the forward of a watched module must be Python, got a ScriptModule: watch the module that "
+        "it was scripted or traced from."
+    )
+
+
+def test_what_cannot_be_seen_says_what_to_do():
+    linear = torch.nn.Linear(4, 4)
+    with pytest.raises(BackendError) as error, regard.watch(linear):
+        linear(torch.zeros(1, 4))
+    assert str(error.value) == (
+        "Linear ran, but no attention was seen: no fused kernel of torch, and no softmax that a "
+        "matrix product takes. A compiled model hides it: run it inside `with "
+        "torch.compiler.set_stance('force_eager')`. For attention of another kind pass its query, "
+        "key and value to regard.observe."
+    )
+    model = LanguageModel("fused")
+    with pytest.raises(ArgumentError) as error, regard.watch(model, layers=7):
+        model(ids(1))
+    assert str(error.value) == ("layers must be layers of LanguageModel, which are 0, 1, 2, got 7.")
+
+
+_SMALL = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+HANDWRITTEN = {
+    "gpt-j": lambda: hf.GPTJForCausalLM(hf.GPTJConfig(
+        **_SMALL, n_embd=16, n_layer=2, n_head=4, rotary_dim=4, n_positions=64)),
+    "gpt-neo": lambda: hf.GPTNeoForCausalLM(hf.GPTNeoConfig(
+        **_SMALL, hidden_size=16, num_layers=2, num_heads=4, max_position_embeddings=64,
+        attention_types=[[["global", "local"], 1]], window_size=4)),
+    "bloom": lambda: hf.BloomForCausalLM(hf.BloomConfig(
+        **_SMALL, hidden_size=16, n_layer=2, n_head=4)),
+    "falcon": lambda: hf.FalconForCausalLM(hf.FalconConfig(
+        **_SMALL, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        attn_implementation="eager")),
+    "mpt": lambda: hf.MptForCausalLM(hf.MptConfig(
+        **_SMALL, d_model=16, n_layers=2, n_heads=4)),
+    "deberta-v2": lambda: hf.DebertaV2Model(hf.DebertaV2Config(
+        **_SMALL, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=24, relative_attention=True, pos_att_type=["p2c", "c2p"])),
+    "xlnet": lambda: hf.XLNetModel(hf.XLNetConfig(
+        **_SMALL, d_model=16, n_layer=2, n_head=4, d_inner=24)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("name", HANDWRITTEN)
+def test_models_with_attention_of_their_own(name):
+    torch.manual_seed(0)
+    model = HANDWRITTEN[name]().eval()
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    inputs = batch("not")
+    with torch.no_grad():
+        expected = model(**inputs)[0]
+        with regard.watch(model) as seen:
+            output = model(**inputs)[0]
+    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+    attentions = eager(model, lambda: model(**inputs, output_attentions=True)).attentions
+    assert len(seen.names) == len(attentions) == 2
+    for layer, weights_bhqk in enumerate(attentions):
+        for sentence in range(3):
+            weights_hqk = weights_bhqk[sentence].double().numpy()
+            check_facts(seen.sentence(sentence)[layer], weights_hqk)
+
+
+def test_generate_with_attention_written_by_hand():
+    torch.manual_seed(0)
+    model = HANDWRITTEN["gpt-j"]().eval()
+    prompt = batch("not", sentences=1)
+    with torch.no_grad():
+        expected = model.generate(**prompt, max_new_tokens=5, do_sample=False)
+        with regard.watch(model) as seen:
+            text = model.generate(**prompt, max_new_tokens=5, do_sample=False)
+    assert text.tolist() == expected.tolist()
+    full = eager(model, lambda: model(text[:, :-1], output_attentions=True)).attentions
+    for layer, weights_bhqk in enumerate(full):
+        check_facts(seen[layer], weights_bhqk[0].double().numpy())
+
+
+def test_sinks_in_the_softmax_are_said():
+    torch.manual_seed(0)
+    model = hf.GptOssForCausalLM(hf.GptOssConfig(
+        **_SMALL, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, head_dim=4,
+        num_key_value_heads=2, intermediate_size=16, num_local_experts=2, num_experts_per_tok=1,
+        sliding_window=4,
+    )).eval()  # fmt: skip
+    inputs = batch("not", sentences=1)
+    with torch.no_grad():
+        expected = model(**inputs).logits
+        with regard.watch(model) as seen:
+            output = model(**inputs).logits
+    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+    attentions = eager(model, lambda: model(**inputs, output_attentions=True)).attentions
+    for layer, weights_bhqk in enumerate(attentions):
+        check_facts(seen[layer], weights_bhqk[0].double().numpy())
+        least = float(weights_bhqk.sum(-1).min())
+        assert seen[layer].notes == (
+            f"rows of weights sum to {least:.3f} or more: the rest goes to sinks of the softmax, "
+            "or is masked after it.",
+        )
