@@ -5,14 +5,14 @@
 // its own fields with state.follow. It may return a function that is called when the view is left
 // (to stop timers and listeners of the window).
 
-import { announce, element, problem, replace } from "./lib/dom.js";
-import { createState } from "./lib/state.js";
 import { servedSource } from "./lib/api.js";
+import { announce, element, problem, replace } from "./lib/dom.js";
+import { exportMenu } from "./lib/export.js";
+import { createState } from "./lib/state.js";
+import { showLearn } from "./learn/learn.js";
+import { showMap } from "./map/map.js";
 import { showRead } from "./read/read.js";
 import { showSteps } from "./steps/steps.js";
-import { showMap } from "./map/map.js";
-import { showLearn } from "./learn/learn.js";
-import { exportMenu } from "./lib/export.js";
 
 const VIEWS = {
   read: ["Read", showRead],

@@ -5,9 +5,9 @@
 // from 1; without it the question stands open).
 
 import { announce, element, goTo, problem, replace } from "../lib/dom.js";
-import { COURSE } from "./course.js";
-import { PIECES, filledText, lessonFigure } from "./lesson.js";
 import { describeExport } from "../lib/export.js";
+import { COURSE } from "./course.js";
+import { filledText, lessonFigure, PIECES } from "./lesson.js";
 
 const STORY = COURSE.filter(({ appendix }) => !appendix).length;
 const OWN_SCROLLING = ["wheel", "touchmove", "keydown", "pointerdown"];

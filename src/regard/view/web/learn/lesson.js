@@ -3,7 +3,7 @@
 
 import { element, percent, replace, tableHead } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
-import { weightsTable } from "../read/weights_table.js";
+import { weightsTable } from "../read/weights.js";
 import {
   candidatesPicture,
   countedPicture,

@@ -2,8 +2,7 @@
 // stack of layers, an experiment's outcome. Each is { root, close? }, made of the scene's facts.
 
 import { element, percent, tableHead } from "../lib/dom.js";
-import { textColorOn, shade } from "../lib/draw.js";
-import { largestSize, vectorStrip } from "../lib/strips.js";
+import { largestSize, shade, textColorOn, vectorStrip } from "../lib/draw.js";
 
 const MANY = 9; // columns whose names stand upright
 

@@ -2,6 +2,7 @@
 // the weights of one row of letters as a grid, and what it writes.
 
 import { announce, element, replace, svgElement } from "../lib/dom.js";
+import { weightsGrid } from "./scene_pictures.js";
 import {
   randomNumbers,
   reversedBatch,
@@ -9,7 +10,6 @@ import {
   tinyStep,
   tinyTransformer,
 } from "./tiny_transformer.js";
-import { weightsGrid } from "./scene_pictures.js";
 
 const ALPHABET = [..."abcdefgh"];
 const SHOWN_LETTERS = [1, 4, 0, 6, 2, 7, 3, 5]; // every letter once: each row has one right key

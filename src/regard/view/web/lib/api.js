@@ -24,8 +24,8 @@
 // source.examples()      -> [{ name, title, sentence, computes, claims, remarks }]
 // source.experiment(sentence, changes)
 //                        -> { reading: PageReading of the second run, changed, same, before, after,
-//                        prefix, candidates, caution }; changes as in read/changes.js. The server's
-//                        alone.
+//                        prefix, candidates, caution }; changes as in read/experiment.js. Only the
+//                        server has it.
 // source.effects(fields) -> with { sentence, of, against, choice: true } both words and what the
 //                        formula says of every head; with { ..., part, layer } in place of choice
 //                        { effect: [logits of each head of a layer] }. The server's alone.

@@ -6,7 +6,7 @@ import { startPage } from "../app.js";
 import { inputsOf, layerOf } from "./api.js";
 import { followHeight } from "./host_frame.js";
 
-export function openEmbedded() {
+function openEmbedded() {
   const embedded = JSON.parse(document.getElementById("embedded").textContent);
   const text = document.getElementById("numbers").textContent;
   if (!location.hash && embedded.address) {
@@ -23,7 +23,7 @@ export function openEmbedded() {
 }
 
 /** @returns {Source} */
-export function embeddedSource(embedded, bytesAt) {
+function embeddedSource(embedded, bytesAt) {
   const cache = new Map();
   const once = (key, make) => {
     if (!cache.has(key)) {
@@ -105,7 +105,7 @@ async function inflated(text) {
 }
 
 // Bytes in one of the three forms -> a Table of api.js.
-export function decodedTable(bytes, form, rows, columns) {
+function decodedTable(bytes, form, rows, columns) {
   if (form === "float32")
     return { rows, columns, weights: new Float32Array(bytes.buffer, 0, rows * columns) };
   if (form === "float16")

@@ -171,7 +171,7 @@ async function pngOfSvg(text, width, height) {
   }
 }
 
-export function jsonOf({ title, caption, provenance, axes, what, queries, keys, values }) {
+function jsonOf({ title, caption, provenance, axes, what, queries, keys, values }) {
   const rows = queries.map((_, q) =>
     Array.from(values.slice(q * keys.length, (q + 1) * keys.length), (value) =>
       Number.isFinite(value) ? value : String(value),
@@ -181,7 +181,7 @@ export function jsonOf({ title, caption, provenance, axes, what, queries, keys, 
   return `${JSON.stringify(figure)}\n`;
 }
 
-export function csvOf({ queries, keys, values }) {
+function csvOf({ queries, keys, values }) {
   const quoted = (text) => {
     // No spreadsheet runs it as a formula.
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

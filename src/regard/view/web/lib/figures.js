@@ -1,6 +1,6 @@
 // Figures of the views for export: the numbers shown, with the words that say where they come from.
 
-import { cellStart } from "../map/map_window.js";
+import { cellStart } from "../map/window.js";
 import { nameOf } from "../read/sentences.js";
 import { candidatesAt } from "../steps/next_word.js";
 

@@ -88,7 +88,7 @@ export function touches(changed, names) {
   return names.some((name) => changed.has(name));
 }
 
-export function readAddress(hash) {
+function readAddress(hash) {
   const [view, rest] = hash.replace(/^#/, "").split(/\?(.*)/s);
   return { view: view || "read", fields: new Map(new URLSearchParams(rest || "")) };
 }

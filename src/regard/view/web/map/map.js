@@ -5,20 +5,16 @@
 // shades (the weight of the strongest shade, where it is fixed), order (of the heads); without a
 // file, sentence and part as in the Read view.
 
-import { element, frames, problem, replace, announce } from "../lib/dom.js";
-import { mapsOf } from "./map_data.js";
-import { arrangeMap, paintMap, patchOf } from "./map_canvas.js";
-import { FEWEST, outward, readWindow, writeWindow, zoomed } from "./map_window.js";
+import { announce, element, frames, labelled, problem, replace } from "../lib/dom.js";
 import { describeExport } from "../lib/export.js";
 import { mapFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
-import { drawMapControls } from "./map_controls.js";
-import { pointAt, pointerHint } from "./map_cursor.js";
-import { listenToMap } from "./map_input.js";
-import { mapTable, rowPanel, shareWritten } from "./map_row.js";
-import { nameAt, prefetchNames } from "./map_names.js";
-import { shadeScale } from "./map_scale.js";
-import { mapHeads } from "./map_heads.js";
+import { headsGrid } from "../read/heads_grid.js";
+import { arrangeMap, paintMap, patchOf, shadeScale } from "./canvas.js";
+import { mapsOf, nameAt, prefetchNames } from "./data.js";
+import { listenToMap, pointAt, pointerHint } from "./input.js";
+import { mapTable, rowPanel, shareWritten } from "./row.js";
+import { FEWEST, fullWindow, outward, readWindow, writeWindow, zoomed } from "./window.js";
 
 const MAP_FIELDS = ["file", "layer", "head", "sentence", "part", "order"];
 const MOST_CELLS = 400;
@@ -354,4 +350,111 @@ async function pin(view, query) {
   } catch (error) {
     view.row.fail(error);
   }
+}
+
+// The choice of file, layer and head of the map, buttons to enlarge it, and its title.
+
+// moveTo(window) and zoom(factor) look at another part.
+/** @param {MapView} view */
+function drawMapControls(view, { moveTo, zoom }) {
+  const { maps, map, choice, layer } = view;
+  const isFile = maps.names.length > 0;
+  const change = (name) => (event) =>
+    view.state.set({
+      [name]: event.target.value,
+      row: null,
+      ...(isFile && name !== "head" ? { part: null } : {}),
+    });
+  const select = (label, names, chosen, name) =>
+    names.length < 2
+      ? null
+      : labelled(
+          label,
+          element(
+            "select",
+            { on: { change: change(name) } },
+            names.map((text, at) =>
+              element("option", { value: at, selected: at === chosen }, text),
+            ),
+          ),
+        );
+  const button = (text, title, act) =>
+    element(
+      "button",
+      { type: "button", class: "button", title, "aria-label": title, on: { click: act } },
+      text,
+    );
+  replace(
+    view.controls,
+    select("File", maps.names, view.file, "file"),
+    select(
+      "Layer",
+      map.about.layers.map((one) => one.name),
+      choice.layer,
+      "layer",
+    ),
+    select("Head", layer.heads, choice.head, "head"),
+    element(
+      "span",
+      { class: "zoom" },
+      button("+", "Enlarge", () => zoom(0.5)),
+      button("−", "Shrink", () => zoom(2)),
+      button("All", "The whole map", () => moveTo(fullWindow(layer))),
+    ),
+  );
+  const size =
+    layer.queries === layer.keys
+      ? `${layer.queries.toLocaleString("en")} tokens`
+      : `${layer.queries.toLocaleString("en")} queries, ${layer.keys.toLocaleString("en")} keys`;
+  const name =
+    map.about.layers.length > 1
+      ? `${layer.name}, head ${layer.heads[choice.head]}`
+      : `head ${layer.heads[choice.head]}`;
+  replace(
+    view.statement,
+    `All ${(layer.queries * layer.keys).toLocaleString("en")} weights of ${name}: ${size}.`,
+  );
+}
+
+// All heads of a file beside the map: a grid to choose from.
+
+// -> { root, show(view), close() }
+/** @param {State} state */
+function mapHeads(state) {
+  const grid = headsGrid({
+    choose(part, layer, head) {
+      const named = reading.isNamed ? { part } : {};
+      state.set({ ...named, layer, head, row: null }, true);
+    },
+    hover() {},
+    isExplained: false,
+    arrange: (order) => state.set({ order: order === "layer" ? null : order }),
+  });
+  let reading = { isNamed: false, parts: [] };
+  let of = null;
+  return {
+    root: grid.root,
+    repaint: () => of && grid.repaint(of),
+    close: () => grid.close(),
+    /** @param {MapView} view */
+    async show(view) {
+      const { map, layer, choice } = view;
+      if (of !== map) {
+        of = map;
+        const { parts } = await map.heads();
+        if (of !== map) return;
+        const isNamed = map.about.layers.some((one) => one.name.includes(" layer "));
+        reading = { isNamed, parts };
+      }
+      const heads = reading.parts.reduce((sum, part) => sum + part.layers * part.heads, 0);
+      grid.root.hidden = heads < 2;
+      if (grid.root.hidden) return;
+      const [name] = layer.name.split(" layer ");
+      const part = reading.parts.find((one) => one.name === name) || reading.parts[0];
+      const first = map.about.layers.findIndex((one) => one.name.startsWith(`${part.name} layer `));
+      const number = choice.layer - Math.max(0, first);
+      const now = { part: part.name, show: "head", layer: number, head: choice.head };
+      await grid.show(reading, map, now, state.get("order", "layer"));
+    },
+  };
 }

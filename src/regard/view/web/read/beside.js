@@ -2,7 +2,7 @@
 // or before a change. The address says which: beside=before, beside=head.encoder.2.1,
 // beside=file.1, beside=sentence.TEXT.
 
-import { asWord, element, goTo, percent, problem, replace, prose } from "../lib/dom.js";
+import { asWord, element, goTo, percent, problem, prose, replace } from "../lib/dom.js";
 import { linesPicture } from "./lines.js";
 import { nameOf } from "./sentences.js";
 import { gridOf, largest } from "./weights.js";
@@ -13,7 +13,7 @@ const MOST_MARKED = 3;
 
 // What stands beside the picture: { kind, part, layer, head }, { kind, file }, { kind, sentence }
 // or { kind }; null is none.
-export function readBeside(text) {
+function readBeside(text) {
   const [kind, ...rest] = text.split(".");
   if (!KINDS.includes(kind)) return null;
   if (kind === "sentence") return rest.length ? { kind, sentence: rest.join(".") } : null;
@@ -149,13 +149,13 @@ function drawBeside(view, lines, { grid, titles }) {
 }
 
 // Positions of the words that are not the same in both sentences.
-export function differingWords(words, others) {
+function differingWords(words, others) {
   return others.map((_, at) => at).filter((at) => others[at] !== words[at]);
 }
 
 // For each query the share of its attention that lies elsewhere in the other grid: half the sum of
 // the differences (total variation); null where the grids are not alike.
-export function movedShares(one, other) {
+function movedShares(one, other) {
   if (one.rows !== other.rows || one.columns !== other.columns) return null;
   return Float32Array.from({ length: one.rows }, (_, q) => {
     let sum = 0;

@@ -9,13 +9,12 @@ import {
   goTo,
   labelled,
   problem,
+  prose,
   replace,
   tableHead,
-  prose,
 } from "../lib/dom.js";
-import { signedColour } from "../lib/draw.js";
-import { largestSize } from "../lib/strips.js";
-import { writeChanges } from "./changes.js";
+import { largestSize, signedColour } from "../lib/draw.js";
+import { writeChanges } from "./experiment.js";
 import { walkHeads } from "./heads_grid.js";
 import { nameOf } from "./sentences.js";
 
@@ -365,6 +364,6 @@ function switchOff({ state, choice: now, root }, { part, layer, head }) {
   goTo(root.querySelector(".outcome"));
 }
 
-export function signedLogits(value) {
+function signedLogits(value) {
   return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 }

@@ -1,8 +1,7 @@
 // The head of the Read view: what this is, the sentence to type, and its translation.
 
 import { element, problem, replace } from "../lib/dom.js";
-import { sentenceLine } from "./sentence_line.js";
-import { translationLine } from "./translation.js";
+import { sentenceLine, translationLine } from "./translation.js";
 
 // Of every view, as of the command.
 export const FIRST_SENTENCE = "A dog ate the food because it was hungry";

@@ -1,7 +1,7 @@
 // The same weights as a map: rows are queries, columns are keys.
 
 import { element, frames } from "../lib/dom.js";
-import { colours, heatPixels, textColorOn, sized } from "../lib/draw.js";
+import { colours, heatPixels, sized, textColorOn } from "../lib/draw.js";
 
 const LARGEST_CELL = 44;
 const NAMED_CELL = 11; // pixels of a cell from which names are written beside it

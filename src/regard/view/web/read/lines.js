@@ -4,9 +4,8 @@
 // and shares) is on one canvas behind them, as large as the window on the picture, so that a hover
 // costs the same at any length.
 
-import { element, frames, isCalm, replace } from "../lib/dom.js";
-import { paintLines } from "./lines_paint.js";
-import { listenToWords } from "./lines_words.js";
+import { element, frames, isCalm, percent, replace } from "../lib/dom.js";
+import { colours, sized } from "../lib/draw.js";
 import { largest, sums } from "./weights.js";
 
 const OUTSIDE = 52; // pixels outside the words, for their shares
@@ -237,4 +236,219 @@ function arrange(root, scroller, lists, { grid }) {
   const widths = (list) => [...list.children].map((item) => item.firstChild.offsetWidth);
   const words = { query: widths(lists.query), key: widths(lists.key) };
   return { step, side, seen, width: scroller.clientWidth || width, words };
+}
+
+// The canvas between the two sides: lines, and the shares of the words that answer.
+
+const MOST_LINES = 1500; // of all words together: more than an eye can part
+const MOST_OF_ONE = 120; // of one word: the strongest
+const FAINTEST = 0.004; // weights below are not drawn while all words are
+const GAP = 8; // pixels between a line and its word
+
+// layout { step, side, seen, width, words: the width of each word } in pixels; top: how far the
+// picture is scrolled.
+// grown: how far lines have grown, from 0 to 1.
+function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout) {
+  const context = sized(canvas, layout.width, layout.seen);
+  const { step, side, width } = layout;
+  const pen = {
+    ...layout,
+    context,
+    threshold,
+    grown,
+    thick: Math.min(17, step * 0.52),
+    left: side + GAP,
+    right: width - side - GAP,
+    y: (position) => (position + 0.5) * step - top,
+  };
+  if (chosen.queries.length) paintAsking(pen, grid, chosen);
+  else if (chosen.keys.length) paintAnswering(pen, grid, chosen);
+  else paintAll(pen, grid);
+}
+
+// Where the chosen words look, or how much of that goes to chosen keys.
+function paintAsking(pen, grid, chosen) {
+  for (const q of chosen.queries) {
+    const row = grid.weights.subarray(q * grid.columns, (q + 1) * grid.columns);
+    const keys = chosen.keys.length
+      ? chosen.keys
+      : largest(row, MOST_OF_ONE, pen.threshold).reverse();
+    for (const k of keys) thread(pen, q, k, row[k], colours().accent);
+  }
+  const shares = sums(grid, chosen).keys.map((weight) => weight / chosen.queries.length);
+  paintShares(pen, "key", shares, chosen.keys);
+}
+
+// Who looks at the chosen words.
+function paintAnswering(pen, grid, chosen) {
+  for (const k of chosen.keys) {
+    const column = Float32Array.from(
+      { length: grid.rows },
+      (_, q) => grid.weights[q * grid.columns + k],
+    );
+    for (const q of largest(column, MOST_OF_ONE, pen.threshold).reverse())
+      thread(pen, q, k, column[q], colours().accent);
+  }
+  paintShares(pen, "query", sums(grid, chosen).queries, []);
+}
+
+// All lines of the words in sight, the strongest in front.
+function paintAll(pen, { rows, columns, weights }) {
+  const first = Math.max(0, Math.floor(-pen.y(0) / pen.step) - 2);
+  const last = Math.min(rows, first + Math.ceil(pen.seen / pen.step) + 4);
+  const least = Math.max(pen.threshold, FAINTEST);
+  const shown = [];
+  for (let at = first * columns; at < last * columns; at++)
+    if (weights[at] >= least) shown.push(at);
+  shown.sort((a, b) => weights[a] - weights[b]);
+  for (const at of shown.slice(-MOST_LINES)) {
+    thread(
+      pen,
+      Math.floor(at / columns),
+      at % columns,
+      weights[at],
+      colours().scale[Math.round(110 + 110 * weights[at])],
+    );
+  }
+}
+
+function thread(pen, q, k, weight, colour) {
+  const { context, threshold, left, right, y, thick, seen, grown } = pen;
+  if (weight < threshold || weight <= 0) return;
+  const [from, to] = [y(q), y(k)];
+  if (Math.max(from, to) < -20 || Math.min(from, to) > seen + 20) return;
+  const middle = (left + right) / 2;
+  context.strokeStyle = colour;
+  context.globalAlpha = Math.min(1, 0.07 + 0.93 * Math.sqrt(weight));
+  context.lineWidth = Math.max(0.6, weight * thick);
+  context.lineCap = "round";
+  context.beginPath();
+  context.moveTo(left, from);
+  const [x1, x2, x3] = beginning([left, middle, middle, right], grown);
+  const [y1, y2, y3] = beginning([from, from, to, to], grown);
+  context.bezierCurveTo(x1, y1, x2, y2, x3, y3);
+  context.stroke();
+  context.globalAlpha = 1;
+}
+
+// The control points, after the first, of the first share of a cubic curve (de Casteljau).
+function beginning([a, b, c, d], share) {
+  if (share >= 1) return [b, c, d];
+  const between = (one, other) => one + share * (other - one);
+  const [ab, bc, cd] = [between(a, b), between(b, c), between(c, d)];
+  const [abc, bcd] = [between(ab, bc), between(bc, cd)];
+  return [ab, abc, between(abc, bcd)];
+}
+
+// The share of each word that answers, outside of it; only says which words alone have one.
+function paintShares({ context, step, y, seen, left, right, words }, side, shares, only) {
+  const { ink, soft, faint } = colours();
+  const family = getComputedStyle(document.body).fontFamily;
+  context.textBaseline = "middle";
+  context.textAlign = side === "key" ? "left" : "right";
+  shares.forEach((share, position) => {
+    const at = y(position);
+    if (
+      share < 0.005 ||
+      at < -step ||
+      at > seen + step ||
+      (only.length && !only.includes(position))
+    )
+      return;
+    context.font = `${share >= 0.1 ? 600 : 400} ${step > 30 ? 13 : 11}px ${family}`;
+    context.fillStyle = share >= 0.1 ? ink : share >= 0.03 ? soft : faint;
+    const beyond = GAP + words[side][position] + 8;
+    context.fillText(percent(share), side === "key" ? right + beyond : left - beyond, at + 1);
+  });
+}
+
+// Pointing at words, clicking them, dragging over them, and all of it by keyboard.
+
+const STEPS_OF_KEYS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+
+// lists { query, key }; returns a function that stops listening.
+function listenToWords(lists, handlers) {
+  let drag = null; // where a drag began: { side, position, moved }
+  let anchor = null; // where a span by keyboard began
+  let pointer = null; // where it was moved to last
+  const moved = (event) => {
+    pointer = [event.clientX, event.clientY];
+  };
+  const positionOf = (event) => {
+    const button = event.target.closest("button");
+    return button ? Number(button.dataset.position) : null;
+  };
+  for (const [side, list] of Object.entries(lists)) {
+    list.addEventListener("pointerover", (event) => {
+      const position = positionOf(event);
+      if (position === null) return;
+      // A page that moves under a pointer at rest is not pointed at.
+      if (pointer && pointer[0] === event.clientX && pointer[1] === event.clientY) return;
+      if (!drag) handlers.hover(side, position);
+      else if (drag.side === side && event.buttons === 1 && position !== drag.position) {
+        drag.moved = true;
+        handlers.span(side, drag.position, position);
+      }
+    });
+    list.addEventListener("pointerleave", () => handlers.hover(side, null));
+    list.addEventListener("pointerdown", (event) => {
+      const position = positionOf(event);
+      if (position === null || event.button) return;
+      drag =
+        event.shiftKey || event.pointerType === "touch" ? null : { side, position, moved: false };
+    });
+    list.addEventListener("pointerup", (event) => {
+      const position = positionOf(event);
+      if (position === null || !drag || drag.side !== "query" || side !== "key") return;
+      handlers.drop?.(drag.position, position);
+    });
+    list.addEventListener("click", (event) => {
+      const position = positionOf(event);
+      if (position !== null && !(drag && drag.moved)) handlers.pick(side, position, event);
+      drag = null;
+    });
+    list.addEventListener("focusin", (event) => {
+      if (event.target.matches(":focus-visible")) handlers.hover(side, positionOf(event));
+    });
+    list.addEventListener("focusout", () => handlers.hover(side, null));
+    list.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        handlers.clear?.();
+        return;
+      }
+      const position = positionOf(event);
+      const next = position === null ? null : nextWord(event.key, lists, side, position);
+      if (!next) return;
+      event.preventDefault();
+      event.target.setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+      anchor = event.shiftKey ? (anchor ?? position) : null;
+      if (event.shiftKey && next.dataset.side === side)
+        handlers.span(side, anchor, Number(next.dataset.position));
+    });
+  }
+  // A drag that ends elsewhere ends too; the click that may follow comes first.
+  const lift = () => {
+    if (drag)
+      setTimeout(() => {
+        drag = null;
+      });
+  };
+  window.addEventListener("pointerup", lift);
+  window.addEventListener("pointermove", moved);
+  return () => {
+    window.removeEventListener("pointerup", lift);
+    window.removeEventListener("pointermove", moved);
+  };
+}
+
+// The word that an arrow leads to: up and down a side, left and right between them.
+function nextWord(key, lists, side, position) {
+  const at = (list, to) =>
+    list.children[Math.max(0, Math.min(list.children.length - 1, to))].firstChild;
+  if (key in STEPS_OF_KEYS) return at(lists[side], position + STEPS_OF_KEYS[key]);
+  if (key === "ArrowRight" && side === "query") return at(lists.key, position);
+  if (key === "ArrowLeft" && side === "key") return at(lists.query, position);
+  return null;
 }

@@ -1,9 +1,9 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
-import { asWord, element, goTo, percent, replace, prose } from "../lib/dom.js";
-import { pinnedOf } from "./read_choice.js";
-import { questionOf, readChanges, writeChanges } from "./changes.js";
+import { asWord, element, goTo, percent, prose, replace } from "../lib/dom.js";
+import { pinnedOf } from "./choice.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
+import { questionOf, readChanges, writeChanges } from "./experiment.js";
 import { largest } from "./weights.js";
 
 const DETERMINERS = new Set(
@@ -150,7 +150,7 @@ function earlierButton(view) {
 }
 
 // Of a sentence the words from the first that differs, or its first words.
-export function endOf(sentence, other) {
+function endOf(sentence, other) {
   const [words, others] = [sentence.split(" "), other.split(" ")];
   const at = words.findIndex((word, n) => word !== others[n]);
   const shown = words.slice(Math.max(0, at), Math.max(0, at) + EARLIER_WORDS);

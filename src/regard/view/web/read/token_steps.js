@@ -2,7 +2,7 @@
 //
 // Field of the address: step, the row that is shown, from 0; without it all rows are.
 
-import { asWord, element, replace, prose } from "../lib/dom.js";
+import { asWord, element, prose, replace } from "../lib/dom.js";
 import { generatedAmong } from "./weights.js";
 
 const WRITTEN = ["decoder", "cross"]; // parts whose queries are written one after the other

@@ -1,6 +1,8 @@
 // Tables of weights: between tokens or words, with or without marks, and what a choice of words
 // adds up to.
 
+import { element, percent } from "../lib/dom.js";
+
 const MARKS = new Set([
   "(start)",
   "(end)",
@@ -39,7 +41,7 @@ export function gridOf(table, part, { by, hide }) {
   return hide ? withoutMarks(grid) : grid;
 }
 
-export function sideNames(side, by) {
+function sideNames(side, by) {
   return by === "words" ? side.words : side.tokens;
 }
 
@@ -176,4 +178,56 @@ export function readPositions(text, size) {
     for (let position = from; position <= end; position++) positions.push(position);
   }
   return [...new Set(positions)];
+}
+
+// The numbers behind a picture, as a table that can be read aloud and copied.
+
+const MOST_WHOLE = 40;
+const BEST = 5;
+
+export function weightsTable(grid) {
+  return Math.max(grid.rows, grid.columns) <= MOST_WHOLE ? fullTable(grid) : bestTable(grid);
+}
+
+function fullTable({ queries, keys, columns, weights }) {
+  const share = (q, k) => (100 * weights[q * columns + k]).toFixed(1);
+  return numbersTable(
+    "Weights in %: rows are queries, columns are keys",
+    ["", ...keys],
+    queries.map((name, q) => [name, ...keys.map((_, k) => share(q, k))]),
+  );
+}
+
+// Of a long text each word's largest weights.
+function bestTable({ queries, keys, columns, weights }) {
+  const titles = ["query", "looks most at", ...Array.from({ length: BEST - 1 }, () => "then")];
+  return numbersTable(
+    `The ${BEST} keys that each query looks at most`,
+    titles,
+    queries.map((name, q) => {
+      const row = weights.subarray(q * columns, (q + 1) * columns);
+      return [name, ...largest(row, BEST).map((k) => `${keys[k]} ${percent(row[k])}`)];
+    }),
+  );
+}
+
+function numbersTable(caption, titles, lines) {
+  const head = titles.map((title) =>
+    element(title ? "th" : "td", title ? { scope: "col" } : null, title),
+  );
+  const body = lines.map(([name, ...cells]) =>
+    element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, name),
+      cells.map((cell) => element("td", null, cell)),
+    ),
+  );
+  return element(
+    "table",
+    { class: "numbers" },
+    element("caption", null, caption),
+    element("thead", null, element("tr", null, head)),
+    element("tbody", null, body),
+  );
 }

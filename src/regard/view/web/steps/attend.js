@@ -11,7 +11,7 @@
 //     query, key, value as given; mask (added to the scaled scores)
 // Switches: { divide: true, temperature: 1, causal: null (as given) }
 
-export const STAGE_ORDER = [
+const STAGE_ORDER = [
   "x",
   "memory",
   "query",

@@ -39,7 +39,7 @@ export function layerPath(layer, steps) {
   return path;
 }
 
-export const STAGE_PARAMETERS = {
+const STAGE_PARAMETERS = {
   x: ["attention_norm_gain", "attention_norm_bias"],
   query: ["w_query"],
   key: ["w_key"],
@@ -109,7 +109,7 @@ function joinedHeads({ layer, steps }) {
 }
 
 // left · right, a row of right at a time: so that a wide matrix is read as it lies in memory.
-export function rowProduct(left, right) {
+function rowProduct(left, right) {
   const made = matrixOf(left.rows, right.columns);
   for (let row = 0; row < left.rows; row++) {
     const into = made.values.subarray(row * right.columns, (row + 1) * right.columns);

@@ -1,10 +1,9 @@
 // A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask
 // how it was made.
 
-import { element, replace, tableHead } from "../lib/dom.js";
-import { textColorOn, shade, signedColour, signedInk } from "../lib/draw.js";
-import { largestSize, strips } from "../lib/strips.js";
 import { writeNumber } from "../lib/digits.js";
+import { element, replace, tableHead } from "../lib/dom.js";
+import { largestSize, shade, signedColour, signedInk, strips, textColorOn } from "../lib/draw.js";
 
 const MOST_ROWS = 14;
 const MOST_COLUMNS = 12;

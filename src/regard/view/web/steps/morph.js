@@ -2,7 +2,7 @@
 // what they were to what they are. Under prefers-reduced-motion nothing moves.
 
 import { isCalm } from "../lib/dom.js";
-import { repaint } from "../lib/strips.js";
+import { repaint } from "../lib/draw.js";
 
 const PASSAGE = 260; // milliseconds
 const MOST_MARKS = 1500; // more are not animated one by one

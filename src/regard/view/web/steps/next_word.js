@@ -15,7 +15,7 @@ const finals = new WeakMap();
 
 // The last decoder's vectors after the last norm: what each token's vector is multiplied with.
 /** @param {NextWords} next @returns {Matrix} */
-export function finalVectors(next) {
+function finalVectors(next) {
   if (!finals.has(next)) {
     const [gain, bias] = ["gain", "bias"].map((name) => next.parameter(`last_norm_${name}`));
     finals.set(next, normalised(next.matrices.last, gain, bias, { layer: next }));

@@ -2,10 +2,12 @@
 // true numbers as colours; the chosen layer unfolds. Small, it stays above an opened stage.
 
 import { choice, element, frames, replace, svgElement } from "../lib/dom.js";
+import { BETWEEN_WORDS } from "./attend.js";
+import { OF_KEYS } from "./cell.js";
 import { BEFORE_HEAD } from "./layer_path.js";
-import { madeFromStages, titleOfStage } from "./path_words.js";
 import { moveThumbs, nextCard, plainCard, stageCard, stagesTable } from "./stage_cards.js";
-import { drawWires } from "./wires.js";
+import { labels } from "./why.js";
+import { madeFromStages, titleOfStage } from "./words.js";
 
 const SIDES = { encoder: "English", decoder: "French" };
 const TRIO = ["query", "key", "value"];
@@ -235,4 +237,127 @@ function pairsOf({ path, map }) {
   return pairs.filter(
     ([from, to]) => from && to && (from !== card("start") || to !== card("input")),
   );
+}
+
+// Lines between the cards of the overview: from each stage to the stages that are made from it.
+
+const BEND = 10; // pixels that a line runs straight before it turns
+
+// pairs: [from, to, kind], elements that stand somewhere in root; kind "around" goes below the
+// cards between the two, as what is added without passing through them; "wedge"
+// opens the first out into the second.
+/** @param {HTMLElement} root @param {SVGElement} picture @param {any[]} pairs */
+function drawWires(root, picture, pairs) {
+  const frame = root.getBoundingClientRect();
+  picture.setAttribute("viewBox", `0 0 ${Math.round(frame.width)} ${Math.round(frame.height)}`);
+  const paths = pairs.map(([from, to, kind]) => {
+    const [a, b] = [boxIn(from, frame), boxIn(to, frame)];
+    if (!a.width || !b.width) return null;
+    return svgElement("path", { d: routeOf(a, b, kind), class: kind });
+  });
+  replace(picture, paths);
+}
+
+function boxIn(node, frame) {
+  const box = node.getBoundingClientRect();
+  return {
+    left: box.left - frame.left,
+    right: box.right - frame.left,
+    top: box.top - frame.top,
+    bottom: box.bottom - frame.top,
+    middle: box.left - frame.left + box.width / 2,
+    height: box.top - frame.top + box.height / 2,
+    width: box.width,
+  };
+}
+
+function routeOf(a, b, kind) {
+  if (kind === "wedge")
+    return (
+      `M${a.left} ${a.bottom}L${b.left + BEND} ${b.top}` +
+      `H${b.right - BEND}L${a.right} ${a.bottom}`
+    );
+  const sameRow = b.left >= a.right - 1 && Math.abs(b.height - a.height) < 140;
+  if (kind === "around" && sameRow) return below(a, b);
+  if (sameRow) {
+    const turn = b.left - Math.min(BEND, (b.left - a.right) / 2);
+    return `M${a.right} ${a.height}H${turn}V${b.height}H${b.left}m-5 -3l5 3l-5 3`;
+  }
+  if (b.top >= a.bottom - 1) {
+    const turn = b.top - Math.min(BEND, (b.top - a.bottom) / 2);
+    return `M${a.middle} ${a.bottom}V${turn}H${b.middle}V${b.top}m-3 -5l3 5l3 -5`;
+  }
+  return "";
+}
+
+function below(a, b) {
+  const deep = Math.max(a.bottom, b.bottom) + BEND;
+  return `M${a.middle} ${a.bottom}V${deep}H${b.middle}V${b.bottom}m-3 5l3 -5l3 5`;
+}
+
+// Where the reader is in the path: the whole path, part, layer, head, stage, cell; each a way back.
+
+/** @param {StepsView} view @param {(choice: any) => void} open */
+export function drawCrumbs(view, open) {
+  const { crumbs, inputs, path, stage, state, source } = view;
+  const isHead = inputs.layer !== undefined;
+  if (!isHead) return replace(crumbs);
+  const parts = [
+    path && crumb("The whole path", stage ? () => open({ stage: null }) : null),
+    source.live && picker("part", ["encoder", "decoder", "cross"], inputs.part, open),
+    source.live && picker("layer", numbers(inputs.layers), inputs.layer, open),
+    source.live && picker("head", numbers(inputs.heads), inputs.head, open),
+    path && stage && crumb(titleOfStage(path.layer, stage), cellName(view) && toStage(state)),
+    path && stage && cellName(view) && crumb(cellName(view), null),
+  ].filter(Boolean);
+  const about = inputs.about && element("span", { class: "quiet small role" }, inputs.about);
+  const back = element(
+    "button",
+    { type: "button", class: "link quiet small", on: { click: () => state.go("read") } },
+    "← all heads",
+  );
+  return replace(
+    crumbs,
+    element(
+      "ol",
+      null,
+      parts.map((one) => element("li", null, one)),
+    ),
+    about,
+    back,
+  );
+}
+
+const numbers = (total) => [...Array(total).keys()];
+const toStage = (state) => () => state.set({ cell: null }, true);
+
+function crumb(text, click) {
+  if (!click) return element("span", { "aria-current": "location" }, text);
+  return element("button", { type: "button", class: "link", on: { click } }, text);
+}
+
+function picker(name, values, chosen, open) {
+  const change = (event) =>
+    open({ [name]: name === "part" ? event.target.value : Number(event.target.value) });
+  return element(
+    "label",
+    null,
+    name === "part" ? element("span", { class: "only-read" }, name) : `${name} `,
+    element(
+      "select",
+      { on: { change } },
+      values.map((value) => element("option", { value, selected: value === chosen }, value)),
+    ),
+  );
+}
+
+/** @param {StepsView} view */
+function cellName({ state, path, chosen, now, next }) {
+  if (!state.get("cell") || !chosen) return "";
+  const { stage, row, column } = chosen;
+  if (stage === "next_word") return next ? `after ${labels(next.tokens)[row]}` : "";
+  const rows = labels(OF_KEYS.includes(stage) ? now.keys : path.layer.tokens);
+  const between = BETWEEN_WORDS.includes(stage);
+  if (stage === "tokens") return rows[row];
+  return `${rows[row]}, ${between ? labels(now.keys)[column] : column}`;
 }

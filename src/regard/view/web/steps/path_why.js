@@ -1,7 +1,7 @@
 // Why a cell of the path holds the number it holds: a line, and every term where it is a sum.
 
-import { exact, given, joinedTerms, labels, summed, why, writtenCell } from "./why.js";
 import { spreadOf } from "./layer_path.js";
+import { exact, given, joinedTerms, labels, summed, why, writtenCell } from "./why.js";
 
 const SUMS = ["query", "key", "value", "scores", "output"]; // of one head
 

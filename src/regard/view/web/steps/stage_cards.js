@@ -1,10 +1,10 @@
 // Cards of the overview: a stage with its numbers as colours, a way to elsewhere, the next word.
 
 import { element, replace, tableHead } from "../lib/dom.js";
-import { largestSize, strips } from "../lib/strips.js";
+import { largestSize, strips } from "../lib/draw.js";
 import { passStrips } from "./morph.js";
 import { candidatesAt, shareText } from "./next_word.js";
-import { madeFromStages, pathFormula, titleOfStage } from "./path_words.js";
+import { madeFromStages, pathFormula, titleOfStage } from "./words.js";
 
 export function plainCard(title, click, about = null) {
   return element(

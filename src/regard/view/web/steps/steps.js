@@ -7,21 +7,19 @@
 // position (no), heat (temperature), stage, cell (stage.row.column).
 
 import { element, goTo, problem, replace } from "../lib/dom.js";
-import { attend } from "./attend.js";
-import { ownInputs } from "./own_numbers.js";
-import { FIRST_SENTENCE } from "../read/headline.js";
-import { drawOrigin, drawSwitches, switchesOf, temperatureOf } from "./steps_origin.js";
-import { chooseCell, tellCell } from "./steps_cell.js";
-import { claimsOf } from "./steps_sentences.js";
 import { describeExport } from "../lib/export.js";
 import { stepsFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
-import { drawCrumbs } from "./crumbs.js";
+import { FIRST_SENTENCE } from "../read/headline.js";
+import { attend } from "./attend.js";
+import { chooseCell, tellCell } from "./cell.js";
 import { layerPath } from "./layer_path.js";
 import { appear, lookOf, openFrom, passFrom } from "./morph.js";
 import { candidatesAt } from "./next_word.js";
-import { drawOverview } from "./overview.js";
+import { drawOrigin, drawSwitches, ownInputs, switchesOf, temperatureOf } from "./origin.js";
+import { drawCrumbs, drawOverview } from "./overview.js";
 import { differs, openedStage, stageSection } from "./stage_panel.js";
+import { claimsOf } from "./words.js";
 
 const INPUT_FIELDS = ["from", "sentence", "part", "layer", "head", "own"];
 const SWITCH_FIELDS = ["divide", "causal", "position", "heat"];

@@ -1,9 +1,8 @@
 // The report of a survey: a grid of layers x heads, and the head that is chosen. The state is in
 // the address.
 
-import { choice, element, replace, announce } from "../lib/dom.js";
-import { showHead } from "./survey_head.js";
-import { ENTROPY, headName, shown } from "./survey_words.js";
+import { announce, choice, element, replace } from "../lib/dom.js";
+import { ENTROPY, headName, showHead, shown } from "./head.js";
 
 const report = JSON.parse(document.getElementById("report").textContent);
 const measures = Object.keys(report.measures);

@@ -1,6 +1,6 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
-import { readChanges, writeChanges } from "./changes.js";
+import { readChanges, writeChanges } from "./experiment.js";
 import { stepOf, writtenUntil } from "./token_steps.js";
 import { readPositions, sums, writePositions } from "./weights.js";
 

@@ -2,11 +2,11 @@
 // about it.
 
 import { choice, element, labelled, percent, prose, replace } from "../lib/dom.js";
-import { hasFlow } from "./flow_picture.js";
-import { hasSpace } from "./space_picture.js";
-import { marksOf, writePositions } from "./weights.js";
+import { isHighlight, pinnedOf } from "./choice.js";
+import { hasFlow } from "./flow.js";
 import { nameOf } from "./sentences.js";
-import { isHighlight, pinnedOf } from "./read_choice.js";
+import { hasSpace } from "./space.js";
+import { marksOf, writePositions } from "./weights.js";
 
 const WAYS = {
   head: "one head",

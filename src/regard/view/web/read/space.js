@@ -2,8 +2,6 @@
 
 import { element, percent, problem, replace, svgElement } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
-import { labelLayout } from "./label_layout.js";
-import { principalPlane } from "./projection.js";
 import { nameOf } from "./sentences.js";
 
 const WIDEST_SPACE = 900; // pixels across
@@ -197,4 +195,131 @@ function scaledTo(points, { width, height }) {
     width / 2 + (x - (left + right) / 2) * scale,
     height / 2 - (y - (low + high) / 2) * scale,
   ];
+}
+
+// Labels beside the dots of a scatter plot, none over another.
+
+const LETTER_WIDTH = 0.56; // of the type size: the mean width of a letter
+const LINE_HEIGHT = 1.15; // of the type size: the height of a line
+const LABEL_GAP = 8; // pixels from the middle of a dot to its label
+
+// points: [{ x, y, text }], the most important first; -> for each { x, y, anchor } of its text, or
+// null where no side of the dot is free.
+export function labelLayout(points, { width, height, size }) {
+  const taken = points.map(({ x, y }) => boxAround(x, y, LABEL_GAP - 2, LABEL_GAP - 2));
+  return points.map((point) => {
+    const wide = LETTER_WIDTH * size * point.text.length;
+    for (const label of sidesOf(point, size)) {
+      const box = labelBox(label, wide, size);
+      const isInside = box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height;
+      if (!isInside || taken.some((other) => overlaps(box, other))) continue;
+      taken.push(box);
+      return label;
+    }
+    return null;
+  });
+}
+
+// Right, left, above, below.
+function sidesOf({ x, y }, size) {
+  return [
+    { x: x + LABEL_GAP, y: y + 0.3 * size, anchor: "start" },
+    { x: x - LABEL_GAP, y: y + 0.3 * size, anchor: "end" },
+    { x, y: y - LABEL_GAP, anchor: "middle" },
+    { x, y: y + LABEL_GAP + 0.75 * size, anchor: "middle" },
+  ];
+}
+
+function labelBox({ x, y, anchor }, wide, size) {
+  const left = { start: x, end: x - wide, middle: x - wide / 2 }[anchor];
+  return {
+    left,
+    right: left + wide,
+    top: y - 0.85 * size,
+    bottom: y + (LINE_HEIGHT - 0.85) * size,
+  };
+}
+
+function boxAround(x, y, half, tall) {
+  return { left: x - half, right: x + half, top: y - tall, bottom: y + tall };
+}
+
+function overlaps(one, other) {
+  return (
+    one.left < other.right &&
+    other.left < one.right &&
+    one.top < other.bottom &&
+    other.top < one.bottom
+  );
+}
+
+// Vectors in the plane in which they differ most: principal components, by the eigenvectors of the
+// products between the centred vectors (as many as there are vectors, whatever their width).
+
+const SWEEPS = 60; // of Jacobi's method, which needs about ten
+const SMALLEST = 1e-14; // of all squares, beside the diagonal, when it is done
+
+// -> { points: [[x, y]] of each vector, share: what part of the variance the plane holds }
+export function principalPlane(vectors) {
+  const size = vectors.length;
+  const products = centredProducts(vectors);
+  const { values, columns } = symmetricEigen(products, size);
+  const order = [...values.keys()].sort((one, other) => values[other] - values[one]);
+  const axes = order.slice(0, 2).map((at) => {
+    const long = Math.sqrt(Math.max(0, values[at]));
+    return Float64Array.from({ length: size }, (_, row) => long * columns[row * size + at]);
+  });
+  const total = values.reduce((sum, value) => sum + Math.max(0, value), 0);
+  const held = order.slice(0, 2).reduce((sum, at) => sum + Math.max(0, values[at]), 0);
+  const points = vectors.map((_, at) => [axes[0][at], axes[1] ? axes[1][at] : 0]);
+  return { points, share: total > 0 ? held / total : 1 };
+}
+
+function centredProducts(vectors) {
+  const [size, width] = [vectors.length, vectors[0].length];
+  const mean = new Float64Array(width);
+  for (const vector of vectors) vector.forEach((value, at) => (mean[at] += value / size));
+  const centred = vectors.map((vector) =>
+    Float64Array.from(vector, (value, at) => value - mean[at]),
+  );
+  const products = new Float64Array(size * size);
+  centred.forEach((one, row) =>
+    centred.forEach((other, column) => {
+      products[row * size + column] = one.reduce((sum, value, at) => sum + value * other[at], 0);
+    }),
+  );
+  return products;
+}
+
+// Jacobi's method: rotate every pair of axes until nothing is left beside the diagonal.
+function symmetricEigen(matrix, size) {
+  const values = Float64Array.from(matrix);
+  const columns = Float64Array.from(matrix, (_, at) => (at % (size + 1) === 0 ? 1 : 0));
+  const all = values.reduce((sum, value) => sum + value * value, 0);
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    let beside = 0;
+    for (let p = 0; p < size; p++)
+      for (let q = p + 1; q < size; q++) beside += values[p * size + q] ** 2;
+    if (beside <= SMALLEST * all) break;
+    for (let p = 0; p < size; p++)
+      for (let q = p + 1; q < size; q++) rotate(values, columns, size, p, q);
+  }
+  return { values: Array.from({ length: size }, (_, at) => values[at * (size + 1)]), columns };
+}
+
+function rotate(values, columns, size, p, q) {
+  const off = values[p * size + q];
+  if (off === 0) return;
+  const theta = (values[q * size + q] - values[p * size + p]) / (2 * off);
+  const tangent = (theta < 0 ? -1 : 1) / (Math.abs(theta) + Math.sqrt(theta * theta + 1));
+  const cosine = 1 / Math.sqrt(tangent * tangent + 1);
+  const sine = tangent * cosine;
+  const turn = (table, one, other) => {
+    const [a, b] = [table[one], table[other]];
+    table[one] = cosine * a - sine * b;
+    table[other] = sine * a + cosine * b;
+  };
+  for (let at = 0; at < size; at++) turn(values, at * size + p, at * size + q);
+  for (let at = 0; at < size; at++) turn(values, p * size + at, q * size + at);
+  for (let at = 0; at < size; at++) turn(columns, at * size + p, at * size + q);
 }

@@ -3,8 +3,8 @@
 
 import { element, percent, problem, replace, tableHead } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
-import { cellStart } from "./map_window.js";
-import { SEGMENT, segmentAt } from "./map_names.js";
+import { SEGMENT, segmentAt } from "./data.js";
+import { cellStart } from "./window.js";
 
 const MOST_LISTED = 20;
 const AROUND = 6; // words on each side
