@@ -38,7 +38,7 @@ class PathData:
     parameters: Mapping[str, Matrix]
 
     def to_bytes(self) -> bytes:
-        """As the page takes it (web/lib/api.js, layerOf)."""
+        """As the page takes it (web/lib/api.js, decodeLayer)."""
         shapes, parameters, blocks, start = {}, {}, [], 0
         for name, array in self.matrices.items():
             shapes[name] = [*array.shape, start // 8]

@@ -155,7 +155,7 @@ interface ReadView {
   hovered?: Chosen | null;
   anchor?: { side: string; position: number } | null;
   peek?: { part: string; layer: number; head: number } | null;
-  peeking?: ReturnType<typeof setTimeout>;
+  peekTimer?: ReturnType<typeof setTimeout>;
   pending?: AbortController; // of the sentence that is being read
   sentence?: string;
   remembered?: string[] | null; // words that were chosen before others were typed around them
@@ -177,7 +177,7 @@ interface ReadView {
   steps?: { root: HTMLElement; show(view: ReadView): void }; // through the tokens
   asked?: string; // what the questions were made from
   why?: HTMLElement;
-  arriving?: HTMLElement | null; // what a click unfolds, scrolled to when it is filled
+  scrollTarget?: HTMLElement | null; // what a click unfolds, scrolled to when it is filled
   explained?: string | boolean | null; // what the sum was made from
   shown?: HTMLElement;
   beside?: any; // the second picture
@@ -320,7 +320,7 @@ interface StepsView {
   pictures?: Map<string, any>; // numbers of large matrices as they were drawn last
   crumbs?: HTMLElement;
   map?: HTMLElement;
-  heating?: ReturnType<typeof setTimeout>;
+  heatTimer?: ReturnType<typeof setTimeout>;
   origin?: HTMLElement;
   switches?: HTMLElement;
   statement?: HTMLElement;

@@ -23,7 +23,7 @@ function render({ model, el }) {
   frame.title = model.get("title");
   frame.setAttribute("sandbox", "allow-scripts allow-modals allow-downloads");
   Object.assign(frame.style, { width: "100%", border: "0", height: `${model.get("height")}px` });
-  const hear = ({ source, data }) => {
+  const onMessage = ({ source, data }) => {
     if (source !== frame.contentWindow || !data) return;
     if (data.regard === "height" && isIndex(data.height))
       frame.style.height = `${Math.min(HIGHEST, data.height)}px`;
@@ -32,10 +32,10 @@ function render({ model, el }) {
       model.save_changes();
     }
   };
-  window.addEventListener("message", hear);
+  window.addEventListener("message", onMessage);
   frame.srcdoc = model.get("page");
   el.append(frame);
-  return () => window.removeEventListener("message", hear);
+  return () => window.removeEventListener("message", onMessage);
 }
 
 export default { render };

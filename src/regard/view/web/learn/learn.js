@@ -35,7 +35,7 @@ export async function showLearn(root, state, source) {
     teachersPage(),
   );
   root.append(element("div", { class: "course" }, story.contents, body));
-  story.current = sceneOf(state);
+  story.current = currentScene(state);
   story.target = story.current; // until it is in view, those above it are not read
   drawContents(story);
   const watcher = watchScenes(story);
@@ -51,7 +51,7 @@ export async function showLearn(root, state, source) {
   };
 }
 
-function sceneOf(state) {
+function currentScene(state) {
   return Math.max(1, Math.min(COURSE.length, Math.round(state.number("page", 1)))) - 1;
 }
 
@@ -121,7 +121,8 @@ function drawScene(story, scene, facts) {
     turns(story, scene),
   );
   showPiece(scene, page.picture);
-  if (scene.number - 1 === sceneOf(story.state)) showAnswer(story, scene, chosenIn(story, scene));
+  if (scene.number - 1 === currentScene(story.state))
+    showAnswer(story, scene, chosenIn(story, scene));
 }
 
 /** @param {Story} story @param {Scene} scene */
@@ -296,7 +297,7 @@ function go(story, at) {
 // The address names another scene: by a link, by going back, or by hand.
 /** @param {Story} story */
 function followAddress(story) {
-  const at = sceneOf(story.state);
+  const at = currentScene(story.state);
   const scene = story.scenes[at];
   if (scene.facts) showAnswer(story, scene, chosenIn(story, scene));
   if (at !== story.current) jumpTo(story, at);

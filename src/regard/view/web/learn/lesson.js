@@ -8,10 +8,10 @@ import {
   candidatesPicture,
   countedPicture,
   maskedPicture,
-  placedPicture,
+  positionsPicture,
   queriesPicture,
   stackPicture,
-  unplacedPicture,
+  withoutPositionsPicture,
   vectorsPicture,
 } from "./scene_pictures.js";
 import { trainingPicture } from "./training.js";
@@ -32,8 +32,8 @@ export const PIECES = {
   lines: lessonLines,
   vectors: vectorsPicture,
   queries: queriesPicture,
-  placed: placedPicture,
-  unplaced: unplacedPicture,
+  with_positions: positionsPicture,
+  without_positions: withoutPositionsPicture,
   masked: maskedPicture,
   stack: stackPicture,
   counted: countedPicture,

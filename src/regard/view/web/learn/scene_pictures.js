@@ -123,11 +123,11 @@ export function weightsGrid(caption, words, keys, weights, marked = []) {
   );
 }
 
-export function placedPicture(facts) {
+export function positionsPicture(facts) {
   return { root: positionGrid("With positions, weights in percent", facts, facts.weights) };
 }
 
-export function unplacedPicture(facts) {
+export function withoutPositionsPicture(facts) {
   return {
     root: element(
       "div",

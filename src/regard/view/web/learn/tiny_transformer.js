@@ -9,7 +9,7 @@
 //   h = x + (weights · value) · w_output
 //   y = h + relu(h · w_in) · w_out       probabilities = softmax(y · w_logits)
 
-import { matrixOf, product, softmax } from "../steps/attend.js";
+import { newMatrix, product, softmax } from "../steps/attend.js";
 
 export const TINY_SIZES = { letters: 8, length: 8, width: 24, head_width: 16, hidden: 48 };
 const ADAM = { rate: 0.004, first: 0.9, second: 0.98, small: 1e-8 };
@@ -43,7 +43,7 @@ export function tinyTransformer(seed = 1, sizes = TINY_SIZES) {
   const parameters = {};
   for (const [name, [rows, columns]] of Object.entries(shapes)) {
     const scale = ["token", "position"].includes(name) ? 0.5 : Math.sqrt(3 / rows);
-    parameters[name] = matrixOf(rows, columns);
+    parameters[name] = newMatrix(rows, columns);
     parameters[name].values.forEach((_, at, values) => {
       values[at] = scale * (2 * random() - 1);
     });
@@ -54,7 +54,7 @@ export function tinyTransformer(seed = 1, sizes = TINY_SIZES) {
 
 // Every intermediate for one row of letters (numbers from 0).
 export function tinyForward({ parameters: p, sizes }, letters) {
-  const x = matrixOf(letters.length, sizes.width);
+  const x = newMatrix(letters.length, sizes.width);
   letters.forEach((letter, at) => {
     for (let i = 0; i < sizes.width; i++)
       x.values[at * sizes.width + i] =
@@ -65,10 +65,10 @@ export function tinyForward({ parameters: p, sizes }, letters) {
   scaled.values.forEach((_, at, values) => (values[at] /= Math.sqrt(sizes.head_width)));
   const weights = softmax(scaled);
   const attended = product(weights, value);
-  const h = sumOf(x, product(attended, p.w_output));
+  const h = addMatrices(x, product(attended, p.w_output));
   const inner = product(h, p.w_in);
   const active = mapped(inner, (one) => Math.max(0, one));
-  const y = sumOf(h, product(active, p.w_out));
+  const y = addMatrices(h, product(active, p.w_out));
   const probabilities = softmax(product(y, p.w_logits));
   return { x, query, key, value, weights, attended, h, inner, active, y, probabilities };
 }
@@ -100,7 +100,7 @@ function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
   const y = through("w_logits", run.y, slope);
   const active = through("w_out", run.active, y);
   const inner = mapped(active, (one, at) => (run.inner.values[at] > 0 ? one : 0));
-  const h = sumOf(y, through("w_in", run.h, inner));
+  const h = addMatrices(y, through("w_in", run.h, inner));
   const attended = through("w_output", run.attended, h);
   const weights = product(attended, run.value, true);
   const value = transposedProduct(run.weights, attended);
@@ -111,7 +111,7 @@ function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
     through("w_query", run.x, query),
     through("w_key", run.x, key),
     through("w_value", run.x, value),
-  ].reduce(sumOf, h);
+  ].reduce(addMatrices, h);
   letters.forEach((letter, at) => {
     for (let i = 0; i < sizes.width; i++) {
       gradient.token.values[letter * sizes.width + i] += x.values[at * sizes.width + i];
@@ -122,7 +122,7 @@ function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
 
 // Of each row: weight · (slope − the row's mean slope by weight).
 function softmaxSlope(weights, slope, scale) {
-  const made = matrixOf(weights.rows, weights.columns);
+  const made = newMatrix(weights.rows, weights.columns);
   for (let row = 0; row < weights.rows; row++) {
     const from = row * weights.columns;
     let mean = 0;
@@ -161,7 +161,7 @@ export function reversedBatch(random, size, { letters, length } = TINY_SIZES) {
 
 function zerosLike(parameters) {
   return Object.fromEntries(
-    Object.entries(parameters).map(([name, { rows, columns }]) => [name, matrixOf(rows, columns)]),
+    Object.entries(parameters).map(([name, { rows, columns }]) => [name, newMatrix(rows, columns)]),
   );
 }
 
@@ -169,7 +169,7 @@ function mapped(matrix, change) {
   return { ...matrix, values: matrix.values.map(change) };
 }
 
-function sumOf(left, right) {
+function addMatrices(left, right) {
   return mapped(left, (one, at) => one + right.values[at]);
 }
 
@@ -179,7 +179,7 @@ function addTo(total, matrix) {
 
 // leftᵀ · right
 function transposedProduct(left, right) {
-  const made = matrixOf(left.columns, right.columns);
+  const made = newMatrix(left.columns, right.columns);
   for (let row = 0; row < left.rows; row++)
     for (let i = 0; i < left.columns; i++) {
       const factor = left.values[row * left.columns + i];

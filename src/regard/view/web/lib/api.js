@@ -58,7 +58,7 @@ export async function servedSource() {
     changes: reading.changes || null,
     file: reading.file ?? null,
   });
-  const nameOfReading = (reading) =>
+  const readingKey = (reading) =>
     JSON.stringify([reading.sentence, reading.quick, reading.changes, reading.file]);
   return {
     views: ["read", "steps", "map", "learn"],
@@ -70,19 +70,19 @@ export async function servedSource() {
       const { first, ...reading } = await answer.json();
       if (first) {
         const { part, layer, head, ...stored } = first;
-        const key = ["weights", nameOfReading(reading), part, "head", layer, head].join("\n");
-        once(key, async () => ({ ...stored, weights: floatsOf(stored.weights) }));
+        const key = ["weights", readingKey(reading), part, "head", layer, head].join("\n");
+        once(key, async () => ({ ...stored, weights: decodeFloats(stored.weights) }));
       }
       return reading;
     },
     run: async (file) => (await postJson("/api/read", { file })).json(),
     weights: (reading, { part, show, layer, head }) =>
-      once(["weights", nameOfReading(reading), part, show, layer, head].join("\n"), async () =>
-        tableOf(await postJson("/api/weights", { ...request(reading), part, show, layer, head })),
+      once(["weights", readingKey(reading), part, show, layer, head].join("\n"), async () =>
+        readTable(await postJson("/api/weights", { ...request(reading), part, show, layer, head })),
       ),
     thumbnails: (reading, part) =>
-      once(["thumbnails", nameOfReading(reading), part].join("\n"), async () => {
-        const { shape, values } = await numbersOf(
+      once(["thumbnails", readingKey(reading), part].join("\n"), async () => {
+        const { shape, values } = await readNumbers(
           await postJson("/api/thumbnails", { ...request(reading), part }),
         );
         return { rows: shape[2], columns: shape[3], weights: values };
@@ -90,7 +90,7 @@ export async function servedSource() {
     steps: (choice) =>
       once(`steps\n${JSON.stringify(choice)}`, async () => {
         const response = await postJson("/api/steps", choice);
-        return inputsOf(await response.arrayBuffer());
+        return decodeInputs(await response.arrayBuffer());
       }),
     effects: (fields) =>
       once(`effects\n${JSON.stringify(fields)}`, async () =>
@@ -98,11 +98,11 @@ export async function servedSource() {
       ),
     layer: (choice) =>
       once(`layer\n${JSON.stringify(choice)}`, async () =>
-        layerOf(await (await postJson("/api/path", choice)).arrayBuffer()),
+        decodeLayer(await (await postJson("/api/path", choice)).arrayBuffer()),
       ),
     nextWords: (choice) =>
       once(`next\n${JSON.stringify(choice)}`, async () =>
-        layerOf(await (await postJson("/api/next", choice)).arrayBuffer()),
+        decodeLayer(await (await postJson("/api/next", choice)).arrayBuffer()),
       ),
     experiment: (sentence, changes) =>
       once(`experiment\n${sentence}\n${JSON.stringify(changes)}`, async () =>
@@ -145,23 +145,23 @@ async function postJson(path, fields, { signal } = {}) {
   throw new Error(sentence);
 }
 
-export async function numbersOf(response) {
+export async function readNumbers(response) {
   const shape = response.headers.get("X-Regard-Shape").split(",").map(Number);
   return { shape, values: new Float32Array(await response.arrayBuffer()) };
 }
 
-function floatsOf(text) {
+function decodeFloats(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   return new Float32Array(bytes.buffer);
 }
 
-async function tableOf(response) {
-  const { shape, values } = await numbersOf(response);
+async function readTable(response) {
+  const { shape, values } = await readNumbers(response);
   return { rows: shape[0], columns: shape[1], weights: values };
 }
 
 // The bytes of view/page/steps_data.py as Inputs of attend.js.
-export function inputsOf(buffer) {
+export function decodeInputs(buffer) {
   const long = new DataView(buffer).getUint32(0, true);
   const inputs = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, long)));
   const values = new Float64Array(buffer, 4 + long);
@@ -173,7 +173,7 @@ export function inputsOf(buffer) {
 }
 
 // The bytes of view/page/path_data.py: header, matrices, and parameters restored on first use.
-export function layerOf(buffer) {
+export function decodeLayer(buffer) {
   const long = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, long)));
   const first = 4 + long;

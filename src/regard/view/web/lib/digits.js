@@ -6,7 +6,7 @@ const MOST_NOISE = 1e300; // a bound that overflowed says no more than this one
 export function writeNumber(value, digits) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (value === 0) return (0).toFixed(digits);
-  return kindOf(value, digits) === "f" ? fixed(value, digits) : exponential(value, digits);
+  return numberFormat(value, digits) === "f" ? fixed(value, digits) : exponential(value, digits);
 }
 
 // A value that is sure to within noise: { text, tolerance }, with fewer digits where noise asks for
@@ -25,7 +25,7 @@ export function showNumber(value, digits, noise = 0) {
   // The largest that it may be: just below a power of ten it is written as if it had reached it.
   const most = Math.abs(value) + sure;
   const exponent = Math.floor(Math.log10(most));
-  const kind = kindOf(most, digits);
+  const kind = numberFormat(most, digits);
   const last = Math.max(kind === "f" ? -digits : exponent - digits, surest);
   if (last > exponent) return within(last);
   const plain = kind === "f" && last <= 0;
@@ -49,7 +49,7 @@ export function exactNumber(value) {
   return String(value).replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-function kindOf(value, digits) {
+function numberFormat(value, digits) {
   const size = Math.abs(value);
   return size >= power(-digits) && size < 1e6 ? "f" : "e";
 }

@@ -82,7 +82,7 @@ export function asWord(name) {
   return `\u2068${name}\u2069`;
 }
 
-export function withoutMarksOfWords(text) {
+export function withoutWordMarks(text) {
   return text.replace(/[\u2068\u2069]/g, "");
 }
 

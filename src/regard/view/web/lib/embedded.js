@@ -3,7 +3,7 @@
 // on first use.
 
 import { startPage } from "../app.js";
-import { inputsOf, layerOf } from "./api.js";
+import { decodeInputs, decodeLayer } from "./api.js";
 import { followHeight } from "./host_frame.js";
 
 function openEmbedded() {
@@ -73,18 +73,18 @@ function embeddedSource(embedded, bytesAt) {
                 "For the others open the explorer with regard open."
             : "This file holds no steps.",
         );
-      return inputsOf((await bytesAt(blob)).buffer);
+      return decodeInputs((await bytesAt(blob)).buffer);
     },
     layer:
       embedded.layers &&
       (({ part, layer }) =>
         once(`layer ${part} ${layer}`, async () => {
           const blob = await only(embedded.layers[`${part} ${layer}`], "this layer");
-          return layerOf((await bytesAt(blob)).buffer);
+          return decodeLayer((await bytesAt(blob)).buffer);
         })),
     nextWords:
       embedded.next &&
-      (() => once("next words", async () => layerOf((await bytesAt(embedded.next)).buffer))),
+      (() => once("next words", async () => decodeLayer((await bytesAt(embedded.next)).buffer))),
     learn: (page) => only(embedded.learn && embedded.learn[page], "this page of the course"),
     examples: async () => [],
     post: async () => {

@@ -5,7 +5,7 @@
 //   figure.html: { path, fields } to ask the server for a page of its own.
 
 import { element, problem, replace } from "./dom.js";
-import { figureSvg, scaleOf } from "./figure_svg.js";
+import { figureSvg, figureScale } from "./figure_svg.js";
 
 const USES = {
   "a figure": ["SVG", "PNG", "PDF"],
@@ -35,7 +35,7 @@ export function exportMenu(slot, state, source) {
     if (!menu.open) return;
     const figure = describeShown && describeShown();
     replace(status, figure ? "" : "There is nothing to save here yet.");
-    const formats = figure ? formatsOf(figure, source) : [];
+    const formats = figure ? exportFormats(figure, source) : [];
     const button = ([name, { title, make }]) =>
       saveButton(name, title, async () => {
         try {
@@ -46,7 +46,7 @@ export function exportMenu(slot, state, source) {
           replace(status, problem(error));
         }
       });
-    replace(entries, groupsOf(formats, button));
+    replace(entries, formatGroups(formats, button));
   });
   menu.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
@@ -58,7 +58,7 @@ export function exportMenu(slot, state, source) {
 }
 
 // The formats in rows, each with what it is for.
-function groupsOf(formats, button) {
+function formatGroups(formats, button) {
   return Object.entries(USES).map(([use, names]) => {
     const offered = formats.filter(([name]) => names.includes(name));
     return (
@@ -81,7 +81,7 @@ function saveButton(name, title, click) {
  * @param {Figure} figure
  * @param {Source} source
  */
-function formatsOf(figure, source) {
+function exportFormats(figure, source) {
   const save = (ending, content, kind) =>
     saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
   const ask = async (ending, path, fields) =>
@@ -96,7 +96,7 @@ function formatsOf(figure, source) {
     },
     PNG: {
       title: "An image at 300 dots an inch",
-      make: async () => saveAs(fileName(figure, "png"), await pngOf(figure)),
+      make: async () => saveAs(fileName(figure, "png"), await figurePng(figure)),
     },
     PDF: source.live && {
       title: "For a paper: lines and letters that stay sharp",
@@ -104,11 +104,11 @@ function formatsOf(figure, source) {
     },
     JSON: {
       title: "The numbers with their names",
-      make: async () => save("json", jsonOf(figure), "application/json"),
+      make: async () => save("json", figureJson(figure), "application/json"),
     },
     CSV: {
       title: "The numbers for a spreadsheet",
-      make: async () => save("csv", csvOf(figure), "text/csv"),
+      make: async () => save("csv", figureCsv(figure), "text/csv"),
     },
     HTML: source.live &&
       html && {
@@ -124,7 +124,7 @@ function formatsOf(figure, source) {
       card && {
         title: "The same card as an image of 1200 x 630 pixels, as sites show it",
         make: async () =>
-          saveAs(fileName(figure, "card.png"), await pngOfSvg(await cardText(), 1200, 630)),
+          saveAs(fileName(figure, "card.png"), await svgToPng(await cardText(), 1200, 630)),
       },
   };
   return Object.entries(formats).filter(([, format]) => format);
@@ -144,14 +144,14 @@ function svgText(figure) {
   return new XMLSerializer().serializeToString(figureSvg(figure));
 }
 
-async function pngOf(figure) {
+async function figurePng(figure) {
   const svg = figureSvg(figure);
   const [, , across, down] = svg.getAttribute("viewBox").split(" ").map(Number);
   const dots = (points) => Math.round((points * 300) / 72);
-  return pngOfSvg(new XMLSerializer().serializeToString(svg), dots(across), dots(down));
+  return svgToPng(new XMLSerializer().serializeToString(svg), dots(across), dots(down));
 }
 
-async function pngOfSvg(text, width, height) {
+async function svgToPng(text, width, height) {
   const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
   try {
     const image = await new Promise((resolve, reject) => {
@@ -171,7 +171,7 @@ async function pngOfSvg(text, width, height) {
   }
 }
 
-function jsonOf({ title, caption, provenance, axes, what, queries, keys, values }) {
+function figureJson({ title, caption, provenance, axes, what, queries, keys, values }) {
   const rows = queries.map((_, q) =>
     Array.from(values.slice(q * keys.length, (q + 1) * keys.length), (value) =>
       Number.isFinite(value) ? value : String(value),
@@ -181,7 +181,7 @@ function jsonOf({ title, caption, provenance, axes, what, queries, keys, values 
   return `${JSON.stringify(figure)}\n`;
 }
 
-function csvOf({ queries, keys, values }) {
+function figureCsv({ queries, keys, values }) {
   const quoted = (text) => {
     // No spreadsheet runs it as a formula.
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
@@ -198,7 +198,7 @@ function csvOf({ queries, keys, values }) {
 /** @param {Figure} shown */
 function sentFigure(shown) {
   const figure = { ...shown, name: undefined, html: undefined, card: undefined };
-  const { most, sqrt } = scaleOf(figure);
+  const { most, sqrt } = figureScale(figure);
   const step = (value) =>
     sqrt
       ? Math.round(255 * Math.sqrt(Math.min(1, value / most)))

@@ -153,7 +153,7 @@ function heatFigure({ queries, keys, axes, values, chosen, what }) {
     { 0: 10, "-45": 0.71 * longest(keys), "-90": longest(keys) }[turn] + 18,
   ];
   const finite = [...values].filter(Number.isFinite);
-  const { most, sqrt, beyond } = scaleOf({ queries, keys, values, what });
+  const { most, sqrt, beyond } = figureScale({ queries, keys, values, what });
   const colour = (value) => shadeAt(sqrt ? Math.sqrt(Math.max(0, value) / most) : value / most);
   const every = (space) =>
     [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => step * cell >= space) || 1000;
@@ -247,7 +247,7 @@ function heatFigure({ queries, keys, axes, values, chosen, what }) {
 
 // The darkest shade. In a large map few weights are large and all count: shades follow the root
 // there, and a few of the largest may lie beyond the scale.
-export function scaleOf({ queries, keys, values, what }) {
+export function figureScale({ queries, keys, values, what }) {
   const finite = Float64Array.from([...values].filter(Number.isFinite));
   const largest = finite.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1;
   const sqrt = what === "weights" && Math.max(queries.length, keys.length) > 48;

@@ -1,7 +1,7 @@
 // Figures of the views for export: the numbers shown, with the words that say where they come from.
 
 import { cellStart } from "../map/window.js";
-import { nameOf } from "../read/sentences.js";
+import { choiceName } from "../read/sentences.js";
 import { candidatesAt } from "../steps/next_word.js";
 
 const LOOKS = ["query (looks)", "key (is looked at)"];
@@ -15,7 +15,7 @@ export function readFigure(view) {
   if (!grid) return null;
   const role = choice.show === "head" && part.roles ? part.roles[choice.layer][choice.head] : "";
   const by = state.get("by", "words");
-  const name = nameOf(choice);
+  const name = choiceName(choice);
   const chosen = view.chosen ? view.chosen.queries : [];
   const notes = [
     grid.hidden && `Without ${grid.hidden.names.join(", ")}, rows divided by their sums.`,

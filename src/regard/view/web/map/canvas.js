@@ -3,13 +3,13 @@
 import { element, replace } from "../lib/dom.js";
 import { colours, heatPixels, sized } from "../lib/draw.js";
 import { shareWritten } from "./row.js";
-import { cellStart, ticksOf } from "./window.js";
+import { cellStart, axisTicks } from "./window.js";
 
 const STRIP = 12;
 const LEAST_STEP = 13; // pixels that a word on an axis needs
 
 // Cells as a picture that can be drawn at any size; the darkest shade is `most`.
-export function patchOf(region, most = darkest(region.values)) {
+export function createPatch(region, most = darkest(region.values)) {
   const [down, across] = region.cells;
   const isClipped = region.values.some((value) => value > most);
   const patch = { ...region, most, isClipped, pixels: document.createElement("canvas") };
@@ -148,10 +148,10 @@ function paintAxes(context, model, scale, { left, top, side, down, words }) {
   const space = left - STRIP - 12;
   const middle = down / (model.view.rows[1] - model.view.rows[0]) > 4 ? 0.5 : 0;
   context.textAlign = "right";
-  for (const at of ticksOf(model.view.rows, words ? down / LEAST_STEP : Math.max(2, down / 70))) {
+  for (const at of axisTicks(model.view.rows, words ? down / LEAST_STEP : Math.max(2, down / 70))) {
     context.fillText(label("query", at), left - STRIP - 8, scale.y(at + middle), space);
   }
-  for (const at of ticksOf(
+  for (const at of axisTicks(
     model.view.columns,
     words ? side / LEAST_STEP : Math.max(2, side / 90),
   )) {

@@ -19,10 +19,10 @@
 // text(layer, side, from, to)  [tokens] of "query" or "key", [] where there are none
 // choice is { layer, head }, both from 0.
 
-import { numbersOf } from "../lib/api.js";
+import { readNumbers } from "../lib/api.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 
-export async function mapsOf(source, state) {
+export async function availableMaps(source, state) {
   const files = source.page.files || [];
   if (files.length)
     return { names: files, isServed: true, open: (blob) => servedMap(source, blob) };
@@ -50,7 +50,7 @@ async function servedMap(source, file) {
     row: async (choice, query) => (await ask("row", { ...choice, query })).json(),
     heads: async () => (await ask("heads", {})).json(),
     async thumbnails(_, part) {
-      const { shape, values } = await numbersOf(await ask("thumbnails", { part }));
+      const { shape, values } = await readNumbers(await ask("thumbnails", { part }));
       return { rows: shape[2], columns: shape[3], weights: values };
     },
     text: async (layer, side, from, to) =>
@@ -75,7 +75,7 @@ function cutApart(header, numbers) {
 function embeddedMap(source) {
   const { about, heads, best, tokens } = source.embedded.map;
   const cache = new Map();
-  const mapOf = (choice) => heads[choice.layer][choice.head];
+  const headMap = (choice) => heads[choice.layer][choice.head];
   const numbersAt = async (blob) => new Float32Array((await source.bytesAt(blob)).buffer);
   const bestAt = async ({ layer, head }) => {
     const key = `${layer} ${head}`;
@@ -86,7 +86,7 @@ function embeddedMap(source) {
     about,
     heads: async () => ({ parts: [] }),
     thumbnails: async () => ({ rows: 0, columns: 0, weights: new Float32Array(0) }),
-    region: async (choice) => cutApart(mapOf(choice), await numbersAt(mapOf(choice).blob)),
+    region: async (choice) => cutApart(headMap(choice), await numbersAt(headMap(choice).blob)),
     async row(choice, query) {
       if (!best) return { query, keys: [], weights: [] };
       const pairs = (await bestAt(choice)).subarray(

@@ -143,8 +143,8 @@ export async function pointAt(view, at) {
 function cellAt(view, [query, key]) {
   for (const patch of [...view.patches].reverse()) {
     const [row, column] = [
-      cellOf(query, patch.rows, patch.spans[0], patch.cells[0]),
-      cellOf(key, patch.columns, patch.spans[1], patch.cells[1]),
+      cellIndex(query, patch.rows, patch.spans[0], patch.cells[0]),
+      cellIndex(key, patch.columns, patch.spans[1], patch.cells[1]),
     ];
     if (row < 0 || column < 0) continue;
     const value = patch.values[row * patch.cells[1] + column];
@@ -157,7 +157,7 @@ function cellAt(view, [query, key]) {
 }
 
 // The last cell that begins at or before a position; none where that lies outside.
-function cellOf(position, [from, to], span, count) {
+function cellIndex(position, [from, to], span, count) {
   return position < from || position >= to
     ? -1
     : Math.floor(((position - from + 1) * count - 1) / span);

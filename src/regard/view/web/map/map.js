@@ -10,8 +10,8 @@ import { describeExport } from "../lib/export.js";
 import { mapFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 import { headsGrid } from "../read/heads_grid.js";
-import { arrangeMap, paintMap, patchOf, shadeScale } from "./canvas.js";
-import { mapsOf, nameAt, prefetchNames } from "./data.js";
+import { arrangeMap, paintMap, createPatch, shadeScale } from "./canvas.js";
+import { availableMaps, nameAt, prefetchNames } from "./data.js";
 import { listenToMap, pointAt, pointerHint } from "./input.js";
 import { mapTable, rowPanel, shareWritten } from "./row.js";
 import { FEWEST, fullWindow, outward, readWindow, writeWindow, zoomed } from "./window.js";
@@ -27,7 +27,7 @@ const NO_FINER = {
 const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
 
 export async function showMap(root, state, source) {
-  const maps = await mapsOf(source, state);
+  const maps = await availableMaps(source, state);
   /** @type {MapView} */
   const view = {
     state,
@@ -162,7 +162,7 @@ async function openMap(view) {
 
 /** @param {MapView} view */
 function rescale(view) {
-  view.patches = view.patches.map((patch) => patchOf(patch, heldMost(view)));
+  view.patches = view.patches.map((patch) => createPatch(patch, heldMost(view)));
   [view.base] = view.patches;
   view.scale.show(view.patches[view.patches.length - 1], Boolean(heldMost(view)));
   view.paint();
@@ -240,7 +240,7 @@ async function ask(view, window, choice, thorough) {
       signal: view.pending.signal,
     });
     if (choice !== view.choice) return null;
-    show(view, patchOf(region, heldMost(view)));
+    show(view, createPatch(region, heldMost(view)));
     return region;
   } catch (error) {
     if (error.name !== "AbortError") replace(view.what, problem(error));

@@ -81,7 +81,7 @@ export function cellStart([from, to], span, count, at) {
 }
 
 // Round positions for an axis: about so many of them.
-export function ticksOf([from, to], most) {
+export function axisTicks([from, to], most) {
   const rough = Math.max(1, (to - from) / most);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((one) => one >= rough);

@@ -4,8 +4,8 @@
 
 import { asWord, element, goTo, percent, problem, prose, replace } from "../lib/dom.js";
 import { linesPicture } from "./lines.js";
-import { nameOf } from "./sentences.js";
-import { gridOf, largest } from "./weights.js";
+import { choiceName } from "./sentences.js";
+import { buildGrid, largest } from "./weights.js";
 
 const KINDS = ["before", "head", "file", "sentence"];
 const MOVED = 0.25; // of a word's attention, to be marked
@@ -59,10 +59,10 @@ export function besidePicture(handlers) {
           replace(title, drawn.title, swapButton(view, spec));
         }
         drawBeside(view, lines, drawn);
-        replace(difference, prose(differenceOf(view.grid, drawn.grid, view.chosen)));
+        replace(difference, prose(differenceSentence(view.grid, drawn.grid, view.chosen)));
         if (box.firstChild !== lines.root) replace(box, lines.root);
-        if (view.arriving === root) goTo(difference, "nearest");
-        view.arriving = null;
+        if (view.scrollTarget === root) goTo(difference, "nearest");
+        view.scrollTarget = null;
       } catch (error) {
         replace(box, problem(error));
         replace(difference);
@@ -91,14 +91,14 @@ async function tableBeside(view, spec, options) {
   if (!part) throw new Error(`There is no part named ${shown.part} to put beside it.`);
   if (shown.layer >= part.layers || shown.head >= part.heads)
     throw new Error(
-      `${nameOf(shown)} needs to be in both, but the other has ${part.layers} layers of ` +
+      `${choiceName(shown)} needs to be in both, but the other has ${part.layers} layers of ` +
         `${part.heads} heads: choose another head.`,
     );
-  const grid = gridOf(await source.weights(reading, shown), part, options);
+  const grid = buildGrid(await source.weights(reading, shown), part, options);
   const titles = {
     before: () => "Before the change",
-    head: () => `Beside it: ${part.title}: ${nameOf(shown)}`,
-    file: () => `Beside it: ${source.page.files[spec.file]}: ${nameOf(shown)}`,
+    head: () => `Beside it: ${part.title}: ${choiceName(shown)}`,
+    file: () => `Beside it: ${source.page.files[spec.file]}: ${choiceName(shown)}`,
     sentence: () => `Beside it: “${reading.sentence}”`,
   };
   const names = [part.query.language || "a word", part.key.language || "a word"];
@@ -171,7 +171,7 @@ function movedMost(one, other) {
 }
 
 // What differs, in a sentence: of the chosen word, or of the word that differs most.
-function differenceOf(grid, other, chosen) {
+function differenceSentence(grid, other, chosen) {
   const shares = movedShares(grid, other);
   if (!shares) return "They have different numbers of words, so that no row has its like.";
   const [q = largest(shares, 1)[0]] = chosen.queries;

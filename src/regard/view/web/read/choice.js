@@ -1,13 +1,13 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
 import { readChanges, writeChanges } from "./experiment.js";
-import { stepOf, writtenUntil } from "./token_steps.js";
+import { currentStep, writtenUntil } from "./token_steps.js";
 import { readPositions, sums, writePositions } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at
 // goes before both.
 /** @param {ReadView} view */
-export function choiceOf({ state, reading, peek }) {
+export function currentChoice({ state, reading, peek }) {
   const highlight = reading.highlight || { part: reading.parts[0].name, layer: 0, head: 0 };
   const named = peek ? peek.part : state.get("part", highlight.part);
   const part = reading.parts.find((one) => one.name === named) || reading.parts[0];
@@ -27,9 +27,9 @@ export function choiceOf({ state, reading, peek }) {
 // Chosen words: those of the address, else the highlighted word where its head is shown, as in the
 // first document's figure.
 /** @param {ReadView} view */
-export function pinnedOf(view) {
+export function pinnedWords(view) {
   const { state, reading, grid, choice } = view;
-  const step = stepOf(view);
+  const step = currentStep(view);
   if (step !== null) return { queries: [step], keys: [] };
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];
   if (q !== "?" || k !== "?")
@@ -80,7 +80,7 @@ export function handlersFor(view, redraw) {
   };
   const pin = ({ queries, keys }) => {
     view.hovered = null;
-    if (stepOf(view) !== null && queries.length === 1 && !keys.length) {
+    if (currentStep(view) !== null && queries.length === 1 && !keys.length) {
       view.state.set({ step: queries[0], q: null, k: null });
       return;
     }
@@ -108,10 +108,10 @@ export function handlersFor(view, redraw) {
         { length: Math.abs(to - from) + 1 },
         (_, at) => Math.min(from, to) + at,
       );
-      pin({ ...pinnedOf(view), [named(side)]: positions });
+      pin({ ...pinnedWords(view), [named(side)]: positions });
     },
     pick(side, position, event) {
-      const now = pinnedOf(view)[named(side)];
+      const now = pinnedWords(view)[named(side)];
       if (event.shiftKey && view.anchor && view.anchor.side === side) {
         this.span(side, view.anchor.position, position);
         return;
@@ -120,7 +120,7 @@ export function handlersFor(view, redraw) {
       const has = now.includes(position);
       if (event.ctrlKey || event.metaKey) {
         pin({
-          ...pinnedOf(view),
+          ...pinnedWords(view),
           [named(side)]: has ? now.filter((one) => one !== position) : [...now, position],
         });
       } else pin({ ...none, [named(side)]: has && now.length === 1 ? [] : [position] });
@@ -171,7 +171,7 @@ function withOccurrence(words, at) {
 // How the words of both languages are shaded: [English, French], each { asking, weights, until: the
 // last word that is written yet }. Words that are shown cut into pieces have no shades.
 /** @param {ReadView} view */
-export function shadesOf(view) {
+export function wordShades(view) {
   const { grid, part, chosen, state } = view;
   const shades = {
     English: { asking: [], weights: null, until: Infinity },

@@ -2,11 +2,11 @@
 // about it.
 
 import { choice, element, labelled, percent, prose, replace } from "../lib/dom.js";
-import { isHighlight, pinnedOf } from "./choice.js";
+import { isHighlight, pinnedWords } from "./choice.js";
 import { hasFlow } from "./flow.js";
-import { nameOf } from "./sentences.js";
+import { choiceName } from "./sentences.js";
 import { hasSpace } from "./space.js";
-import { marksOf, writePositions } from "./weights.js";
+import { specialTokens, writePositions } from "./weights.js";
 
 const WAYS = {
   head: "one head",
@@ -36,7 +36,7 @@ export function drawControls(view) {
     shown.show,
     state.get("as"),
     state.get("by"),
-    marksOf(part),
+    specialTokens(part),
     hidden,
     state.get("beside"),
     state.get("changes"),
@@ -63,7 +63,7 @@ function drawTitle({ state, source, reading, part, choice: shown, title }) {
   const has = part.steps && source.views.includes("steps") && shown.show === "head";
   replace(
     title,
-    `${part.title}: ${nameOf(shown)}`,
+    `${part.title}: ${choiceName(shown)}`,
     role && element("span", { class: "quiet" }, ` ${role}`),
     has &&
       element("button", { type: "button", class: "link", on: { click: toSteps } }, "its steps →"),
@@ -82,7 +82,7 @@ function switchesFor(view, hidden) {
       state.set({ [field]: value === plain ? null : value, ...more });
   const nothing = { q: "-", k: null, step: null };
   const cut = ({ tokens, words }) => tokens.length !== words.length;
-  const marks = marksOf(part);
+  const marks = specialTokens(part);
   const least = (event) =>
     state.set({ least: event.target.value === "0" ? null : event.target.value });
   const hide = (event) => state.set({ marks: event.target.checked ? "hidden" : null, ...nothing });
@@ -156,7 +156,7 @@ function asPicture(name, view) {
   const { state, part } = view;
   const as = name === "lines" ? null : name;
   if (name !== "flow") return { as, show: state.get("as") === "flow" ? null : state.get("show") };
-  const { queries } = pinnedOf(view);
+  const { queries } = pinnedWords(view);
   const q = queries.length ? writePositions(queries) : state.get("q");
   return { as, q, show: part.ways.includes("rollout") ? "rollout" : "all" };
 }
@@ -213,7 +213,7 @@ function otherRuns(source, { file }) {
 /** @param {ReadView} view */
 export function drawNotes(view) {
   const { grid, reading, notes, choice: shown } = view;
-  const asFirst = isHighlight(view, pinnedOf(view));
+  const asFirst = isHighlight(view, pinnedWords(view));
   const rest = grid.rest && percent(grid.rest.reduce((a, b) => a + b, 0) / grid.rows);
   const sentences = [
     grid.hidden &&

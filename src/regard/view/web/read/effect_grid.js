@@ -16,7 +16,7 @@ import {
 import { largestSize, signedColour } from "../lib/draw.js";
 import { writeChanges } from "./experiment.js";
 import { walkHeads } from "./heads_grid.js";
-import { nameOf } from "./sentences.js";
+import { choiceName } from "./sentences.js";
 
 const TOGETHER = 2; // layers that are asked for at a time: as many as the server works on
 const UNCHANGED = 0.05; // logits: odds that change by 5 %
@@ -84,7 +84,7 @@ async function runEffects(view, request, fields) {
   try {
     const made = { ...(await source.effects({ ...fields, choice: true })), effect: {} };
     if (!isWanted()) return;
-    const drawn = gridsOf(view, made);
+    const drawn = effectGrids(view, made);
     replace(body, drawn.root);
     await fillGrids({ base, source, fields, made, drawn, isWanted });
   } catch (error) {
@@ -142,7 +142,7 @@ function wordChoice({ state, base }, { of, against }) {
 
 // -> { root, progress(done, of all heads) }
 /** @param {ReadView} view */
-function gridsOf(view, made) {
+function effectGrids(view, made) {
   const bar = element("progress", { max: "1", value: 0, "aria-label": "Heads switched off" });
   const count = element("span", { class: "small quiet" });
   const caption = element("p", { class: "small caption" });
@@ -182,7 +182,7 @@ function gridsOf(view, made) {
     count.textContent = done < all ? `${done} of ${all} heads switched off` : "";
     bar.hidden = done === all;
     replace(scale, done ? colourBar(most, made) : []);
-    rest = done < all ? "" : summaryOf(cells, made);
+    rest = done < all ? "" : effectSummary(cells, made);
     say("");
     if (done === all) replace(table, largestTable(view, cells, made));
   };
@@ -194,7 +194,7 @@ function effectCells(view, part, made, say) {
   return Array.from({ length: part.layers * part.heads }, (_, at) => {
     const [layer, head] = [Math.floor(at / part.heads), at % part.heads];
     const cell = { part: part.name, layer, head, button: null };
-    const tell = () => say(sentenceOfCell(cell, made));
+    const tell = () => say(effectSentence(cell, made));
     const quiet = () => say("");
     cell.button = element("button", {
       type: "button",
@@ -237,14 +237,14 @@ function partGrid(part, cells) {
   );
 }
 
-function effectOf({ part, layer, head }, { effect }) {
+function headEffect({ part, layer, head }, { effect }) {
   const row = effect[part] && effect[part][layer];
   return row ? row[head] : undefined;
 }
 
 // Colours all cells against the largest effect so far, which is returned.
 function paintCells(cells, made) {
-  const values = cells.map((cell) => effectOf(cell, made));
+  const values = cells.map((cell) => headEffect(cell, made));
   const most = largestSize(values.filter((value) => value !== undefined));
   cells.forEach(({ part, layer, head, button }, at) => {
     const value = values[at];
@@ -278,9 +278,9 @@ function colourBar(most, { of, against }) {
   ];
 }
 
-function sentenceOfCell(cell, made) {
-  const name = `${cell.part}, ${nameOf({ ...cell, show: "head" })}`;
-  const effect = effectOf(cell, made);
+function effectSentence(cell, made) {
+  const name = `${cell.part}, ${choiceName({ ...cell, show: "head" })}`;
+  const effect = headEffect(cell, made);
   if (effect === undefined) return `${name}: not run yet.`;
   const formula = signedLogits(made.direct[cell.part][cell.layer][cell.head]);
   const figures = `effect ${signedLogits(effect)} logits; the formula alone says ${formula}`;
@@ -295,24 +295,24 @@ function oddsPhrase(effect, { of, against }) {
   return `${odds} are ${written} times ${effect > 0 ? "smaller" : "larger"}`;
 }
 
-function summaryOf(cells, made) {
+function effectSummary(cells, made) {
   const [first] = byEffect(cells, made);
   const far = signedLogits(made.logit_difference);
   return (
     `With all heads ${asWord(made.of)} is ahead of ${asWord(made.against)} by ${far} logits. ` +
-    `Most depends on ${sentenceOfCell(first, made)}`
+    `Most depends on ${effectSentence(first, made)}`
   );
 }
 
 function byEffect(cells, made) {
-  const size = (cell) => Math.abs(effectOf(cell, made));
+  const size = (cell) => Math.abs(headEffect(cell, made));
   return [...cells].sort((one, other) => size(other) - size(one));
 }
 
 /** @param {ReadView} view */
 function largestTable({ base }, cells, made) {
   const agreement = correlation(
-    cells.map((cell) => effectOf(cell, made)),
+    cells.map((cell) => headEffect(cell, made)),
     cells.map(({ part, layer, head }) => made.direct[part][layer][head]),
   );
   const row = (cell) => {
@@ -322,7 +322,7 @@ function largestTable({ base }, cells, made) {
       "tr",
       null,
       element("th", { scope: "row" }, `${cell.part} ${cell.layer}, ${cell.head}`),
-      element("td", null, signedLogits(effectOf(cell, made))),
+      element("td", null, signedLogits(headEffect(cell, made))),
       element("td", null, signedLogits(made.direct[cell.part][cell.layer][cell.head])),
       element("td", null, role),
     );

@@ -167,7 +167,7 @@ export function readChanges(text) {
 }
 
 // The question that a change asks, in a learner's words, with the field's word for it.
-export function questionOf(change, reading) {
+export function changeQuestion(change, reading) {
   const part = reading.parts.find((one) => one.name === (change.part || "encoder"));
   const name = (side, at) => asWord(part[side].words[at]);
   if (change.change === "redirect")

@@ -3,7 +3,7 @@
 import { asWord, element, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
 import { colours, sized } from "../lib/draw.js";
 import { linesPicture } from "./lines.js";
-import { gridOf, largest } from "./weights.js";
+import { buildGrid, largest } from "./weights.js";
 
 const MOST_FOLLOWED = 64; // tokens
 const MOST_WORK = 2e6; // layers * tokens^3, for all flows from one token
@@ -50,7 +50,7 @@ export function flowPicture(handlers, view) {
       const { reading, part, source } = view;
       try {
         if (!made || made.reading !== reading || made.part !== part) {
-          const next = await layersOf(source, reading, part);
+          const next = await loadLayers(source, reading, part);
           if (view.reading !== reading || view.part !== part) return;
           made = { reading, part, ...next };
         }
@@ -65,13 +65,13 @@ export function flowPicture(handlers, view) {
   };
 }
 
-async function layersOf(source, reading, part) {
+async function loadLayers(source, reading, part) {
   const tables = await Promise.all(
     Array.from({ length: part.layers }, (_, layer) =>
       source.weights(reading, { part: part.name, show: "layer", layer, head: 0 }),
     ),
   );
-  const grids = tables.map((table) => gridOf(table, part, { by: "tokens", hide: false }));
+  const grids = tables.map((table) => buildGrid(table, part, { by: "tokens", hide: false }));
   const size = grids[0].rows;
   const steps = grids.map(({ weights }) => residualStep(weights, size));
   return { steps, grid: { ...grids[0], weights: rolledOut(steps, size) } };
@@ -98,7 +98,7 @@ function paintFlow(canvas, top, { grid, chosen, steps, threshold }, layout) {
   const x = (level) => right - (level / levels) * (right - left);
   const y = (token) => (token + 0.5) * step - top;
   const least = Math.max(threshold, LEAST_DRAWN);
-  const edges = edgesOf(steps, grid.rows, chosen, least);
+  const edges = flowEdges(steps, grid.rows, chosen, least);
   const colour =
     chosen.queries.length + chosen.keys.length ? colours().accent : colours().scale[170];
   context.strokeStyle = colour;
@@ -119,7 +119,7 @@ function paintFlow(canvas, top, { grid, chosen, steps, threshold }, layout) {
 }
 
 // Lines of the chosen words carry what reaches them; without a choice every line its own width.
-function edgesOf(steps, size, chosen, least) {
+function flowEdges(steps, size, chosen, least) {
   const edges = [];
   const all = new Float64Array(size).fill(1);
   const masses = chosen.queries.length
@@ -256,7 +256,7 @@ export function maxFlow(steps, size, from, to) {
   const [source, sink] = [layers * size + from, to];
   let total = 0;
   for (;;) {
-    const level = levelsOf(graph, source);
+    const level = nodeLevels(graph, source);
     if (level[sink] < 0) return total;
     const next = new Int32Array(level.length);
     for (;;) {
@@ -274,7 +274,7 @@ function neighbour({ size }, node, at) {
 }
 
 // What an edge can still take; back along an edge, what flows there.
-function roomOf({ size, layers, left, steps }, node, at) {
+function residualCapacity({ size, layers, left, steps }, node, at) {
   const [level, token] = [Math.floor(node / size), node % size];
   if (at < size) return level > 0 ? left[level - 1][token * size + at] : 0;
   if (level === layers) return 0;
@@ -288,14 +288,14 @@ function take({ size, left }, node, at, amount) {
   else left[level][(at - size) * size + token] += amount;
 }
 
-function levelsOf(graph, source) {
+function nodeLevels(graph, source) {
   const level = new Int32Array((graph.layers + 1) * graph.size).fill(-1);
   level[source] = 0;
   const queue = [source];
   for (let head = 0; head < queue.length; head++) {
     const node = queue[head];
     for (let at = 0; at < 2 * graph.size; at++) {
-      if (roomOf(graph, node, at) <= EMPTY) continue;
+      if (residualCapacity(graph, node, at) <= EMPTY) continue;
       const other = neighbour(graph, node, at);
       if (level[other] >= 0) continue;
       level[other] = level[node] + 1;
@@ -310,7 +310,7 @@ function push(graph, search, node, most) {
   if (node === sink) return most;
   for (; next[node] < 2 * graph.size; next[node]++) {
     const at = next[node];
-    const room = roomOf(graph, node, at);
+    const room = residualCapacity(graph, node, at);
     if (room <= EMPTY) continue;
     const other = neighbour(graph, node, at);
     if (level[other] !== level[node] + 1) continue;

@@ -83,7 +83,7 @@ export function headline(state, source, first, handlers) {
       introduction(state, source),
       typed,
       trouble,
-      offersOf(state, field),
+      sentenceOffers(state, field),
     ),
     announce(text, message) {
       if (!isTyping() && field.value !== text) {
@@ -211,7 +211,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   };
 }
 
-function offersOf(state, field) {
+function sentenceOffers(state, field) {
   const offer = (text) => () => {
     field.blur();
     state.set({ sentence: text, ...CHOSEN }, true);

@@ -28,7 +28,7 @@ export function headsGrid(handlers) {
         [shown, order] = [reading, by];
         this.close();
         boxes = reading.parts.map((part) => partBox(part, by, handlers));
-        for (const box of boxes) box.tab = tabOf(box, () => boxes, open);
+        for (const box of boxes) box.tab = partTab(box, () => boxes, open);
         replace(
           root,
           handlers.isExplained !== false && explanation(reading.parts[0]),
@@ -71,7 +71,7 @@ function explanation({ layers, heads }) {
   );
 }
 
-function tabOf(box, boxes, open) {
+function partTab(box, boxes, open) {
   const { part } = box;
   const turn = (event) => {
     const steps = { ArrowLeft: -1, ArrowRight: 1 };
@@ -150,7 +150,7 @@ function partBox(part, by, handlers) {
     { class: "part", id: `heads-${part.name}`, role: "tabpanel", "aria-label": part.title },
     caption,
     grid,
-    !isGrouped && rolesOf(part, buttons, choose),
+    !isGrouped && roleList(part, buttons, choose),
   );
   const box = { part, buttons, root, grid, canvas, pictures: null };
   box.resized = new ResizeObserver(() => drawThumbnails(box));
@@ -211,7 +211,7 @@ function markHead({ part, buttons, root }, choice) {
 
 // The roles that occur, each lighting up its heads; a click chooses the strongest of them, another
 // the next.
-function rolesOf(part, buttons, choose) {
+function roleList(part, buttons, choose) {
   if (!part.roles) return null;
   const count = new Map();
   for (const role of part.roles.flat()) if (role) count.set(role, (count.get(role) || 0) + 1);
@@ -335,16 +335,16 @@ function headGroups(part) {
       const name = groupName(role);
       if (!groups.has(name)) groups.set(name, []);
       const described = part.described_roles ? part.described_roles[layer][head] : "";
-      groups.get(name).push({ layer, head, strength: strengthOf(described) });
+      groups.get(name).push({ layer, head, strength: roleStrength(described) });
     }),
   );
   return [...groups]
     .map(([role, heads]) => ({
       role,
-      term: termOf(role),
+      term: fieldTerm(role),
       heads: heads.sort((one, other) => other.strength - one.strength),
     }))
-    .sort((one, other) => rankOf(one.role) - rankOf(other.role));
+    .sort((one, other) => groupRank(one.role) - groupRank(other.role));
 }
 
 function groupName(role) {
@@ -352,12 +352,12 @@ function groupName(role) {
   return /^rests on '/.test(role) || /^rests on "/.test(role) ? ONE_TOKEN : role;
 }
 
-function termOf(role) {
+function fieldTerm(role) {
   const term = TERMS.find(([pattern]) => pattern.test(role));
   return term ? term[1] : "";
 }
 
-function rankOf(role) {
+function groupRank(role) {
   const rank = TERMS.findIndex(([pattern]) => pattern.test(role));
   if (rank < 0) return role === "not named" ? 2 * TERMS.length : TERMS.length - 4;
   return SPREAD.test(role) ? TERMS.length + rank : rank;
@@ -365,7 +365,7 @@ function rankOf(role) {
 
 // The share that a role rests on, "…: 80 % (evenly 10 %)"; of a spread, the fewer nats the
 // stronger.
-function strengthOf(described) {
+function roleStrength(described) {
   const share = /: (\d+) %/.exec(described);
   if (share) return Number(share[1]) / 100;
   const nats = /: ([\d.]+) nats/.exec(described);

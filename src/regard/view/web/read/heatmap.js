@@ -127,11 +127,11 @@ function paintHeat(canvas, pixels, { grid, chosen, threshold }, layout, at) {
 
 function paintNames(context, grid, { left, top, cell }, chosen) {
   const { ink, soft, faint } = colours();
-  const textColorOf = (positions, position) =>
+  const nameColor = (positions, position) =>
     positions.includes(position) ? ink : positions.length ? faint : soft;
   context.textAlign = "right";
   grid.queries.forEach((name, q) => {
-    context.fillStyle = textColorOf(chosen.queries, q);
+    context.fillStyle = nameColor(chosen.queries, q);
     context.fillText(name, left - 7, top + (q + 0.5) * cell, left - 8);
   });
   context.textAlign = "left";
@@ -139,7 +139,7 @@ function paintNames(context, grid, { left, top, cell }, chosen) {
     context.save();
     context.translate(left + (k + 0.5) * cell, top - 7);
     context.rotate(-Math.PI / 2);
-    context.fillStyle = textColorOf(chosen.keys, k);
+    context.fillStyle = nameColor(chosen.keys, k);
     context.fillText(name, 0, 0, top - 8);
     context.restore();
   });

@@ -23,9 +23,7 @@ export function imageOverlay(handlers) {
         replace(root, ...frames.map((frame) => frame.root));
         made = request;
       }
-      frames.forEach((frame) =>
-        frame.show(grid, chosen, columnsOfCells(frame.image, part, grid, by)),
-      );
+      frames.forEach((frame) => frame.show(grid, chosen, cellColumns(frame.image, part, grid, by)));
     },
     close() {
       root.replaceChildren();
@@ -34,7 +32,7 @@ export function imageOverlay(handlers) {
 }
 
 // The columns of the grid that are patches of an image, by cell; hidden marks are left out.
-function columnsOfCells({ parts }, part, grid, by) {
+function cellColumns({ parts }, part, grid, by) {
   const { rows, columns, cells } = parts[part.name];
   const ofCell = new Array(rows * columns).fill(-1);
   const position = new Map((grid.keyPositions || []).map((from, to) => [from, to]));
@@ -60,7 +58,7 @@ function imageFrame(image, name, handlers) {
       "data-cell": cell,
     }),
   );
-  const cellOf = (event) => {
+  const columnUnder = (event) => {
     const cell = event.target.getAttribute && event.target.getAttribute("data-cell");
     return cell === null || cell === undefined ? -1 : ofCell[Number(cell)];
   };
@@ -77,9 +75,11 @@ function imageFrame(image, name, handlers) {
         height: `${bottom - top}%`,
       },
       on: {
-        pointermove: (event) => cellOf(event) >= 0 && handlers.hover("key", cellOf(event)),
+        pointermove: (event) =>
+          columnUnder(event) >= 0 && handlers.hover("key", columnUnder(event)),
         pointerleave: () => handlers.hover("key", null),
-        click: (event) => cellOf(event) >= 0 && handlers.pick("key", cellOf(event), event),
+        click: (event) =>
+          columnUnder(event) >= 0 && handlers.pick("key", columnUnder(event), event),
       },
     },
     boxes,
@@ -99,7 +99,7 @@ function imageFrame(image, name, handlers) {
     root: element("figure", { class: "image-overlay" }, frame, caption),
     show(weights, chosen, columnsByCell) {
       ofCell = columnsByCell;
-      const shares = sharesOfCells(weights, chosen, ofCell);
+      const shares = cellShares(weights, chosen, ofCell);
       const most = Math.max(...shares);
       boxes.forEach((box, cell) => {
         box.style.setProperty("fill-opacity", most > 0 ? (STRONGEST * shares[cell]) / most : 0);
@@ -111,7 +111,7 @@ function imageFrame(image, name, handlers) {
 }
 
 // The weight of each cell, averaged over the rows that are chosen, or over all.
-function sharesOfCells(grid, chosen, ofCell) {
+function cellShares(grid, chosen, ofCell) {
   const rows = chosen.queries.length
     ? chosen.queries
     : Array.from({ length: grid.rows }, (_, row) => row);

@@ -51,7 +51,7 @@ export function linesPicture(handlers, paint = paintLines) {
   });
   resized.observe(root);
   scroller.addEventListener("scroll", draw);
-  const deaf = listenToWords(lists, handlers);
+  const unsubscribe = listenToWords(lists, handlers);
 
   return {
     root,
@@ -89,7 +89,7 @@ export function linesPicture(handlers, paint = paintLines) {
     },
     close() {
       resized.disconnect();
-      deaf();
+      unsubscribe();
     },
   };
 }
@@ -374,13 +374,13 @@ function listenToWords(lists, handlers) {
   const moved = (event) => {
     pointer = [event.clientX, event.clientY];
   };
-  const positionOf = (event) => {
+  const eventPosition = (event) => {
     const button = event.target.closest("button");
     return button ? Number(button.dataset.position) : null;
   };
   for (const [side, list] of Object.entries(lists)) {
     list.addEventListener("pointerover", (event) => {
-      const position = positionOf(event);
+      const position = eventPosition(event);
       if (position === null) return;
       // A page that moves under a pointer at rest is not pointed at.
       if (pointer && pointer[0] === event.clientX && pointer[1] === event.clientY) return;
@@ -392,23 +392,23 @@ function listenToWords(lists, handlers) {
     });
     list.addEventListener("pointerleave", () => handlers.hover(side, null));
     list.addEventListener("pointerdown", (event) => {
-      const position = positionOf(event);
+      const position = eventPosition(event);
       if (position === null || event.button) return;
       drag =
         event.shiftKey || event.pointerType === "touch" ? null : { side, position, moved: false };
     });
     list.addEventListener("pointerup", (event) => {
-      const position = positionOf(event);
+      const position = eventPosition(event);
       if (position === null || !drag || drag.side !== "query" || side !== "key") return;
       handlers.drop?.(drag.position, position);
     });
     list.addEventListener("click", (event) => {
-      const position = positionOf(event);
+      const position = eventPosition(event);
       if (position !== null && !(drag && drag.moved)) handlers.pick(side, position, event);
       drag = null;
     });
     list.addEventListener("focusin", (event) => {
-      if (event.target.matches(":focus-visible")) handlers.hover(side, positionOf(event));
+      if (event.target.matches(":focus-visible")) handlers.hover(side, eventPosition(event));
     });
     list.addEventListener("focusout", () => handlers.hover(side, null));
     list.addEventListener("keydown", (event) => {
@@ -416,7 +416,7 @@ function listenToWords(lists, handlers) {
         handlers.clear?.();
         return;
       }
-      const position = positionOf(event);
+      const position = eventPosition(event);
       const next = position === null ? null : nextWord(event.key, lists, side, position);
       if (!next) return;
       event.preventDefault();

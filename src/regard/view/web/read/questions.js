@@ -1,9 +1,9 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
 import { asWord, element, goTo, percent, prose, replace } from "../lib/dom.js";
-import { pinnedOf } from "./choice.js";
+import { pinnedWords } from "./choice.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
-import { questionOf, readChanges, writeChanges } from "./experiment.js";
+import { changeQuestion, readChanges, writeChanges } from "./experiment.js";
 import { largest } from "./weights.js";
 
 const DETERMINERS = new Set(
@@ -28,19 +28,19 @@ export function questionedLink(view) {
   const { grid, choice, state } = view;
   if (!grid || grid.hidden || choice.show !== "head" || state.get("by", "words") !== "words")
     return null;
-  const { queries, keys } = pinnedOf(view);
+  const { queries, keys } = pinnedWords(view);
   if (queries.length !== 1 || keys.length > 1) return null;
   const row = grid.weights.subarray(queries[0] * grid.columns, (queries[0] + 1) * grid.columns);
   const [best] = largest(row, 1);
   const key = keys.length ? keys[0] : best;
   if (key === undefined) return null;
-  const rival = keys.length && key !== best ? key : rivalOf(grid.keys, row, [key, queries[0]]);
+  const rival = keys.length && key !== best ? key : rivalNoun(grid.keys, row, [key, queries[0]]);
   return { query: queries[0], key, rival, weight: row[key] };
 }
 
 // The noun that could have been meant: of the words after a determiner, adjectives apart, the one
 // with most weight; of all words where there is none.
-function rivalOf(words, row, taken) {
+function rivalNoun(words, row, taken) {
   const others = largest(row, row.length).filter(
     (k) => !taken.includes(k) && !/^\(.*\)$/.test(words[k]),
   );
@@ -78,7 +78,7 @@ function buttonsFor(view, link, live) {
     state.set({ changes: writeChanges([...others, change]), q: link.query, k: null }, true);
   };
   const question = (change) => {
-    const [text, term] = questionOf(change, reading);
+    const [text, term] = changeQuestion(change, reading);
     const label = [prose(text), element("small", null, ` ${term}`)];
     return element(
       "button",
@@ -129,7 +129,7 @@ function earlierButton(view) {
   const { state, earlier, reading } = view;
   const beside = `sentence.${earlier}`;
   const isOpen = state.get("beside") === beside;
-  const label = [prose(`Beside ${asWord(endOf(earlier, reading.sentence))}`)];
+  const label = [prose(`Beside ${asWord(differingEnd(earlier, reading.sentence))}`)];
   return element(
     "button",
     {
@@ -139,7 +139,7 @@ function earlierButton(view) {
       "aria-expanded": String(isOpen),
       on: {
         click() {
-          view.arriving = isOpen ? null : view.beside.root;
+          view.scrollTarget = isOpen ? null : view.beside.root;
           state.set({ beside: isOpen ? null : beside }, true);
         },
       },
@@ -150,7 +150,7 @@ function earlierButton(view) {
 }
 
 // Of a sentence the words from the first that differs, or its first words.
-function endOf(sentence, other) {
+function differingEnd(sentence, other) {
   const [words, others] = [sentence.split(" "), other.split(" ")];
   const at = words.findIndex((word, n) => word !== others[n]);
   const shown = words.slice(Math.max(0, at), Math.max(0, at) + EARLIER_WORDS);
@@ -196,7 +196,7 @@ function whyButton(view, link) {
       "aria-expanded": String(isOpen),
       on: {
         click() {
-          view.arriving = isOpen ? null : view.why;
+          view.scrollTarget = isOpen ? null : view.why;
           state.set({ why: isOpen ? null : "yes" });
         },
       },

@@ -7,15 +7,7 @@
 // beside.js), why (whether the sum behind a weight is unfolded) and because (why_weight.js), file
 // (a watched run in place of a sentence).
 
-import {
-  announce,
-  element,
-  goTo,
-  problem,
-  prose,
-  replace,
-  withoutMarksOfWords,
-} from "../lib/dom.js";
+import { announce, element, goTo, problem, prose, replace, withoutWordMarks } from "../lib/dom.js";
 import { describeExport } from "../lib/export.js";
 import { readFigure } from "../lib/figures.js";
 import { sendSelection } from "../lib/host_frame.js";
@@ -23,12 +15,12 @@ import { touches } from "../lib/state.js";
 import { besidePicture } from "./beside.js";
 import {
   carryWords,
-  choiceOf,
+  currentChoice,
   handlersFor,
   isHighlight,
-  pinnedOf,
+  pinnedWords,
   rememberWords,
-  shadesOf,
+  wordShades,
 } from "./choice.js";
 import { drawControls, drawNotes } from "./controls.js";
 import { drawEffects } from "./effect_grid.js";
@@ -40,10 +32,10 @@ import { heatPicture } from "./heatmap.js";
 import { imageOverlay } from "./image_overlay.js";
 import { linesPicture } from "./lines.js";
 import { drawQuestions, isTyping, rememberEarlier } from "./questions.js";
-import { highlightSentence, sentenceOf } from "./sentences.js";
+import { highlightSentence, weightSentence } from "./sentences.js";
 import { hasSpace, spacePicture } from "./space.js";
 import { tokenSteps, writtenUntil } from "./token_steps.js";
-import { generatedAmong, gridOf, weightsTable } from "./weights.js";
+import { generatedAmong, buildGrid, weightsTable } from "./weights.js";
 import { drawWhy } from "./why_weight.js";
 
 const TABLE_FIELDS = [
@@ -83,13 +75,13 @@ async function openRead(root, state, source) {
     redraw(view);
   };
   window.addEventListener("colours", recolour);
-  const deaf = state.follow((changed) => {
+  const unsubscribe = state.follow((changed) => {
     if (!changed.has("file")) follow(view, changed);
   });
   describeExport(() => readFigure(view));
   await readSentence(view);
   return () => {
-    deaf();
+    unsubscribe();
     view.turn += 1;
     window.removeEventListener("colours", recolour);
     const { beside, heads, images, top } = view;
@@ -215,7 +207,7 @@ function pickEnglish(view, position) {
 /** @param {ReadView} view */
 function pickHead(view, part, layer, head) {
   view.peek = null;
-  const same = part === choiceOf(view).part;
+  const same = part === currentChoice(view).part;
   view.state.set(
     { part, layer, head, show: null, ...(same ? {} : { q: "-", k: null, step: null }) },
     true,
@@ -232,8 +224,8 @@ function isInSight(node) {
 // Pointing at a small picture shows it large; leaving it brings the chosen one back.
 /** @param {ReadView} view */
 function peekAt(view, part, layer, head) {
-  clearTimeout(view.peeking);
-  view.peeking = setTimeout(
+  clearTimeout(view.peekTimer);
+  view.peekTimer = setTimeout(
     () => {
       if (!view.reading) return;
       const isPart = part && view.reading.parts.some((one) => one.name === part);
@@ -326,11 +318,11 @@ export async function present(view, turn, reading) {
 /** @param {ReadView} view */
 async function chooseTable(view) {
   const { reading, source, state } = view;
-  const choice = choiceOf(view);
+  const choice = currentChoice(view);
   const part = reading.parts.find((one) => one.name === choice.part);
   const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
   const request = JSON.stringify([choice, options]);
-  const pointed = choiceOf({ ...view, peek: null });
+  const pointed = currentChoice({ ...view, peek: null });
   view.heads.show(reading, source, pointed, state.get("order", "layer")).catch(() => {});
   try {
     view.requestedKey = request;
@@ -338,7 +330,7 @@ async function chooseTable(view) {
       const table = await source.weights(reading, choice);
       if (view.reading !== reading || view.requestedKey !== request) return;
       Object.assign(view, {
-        grid: gridOf(table, part, options),
+        grid: buildGrid(table, part, options),
         request,
         of: reading,
         choice,
@@ -358,7 +350,7 @@ async function chooseTable(view) {
 function redraw(view) {
   const { grid, state, part } = view;
   if (!grid) return;
-  const pinned = pinnedOf(view);
+  const pinned = pinnedWords(view);
   const requested = view.hovered || pinned;
   const within = (positions, size) => positions.filter((position) => position < size);
   const chosen = {
@@ -371,8 +363,8 @@ function redraw(view) {
   view.steps.show(view);
   drawWhy(view);
   drawEffects(view);
-  view.top.shade(...shadesOf(view));
-  const picture = pictureOf(view);
+  view.top.shade(...wordShades(view));
+  const picture = currentPicture(view);
   if (view.picture.firstChild !== picture.root) replace(view.picture, picture.root);
   const by = state.get("by", "words");
   const titles = [part.query.language || "a word", part.key.language || "a word"];
@@ -399,7 +391,7 @@ function redraw(view) {
 }
 
 /** @param {ReadView} view */
-function pictureOf(view) {
+function currentPicture(view) {
   const { state, pictures, part } = view;
   const name = state.get("as", "lines");
   const isServed = (name !== "flow" || hasFlow(part)) && (name !== "space" || hasSpace(view));
@@ -412,8 +404,8 @@ function drawStatement(view, pinned) {
   const marked =
     !view.hovered && isHighlight(view, pinned)
       ? highlightSentence(reading.highlight)
-      : sentenceOf(grid, chosen, choice);
-  const plain = withoutMarksOfWords(marked);
+      : weightSentence(grid, chosen, choice);
+  const plain = withoutWordMarks(marked);
   replace(view.statement, prose(marked));
   if (!view.hovered) announce(plain);
   return plain;

@@ -10,7 +10,7 @@ const SHOWN = {
   rollout: () => "all layers followed down to the words",
 };
 
-export function nameOf(choice) {
+export function choiceName(choice) {
   return SHOWN[choice.show](choice);
 }
 
@@ -28,8 +28,8 @@ export function highlightSentence({ sentence, query_word: query, key_word: key }
 }
 
 // The words of a sentence of the page come between marks (dom.js).
-export function sentenceOf(grid, chosen, choice) {
-  const inside = `in ${nameOf(choice)}`;
+export function weightSentence(grid, chosen, choice) {
+  const inside = `in ${choiceName(choice)}`;
   const { queries, keys } = chosen;
   if (queries.length && keys.length) return between(grid, chosen, inside);
   if (queries.length) return asking(grid, chosen, inside);
@@ -77,7 +77,7 @@ function overall(grid, choice) {
   if (!grid.weights.length || grid.weights[best] <= 0) return "";
   const share = percent(grid.weights[best]);
   const link = `${asWord(grid.queries[q])} looks at ${asWord(grid.keys[k])}, ${share}`;
-  return `The strongest link of ${nameOf(choice)}: ${link}.`;
+  return `The strongest link of ${choiceName(choice)}: ${link}.`;
 }
 
 function listed(words) {

@@ -2,7 +2,7 @@
 
 import { element, percent, problem, replace, svgElement } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
-import { nameOf } from "./sentences.js";
+import { choiceName } from "./sentences.js";
 
 const WIDEST_SPACE = 900; // pixels across
 const SPACE_SHAPE = 0.64; // height by width
@@ -25,7 +25,7 @@ export function spacePicture(handlers, view) {
   const drawing = svgElement("svg", { role: "img" });
   const about = element("p", { class: "small quiet" });
   const root = element("div", { class: "space" }, drawing, about);
-  let made = null; // { key, points, ... } of spaceOf
+  let made = null; // { key, points, ... } of planePoints
   const redraw = () => {
     if (made && root.isConnected) drawSpace(drawing, made, view, handlers);
   };
@@ -43,8 +43,8 @@ export function spacePicture(handlers, view) {
           const fields = { sentence: reading.sentence, part: name, layer, head };
           const inputs = await source.steps(fields);
           if (view.choice !== choice) return;
-          made = { key, ...spaceOf(attend(inputs), part) };
-          replace(about, explanationOfSpace(made, choice));
+          made = { key, ...planePoints(attend(inputs), part) };
+          replace(about, planeExplanation(made, choice));
         }
         drawing.setAttribute("aria-label", about.textContent);
         redraw();
@@ -57,7 +57,7 @@ export function spacePicture(handlers, view) {
 }
 
 // Points of all queries, then of all keys, with the plane's share of their variance.
-function spaceOf({ stages }, part) {
+function planePoints({ stages }, part) {
   const rows = ({ rows: many, columns, values }) =>
     Array.from({ length: many }, (_, at) => values.subarray(at * columns, (at + 1) * columns));
   const [queries, keys] = [rows(stages.query), rows(stages.key)];
@@ -81,9 +81,9 @@ function spaceOf({ stages }, part) {
   };
 }
 
-function explanationOfSpace({ share, width }, choice) {
+function planeExplanation({ share, width }, choice) {
   return (
-    `Queries (orange circles) and keys (blue squares) of ${nameOf(choice)}, ${width} numbers ` +
+    `Queries (orange circles) and keys (blue squares) of ${choiceName(choice)}, ${width} numbers ` +
     "each, in the plane in which they differ most (two principal components). It holds " +
     `${percent(share)} of their variance: the rest is not to be seen here. A score is ` +
     "the product of a query and a key, not their nearness."
@@ -112,7 +112,7 @@ function drawSpace(drawing, { dots, weights }, view, handlers) {
       return weight >= 0.01 && svgElement("line", { x1, y1, x2, y2, ...look });
     }),
   );
-  const labels = labelsOf(dots, spot, isChosen, size);
+  const labels = placeLabels(dots, spot, isChosen, size);
   const meant = (dot, event) =>
     event.target.tagName === "text" ? dot : nearestDot(drawing, dots, spot, event);
   const listeners = (dot) => ({
@@ -138,7 +138,7 @@ function nearestDot(drawing, dots, spot, { clientX, clientY }) {
 }
 
 // What is chosen gets its label first.
-function labelsOf(dots, spot, isChosen, frame) {
+function placeLabels(dots, spot, isChosen, frame) {
   const size = frame.width < NARROW_SPACE ? LABEL_SIZES.narrow : LABEL_SIZES.wide;
   const order = [...dots].sort((a, b) => Number(isChosen(b)) - Number(isChosen(a)));
   const points = order.map((dot) => {
@@ -209,7 +209,7 @@ export function labelLayout(points, { width, height, size }) {
   const taken = points.map(({ x, y }) => boxAround(x, y, LABEL_GAP - 2, LABEL_GAP - 2));
   return points.map((point) => {
     const wide = LETTER_WIDTH * size * point.text.length;
-    for (const label of sidesOf(point, size)) {
+    for (const label of labelPositions(point, size)) {
       const box = labelBox(label, wide, size);
       const isInside = box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height;
       if (!isInside || taken.some((other) => overlaps(box, other))) continue;
@@ -221,7 +221,7 @@ export function labelLayout(points, { width, height, size }) {
 }
 
 // Right, left, above, below.
-function sidesOf({ x, y }, size) {
+function labelPositions({ x, y }, size) {
   return [
     { x: x + LABEL_GAP, y: y + 0.3 * size, anchor: "start" },
     { x: x - LABEL_GAP, y: y + 0.3 * size, anchor: "end" },

@@ -9,7 +9,7 @@ const WRITTEN = ["decoder", "cross"]; // parts whose queries are written one aft
 
 // The row of the address; null where the text is shown as a whole.
 /** @param {ReadView} view */
-export function stepOf({ state, part, grid }) {
+export function currentStep({ state, part, grid }) {
   const step = state.number("step", -1);
   const isRow = Number.isInteger(step) && step >= 0 && step < grid.rows;
   return isRow && part && WRITTEN.includes(part.name) && !grid.hidden ? step : null;
@@ -18,7 +18,7 @@ export function stepOf({ state, part, grid }) {
 // How far each side of the picture has been written: { query, key }; null where it is complete.
 /** @param {ReadView} view */
 export function writtenUntil(view) {
-  const step = stepOf(view);
+  const step = currentStep(view);
   return step === null ? null : { query: step, key: view.part.name === "decoder" ? step : null };
 }
 
@@ -47,7 +47,7 @@ export function tokenSteps(state) {
       root.hidden = !WRITTEN.includes(part.name) || Boolean(grid.hidden) || grid.rows < 2;
       const [own] = generatedAmong(part.query, view.state.get("by", "words"), null);
       first = own ? own - 1 : 0;
-      const step = stepOf(view);
+      const step = currentStep(view);
       open.hidden = step !== null;
       row.hidden = step === null;
       if (step === null) return;

@@ -7,7 +7,7 @@ import {
   prose,
   replace,
   svgElement,
-  withoutMarksOfWords,
+  withoutWordMarks,
 } from "../lib/dom.js";
 import { tint } from "../lib/draw.js";
 
@@ -83,7 +83,7 @@ function frenchWord(word, at, reading, { root, english, hover, caption }) {
     {
       type: "button",
       "data-position": at,
-      "aria-label": withoutMarksOfWords(`${word}, from ${arrived}`),
+      "aria-label": withoutWordMarks(`${word}, from ${arrived}`),
       on: { pointerenter: on, pointerleave: off, focus: on, blur: off },
     },
     word,

@@ -23,7 +23,7 @@ const MARKS = new Set([
 // A Grid is what pictures draw. Its rest is null or, for each row, the weight of the keys that the
 // source does not hold one by one; hidden says which names were left out, and how much of the rows
 // they had on average.
-export function gridOf(table, part, { by, hide }) {
+export function buildGrid(table, part, { by, hide }) {
   const queries = sideNames(part.query, by);
   const keys = sideNames(part.key, by);
   let weights = full(table);
@@ -53,7 +53,7 @@ export function generatedAmong(side, by, positions) {
   return [...all.keys()].filter((at) => all[at] >= first);
 }
 
-export function marksOf(part) {
+export function specialTokens(part) {
   return [...new Set([...part.key.tokens].filter((name) => MARKS.has(name)))];
 }
 

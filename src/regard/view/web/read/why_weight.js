@@ -23,9 +23,9 @@ export async function drawWhy(view) {
   try {
     const inputs = await source.steps({ sentence: reading.sentence, part, layer, head });
     if (view.explained !== request) return;
-    replace(why, explanationOf(view, link, inputs));
-    if (view.arriving === why) goTo(why, "nearest");
-    view.arriving = null;
+    replace(why, weightExplanation(view, link, inputs));
+    if (view.scrollTarget === why) goTo(why, "nearest");
+    view.scrollTarget = null;
   } catch (error) {
     if (view.explained === request) replace(why, problem(error));
   }
@@ -36,10 +36,10 @@ export async function drawWhy(view) {
 function weightParts(inputs, queries, keys) {
   const { stages, width } = attend(inputs);
   const row = ({ columns, values }, at) => values.subarray(at * columns, (at + 1) * columns);
-  const weightOf = ([query, key]) => row(stages.weights, query)[key];
+  const pairWeight = ([query, key]) => row(stages.weights, query)[key];
   const [position, key] = queries
     .flatMap((query) => keys.map((key) => [query, key]))
-    .reduce((one, other) => (weightOf(other) > weightOf(one) ? other : one));
+    .reduce((one, other) => (pairWeight(other) > pairWeight(one) ? other : one));
   const scaled = row(stages.masked || stages.scaled, position);
   return {
     position,
@@ -55,11 +55,15 @@ function weightParts(inputs, queries, keys) {
 }
 
 /** @param {ReadView} view */
-function explanationOf(view, link, inputs) {
+function weightExplanation(view, link, inputs) {
   const { part, grid, source } = view;
-  const tokensOf = ({ word_of_token: words }, word) =>
+  const wordTokens = ({ word_of_token: words }, word) =>
     [...words.keys()].filter((token) => words[token] === word);
-  const parts = weightParts(inputs, tokensOf(part.query, link.query), tokensOf(part.key, link.key));
+  const parts = weightParts(
+    inputs,
+    wordTokens(part.query, link.query),
+    wordTokens(part.key, link.key),
+  );
   const [asks, answers] = [grid.queries[link.query], grid.keys[link.key]].map(asWord);
   const score = operandNumber(parts.scaled[parts.key], 2);
   return [
@@ -265,7 +269,7 @@ function branch(tree, title, path) {
     asked = true;
     replace(body, element("p", { class: "small quiet" }, "Adding up …"));
     try {
-      replace(body, termsOf(tree, await tree.ask(path), path));
+      replace(body, termList(tree, await tree.ask(path), path));
     } catch (error) {
       replace(body, problem(error));
     }
@@ -292,7 +296,7 @@ function rememberBranch(state, name, isOpen) {
   state.set({ because: (isOpen ? [...others, name] : others).join("~") });
 }
 
-function termsOf(tree, { terms, total, count, rest }, path) {
+function termList(tree, { terms, total, count, rest }, path) {
   const most = Math.max(...terms.map((term) => Math.abs(term.value)), 1e-9);
   const written = (value, ...what) => [
     element(
@@ -314,7 +318,7 @@ function termsOf(tree, { terms, total, count, rest }, path) {
     return element("li", null, item);
   });
   return [
-    element("p", { class: "small quiet" }, introductionOf(signedText(total), count, path)),
+    element("p", { class: "small quiet" }, termsIntroduction(signedText(total), count, path)),
     element(
       "ul",
       null,
@@ -333,7 +337,7 @@ function termsOf(tree, { terms, total, count, rest }, path) {
   ];
 }
 
-function introductionOf(total, count, path) {
+function termsIntroduction(total, count, path) {
   if (path.length) return `${total} is the sum of ${count} terms, one step further down.`;
   return (
     `${total} is the sum of ${count} terms: what an earlier part of the model wrote into the ` +

@@ -25,7 +25,7 @@ const STAGE_ORDER = [
 ];
 export const BETWEEN_WORDS = ["scores", "scaled", "masked", "weights"];
 
-export function matrixOf(rows, columns, values) {
+export function newMatrix(rows, columns, values) {
   return { rows, columns, values: values || new Float64Array(rows * columns) };
 }
 
@@ -76,7 +76,7 @@ export function attend(inputs, { divide = true, temperature = 1, causal = null }
 // left · right, or left · rightᵀ
 export function product(left, right, across = false) {
   const [rows, columns, inner] = [left.rows, across ? right.rows : right.columns, left.columns];
-  const made = matrixOf(rows, columns);
+  const made = newMatrix(rows, columns);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
       let sum = 0;
@@ -91,7 +91,7 @@ export function product(left, right, across = false) {
 }
 
 function each(matrix, change) {
-  const made = matrixOf(matrix.rows, matrix.columns);
+  const made = newMatrix(matrix.rows, matrix.columns);
   made.values.forEach((_, at) => {
     made.values[at] = change(
       matrix.values[at],
@@ -104,7 +104,7 @@ function each(matrix, change) {
 
 // Each row sums to 1; e^710 overflows, and less its highest score a row has the same weights.
 export function softmax(scores) {
-  const made = matrixOf(scores.rows, scores.columns);
+  const made = newMatrix(scores.rows, scores.columns);
   for (let row = 0; row < scores.rows; row++) {
     const from = row * scores.columns;
     const part = scores.values.subarray(from, from + scores.columns);
@@ -118,7 +118,7 @@ export function softmax(scores) {
   return made;
 }
 
-export function entropyOf(weights, row) {
+export function rowEntropy(weights, row) {
   let sum = 0;
   const { values, columns } = weights;
   for (const weight of values.subarray(row * columns, (row + 1) * columns))

@@ -16,7 +16,7 @@ import {
 import { largestSize, signedColour, signedInk, vectorStrip } from "../lib/draw.js";
 import { BETWEEN_WORDS } from "./attend.js";
 import { candidatesAt, explainNext, explainShare } from "./next_word.js";
-import { switchesOf } from "./origin.js";
+import { switchValues } from "./origin.js";
 import { explainCell, explainStep } from "./path_why.js";
 import { labels } from "./why.js";
 import { changeSentence, rowSentence } from "./words.js";
@@ -25,7 +25,7 @@ export const OF_KEYS = ["key", "value", "memory"]; // their rows are words that 
 
 // Tells how the chosen cell was made, and lights its operands.
 /** @param {StepsView} view @param {(choice: any) => void} open */
-export function tellCell(view, open) {
+export function describeCell(view, open) {
   const { now, before, state } = view;
   const { stage, row, column } = view.chosen;
   const explained = explainedCell(view);
@@ -47,7 +47,7 @@ export function tellCell(view, open) {
     view.statement,
     prose(stage === "next_word" ? nextSentence(view.next, row) : rowSentence(now, asks)),
   );
-  const isSwitched = view.isChanged && switchesOf(state).some(Boolean);
+  const isSwitched = view.isChanged && switchValues(state).some(Boolean);
   const change = stage !== "next_word" && isSwitched ? changeSentence(before, now, asks) : "";
   replace(view.changed, change && prose(change));
   announce(explained.line);
@@ -76,11 +76,11 @@ function nextSentence(next, row) {
 export function chooseCell(view) {
   const { state, before, chosen } = view;
   const [name, row, column] = state.get("cell").split(".");
-  const size = sizeOf(view, name, Number(row));
+  const size = stageSize(view, name, Number(row));
   const isInside = size && Number(row) < size.rows && Number(column) < size.columns;
   const isShown = !view.stage || view.stage === name;
   // The same row before and after a switch, so that the two can be compared.
-  const stays = chosen && view.chosenIn === before && sizeOf(view, chosen.stage, chosen.row);
+  const stays = chosen && view.chosenIn === before && stageSize(view, chosen.stage, chosen.row);
   if (isInside && isShown) view.chosen = { stage: name, row: Number(row), column: Number(column) };
   else if (!view.stage) view.chosen = stays ? chosen : largestWeight(view);
   else view.chosen = cellOfStage(view, stays ? chosen : largestWeight(view));
@@ -88,7 +88,7 @@ export function chooseCell(view) {
 }
 
 /** @param {StepsView} view */
-function sizeOf({ now, path, next }, name, row) {
+function stageSize({ now, path, next }, name, row) {
   if (name === "next_word")
     return next && next.candidates[row]
       ? { rows: next.candidates.length, columns: next.candidates[row].length }
@@ -167,7 +167,7 @@ function operandLink({ now, flow, path }, { stage, row, column }, open) {
  * @param {number} row
  * @param {number} column
  */
-export function markOf({ chosen, operands }, stage, row, column) {
+export function cellMark({ chosen, operands }, stage, row, column) {
   if (chosen && chosen.stage === stage && chosen.row === row && chosen.column === column)
     return "chosen";
   const within = (requested, position) => requested === null || requested === position;
@@ -187,14 +187,14 @@ export function markCells(view) {
   for (const table of elementsIn(view.flow, ".matrix")) {
     const { stage } = table.dataset;
     for (const cell of elementsIn(table, "td[data-row]")) {
-      const as = markOf(view, stage, Number(cell.dataset.row), Number(cell.dataset.column));
+      const as = cellMark(view, stage, Number(cell.dataset.row), Number(cell.dataset.column));
       cell.classList.toggle("chosen", as === "chosen");
       cell.classList.toggle("operand", as === "operand");
     }
     for (const gap of elementsIn(table, "td[data-gap-row]")) {
       gap.classList.toggle(
         "operand",
-        markOf(fullRows, stage, Number(gap.dataset.gapRow), -1) !== null,
+        cellMark(fullRows, stage, Number(gap.dataset.gapRow), -1) !== null,
       );
     }
   }

@@ -9,7 +9,7 @@
 //     _bias, w_in, b_in, w_out, b_out, and in the last layer last_norm_gain and _bias
 //   epsilon: of the norms;  positions: whether they are added
 
-import { matrixOf } from "./attend.js";
+import { newMatrix } from "./attend.js";
 
 export const BEFORE_HEAD = ["tokens", "embedding", "position", "start", "input"];
 const AFTER_HEAD = ["joined", "projected", "residual"];
@@ -52,9 +52,9 @@ const STAGE_PARAMETERS = {
 };
 
 const STAGE_MATRICES = {
-  tokens: ({ layer }) => matrixOf(layer.ids.length, 1, Float64Array.from(layer.ids)),
+  tokens: ({ layer }) => newMatrix(layer.ids.length, 1, Float64Array.from(layer.ids)),
   embedding: ({ layer }) => scaledEmbedding(layer),
-  position: ({ layer }) => positionsOf(layer),
+  position: ({ layer }) => positionVectors(layer),
   // The model adds the two in float32.
   start: (path) => combined(path.matrix("embedding"), path.matrix("position"), float32Sum),
   input: ({ layer }) => layer.matrices.input,
@@ -84,22 +84,22 @@ const float32Sum = (a, b) => Math.fround(a + b);
 function scaledEmbedding(layer) {
   const { rows, columns, values } = layer.parameter("embedding");
   const scale = Math.fround(Math.sqrt(columns));
-  return matrixOf(
+  return newMatrix(
     rows,
     columns,
     values.map((one) => Math.fround(one * scale)),
   );
 }
 
-function positionsOf(layer) {
+function positionVectors(layer) {
   const { rows, columns, values } = layer.parameter("position");
-  return layer.positions ? matrixOf(rows, columns, values) : matrixOf(rows, columns);
+  return layer.positions ? newMatrix(rows, columns, values) : newMatrix(rows, columns);
 }
 
 // The head's own columns as its switches have them; the other heads are as the model has them.
 function joinedHeads({ layer, steps }) {
   const { rows, columns, values } = layer.matrices.joined;
-  const made = matrixOf(rows, columns, values.slice());
+  const made = newMatrix(rows, columns, values.slice());
   const { output } = steps.stages;
   const first = (steps.inputs.head || 0) * output.columns;
   for (let row = 0; row < rows; row++)
@@ -110,7 +110,7 @@ function joinedHeads({ layer, steps }) {
 
 // left · right, a row of right at a time: so that a wide matrix is read as it lies in memory.
 function rowProduct(left, right) {
-  const made = matrixOf(left.rows, right.columns);
+  const made = newMatrix(left.rows, right.columns);
   for (let row = 0; row < left.rows; row++) {
     const into = made.values.subarray(row * right.columns, (row + 1) * right.columns);
     for (let inner = 0; inner < left.columns; inner++) {
@@ -124,7 +124,7 @@ function rowProduct(left, right) {
 }
 
 function combined(left, right, change) {
-  return matrixOf(
+  return newMatrix(
     left.rows,
     left.columns,
     left.values.map((one, at) => change(one, right.values[at])),
@@ -133,7 +133,7 @@ function combined(left, right, change) {
 
 function withBias(matrix, bias, change) {
   const { rows, columns, values } = matrix;
-  return matrixOf(
+  return newMatrix(
     rows,
     columns,
     values.map((one, at) => change(one + bias.values[at % columns])),
@@ -147,9 +147,9 @@ function normed(path, from, name) {
 
 // Each row with mean 0 and variance 1, then gain and bias.
 export function normalised(matrix, gain, bias, { layer: { epsilon } }) {
-  const made = matrixOf(matrix.rows, matrix.columns);
+  const made = newMatrix(matrix.rows, matrix.columns);
   for (let row = 0; row < matrix.rows; row++) {
-    const { mean, deviation } = spreadOf(matrix, row, epsilon);
+    const { mean, deviation } = rowSpread(matrix, row, epsilon);
     for (let at = 0; at < matrix.columns; at++) {
       const index = row * matrix.columns + at;
       made.values[index] =
@@ -160,7 +160,7 @@ export function normalised(matrix, gain, bias, { layer: { epsilon } }) {
 }
 
 // The mean of a row, and the root of its variance and epsilon.
-export function spreadOf({ columns, values }, row, epsilon) {
+export function rowSpread({ columns, values }, row, epsilon) {
   const numbers = values.subarray(row * columns, (row + 1) * columns);
   const mean = numbers.reduce(sum, 0) / columns;
   const variance = numbers.reduce((total, one) => total + (one - mean) ** 2, 0) / columns;

@@ -54,7 +54,7 @@ export function matrixTable(shown) {
   return frame;
 }
 
-// The matrix at one glance, a pixel a number; numbers are on demand. A click picks the cell.
+// The matrix as colours, a pixel a number; numbers are on demand. A click picks the cell.
 export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   const most = shaded ? 1 : largestSize(matrix.values);
   const label = `${name}, ${matrix.rows} rows of ${matrix.columns} numbers as colours`;

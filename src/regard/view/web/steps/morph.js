@@ -9,12 +9,12 @@ const MOST_MARKS = 1500; // more are not animated one by one
 
 // The look of every cell and bar below root, by its name; before they are drawn anew.
 /** @param {HTMLElement} root */
-export function lookOf(root) {
+export function captureLook(root) {
   const look = new Map();
   if (isCalm()) return look;
   for (const node of marked(root)) {
     const { background, color, left, width } = node.style;
-    look.set(keyOf(node), { background, color, left, width });
+    look.set(markKey(node), { background, color, left, width });
   }
   return look.size > MOST_MARKS ? new Map() : look;
 }
@@ -24,7 +24,7 @@ export function lookOf(root) {
 export function passFrom(root, look) {
   if (!look.size || isCalm()) return;
   for (const node of marked(root)) {
-    const was = look.get(keyOf(node));
+    const was = look.get(markKey(node));
     if (!was) continue;
     const names = Object.keys(was).filter((one) => was[one] && was[one] !== node.style[one]);
     if (!names.length) continue;
@@ -40,7 +40,7 @@ function marked(root) {
   );
 }
 
-function keyOf(node) {
+function markKey(node) {
   if (node.dataset.bar) return node.dataset.bar;
   const { stage } = node.closest("table").dataset;
   return `${stage} ${node.dataset.row} ${node.dataset.column}`;

@@ -8,7 +8,7 @@
 
 import { element } from "../lib/dom.js";
 import { normalised } from "./layer_path.js";
-import { numbersOfOperand } from "./path_why.js";
+import { operandNumbers } from "./path_why.js";
 import { exact, joinedTerms, labels, summed, writtenCell } from "./why.js";
 
 const finals = new WeakMap();
@@ -27,9 +27,9 @@ function finalVectors(next) {
 /** @param {NextWords} next */
 export function candidatesAt(next, row) {
   const vectors = next.parameter("vectors");
-  const final = numbersOfOperand(finalVectors(next), { row, column: null });
+  const final = operandNumbers(finalVectors(next), { row, column: null });
   return next.candidates[row].map((index) => {
-    const vector = numbersOfOperand(vectors, { row: index, column: null });
+    const vector = operandNumbers(vectors, { row: index, column: null });
     const logit = summed(Array.from(final, (one, at) => one * vector[at]));
     return {
       index,
@@ -47,8 +47,8 @@ export function explainNext(next, row, column) {
   const candidates = candidatesAt(next, row);
   const { index, name, logit } = candidates[Math.min(column, candidates.length - 1)];
   const position = labels(next.tokens)[row];
-  const left = numbersOfOperand(finalVectors(next), { row, column: null });
-  const right = numbersOfOperand(next.parameter("vectors"), { row: index, column: null });
+  const left = operandNumbers(finalVectors(next), { row, column: null });
+  const right = operandNumbers(next.parameter("vectors"), { row: index, column: null });
   const pairs = (list) => Array.from(left, (_, at) => [list[2 * at], list[2 * at + 1]]);
   const made = {
     formula: "last vector · the token's row of the embedding table",

@@ -3,7 +3,7 @@
 
 import { choice, element, labelled, replace } from "../lib/dom.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
-import { matrixOf } from "./attend.js";
+import { newMatrix } from "./attend.js";
 
 const DOCUMENTS = [
   ["good", "Transformers: Self Attention Mechanism", "I am good"],
@@ -16,11 +16,11 @@ const DOCUMENTS = [
 ];
 const AS_GIVEN = { divide: null, causal: null, position: null, heat: null };
 
-export function switchesOf(state) {
+export function switchValues(state) {
   return Object.keys(AS_GIVEN).map((name) => state.get(name));
 }
 
-export function temperatureOf(state) {
+export function currentTemperature(state) {
   return Math.min(100, Math.max(0.01, state.number("heat", 1)));
 }
 
@@ -47,14 +47,14 @@ export function drawOrigin({ state, source, origin, inputs }) {
     source.live &&
       choice("Where the numbers come from", origins, isDocument ? "document" : from, go),
     source.live && isDocument && choice("The document", DOCUMENTS, from, go),
-    element("h1", null, titleOf(state, source, inputs)),
+    element("h1", null, originTitle(state, source, inputs)),
     own && ownControls(state, complain),
     from && inputs.about && element("p", { class: "quiet" }, inputs.about),
     complaint,
   );
 }
 
-function titleOf(state, source, inputs) {
+function originTitle(state, source, inputs) {
   if (state.get("from") === "own") return inputs.queries.join(" ");
   if (inputs.example) return inputs.example.sentence;
   return state.get("sentence", source.live ? FIRST_SENTENCE : inputs.title);
@@ -80,7 +80,7 @@ export function drawSwitches(view) {
     box("causal mask", causal && square, setCausal, square),
   ];
   const reset =
-    switchesOf(state).some(Boolean) &&
+    switchValues(state).some(Boolean) &&
     element(
       "button",
       { type: "button", class: "link", on: { click: () => state.set(AS_GIVEN) } },
@@ -112,14 +112,14 @@ function box(text, checked, change, can = true, title = null) {
 /** @param {StepsView} view */
 function temperature(view) {
   const { state } = view;
-  const now = temperatureOf(state);
+  const now = currentTemperature(state);
   const out = element("output", null, now.toFixed(2));
   const keep = (heat) => state.set({ heat: Math.abs(heat - 1) < 0.01 ? null : heat.toFixed(2) });
   const slide = (event) => {
     const heat = 2 ** Number(event.target.value);
     out.textContent = heat.toFixed(2);
-    clearTimeout(view.heating);
-    view.heating = setTimeout(() => keep(heat), 60);
+    clearTimeout(view.heatTimer);
+    view.heatTimer = setTimeout(() => keep(heat), 60);
   };
   return labelled(
     "temperature",
@@ -175,13 +175,13 @@ function ownNumbers(state) {
   }
   const named = Array.isArray(stored.words) && stored.words.length > 0;
   const words = (named ? stored.words : FIRST_OWN.words).slice(0, MOST_WORDS).map(String);
-  const [features, width] = [widthOf(stored.x), widthOf(stored.w_query)];
+  const [features, width] = [columnCount(stored.x), columnCount(stored.w_query)];
   return shaped({ ...stored, words }, features, width);
 }
 
 export function ownInputs(state) {
   const own = ownNumbers(state);
-  const matrix = (rows) => matrixOf(rows.length, rows[0].length, Float64Array.from(rows.flat()));
+  const matrix = (rows) => newMatrix(rows.length, rows[0].length, Float64Array.from(rows.flat()));
   return {
     title: "Your own numbers",
     about: "Change any number of x and of the matrices; everything below follows.",
@@ -274,7 +274,7 @@ function table(rows, columns, make) {
   );
 }
 
-function widthOf(rows) {
+function columnCount(rows) {
   return Array.isArray(rows) && Array.isArray(rows[0])
     ? Math.min(MOST_FEATURES, Math.max(1, rows[0].length))
     : 2;

@@ -7,7 +7,7 @@ import { OF_KEYS } from "./cell.js";
 import { BEFORE_HEAD } from "./layer_path.js";
 import { moveThumbs, nextCard, plainCard, stageCard, stagesTable } from "./stage_cards.js";
 import { labels } from "./why.js";
-import { madeFromStages, titleOfStage } from "./words.js";
+import { madeFromStages, stageTitle } from "./words.js";
 
 const SIDES = { encoder: "English", decoder: "French" };
 const TRIO = ["query", "key", "value"];
@@ -32,7 +32,7 @@ export function drawOverview(view, open) {
     side === own && layerLane(view, open),
   ]);
   replace(map, lanes, !view.stage && stagesTable(view), wires);
-  const pairs = pairsOf(view);
+  const pairs = wirePairs(view);
   const wire = frames(() => drawWires(map, wires, pairs));
   wire();
   if (view.watched) view.watched.disconnect();
@@ -52,7 +52,7 @@ function sideLane(view, side, own, open) {
     const go = (event) => open({ stage: name, part }, event.currentTarget);
     if (isOwn) return stageCard(view, name, go);
     const words = name === "tokens" && otherTokens(view, side);
-    return plainCard(titleOfStage(layer, name), view.source.live && go, words);
+    return plainCard(stageTitle(layer, name), view.source.live && go, words);
   };
   const chips = Array.from({ length: layer.layers }, (_, at) =>
     element(
@@ -222,7 +222,7 @@ function attentionChoice({ path, source }, open) {
 
 // Cards as [from, to, kind].
 /** @param {StepsView} view */
-function pairsOf({ path, map }) {
+function wirePairs({ path, map }) {
   const card = (name) => map.querySelector(`[data-card="${name}"]`);
   const pairs = path.names.flatMap((name) =>
     madeFromStages(path, name).map((from) => {
@@ -253,7 +253,7 @@ function drawWires(root, picture, pairs) {
   const paths = pairs.map(([from, to, kind]) => {
     const [a, b] = [boxIn(from, frame), boxIn(to, frame)];
     if (!a.width || !b.width) return null;
-    return svgElement("path", { d: routeOf(a, b, kind), class: kind });
+    return svgElement("path", { d: wirePath(a, b, kind), class: kind });
   });
   replace(picture, paths);
 }
@@ -271,7 +271,7 @@ function boxIn(node, frame) {
   };
 }
 
-function routeOf(a, b, kind) {
+function wirePath(a, b, kind) {
   if (kind === "wedge")
     return (
       `M${a.left} ${a.bottom}L${b.left + BEND} ${b.top}` +
@@ -307,7 +307,7 @@ export function drawCrumbs(view, open) {
     source.live && picker("part", ["encoder", "decoder", "cross"], inputs.part, open),
     source.live && picker("layer", numbers(inputs.layers), inputs.layer, open),
     source.live && picker("head", numbers(inputs.heads), inputs.head, open),
-    path && stage && crumb(titleOfStage(path.layer, stage), cellName(view) && toStage(state)),
+    path && stage && crumb(stageTitle(path.layer, stage), cellName(view) && toStage(state)),
     path && stage && cellName(view) && crumb(cellName(view), null),
   ].filter(Boolean);
   const about = inputs.about && element("span", { class: "quiet small role" }, inputs.about);

@@ -1,6 +1,6 @@
 // Why a cell of the path holds the number it holds: a line, and every term where it is a sum.
 
-import { spreadOf } from "./layer_path.js";
+import { rowSpread } from "./layer_path.js";
 import { exact, given, joinedTerms, labels, summed, why, writtenCell } from "./why.js";
 
 const SUMS = ["query", "key", "value", "scores", "output"]; // of one head
@@ -12,11 +12,8 @@ export function explainStep(steps, stage, row, column) {
   const { operands } = explained;
   if (!SUMS.includes(stage) || operands.length !== 2) return { ...explained, terms: null };
   const term = (operand) => ({
-    name: nameOfOperand(steps, operand),
-    values: numbersOfOperand(
-      steps.stages[operand.stage] || steps.parameters[operand.stage],
-      operand,
-    ),
+    name: operandName(steps, operand),
+    values: operandNumbers(steps.stages[operand.stage] || steps.parameters[operand.stage], operand),
   });
   return { ...explained, terms: { left: term(operands[0]), right: term(operands[1]) } };
 }
@@ -34,14 +31,14 @@ export function explainCell(path, stage, row, column) {
   return { ...explained, terms: made.terms || null };
 }
 
-function nameOfOperand(steps, { stage, row, column }) {
+function operandName(steps, { stage, row, column }) {
   const words = ["key", "value", "memory"].includes(stage) ? steps.keys : steps.queries;
   if (column === null) return `${stage}: ${labels(words)[row]}`;
   return `${stage}, column ${column}`;
 }
 
 /** @param {Matrix} matrix @param {any} operand @returns {Float64Array} */
-export function numbersOfOperand({ rows, columns, values }, { row, column }) {
+export function operandNumbers({ rows, columns, values }, { row, column }) {
   if (column === null) return values.slice(row * columns, (row + 1) * columns);
   return Float64Array.from({ length: rows }, (_, at) => values[at * columns + column]);
 }
@@ -101,9 +98,9 @@ function inputCell(path, row, column) {
   return given(number, `output of layer ${layer - 1}`, `layer ${layer - 1} wrote it`);
 }
 
-const normOf = (from, name) => (path, row, column) => {
+const normCell = (from, name) => (path, row, column) => {
   const matrix = path.matrix(from);
-  const { mean, deviation } = spreadOf(matrix, row, path.layer.epsilon);
+  const { mean, deviation } = rowSpread(matrix, row, path.layer.epsilon);
   const [gain, bias] = ["gain", "bias"].map((one) =>
     value(path.parameter(`${name}_${one}`), 0, column),
   );
@@ -132,7 +129,7 @@ const productCell = (from, matrix, bias, isRelu) => (path, row, column) => {
   const [left, right] = [path.matrix(from), path.parameter(matrix)];
   const rowOperand = { stage: from, row, column: null };
   const columnOperand = { stage: matrix, row: null, column };
-  const [a, b] = [numbersOfOperand(left, rowOperand), numbersOfOperand(right, columnOperand)];
+  const [a, b] = [operandNumbers(left, rowOperand), operandNumbers(right, columnOperand)];
   const extra = bias ? value(path.parameter(bias), 0, column) : 0;
   const rectified = (one) => (isRelu ? Math.max(0, one) : one);
   const pairs = (list) => Array.from(a, (_, at) => [list[2 * at], list[2 * at + 1]]);
@@ -164,13 +161,13 @@ const EXPLANATIONS = {
   position: positionCell,
   start: added("embedding", "position"),
   input: inputCell,
-  x: normOf("input", "attention_norm"),
+  x: normCell("input", "attention_norm"),
   joined: joinedCell,
   projected: productCell("joined", "w_output"),
   residual: added("input", "projected"),
-  normed: normOf("residual", "feed_forward_norm"),
+  normed: normCell("residual", "feed_forward_norm"),
   hidden: productCell("normed", "w_in", "b_in", true),
   feed_forward: productCell("hidden", "w_out", "b_out", false),
   layer_output: added("residual", "feed_forward"),
-  last: normOf("layer_output", "last_norm"),
+  last: normCell("layer_output", "last_norm"),
 };

@@ -4,7 +4,7 @@ import { element, replace, tableHead } from "../lib/dom.js";
 import { largestSize, strips } from "../lib/draw.js";
 import { passStrips } from "./morph.js";
 import { candidatesAt, shareText } from "./next_word.js";
-import { madeFromStages, pathFormula, titleOfStage } from "./words.js";
+import { madeFromStages, pathFormula, stageTitle } from "./words.js";
 
 export function plainCard(title, click, about = null) {
   return element(
@@ -45,7 +45,7 @@ export function stageCard(view, name, click) {
         blur: lights(false),
       },
     },
-    element("span", { class: "stage-name" }, titleOfStage(layer, name)),
+    element("span", { class: "stage-name" }, stageTitle(layer, name)),
     !stage && cardPicture(view, name), // above an opened stage its name is enough
   );
 }
@@ -73,7 +73,7 @@ export function stagesTable({ path }) {
         return element(
           "tr",
           null,
-          element("th", { scope: "row" }, titleOfStage(path.layer, name)),
+          element("th", { scope: "row" }, stageTitle(path.layer, name)),
           element("td", null, `${rows} × ${columns}`),
           element("td", null, pathFormula(path, name)),
         );

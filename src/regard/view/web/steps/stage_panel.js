@@ -4,7 +4,7 @@
 import { asWord, element, prose, replace, tableHead } from "../lib/dom.js";
 import { largestSize } from "../lib/draw.js";
 import { BETWEEN_WORDS } from "./attend.js";
-import { markCells, markOf, OF_KEYS } from "./cell.js";
+import { markCells, cellMark, OF_KEYS } from "./cell.js";
 import { isLarge, matrixPicture, matrixTable, shortNumber } from "./matrix.js";
 import { passStrips } from "./morph.js";
 import { nextWordPanel } from "./next_word.js";
@@ -12,12 +12,12 @@ import { editOwn } from "./origin.js";
 import { thumbnail } from "./stage_cards.js";
 import { labels } from "./why.js";
 import {
-  formulaOf,
+  stageFormula,
   madeFromStages,
-  meaningOf,
+  stageMeaning,
   pathFormula,
   pathMeaning,
-  titleOfStage,
+  stageTitle,
 } from "./words.js";
 
 const CHANGED = "changed; the small number: as it was";
@@ -36,7 +36,7 @@ export function stageSection(view, name) {
   const { now, before } = view;
   const parameters = now.parameters[`w_${name}`];
   const changed = view.isChanged && differs(view, name);
-  const formula = `${["x", "memory"].includes(name) ? "" : "= "}${formulaOf(now, name)}`;
+  const formula = `${["x", "memory"].includes(name) ? "" : "= "}${stageFormula(now, name)}`;
   return element(
     "section",
     { class: "stage", id: `stage-${name}` },
@@ -45,7 +45,7 @@ export function stageSection(view, name) {
       { class: "about-stage" },
       element("h2", null, name),
       element("p", { class: "formula" }, formula),
-      element("p", { class: "small quiet" }, meaningOf(now, name)),
+      element("p", { class: "small quiet" }, stageMeaning(now, name)),
       changed &&
         element("p", { class: "small differs" }, before.stages[name] ? CHANGED : "a new step"),
     ),
@@ -67,7 +67,7 @@ export function stageSection(view, name) {
 export function openedStage(view, name, open) {
   const { path } = view;
   const head = [
-    element("h2", null, titleOfStage(path.layer, name)),
+    element("h2", null, stageTitle(path.layer, name)),
     element(
       "p",
       { class: "formula" },
@@ -138,7 +138,7 @@ function made(view, name, open) {
           class: "stage-card small",
           on: { click: (event) => open({ stage: one }, event.currentTarget) },
         },
-        element("span", { class: "stage-name" }, titleOfStage(path.layer, one)),
+        element("span", { class: "stage-name" }, stageTitle(path.layer, one)),
         one !== "tokens" && operandPicture(view, one),
       ),
     ),
@@ -208,7 +208,7 @@ function neighbours(view, name, open) {
       { type: "button", class: "button", on: { click: () => open({ stage: one }) } },
       text,
     );
-  const title = (one) => one && titleOfStage(view.path.layer, one);
+  const title = (one) => one && stageTitle(view.path.layer, one);
   return element(
     "div",
     { class: "neighbours" },
@@ -259,7 +259,7 @@ function tokenTable({ path, state, chosen }) {
 }
 
 /** @param {StepsView} view */
-function rowNamesOf({ now, path, inputs }, name, matrix) {
+function rowLabels({ now, path, inputs }, name, matrix) {
   if (isParameterName(name)) return numbered(matrix.rows);
   if (OF_KEYS.includes(name)) return labels(now.keys);
   return labels(path ? path.layer.tokens : inputs ? now.queries : []);
@@ -276,7 +276,7 @@ function matrixBox(view, name, matrix, before = null) {
     view.origin.querySelector(".problem").textContent = sentence;
   };
   const box = element("div", { class: "one" });
-  const rowNames = rowNamesOf(view, name, matrix);
+  const rowNames = rowLabels(view, name, matrix);
   const shaded = name === "weights";
   const pick = (row, column) => {
     if (!isParameter) state.set({ cell: `${name}.${row}.${column}` }, !state.get("cell"));
@@ -319,7 +319,7 @@ function matrixBox(view, name, matrix, before = null) {
         most: largestSize(matrix.values),
         rowNames,
         columnNames: BETWEEN_WORDS.includes(name) ? labels(now.keys) : numbered(matrix.columns),
-        markedAs: (row, column) => markOf(view, name, row, column),
+        markedAs: (row, column) => cellMark(view, name, row, column),
         // By then the focus has moved on, and can be given back where it is.
         edit: editable
           ? (row, column, field) =>
@@ -367,9 +367,9 @@ function rowBars(view, row, pick) {
   const keys = labels(now.keys);
   const shown = shownKeys(view, row);
   // One length for scores, scaled and masked: so that dividing makes them shorter.
-  const rowsOf = (steps) =>
+  const scoreRows = (steps) =>
     names.slice(0, -1).flatMap((name) => Array.from(rowIn(steps, name, row) || []));
-  const most = largestSize([...rowsOf(now), ...(isChanged ? rowsOf(before) : [])]) || 1;
+  const most = largestSize([...scoreRows(now), ...(isChanged ? scoreRows(before) : [])]) || 1;
   const line = (at) =>
     element(
       "tr",
@@ -379,7 +379,7 @@ function rowBars(view, row, pick) {
         element(
           "td",
           null,
-          barOf({ view, name, row, at, most: name === "weights" ? 1 : most, pick }),
+          valueBar({ view, name, row, at, most: name === "weights" ? 1 : most, pick }),
         ),
       ),
     );
@@ -428,7 +428,7 @@ function rowIn(steps, name, row) {
   return matrix && matrix.values.subarray(row * matrix.columns, (row + 1) * matrix.columns);
 }
 
-function barOf({ view, name, row, at, most, pick }) {
+function valueBar({ view, name, row, at, most, pick }) {
   const { now, before, isChanged } = view;
   const value = rowIn(now, name, row)[at];
   const old = isChanged ? rowIn(before, name, row) : null;

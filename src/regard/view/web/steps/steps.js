@@ -12,14 +12,14 @@ import { stepsFigure } from "../lib/figures.js";
 import { touches } from "../lib/state.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 import { attend } from "./attend.js";
-import { chooseCell, tellCell } from "./cell.js";
+import { chooseCell, describeCell } from "./cell.js";
 import { layerPath } from "./layer_path.js";
-import { appear, lookOf, openFrom, passFrom } from "./morph.js";
+import { appear, captureLook, openFrom, passFrom } from "./morph.js";
 import { candidatesAt } from "./next_word.js";
-import { drawOrigin, drawSwitches, ownInputs, switchesOf, temperatureOf } from "./origin.js";
+import { drawOrigin, drawSwitches, ownInputs, switchValues, currentTemperature } from "./origin.js";
 import { drawCrumbs, drawOverview } from "./overview.js";
 import { differs, openedStage, stageSection } from "./stage_panel.js";
-import { claimsOf } from "./words.js";
+import { claimsTable } from "./words.js";
 
 const INPUT_FIELDS = ["from", "sentence", "part", "layer", "head", "own"];
 const SWITCH_FIELDS = ["divide", "causal", "position", "heat"];
@@ -82,17 +82,17 @@ async function compute(view, changed) {
   try {
     const isNew = touches(view.stale, INPUT_FIELDS);
     const inputs = isNew ? await inputsFor(view) : view.inputs;
-    const unplaced = state.get("position") === "no" && inputs.position;
-    const given = unplaced ? await inputsFor(view, { position: false }) : inputs;
+    const withoutPosition = state.get("position") === "no" && inputs.position;
+    const given = withoutPosition ? await inputsFor(view, { position: false }) : inputs;
     const layer = isNew ? await layerFor(view, inputs) : view.layer;
-    const placed = unplaced ? await layerFor(view, inputs, { position: false }) : layer;
+    const placed = withoutPosition ? await layerFor(view, inputs, { position: false }) : layer;
     if (turn !== view.turn) return;
     view.stale.clear();
     if (isNew) Object.assign(view, { inputs, layer, before: attend(inputs) });
-    view.now = switchesOf(state).some(Boolean)
+    view.now = switchValues(state).some(Boolean)
       ? attend(given, {
           divide: state.get("divide") !== "no",
-          temperature: temperatureOf(state),
+          temperature: currentTemperature(state),
           causal: state.get("causal") ? state.get("causal") === "yes" : null,
         })
       : view.before;
@@ -101,7 +101,7 @@ async function compute(view, changed) {
     if (isNew) drawOrigin(view);
     drawSwitches(view);
     draw(view);
-    await addNextWords(view, unplaced ? { position: false } : {}, turn);
+    await addNextWords(view, withoutPosition ? { position: false } : {}, turn);
   } catch (error) {
     if (turn !== view.turn) return;
     view.root.classList.remove("at-overview");
@@ -163,7 +163,7 @@ function leastSure(next) {
 }
 
 /** @param {StepsView} view */
-function stageOfAddress({ state, path }) {
+function addressedStage({ state, path }) {
   if (!path) return "";
   const isStage = (name) =>
     path.names.includes(name) || (name === "next_word" && path.layer.part !== "encoder");
@@ -176,7 +176,7 @@ function move(view, changed) {
   if (view.path || changed.has("stage")) draw(view);
   else {
     chooseCell(view);
-    tellCell(view, opener(view));
+    describeCell(view, opener(view));
   }
 }
 
@@ -200,7 +200,7 @@ function opener(view) {
 function draw(view) {
   const { root, path, now, flow, claims, inputs } = view;
   const open = opener(view);
-  const stage = stageOfAddress(view);
+  const stage = addressedStage(view);
   const isOther = view.stage !== stage;
   view.stage = stage;
   const names = path ? path.names.filter((name) => now.stages[name]) : Object.keys(now.stages);
@@ -208,7 +208,7 @@ function draw(view) {
   chooseCell(view);
   root.classList.toggle("at-stage", Boolean(stage));
   root.classList.toggle("at-overview", Boolean(path) && !stage);
-  const look = lookOf(flow);
+  const look = captureLook(flow);
   const focused = focusedPart(root);
   drawCrumbs(view, open);
   if (isOther) placeControls(view);
@@ -217,9 +217,9 @@ function draw(view) {
   replace(flow, path ? stage && openedStage(view, stage, open) : allStages(view, names));
   const field = focused && root.querySelector(focused);
   if (field instanceof HTMLElement) field.focus({ preventScroll: true });
-  replace(claims, claimsOf(inputs.example));
-  if (stage !== "next_word" || view.next) tellCell(view, open);
-  if (isOther) arrive(view);
+  replace(claims, claimsTable(inputs.example));
+  if (stage !== "next_word" || view.next) describeCell(view, open);
+  if (isOther) enterStage(view);
   else passFrom(flow, look);
 }
 
@@ -233,7 +233,7 @@ function placeControls({ origin, map, statement, switches, stage }) {
 
 // Into a stage, out of its card; or back to the overview.
 /** @param {StepsView} view */
-function arrive(view) {
+function enterStage(view) {
   const { flow, map, stage, path, card } = view;
   view.card = null;
   if (!path) return;
@@ -251,7 +251,7 @@ function arrive(view) {
 
 /** @param {StepsView} view */
 function allStages(view, names) {
-  return [pathOf(names, view.flow), names.map((name) => stageSection(view, name))];
+  return [stageLinks(names, view.flow), names.map((name) => stageSection(view, name))];
 }
 
 // Where the reader is in what is about to be drawn anew, as a selector.
@@ -272,7 +272,7 @@ function focusedPart(root) {
 }
 
 // x -> query, key, value -> scores -> ... -> output, each a way to its place.
-function pathOf(names, flow) {
+function stageLinks(names, flow) {
   const go = (name) => () => goTo(flow.querySelector(`#stage-${name}`));
   return element(
     "nav",

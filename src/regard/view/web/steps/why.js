@@ -2,7 +2,7 @@
 // The same lines as Steps.why in Python; a test compares them cell by cell.
 
 import { exactNumber, operandNumber, showNumber } from "../lib/digits.js";
-import { BETWEEN_WORDS, matrixOf, product } from "./attend.js";
+import { BETWEEN_WORDS, newMatrix, product } from "./attend.js";
 
 const WHOLE_TERMS = 8; // terms of a sum that are written in full
 const EXACT_DECIMALS = 18; // more digits than any float64 has
@@ -59,13 +59,13 @@ function at(steps, stage, row, column) {
   };
 }
 
-function rowOf(steps, stage, row) {
+function rowNumbers(steps, stage, row) {
   return Array.from({ length: matrixNamed(steps, stage).columns }, (_, column) =>
     at(steps, stage, row, column),
   );
 }
 
-function columnOf(steps, stage, column) {
+function columnNumbers(steps, stage, column) {
   return Array.from({ length: matrixNamed(steps, stage).rows }, (_, row) =>
     at(steps, stage, row, column),
   );
@@ -111,8 +111,8 @@ function projected(steps, row, column, stage) {
   if (!steps.stages[input] || !steps.parameters[parameters])
     return given(at(steps, stage, row, column), "given", "given");
   return dotted(
-    rowOf(steps, input, row),
-    columnOf(steps, parameters, column),
+    rowNumbers(steps, input, row),
+    columnNumbers(steps, parameters, column),
     `${input} · ${parameters}`,
     [
       { stage: input, row, column: null },
@@ -162,9 +162,9 @@ function maskedScore(steps, row, column) {
   };
 }
 
-function shareOf(steps, row, column) {
+function softmaxShare(steps, row, column) {
   const before = steps.stages.masked ? "masked" : "scaled";
-  const scores = rowOf(steps, before, row);
+  const scores = rowNumbers(steps, before, row);
   const operandCells = [{ stage: before, row, column: null }];
   const name = cellNames(steps, "weights", row, column)[0];
   const seen = [...scores.keys()].filter((key) => Number.isFinite(scores[key].value));
@@ -229,18 +229,23 @@ const EXPRESSIONS = {
   key: projected,
   value: projected,
   scores: (steps, row, column) =>
-    dotted(rowOf(steps, "query", row), rowOf(steps, "key", column), "query · key", [
+    dotted(rowNumbers(steps, "query", row), rowNumbers(steps, "key", column), "query · key", [
       { stage: "query", row, column: null },
       { stage: "key", row: column, column: null },
     ]),
   scaled: scaledScore,
   masked: maskedScore,
-  weights: shareOf,
+  weights: softmaxShare,
   output: (steps, row, column) =>
-    dotted(rowOf(steps, "weights", row), columnOf(steps, "value", column), "weights · value", [
-      { stage: "weights", row, column: null },
-      { stage: "value", row: null, column },
-    ]),
+    dotted(
+      rowNumbers(steps, "weights", row),
+      columnNumbers(steps, "value", column),
+      "weights · value",
+      [
+        { stage: "weights", row, column: null },
+        { stage: "value", row: null, column },
+      ],
+    ),
 };
 
 // Operands are rounded as far as the value worked out from them still holds, none with more digits
@@ -293,22 +298,22 @@ const EPSILON = 2 ** -52;
 const FAR = 50; // scores beyond it are written less the highest of their row
 const TINY = 1e-321; // below about this, float64 has no relative precision left
 
-const boundsOfSteps = new WeakMap(); // steps -> { stage: Matrix }
+const boundsCache = new WeakMap(); // steps -> { stage: Matrix }
 
 // How far each number of a stage may lie from the exact one, as a matrix of its shape.
 function errorBounds(steps, stage) {
-  if (!boundsOfSteps.has(steps)) boundsOfSteps.set(steps, {});
-  const bounds = boundsOfSteps.get(steps);
+  if (!boundsCache.has(steps)) boundsCache.set(steps, {});
+  const bounds = boundsCache.get(steps);
   bounds[stage] ||= finite(BOUNDS[stage](steps, stage, steps.stages[stage]));
   return bounds[stage];
 }
 
-const zeros = ({ rows, columns }) => matrixOf(rows, columns);
+const zeros = ({ rows, columns }) => newMatrix(rows, columns);
 const sizes = (matrix) => changed(matrix, Math.abs);
 const finite = (matrix) => changed(matrix, (one) => (Number.isNaN(one) ? Infinity : one));
 
 function changed({ rows, columns, values }, change) {
-  return matrixOf(
+  return newMatrix(
     rows,
     columns,
     values.map((one, at) => change(one, at)),
@@ -378,14 +383,14 @@ function productBound(left, leftBound, right, rightBound, across = false) {
   const own = product(sizes(left), sizes(right), across).values;
   const ofLeft = product(leftBound, wide, across).values;
   const ofRight = product(sizes(left), rightBound, across).values;
-  const bound = matrixOf(left.rows, across ? right.rows : right.columns);
+  const bound = newMatrix(left.rows, across ? right.rows : right.columns);
   return changed(
     bound,
     (_, at) => EPSILON * (terms + 2) * own[at] + TINY * (terms + 1) + ofLeft[at] + ofRight[at],
   );
 }
 
-const productOf = (left, right, across) => (steps) =>
+const stageProductBound = (left, right, across) => (steps) =>
   productBound(
     steps.stages[left],
     errorBounds(steps, left),
@@ -400,9 +405,9 @@ const BOUNDS = {
   query: projectedBound,
   key: projectedBound,
   value: projectedBound,
-  scores: productOf("query", "key", true),
+  scores: stageProductBound("query", "key", true),
   scaled: scaledBound,
   masked: maskedBound,
   weights: weightsBound,
-  output: productOf("weights", "value", false),
+  output: stageProductBound("weights", "value", false),
 };

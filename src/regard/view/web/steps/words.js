@@ -3,10 +3,10 @@
 
 import { asWord, element, percent, prose } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
-import { entropyOf } from "./attend.js";
+import { rowEntropy } from "./attend.js";
 import { labels } from "./why.js";
 
-export function formulaOf(steps, name) {
+export function stageFormula(steps, name) {
   const root = Math.sqrt(steps.width);
   const byRoot = Math.abs(steps.scale * root - 1) < 1e-12;
   const input = (stage) => (steps.stages.memory && stage !== "query" ? "memory" : "x");
@@ -43,7 +43,7 @@ const MEANINGS = {
   output: "Each word's new vector: the values, mixed in the shares of its row.",
 };
 
-export function meaningOf(steps, name) {
+export function stageMeaning(steps, name) {
   const { layer } = steps.inputs;
   if (name !== "x" || layer === undefined) return MEANINGS[name];
   const before = layer === 1 ? "The layer before" : `The ${layer} layers before`;
@@ -90,11 +90,11 @@ export function changeSentence(before, now, row) {
 
 function meanEntropy(weights) {
   let sum = 0;
-  for (let row = 0; row < weights.rows; row++) sum += entropyOf(weights, row);
+  for (let row = 0; row < weights.rows; row++) sum += rowEntropy(weights, row);
   return (sum / weights.rows).toFixed(2);
 }
 
-export function claimsOf(example) {
+export function claimsTable(example) {
   if (!example) return null;
   const text = (value) =>
     Array.isArray(value) ? value.map((one) => Number(one.toPrecision(4))).join("  ") : value;
@@ -178,7 +178,7 @@ export function madeFromStages(path, name) {
 }
 
 /** @param {LayerData} layer */
-export function titleOfStage(layer, name) {
+export function stageTitle(layer, name) {
   if (name === "memory") return "memory, English";
   if (name === "x" && layer.part === "cross") return "norm, French";
   if (name === "last") return layer.part === "encoder" ? "memory" : "last norm";
@@ -206,7 +206,7 @@ export function pathFormula(path, name) {
       feed_forward: "hidden · w_out + b_out",
       layer_output: "residual + feed_forward",
       last: "norm(layer_output)",
-    }[name] || formulaOf(steps, name)
+    }[name] || stageFormula(steps, name)
   );
 }
 
@@ -239,5 +239,5 @@ export function pathMeaning(path, name) {
     return layer.part === "encoder"
       ? "The sentence as the decoder sees it: cross-attention takes its keys and values from here."
       : "The last vectors, from which the next word is chosen.";
-  return MEANINGS_OF_STAGES[name] || meaningOf(steps, name);
+  return MEANINGS_OF_STAGES[name] || stageMeaning(steps, name);
 }

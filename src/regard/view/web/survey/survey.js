@@ -16,7 +16,7 @@ function startSurvey() {
 function chosenNow() {
   const given = new URLSearchParams(location.hash.slice(1));
   const measure = measures.includes(given.get("measure")) ? given.get("measure") : strongest();
-  const named = report.heads.findIndex((head) => addressOf(head) === given.get("head"));
+  const named = report.heads.findIndex((head) => headKey(head) === given.get("head"));
   return { measure, head: named >= 0 ? named : (ranked(measure)[0] ?? 0) };
 }
 
@@ -29,17 +29,17 @@ function strongest() {
   return role ? role.measure : ENTROPY;
 }
 
-function addressOf(head) {
+function headKey(head) {
   return `${head.part}.${head.layer}.${head.head}`;
 }
 
 function choose(measure, head) {
-  location.hash = String(new URLSearchParams({ measure, head: addressOf(report.heads[head]) }));
+  location.hash = String(new URLSearchParams({ measure, head: headKey(report.heads[head]) }));
 }
 
 function ranked(measure) {
   return report.ranked[measure].map((one) =>
-    report.heads.findIndex((head) => addressOf(head) === addressOf(one)),
+    report.heads.findIndex((head) => headKey(head) === headKey(one)),
   );
 }
 
@@ -69,7 +69,7 @@ function drawSurvey() {
 }
 
 function indexOf(head) {
-  return report.heads.findIndex((one) => addressOf(one) === addressOf(head));
+  return report.heads.findIndex((one) => headKey(one) === headKey(head));
 }
 
 function heading() {
