@@ -7,6 +7,7 @@
 // `picture` stands beside the text from the start, `after` once the question is answered (pieces of
 // lesson.js); `open` is a view and its state, to go on by oneself.
 
+/** @type {CoursePage[]} */
 export const COURSE = [
   {
     name: "look",

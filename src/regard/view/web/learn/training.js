@@ -14,14 +14,17 @@ import {
 const ALPHABET = [..."abcdefgh"];
 const SHOWN_LETTERS = [1, 4, 0, 6, 2, 7, 3, 5]; // every letter once: each row has one right key
 const BATCH = 16;
+const SEED = 7;
 const MOST_STEPS = 240;
 const PATIENCE = 12; // milliseconds of a frame that steps may take
 const CURVE = { width: 320, height: 110, left: 26, bottom: 16 };
 
 export function trainingPicture() {
+  /** @type {Trainer} */
   const trainer = {
-    model: null,
+    model: tinyTransformer(),
     losses: [],
+    random: randomNumbers(SEED),
     running: 0,
     button: element("button", { type: "button", class: "button primary train" }, "Train"),
     again: element("button", { type: "button", class: "button" }, "Start again"),
@@ -36,7 +39,7 @@ export function trainingPicture() {
   };
   const restart = () => {
     stop();
-    Object.assign(trainer, { model: tinyTransformer(), losses: [], random: randomNumbers(7) });
+    Object.assign(trainer, { model: tinyTransformer(), losses: [], random: randomNumbers(SEED) });
     drawTrainer(trainer);
   };
   trainer.button.addEventListener("click", () => {
@@ -70,12 +73,14 @@ export function trainingPicture() {
   };
 }
 
+/** @param {Trainer} trainer */
 function lossText({ losses }) {
   return losses.length
     ? `step ${losses.length}, loss ${losses[losses.length - 1].toFixed(3)}`
     : `step 0, a guess: loss about ${Math.log(ALPHABET.length).toFixed(3)}`;
 }
 
+/** @param {Trainer} trainer */
 function drawTrainer(trainer) {
   const { model, losses, running } = trainer;
   const done = losses.length >= MOST_STEPS;
@@ -84,6 +89,7 @@ function drawTrainer(trainer) {
   trainer.status.textContent = lossText(trainer);
   replace(trainer.curve, lossCurve(losses));
   const { weights, probabilities } = tinyForward(model, SHOWN_LETTERS);
+  /** @param {Matrix} matrix */
   const rows = (matrix) =>
     SHOWN_LETTERS.map((_, row) =>
       Array.from(matrix.values.subarray(row * matrix.columns, (row + 1) * matrix.columns)),
@@ -108,12 +114,16 @@ function drawTrainer(trainer) {
   replace(trainer.grid, weightsGrid("Its attention, in percent", names, names, rows(weights)));
 }
 
+/** @param {number[]} losses */
 function lossCurve(losses) {
   const { width, height, left, bottom } = CURVE;
   const most = Math.max(Math.log(ALPHABET.length) * 1.1, ...losses);
+  /** @param {number} step */
   const across = (step) => left + (step / (MOST_STEPS - 1)) * (width - left);
+  /** @param {number} loss */
   const down = (loss) => (height - bottom) * (1 - loss / most);
   const points = losses.map((loss, step) => `${across(step).toFixed(1)},${down(loss).toFixed(1)}`);
+  /** @param {number} x @param {number} y @param {string} words @param {string} anchor */
   const text = (x, y, words, anchor) =>
     svgElement("text", { x, y, "text-anchor": anchor, class: "curve-text" }, words);
   return svgElement(

@@ -9,20 +9,22 @@ const STRIP = 12;
 const LEAST_STEP = 13; // pixels that a word on an axis needs
 
 // Cells as a picture that can be drawn at any size; the darkest shade is `most`.
+/** @param {Region} region @param {number} [most] @returns {Patch} */
 export function createPatch(region, most = darkest(region.values)) {
   const [down, across] = region.cells;
   const isClipped = region.values.some((value) => value > most);
-  const patch = { ...region, most, isClipped, pixels: document.createElement("canvas") };
-  patch.repaint = () =>
-    heatPixels(patch.pixels, down, across, (row, column) =>
+  const pixels = document.createElement("canvas");
+  const repaint = () =>
+    heatPixels(pixels, down, across, (row, column) =>
       Math.min(1, region.values[row * across + column] / most),
     );
-  patch.repaint();
-  return patch;
+  repaint();
+  return { ...region, most, isClipped, pixels, repaint };
 }
 
 // A few cells, such as those of the first key, would leave all others white: one in 250 may lie
 // beyond the scale.
+/** @param {Float32Array} values */
 function darkest(values) {
   const step = Math.max(1, Math.floor(values.length / 8000));
   const some = [];
@@ -35,6 +37,12 @@ function darkest(values) {
   return some.length > 500 ? some[Math.floor(some.length * 0.996)] : largest || 1;
 }
 
+/**
+ * @param {number} width
+ * @param {number} tall
+ * @param {MapWindow} view
+ * @param {boolean} named
+ */
 export function arrangeMap(width, tall, view, named) {
   const cells = [view.rows[1] - view.rows[0], view.columns[1] - view.columns[0]];
   const margin = width < 500 ? 54 : 84;
@@ -55,10 +63,12 @@ export function arrangeMap(width, tall, view, named) {
 }
 
 // model { view, patches, nameAt(side, position), at: [query, key] or null, pinned: query or null }
+/** @param {HTMLCanvasElement} canvas @param {MapModel} model @param {MapLayout} layout */
 export function paintMap(canvas, model, layout) {
   const context = sized(canvas, layout.width, layout.height);
   const { left, top, side, down } = layout;
   const { line, accent } = colours();
+  /** @type {MapScale} */
   const scale = {
     x: (key) =>
       left +
@@ -97,6 +107,12 @@ export function paintMap(canvas, model, layout) {
   paintAxes(context, model, scale, layout);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {MapScale} scale
+ * @param {MapLayout} mapLayout
+ * @param {number[]} at
+ */
 function paintCross(context, scale, { left, top, side, down }, [query, key]) {
   context.globalAlpha = 0.6;
   context.fillStyle = colours().accent;
@@ -106,6 +122,12 @@ function paintCross(context, scale, { left, top, side, down }, [query, key]) {
 }
 
 // Received along the keys, entropy along the queries, each against its own largest in view.
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Patch} patch
+ * @param {MapScale} scale
+ * @param {MapLayout} mapLayout
+ */
 function paintStrips(context, patch, scale, { left, top, side, down }) {
   context.save();
   context.beginPath();
@@ -126,8 +148,16 @@ function paintStrips(context, patch, scale, { left, top, side, down }) {
   context.restore();
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Float32Array} values
+ * @param {Span} range
+ * @param {number} span
+ * @param {(at: number, tall: number) => [number, number]} spot
+ */
 function fillStrip(context, values, range, span, spot) {
   const most = values.reduce((a, b) => Math.max(a, b), 0) || 1;
+  /** @param {number} step */
   const at = (step) => cellStart(range, span, values.length, step);
   context.beginPath();
   context.moveTo(...spot(range[0], 0));
@@ -139,10 +169,17 @@ function fillStrip(context, values, range, span, spot) {
   context.fill();
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {MapModel} model
+ * @param {MapScale} scale
+ * @param {MapLayout} mapLayout
+ */
 function paintAxes(context, model, scale, { left, top, side, down, words }) {
   context.font = `12px ${getComputedStyle(document.body).fontFamily}`;
   context.fillStyle = colours().soft;
   context.textBaseline = "middle";
+  /** @param {SideName} which @param {number} at */
   const label = (which, at) =>
     (words && model.nameAt(which, at)) || Math.round(at).toLocaleString("en");
   const space = left - STRIP - 12;
@@ -169,7 +206,7 @@ function paintAxes(context, model, scale, { left, top, side, down, words }) {
   }
 }
 
-// The shades of the map in numbers, and a word where they were scaled anew.
+// The shades of the map in numbers, and a word where they were scaled again.
 
 const WIDTH = 240;
 const HEIGHT = 12;
@@ -177,13 +214,14 @@ const RESCALED = 1.05; // times as much in the strongest shade, to be told
 
 // -> { root, show(patch, isHeld), repaint() }; hold(number or null) fixes the weight of the
 // strongest shade, or lets every window have its own.
+/** @param {(most: number | null) => void} hold */
 export function shadeScale(hold) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const [half, most] = [element("span"), element("span")];
   const note = element("span", { class: "rescaled", role: "status" });
   const held = element("input", {
     type: "checkbox",
-    on: { change: () => hold(held.checked ? shown.most : null) },
+    on: { change: ({ target }) => hold(target.checked ? shown.most : null) },
   });
   const bar = element(
     "span",
@@ -211,6 +249,7 @@ export function shadeScale(hold) {
   return {
     root,
     repaint,
+    /** @param {Patch} patch @param {boolean} isHeld */
     show(patch, isHeld) {
       const before = shown.most;
       const ratio = before && patch.most ? patch.most / before : 1;

@@ -5,9 +5,10 @@ import { element, replace } from "../lib/dom.js";
 import { shareWritten, textAround } from "./row.js";
 import { fullWindow, moved } from "./window.js";
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {MapMoves} mapMoves */
 export function listenToMap(view, { moveTo, zoom, pin, point }) {
   const { canvas } = view;
+  /** @param {MouseEvent} event */
   const shares = (event) => {
     const box = canvas.getBoundingClientRect();
     const { left, top, side, down } = view.layout;
@@ -23,7 +24,9 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
       Math.floor(columns[0] + across * (columns[1] - columns[0])),
     ];
   };
+  /** @type {{ at: number[], from: MapWindow, far: boolean } | null} */
   let dragged = null;
+  /** @type {Map<number, number[]>} */
   const touching = new Map(); // the shares of each finger, where there are two
   const pinch = () => {
     const [one, other] = [...touching.values()];
@@ -32,6 +35,7 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
       middle: [(one[0] + other[0]) / 2, (one[1] + other[1]) / 2],
     };
   };
+  /** @param {PointerEvent} event */
   const lift = (event) => {
     touching.delete(event.pointerId);
   };
@@ -85,6 +89,7 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     if (inside(shares(event))) zoom(0.25, shares(event));
   });
   canvas.addEventListener("keydown", (event) => {
+    /** @type {Record<string, number[]>} */
     const moves = {
       ArrowUp: [-0.25, 0],
       ArrowDown: [0.25, 0],
@@ -117,7 +122,7 @@ export function pointerHint() {
   return HINTS[matchMedia("(pointer: coarse)").matches ? "finger" : "mouse"];
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {number[] | null} at */
 export async function pointAt(view, at) {
   if (String(at) === String(view.at)) return;
   view.at = at;
@@ -139,7 +144,7 @@ export async function pointAt(view, at) {
   );
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {number[]} at */
 function cellAt(view, [query, key]) {
   for (const patch of [...view.patches].reverse()) {
     const [row, column] = [
@@ -157,6 +162,7 @@ function cellAt(view, [query, key]) {
 }
 
 // The last cell that begins at or before a position; none where that lies outside.
+/** @param {number} position @param {Span} range @param {number} span @param {number} count */
 function cellIndex(position, [from, to], span, count) {
   return position < from || position >= to
     ? -1

@@ -5,16 +5,23 @@
 // shades (the weight of the strongest shade, where it is fixed), order (of the heads); without a
 // file, sentence and part as in the Read view.
 
-import { announce, element, frames, labelled, problem, replace } from "../lib/dom.js";
-import { describeExport } from "../lib/export.js";
-import { mapFigure } from "../lib/figures.js";
+import { announce, element, frames, isAborted, labelled, problem, replace } from "../lib/dom.js";
+import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { touches } from "../lib/state.js";
 import { headsGrid } from "../read/heads_grid.js";
 import { arrangeMap, paintMap, createPatch, shadeScale } from "./canvas.js";
 import { availableMaps, nameAt, prefetchNames } from "./data.js";
 import { listenToMap, pointAt, pointerHint } from "./input.js";
 import { mapTable, rowPanel, shareWritten } from "./row.js";
-import { FEWEST, fullWindow, outward, readWindow, writeWindow, zoomed } from "./window.js";
+import {
+  cellStart,
+  FEWEST,
+  fullWindow,
+  outward,
+  readWindow,
+  writeWindow,
+  zoomed,
+} from "./window.js";
 
 const MAP_FIELDS = ["file", "layer", "head", "sentence", "part", "order"];
 const MOST_CELLS = 400;
@@ -26,27 +33,12 @@ const NO_FINER = {
 };
 const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
 
+/** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showMap(root, state, source) {
   const maps = await availableMaps(source, state);
-  /** @type {MapView} */
-  const view = {
-    state,
-    maps,
-    map: null,
-    window: null,
-    patches: [],
-    at: null,
-    pinned: null,
-    texts: new Map(),
-  };
+  /** @param {"h1" | "div" | "p"} tag @param {string} name @returns {HTMLElement} */
   const part = (tag, name) => element(tag, { class: name });
-  view.statement = part("h1", "statement");
-  view.controls = part("div", "controls");
-  view.trouble = part("div", "trouble");
-  view.what = element("p", { class: "small quiet", role: "status" });
-  view.strips = part("p", "small quiet");
-  view.cursor = element("p", { class: "small cursor" }, pointerHint());
-  view.canvas = element("canvas", {
+  const canvas = element("canvas", {
     class: "map-canvas",
     tabindex: "0",
     role: "application",
@@ -54,18 +46,45 @@ export async function showMap(root, state, source) {
       "The map. Arrow keys move, plus and minus enlarge, 0 shows all of it, " +
       "Enter pins the query in the middle.",
   });
-  view.frame = element("div", { class: "map-frame" }, view.canvas);
-  view.row = rowPanel(() => pin(view, null));
-  view.scale = shadeScale((most) => state.set({ shades: most }));
-  view.heads = mapHeads(state);
-  view.notes = part("div", "notes small quiet");
-  view.table = element(
+  const tableBox = part("div", "wide");
+  const table = element(
     "details",
-    { class: "as-table" },
+    { class: "as-table", on: { toggle: () => drawTable(view) } },
     element("summary", null, "As a table"),
-    part("div", "wide"),
+    tableBox,
   );
-  view.table.addEventListener("toggle", () => drawTable(view));
+  // What is not here comes with the first map, before anything is drawn.
+  /** @type {MapStart} */
+  const start = {
+    state,
+    maps,
+    file: null,
+    patches: [],
+    base: null,
+    at: null,
+    pinned: null,
+    texts: new Map(),
+    request: null,
+    pending: null,
+    thorough: false,
+    rest: 0,
+    paint: frames(() => paintView(view)),
+    statement: part("h1", "statement"),
+    controls: part("div", "controls"),
+    trouble: part("div", "trouble"),
+    what: element("p", { class: "small quiet", role: "status" }),
+    strips: part("p", "small quiet"),
+    cursor: element("p", { class: "small cursor" }, pointerHint()),
+    canvas,
+    frame: element("div", { class: "map-frame" }, canvas),
+    row: rowPanel(() => pin(view, null)),
+    scale: shadeScale((most) => state.set({ shades: most })),
+    heads: mapHeads(state),
+    notes: part("div", "notes small quiet"),
+    table,
+    tableBox,
+  };
+  const view = /** @type {MapView} */ (start);
   root.append(
     element(
       "div",
@@ -91,7 +110,6 @@ export async function showMap(root, state, source) {
       ),
     ),
   );
-  view.paint = frames(() => paintView(view));
   const resized = new ResizeObserver(view.paint);
   resized.observe(view.frame);
   const recoloured = () => {
@@ -133,6 +151,7 @@ async function openMap(view) {
     [view.map, view.file, view.base] = [await maps.open(file), file, null];
   const { about } = view.map;
   const first = about.first || { layer: 0, head: 0 };
+  /** @param {"layer" | "head"} name @param {number} most */
   const within = (name, most) =>
     Math.min(most, Math.max(0, Math.round(state.number(name, first[name]))));
   // A head that was chosen in Read is named by its part and its layer there.
@@ -163,17 +182,19 @@ async function openMap(view) {
 /** @param {MapView} view */
 function rescale(view) {
   view.patches = view.patches.map((patch) => createPatch(patch, heldMost(view)));
-  [view.base] = view.patches;
+  view.base = view.patches[0] || null;
   view.scale.show(view.patches[view.patches.length - 1], Boolean(heldMost(view)));
   view.paint();
 }
 
 // Going back: another window, another row. Where the view set them itself, both are as they should.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Set<string>} changed */
 function followWindow(view, changed) {
   if (!view.window) return;
   const inView = writeWindow(view.window, view.layer);
-  const moved = ["rows", "columns"].some((name) => view.state.get(name) !== (inView[name] || ""));
+  const moved =
+    view.state.get("rows") !== (inView.rows || "") ||
+    view.state.get("columns") !== (inView.columns || "");
   if (touches(changed, ["rows", "columns"]) && moved) {
     view.window = readWindow(view.state, view.layer);
     view.paint();
@@ -190,7 +211,7 @@ function pinnedRow({ state, layer }) {
 }
 
 // Look at another part: what is known is drawn at once, what is not is asked for.
-/** @param {MapView} view */
+/** @param {MapView} view @param {MapWindow} window */
 function moveTo(view, window) {
   view.window = window;
   view.state.set(writeWindow(window, view.layer));
@@ -198,7 +219,7 @@ function moveTo(view, window) {
   refresh(view);
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {number} factor @param {number[]} [about] */
 function zoom(view, factor, about = [0.5, 0.5]) {
   moveTo(view, zoomed(view.window, factor, about, view.layer));
 }
@@ -221,7 +242,12 @@ async function refresh(view) {
   }
 }
 
-/** @param {MapView} view */
+/**
+ * @param {MapView} view
+ * @param {MapWindow} window
+ * @param {MapChoice} choice
+ * @param {boolean} thorough
+ */
 async function ask(view, window, choice, thorough) {
   const { queries, keys } = view.layer;
   view.pending = new AbortController();
@@ -243,7 +269,7 @@ async function ask(view, window, choice, thorough) {
     show(view, createPatch(region, heldMost(view)));
     return region;
   } catch (error) {
-    if (error.name !== "AbortError") replace(view.what, problem(error));
+    if (!isAborted(error)) replace(view.what, problem(error));
     return null;
   } finally {
     view.pending = null;
@@ -258,7 +284,7 @@ function heldMost({ state }) {
   return most > 0 ? most : undefined;
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {Patch} patch */
 function show(view, patch) {
   if (!view.base) view.base = patch;
   limitZoom(view, patch);
@@ -280,15 +306,15 @@ function show(view, patch) {
 }
 
 // Whether cells of several weights are all that there is.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Patch} patch */
 function isCoarse({ layer }, { cells, spans }) {
   return !layer.fine && (spans[0] > cells[0] || spans[1] > cells[1]);
 }
 
 // Cells that cannot be cut are not enlarged into flat rectangles.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Patch} patch */
 function limitZoom(view, patch) {
-  if (!isCoarse(view, view.base)) return;
+  if (!view.base || !isCoarse(view, view.base)) return;
   const { cells, spans } = patch;
   view.layer.least = [0, 1].map((side) => FEWEST * Math.ceil(spans[side] / cells[side]));
   const { rows, columns } = view.window;
@@ -302,7 +328,7 @@ function drawTable(view) {
   const patch = view.patches[view.patches.length - 1];
   if (view.table.open && patch)
     replace(
-      view.table.lastChild,
+      view.tableBox,
       mapTable(patch, (side, position) => nameAt(view, side, position)),
     );
 }
@@ -327,10 +353,9 @@ function paintView(view) {
     },
     view.layout,
   );
-  view.painted = performance.now();
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {number | null} query */
 async function pin(view, query) {
   view.pinned = query;
   view.state.set({ row: query });
@@ -355,16 +380,23 @@ async function pin(view, query) {
 // The choice of file, layer and head of the map, buttons to enlarge it, and its title.
 
 // moveTo(window) and zoom(factor) look at another part.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Pick<MapMoves, "moveTo" | "zoom">} moves */
 function drawMapControls(view, { moveTo, zoom }) {
   const { maps, map, choice, layer } = view;
   const isFile = maps.names.length > 0;
+  /** @param {string} name @returns {(event: SelectEvent) => void} */
   const change = (name) => (event) =>
     view.state.set({
       [name]: event.target.value,
       row: null,
       ...(isFile && name !== "head" ? { part: null } : {}),
     });
+  /**
+   * @param {string} label
+   * @param {string[]} names
+   * @param {number | null} chosen
+   * @param {string} name
+   */
   const select = (label, names, chosen, name) =>
     names.length < 2
       ? null
@@ -378,6 +410,7 @@ function drawMapControls(view, { moveTo, zoom }) {
             ),
           ),
         );
+  /** @param {string} text @param {string} title @param {() => void} act */
   const button = (text, title, act) =>
     element(
       "button",
@@ -422,6 +455,7 @@ function drawMapControls(view, { moveTo, zoom }) {
 /** @param {State} state */
 function mapHeads(state) {
   const grid = headsGrid({
+    /** @param {string} part @param {number} layer @param {number} head */
     choose(part, layer, head) {
       const named = reading.isNamed ? { part } : {};
       state.set({ ...named, layer, head, row: null }, true);
@@ -430,7 +464,9 @@ function mapHeads(state) {
     isExplained: false,
     arrange: (order) => state.set({ order: order === "layer" ? null : order }),
   });
+  /** @type {{ isNamed: boolean, parts: Part[] }} */
   let reading = { isNamed: false, parts: [] };
+  /** @type {MapSource | null} */
   let of = null;
   return {
     root: grid.root,
@@ -456,5 +492,40 @@ function mapHeads(state) {
       const now = { part: part.name, show: "head", layer: number, head: choice.head };
       await grid.show(reading, map, now, state.get("order", "layer"));
     },
+  };
+}
+
+// What is saved: the numbers shown, with the words that say where they come from.
+/** @param {MapView} view @param {Source} source @returns {Figure | null} */
+function mapFigure(view, source) {
+  const patch = view.patches[view.patches.length - 1];
+  if (!patch) return null;
+  /** @param {Span} range */
+  const written = (range) => range.map((one) => one.toLocaleString("en")).join(" to ");
+  /** @param {Span} range @param {number} side */
+  const at = (range, side) =>
+    Array.from({ length: patch.cells[side] }, (_, step) =>
+      cellStart(range, patch.spans[side], patch.cells[side], step).toLocaleString("en"),
+    );
+  const name = `${view.layer.name}, head ${view.layer.heads[view.choice.head]}`;
+  return {
+    name: `${view.map.about.name} ${name}`,
+    kind: "heatmap",
+    title: name[0].toUpperCase() + name.slice(1),
+    caption: `${patch.what[0].toUpperCase()}${patch.what.slice(1)}.`,
+    provenance: [
+      view.map.about.name,
+      `queries ${written(patch.rows)}, keys ${written(patch.columns)}`,
+      `regard ${source.page.version}`,
+    ].join(" · "),
+    axes: FIGURE_AXES,
+    what: "weights",
+    queries: at(patch.rows, 0),
+    keys: at(patch.columns, 1),
+    chosen: [],
+    values: patch.values,
+    html: source.page.files.length
+      ? { path: "/api/export/map", fields: { file: view.file } }
+      : null,
   };
 }

@@ -8,6 +8,7 @@ import { choiceName } from "./sentences.js";
 import { hasSpace } from "./space.js";
 import { specialTokens, writePositions } from "./weights.js";
 
+/** @type {Record<string, string>} */
 const WAYS = {
   head: "one head",
   layer: "layer average",
@@ -16,6 +17,7 @@ const WAYS = {
 };
 const AVERAGE =
   "An average shows what many heads agree on, and hides the one head that does something else.";
+/** @type {Record<string, string>} */
 const ABOUT_WAYS = {
   layer: AVERAGE,
   all: AVERAGE,
@@ -25,92 +27,88 @@ const ABOUT_WAYS = {
     "which the layers between do not.",
 };
 
-/** @param {ReadView} view */
-export function drawControls(view) {
-  drawTitle(view);
-  const { state, part, choice: shown } = view;
-  const hidden = state.get("marks") === "hidden";
+/** @param {ReadView} view @param {Shown} shown */
+export function drawControls(view, shown) {
+  const { state, source, elements } = view;
+  const { part, choice: head } = shown;
+  drawTitle(elements.title, state, source, shown);
+  const isHidden = state.get("marks") === "hidden";
   const request = JSON.stringify([
     part.name,
     part.ways,
-    shown.show,
+    head.show,
     state.get("as"),
     state.get("by"),
     specialTokens(part),
-    hidden,
+    isHidden,
     state.get("beside"),
     state.get("changes"),
-    shown,
+    head,
   ]);
-  if (view.drawn !== request) replace(view.controls, switchesFor(view, hidden));
-  view.drawn = request;
-  view.controls.querySelector(".least").textContent = `${state.number("least", 0)} %`;
-  drawNotes(view);
+  if (elements.drawnFrom.controls !== request)
+    replace(elements.controls, switchesFor(state, source, shown, isHidden));
+  elements.drawnFrom.controls = request;
+  const least = elements.controls.querySelector(".least");
+  if (least) least.textContent = `${state.number("least", 0)} %`;
+  drawNotes(view, shown);
 }
 
-/** @param {ReadView} view */
-function drawTitle({ state, source, reading, part, choice: shown, title }) {
-  const role = shown.show === "head" && part.roles ? part.roles[shown.layer][shown.head] : "";
+/** @param {HTMLElement} title @param {State} state @param {Source} source @param {Shown} shown */
+function drawTitle(title, state, source, { reading, part, choice: head }) {
+  const role = head.show === "head" && part.roles ? part.roles[head.layer][head.head] : "";
   const toSteps = () =>
     state.go("steps", {
       sentence: reading.sentence,
       part: part.name,
-      layer: shown.layer,
-      head: shown.head,
+      layer: head.layer,
+      head: head.head,
       from: null,
       cell: null,
     });
-  const has = part.steps && source.views.includes("steps") && shown.show === "head";
+  const has = part.steps && source.views.includes("steps") && head.show === "head";
   replace(
     title,
-    `${part.title}: ${choiceName(shown)}`,
+    `${part.title}: ${choiceName(head)}`,
     role && element("span", { class: "quiet" }, ` ${role}`),
     has &&
       element("button", { type: "button", class: "link", on: { click: toSteps } }, "its steps →"),
   );
 }
 
-/**
- * @param {ReadView} view
- * @param {any} hidden
- */
-function switchesFor(view, hidden) {
-  const { state, source, reading, part, choice: shown } = view;
+/** @param {State} state @param {Source} source @param {Shown} shown @param {boolean} isHidden */
+function switchesFor(state, source, shown, isHidden) {
+  const { part, choice: head } = shown;
+  /** @param {string} field @param {string} plain @param {Fields} [more] */
   const set =
     (field, plain, more = {}) =>
-    (value) =>
+    (/** @type {string} */ value) =>
       state.set({ [field]: value === plain ? null : value, ...more });
   const nothing = { q: "-", k: null, step: null };
+  /** @param {Side} side */
   const cut = ({ tokens, words }) => tokens.length !== words.length;
   const marks = specialTokens(part);
-  const least = (event) =>
-    state.set({ least: event.target.value === "0" ? null : event.target.value });
-  const hide = (event) => state.set({ marks: event.target.checked ? "hidden" : null, ...nothing });
+  /** @param {FieldEvent} event */
+  const least = ({ target }) => state.set({ least: target.value === "0" ? null : target.value });
+  /** @param {FieldEvent} event */
+  const hide = ({ target }) => state.set({ marks: target.checked ? "hidden" : null, ...nothing });
+  /** @type {[string, string, string?][]} */
+  const pictures = [
+    ["lines", "Lines"],
+    ["map", "Heatmap"],
+  ];
+  if (hasFlow(part))
+    pictures.push(["flow", "Through the layers", "Every layer at once: where a word comes from"]);
+  if (hasSpace(shown))
+    pictures.push(["space", "Queries and keys", "Both in the plane in which they differ most"]);
   return [
-    choice(
-      "Picture",
-      [
-        ["lines", "Lines"],
-        ["map", "Heatmap"],
-        hasFlow(part) && [
-          "flow",
-          "Through the layers",
-          "Every layer at once: where a word comes from",
-        ],
-        hasSpace(view) && [
-          "space",
-          "Queries and keys",
-          "Both in the plane in which they differ most",
-        ],
-      ].filter(Boolean),
-      state.get("as", "lines"),
-      (name) => state.set(asPicture(name, view)),
+    choice("Picture", pictures, state.get("as", "lines"), (name) =>
+      state.set(asPicture(name, state, shown)),
     ),
     part.ways.length > 1 &&
       choice(
         "Which weights",
-        part.ways.map((way) => [way, WAYS[way]]),
-        shown.show,
+        part.ways.map((way) => /** @type {[string, string]} */ ([way, WAYS[way]])),
+        head.show,
         set("show", "head"),
       ),
     choice(
@@ -142,43 +140,45 @@ function switchesFor(view, hidden) {
       element(
         "label",
         null,
-        element("input", { type: "checkbox", checked: hidden, on: { change: hide } }),
+        element("input", { type: "checkbox", checked: isHidden, on: { change: hide } }),
         ` Hide ${marks.join(", ")}`,
       ),
-    compareWith({ state, source, reading, choice: shown }),
+    compareWith(state, source, shown),
   ];
 }
 
 // Fields of the address for a picture. All layers followed down are what the one through the layers
 // is about; the word that was looked at stays chosen there.
-/** @param {ReadView} view */
-function asPicture(name, view) {
-  const { state, part } = view;
+/** @param {string} name @param {State} state @param {Shown} shown */
+function asPicture(name, state, shown) {
   const as = name === "lines" ? null : name;
   if (name !== "flow") return { as, show: state.get("as") === "flow" ? null : state.get("show") };
-  const { queries } = pinnedWords(view);
+  const { queries } = pinnedWords(state, shown);
   const q = queries.length ? writePositions(queries) : state.get("q");
-  return { as, q, show: part.ways.includes("rollout") ? "rollout" : "all" };
+  return { as, q, show: shown.part.ways.includes("rollout") ? "rollout" : "all" };
 }
 
 // What stands beside the picture (beside.js): nothing, this head while another is chosen, the run
 // before a change, or another sentence.
-function compareWith({ state, source, reading, choice: shown }) {
+/** @param {State} state @param {Source} source @param {Shown} shown */
+function compareWith(state, source, { reading, choice: head }) {
   const now = state.get("beside");
   const typed = now.startsWith("sentence.") ? now.slice("sentence.".length) : "";
   const isSentence = source.live && reading.file === undefined;
-  const thisHead = `head.${shown.part}.${shown.layer}.${shown.head}`;
-  const options = [
-    ["", "nothing"],
-    now.startsWith("head.") ? [now, now.slice(5).replaceAll(".", " ")] : null,
-    shown.show === "head" && now !== thisHead ? [thisHead, "this head: then choose another"] : null,
-    reading.changes ? ["before", "before the change"] : null,
-    typed ? [now, "a sentence"] : null,
-    ...otherRuns(source, reading),
-  ].filter(Boolean);
-  const choose = (event) => state.set({ beside: event.target.value }, true);
-  const read = (event) => {
-    const text = event.target.value.trim();
+  const thisHead = `head.${head.part}.${head.layer}.${head.head}`;
+  const options = [{ value: "", text: "nothing" }];
+  if (now.startsWith("head."))
+    options.push({ value: now, text: now.slice(5).replaceAll(".", " ") });
+  if (head.show === "head" && now !== thisHead)
+    options.push({ value: thisHead, text: "this head: then choose another" });
+  if (reading.changes) options.push({ value: "before", text: "before the change" });
+  if (typed) options.push({ value: now, text: "a sentence" });
+  options.push(...otherRuns(source, reading));
+  /** @param {SelectEvent} event */
+  const choose = ({ target }) => state.set({ beside: target.value }, true);
+  /** @param {FieldEvent} event */
+  const read = ({ target }) => {
+    const text = target.value.trim();
     state.set({ beside: text ? `sentence.${text}` : null }, true);
   };
   return element(
@@ -188,7 +188,7 @@ function compareWith({ state, source, reading, choice: shown }) {
     element(
       "select",
       { "aria-label": "Compare with", on: { change: choose } },
-      options.map(([value, text]) => element("option", { value, selected: value === now }, text)),
+      options.map(({ value, text }) => element("option", { value, selected: value === now }, text)),
     ),
     isSentence &&
       element("input", {
@@ -203,17 +203,20 @@ function compareWith({ state, source, reading, choice: shown }) {
 }
 
 // Beside a watched run its head can be looked at in another one.
+/** @param {Source} source @param {PageReading} reading */
 function otherRuns(source, { file }) {
   if (file === undefined) return [];
   return source.page.files
-    .map((name, at) => [`file.${at}`, name])
-    .filter(([value]) => value !== `file.${file}`);
+    .map((name, at) => ({ value: `file.${at}`, text: name }))
+    .filter(({ value }) => value !== `file.${file}`);
 }
 
-/** @param {ReadView} view */
-export function drawNotes(view) {
-  const { grid, reading, notes, choice: shown } = view;
-  const asFirst = isHighlight(view, pinnedWords(view));
+/** @param {ReadView} view @param {Shown} shown */
+export function drawNotes({ state, elements }, shown) {
+  const { grid, reading, choice: head } = shown;
+  const { highlight } = reading;
+  const first =
+    highlight && isHighlight(state, shown, pinnedWords(state, shown)) ? highlight : null;
   const rest = grid.rest && percent(grid.rest.reduce((a, b) => a + b, 0) / grid.rows);
   const sentences = [
     grid.hidden &&
@@ -223,14 +226,14 @@ export function drawNotes(view) {
     grid.rest &&
       "Each word's largest weights are held one by one; " +
         `the others have ${rest} of a row together and are not drawn.`,
-    ABOUT_WAYS[shown.show],
-    asFirst && `Shown first: ${reading.highlight.reason}.`,
-    asFirst && reading.highlight.disagreement && `But ${reading.highlight.disagreement}.`,
+    ABOUT_WAYS[head.show],
+    first && `Shown first: ${first.reason}.`,
+    first?.disagreement && `But ${first.disagreement}.`,
     ...reading.notes,
     reading.caution,
   ];
   replace(
-    notes,
-    sentences.filter(Boolean).map((note) => element("p", null, prose(note))),
+    elements.notes,
+    sentences.map((note) => note && element("p", null, prose(note))),
   );
 }

@@ -24,40 +24,47 @@ export function hasFlow(part) {
 }
 
 // -> Picture; handlers as those of lines.js. Pieces of words are drawn one by one.
-/** @param {ReadView} view */
-export function flowPicture(handlers, view) {
-  const shown = (position) =>
-    view.state.get("by", "words") === "words" && position !== null
-      ? view.part.query.word_of_token[position]
-      : position;
+/** @param {WordHandlers} handlers @returns {Picture} */
+export function flowPicture(handlers) {
+  /** @type {Parameters<Picture["show"]>[0] | null} */
+  let latest = null;
+  // The word that a token belongs to, where words are chosen.
+  /** @param {number} token */
+  const wordAt = (token) =>
+    latest && latest.view.state.get("by", "words") === "words"
+      ? latest.shown.part.query.word_of_token[token]
+      : token;
   const lines = linesPicture(
     {
-      hover: (side, position) => handlers.hover(side, shown(position)),
-      pick: (side, position, event) => handlers.pick(side, shown(position), event),
-      span: (side, from, to) => handlers.span(side, shown(from), shown(to)),
-      clear: () => handlers.clear(),
+      hover: (side, token) => handlers.hover(side, token === null ? null : wordAt(token)),
+      pick: (side, token, event) => handlers.pick(side, wordAt(token), event),
+      span: (side, from, to) => handlers.span(side, wordAt(from), wordAt(to)),
+      clear: () => handlers.clear?.(),
     },
     paintFlow,
   );
   const sums = element("div", { class: "small flow-sums" });
   const about = element("p", { class: "small quiet" }, ABOUT_FLOW);
   const root = element("div", { class: "flow" }, lines.root, sums, about);
-  let made = null; // { key, steps, grid }
+  /** @type {{ reading: PageReading, part: Part, steps: Float64Array[], grid: Grid } | null} */
+  let made = null;
   return {
     root,
     close: lines.close,
     async show(model) {
-      const { reading, part, source } = view;
+      latest = model;
+      const { reading, part } = model.shown;
       try {
         if (!made || made.reading !== reading || made.part !== part) {
-          const next = await loadLayers(source, reading, part);
-          if (view.reading !== reading || view.part !== part) return;
+          const next = await loadLayers(model.view.source, reading, part);
+          if (latest.shown.reading !== reading || latest.shown.part !== part) return;
           made = { reading, part, ...next };
         }
-        const chosen = chosenTokens(view, part);
-        const now = { ...model, grid: made.grid, chosen, pinned: chosen, until: null };
-        lines.show({ ...now, steps: made.steps });
-        drawSums(sums, made, chosen.queries);
+        const isWords = latest.view.state.get("by", "words") === "words";
+        const chosen = isWords ? chosenTokens(latest.chosen, part.query) : latest.chosen;
+        const { steps, grid } = made;
+        lines.show({ ...latest, grid, steps, chosen, pinned: chosen, until: null });
+        drawSums(sums, steps, grid, chosen.queries);
       } catch (error) {
         replace(sums, problem(error));
       }
@@ -65,6 +72,7 @@ export function flowPicture(handlers, view) {
   };
 }
 
+/** @param {Source} source @param {PageReading} reading @param {Part} part */
 async function loadLayers(source, reading, part) {
   const tables = await Promise.all(
     Array.from({ length: part.layers }, (_, layer) =>
@@ -77,25 +85,29 @@ async function loadLayers(source, reading, part) {
   return { steps, grid: { ...grids[0], weights: rolledOut(steps, size) } };
 }
 
-// Words that are chosen, as their tokens; the row that is followed first where several are.
-/** @param {ReadView} view */
-function chosenTokens({ chosen, state }, { query }) {
-  const tokens = (words) =>
-    state.get("by", "words") === "words"
-      ? query.word_of_token
-          .map((_, at) => at)
-          .filter((at) => words.includes(query.word_of_token[at]))
-      : words;
+// Words that are chosen, as their tokens.
+/** @param {Chosen} chosen @param {Side} side @returns {Chosen} */
+function chosenTokens(chosen, { word_of_token: ofToken }) {
+  /** @param {number[]} words */
+  const tokens = (words) => [...ofToken.keys()].filter((at) => words.includes(ofToken[at]));
   return { queries: tokens(chosen.queries), keys: tokens(chosen.keys) };
 }
 
 // layout as in lines.js: the levels lie between the two sides, the last layer on the left.
-function paintFlow(canvas, top, { grid, chosen, steps, threshold }, layout) {
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} top
+ * @param {PictureModel} model
+ * @param {LinesLayout} layout
+ */
+function paintFlow(canvas, top, { grid, chosen, steps = [], threshold }, layout) {
   const context = sized(canvas, layout.width, layout.seen);
   const { step, side, width } = layout;
   const levels = steps.length;
   const [left, right] = [side + 8, width - side - 8];
+  /** @param {number} level */
   const x = (level) => right - (level / levels) * (right - left);
+  /** @param {number} token */
   const y = (token) => (token + 0.5) * step - top;
   const least = Math.max(threshold, LEAST_DRAWN);
   const edges = flowEdges(steps, grid.rows, chosen, least);
@@ -119,7 +131,14 @@ function paintFlow(canvas, top, { grid, chosen, steps, threshold }, layout) {
 }
 
 // Lines of the chosen words carry what reaches them; without a choice every line its own width.
+/**
+ * @param {Float64Array[]} steps
+ * @param {number} size
+ * @param {Chosen} chosen
+ * @param {number} least
+ */
 function flowEdges(steps, size, chosen, least) {
+  /** @type {{ level: number, q: number, k: number, weight: number }[]} */
   const edges = [];
   const all = new Float64Array(size).fill(1);
   const masses = chosen.queries.length
@@ -137,6 +156,7 @@ function flowEdges(steps, size, chosen, least) {
   return edges.sort((one, other) => one.weight - other.weight).slice(-MOST_EDGES);
 }
 
+/** @param {Float64Array[]} steps @param {number} size @param {number[]} tokens */
 function addedMasses(steps, size, tokens) {
   const all = tokens.map((token) => massesFrom(steps, size, token));
   return all[0].map((_, level) =>
@@ -146,6 +166,7 @@ function addedMasses(steps, size, tokens) {
   );
 }
 
+/** @param {CanvasRenderingContext2D} context @param {FlowLevels} levels */
 function paintLevels(context, { x, y, levels, size, seen }) {
   const { faint, line } = colours();
   context.fillStyle = line;
@@ -160,9 +181,19 @@ function paintLevels(context, { x, y, levels, size, seen }) {
   const wide = x(0) - x(1);
   const every = Math.ceil(16 / wide);
   for (let layer = 0; layer < levels; layer += every)
-    context.fillText(wide > 60 ? `layer ${layer}` : layer, (x(layer) + x(layer + 1)) / 2, 1);
+    context.fillText(
+      wide > 60 ? `layer ${layer}` : String(layer),
+      (x(layer) + x(layer + 1)) / 2,
+      1,
+    );
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Grid} grid
+ * @param {Chosen} chosen
+ * @param {{ y(token: number): number, right: number, layout: LinesLayout }} place
+ */
 function paintFlowShares(context, grid, { queries }, { y, right, layout }) {
   if (!queries.length) return;
   const { ink, soft } = colours();
@@ -179,7 +210,13 @@ function paintFlowShares(context, grid, { queries }, { y, right, layout }) {
 }
 
 // Both measures of the chosen word, the largest first.
-function drawSums(box, { steps, grid }, queries) {
+/**
+ * @param {HTMLElement} box
+ * @param {Float64Array[]} steps
+ * @param {Grid} grid
+ * @param {number[]} queries
+ */
+function drawSums(box, steps, grid, queries) {
   if (queries.length !== 1) {
     replace(box, element("p", { class: "quiet" }, "Choose a word to follow it down the layers."));
     return;
@@ -188,6 +225,7 @@ function drawSums(box, { steps, grid }, queries) {
   const size = grid.rows;
   const shares = grid.weights.subarray(q * size, (q + 1) * size);
   const isQuick = steps.length * size ** 3 <= MOST_WORK;
+  /** @param {number} k */
   const row = (k) =>
     element(
       "tr",
@@ -221,6 +259,7 @@ function drawSums(box, { steps, grid }, queries) {
 
 const EMPTY = 1e-9; // what is left of an edge that is full
 
+/** @param {Float32Array | number[]} weights @param {number} size */
 export function residualStep(weights, size) {
   const step = Float64Array.from(weights, (weight) => weight / 2);
   for (let token = 0; token < size; token++) step[token * size + token] += 0.5;
@@ -228,6 +267,7 @@ export function residualStep(weights, size) {
 }
 
 // What reaches each level from one token after the last layer: masses[0] is before the first layer.
+/** @param {Float64Array[]} steps @param {number} size @param {number} token */
 function massesFrom(steps, size, token) {
   const masses = Array.from({ length: steps.length + 1 }, () => new Float64Array(size));
   masses[steps.length][token] = 1;
@@ -241,6 +281,7 @@ function massesFrom(steps, size, token) {
   return masses;
 }
 
+/** @param {Float64Array[]} steps @param {number} size */
 export function rolledOut(steps, size) {
   const made = new Float32Array(size * size);
   for (let token = 0; token < size; token++)
@@ -250,6 +291,12 @@ export function rolledOut(steps, size) {
 
 // The most that can flow from a token after the last layer to one before the first, where an edge
 // carries no more than its width: Dinic's algorithm on the graph of the layers.
+/**
+ * @param {Float64Array[]} steps
+ * @param {number} size
+ * @param {number} from
+ * @param {number} to
+ */
 export function maxFlow(steps, size, from, to) {
   const layers = steps.length;
   const graph = { size, layers, left: steps.map((step) => Float64Array.from(step)), steps };
@@ -268,12 +315,14 @@ export function maxFlow(steps, size, from, to) {
 }
 
 // Neighbours of a node: those of the level below, then those of the level above.
+/** @param {FlowGraph} graph @param {number} node @param {number} at */
 function neighbour({ size }, node, at) {
   const level = Math.floor(node / size);
   return at < size ? (level - 1) * size + at : (level + 1) * size + (at - size);
 }
 
 // What an edge can still take; back along an edge, what flows there.
+/** @param {FlowGraph} graph @param {number} node @param {number} at */
 function residualCapacity({ size, layers, left, steps }, node, at) {
   const [level, token] = [Math.floor(node / size), node % size];
   if (at < size) return level > 0 ? left[level - 1][token * size + at] : 0;
@@ -282,12 +331,14 @@ function residualCapacity({ size, layers, left, steps }, node, at) {
   return steps[level][edge] - left[level][edge];
 }
 
+/** @param {FlowGraph} graph @param {number} node @param {number} at @param {number} amount */
 function take({ size, left }, node, at, amount) {
   const [level, token] = [Math.floor(node / size), node % size];
   if (at < size) left[level - 1][token * size + at] -= amount;
   else left[level][(at - size) * size + token] += amount;
 }
 
+/** @param {FlowGraph} graph @param {number} source */
 function nodeLevels(graph, source) {
   const level = new Int32Array((graph.layers + 1) * graph.size).fill(-1);
   level[source] = 0;
@@ -305,6 +356,13 @@ function nodeLevels(graph, source) {
   return level;
 }
 
+/**
+ * @param {FlowGraph} graph
+ * @param {{ level: Int32Array, next: Int32Array, sink: number }} search
+ * @param {number} node
+ * @param {number} most
+ * @returns {number}
+ */
 function push(graph, search, node, most) {
   const { level, next, sink } = search;
   if (node === sink) return most;

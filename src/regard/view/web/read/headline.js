@@ -35,10 +35,17 @@ const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, besi
 // leave() before another sentence is read; stale() when what is shown is no longer of what is
 // typed; again() when it is once more. show
 // gives false where other words are typed by now.
+/**
+ * @param {State} state
+ * @param {Source} source
+ * @param {string} first
+ * @param {HeadlineHandlers} handlers
+ */
 export function headline(state, source, first, handlers) {
   const trouble = element("div", { class: "trouble" });
   const english = sentenceLine();
   const french = translationLine(english, handlers.hover);
+  /** @param {Shades} ofEnglish @param {Shades} ofFrench */
   const shade = (ofEnglish, ofFrench) => {
     english.shade(ofEnglish);
     french.shade(ofFrench);
@@ -47,7 +54,9 @@ export function headline(state, source, first, handlers) {
     const line = element("div", { class: "typed alone" }, english.root, french.root);
     return {
       root: element("div", { class: "headline" }, fileTitle(state, source), line, trouble),
+      /** @param {string} _ @param {HTMLElement | null} message */
       announce: (_, message) => replace(trouble, message),
+      /** @param {PageReading} reading */
       show(reading) {
         english.show(reading);
         french.show(reading);
@@ -85,6 +94,7 @@ export function headline(state, source, first, handlers) {
       trouble,
       sentenceOffers(state, field),
     ),
+    /** @param {string} text @param {HTMLElement | null} message */
     announce(text, message) {
       if (!isTyping() && field.value !== text) {
         field.value = text;
@@ -99,6 +109,7 @@ export function headline(state, source, first, handlers) {
         english.clear();
       }
     },
+    /** @param {PageReading} reading */
     show(reading) {
       if (isTyping() && field.value.trim() !== reading.sentence) return false;
       // What is typed may have spaces around the sentence that was read.
@@ -115,6 +126,7 @@ export function headline(state, source, first, handlers) {
 }
 
 // The file that is read, with a way to the shipped model.
+/** @param {State} state @param {Source} source */
 function fileTitle(state, source) {
   const name = (source.page.files || [])[state.number("file", -1)];
   if (!name) return element("h1", { class: "only-read" }, "What attention sees");
@@ -131,7 +143,9 @@ function fileTitle(state, source) {
   );
 }
 
+/** @param {State} state @param {Source} source */
 function introduction(state, source) {
+  /** @param {Event} event */
   const toLearn = (event) => {
     event.preventDefault();
     state.go("learn");
@@ -155,6 +169,7 @@ function introduction(state, source) {
 }
 
 // Reads after a pause, at once on Enter; returns a function that stops listening.
+/** @param {HTMLTextAreaElement} field @param {FieldParts} fieldParts */
 function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   let waiting = 0;
   const changed = () => {
@@ -211,7 +226,9 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   };
 }
 
+/** @param {State} state @param {HTMLTextAreaElement} field */
 function sentenceOffers(state, field) {
+  /** @param {string} text */
   const offer = (text) => () => {
     field.blur();
     state.set({ sentence: text, ...CHOSEN }, true);
@@ -232,12 +249,14 @@ function sentenceOffers(state, field) {
 }
 
 // As high as its text.
+/** @param {HTMLTextAreaElement} field @param {HTMLDivElement} typed */
 function fitField(field, typed) {
   typed.classList.toggle("long", field.value.length > LONG_LINE);
   field.style.setProperty("height", "auto");
   field.style.setProperty("height", `${field.scrollHeight}px`);
 }
 
+/** @param {string} text */
 function tooLong(text) {
   const size = text.length.toLocaleString("en");
   return (

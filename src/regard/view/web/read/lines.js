@@ -16,6 +16,7 @@ const MOTION = 280; // milliseconds
 // clear()
 // -> { root, show(model), mark(marks), close() }; model { grid, chosen, pinned, threshold, titles:
 // [who asks, who answers] }
+/** @param {WordHandlers} handlers @param {LinesPainter} [paint] */
 export function linesPicture(handlers, paint = paintLines) {
   const canvas = element("canvas", { class: "threads", "aria-hidden": "true" });
   const lists = {
@@ -28,10 +29,13 @@ export function linesPicture(handlers, paint = paintLines) {
     canvas,
     element("div", { class: "sides" }, lists.query, lists.key),
   );
-  const heads = element("div", { class: "side-titles" }, element("span"), element("span"));
+  const [asks, answers] = [element("span"), element("span")];
+  const heads = element("div", { class: "side-titles" }, asks, answers);
   const root = element("div", { class: "lines" }, heads, scroller);
+  /** @type {PictureModel | null} */
   let model = null;
-  let layout = null;
+  /** @type {LinesLayout} */
+  let layout = { step: 0, side: 0, seen: 0, width: 0, words: { query: [], key: [] } };
   const motion = linesMotion();
   const draw = frames(() => {
     if (!model || !root.isConnected) return;
@@ -40,14 +44,10 @@ export function linesPicture(handlers, paint = paintLines) {
     paint(canvas, scroller.scrollTop, { ...model, grid, grown }, layout);
     if (motion.isMoving()) draw();
   });
-  const arranged = () => {
-    layout = arrange(root, scroller, lists, model);
-  };
   const resized = new ResizeObserver(() => {
-    if (model) {
-      arranged();
-      draw();
-    }
+    if (!model) return;
+    layout = arrange(root, scroller, lists, model);
+    draw();
   });
   resized.observe(root);
   scroller.addEventListener("scroll", draw);
@@ -55,6 +55,7 @@ export function linesPicture(handlers, paint = paintLines) {
 
   return {
     root,
+    /** @param {PictureModel} next */
     show(next) {
       // The same words stay as they are, and with them the focus, when only numbers are new.
       const fresh = !model || !sameWords(model, next);
@@ -63,9 +64,9 @@ export function linesPicture(handlers, paint = paintLines) {
       if (fresh) {
         fillSide(lists.query, "query", model.grid.queries);
         fillSide(lists.key, "key", model.grid.keys);
-        replace(heads.firstChild, model.titles[0], sideVerb(" asks", " (query)"));
-        replace(heads.lastChild, model.titles[1], sideVerb(" answers", " (key)"));
-        arranged();
+        replace(asks, model.titles[0], sideVerb(" asks", " (query)"));
+        replace(answers, model.titles[1], sideVerb(" answers", " (key)"));
+        layout = arrange(root, scroller, lists, model);
         const [first] = [...model.pinned.queries, ...model.pinned.keys];
         scroller.scrollTop =
           first === undefined ? 0 : (first + 0.5) * layout.step - layout.seen / 2;
@@ -83,6 +84,7 @@ export function linesPicture(handlers, paint = paintLines) {
     },
     // differing: keys that another sentence has as other words; moving: queries that look elsewhere
     // in the other picture
+    /** @param {{ differing?: number[], moving?: number[] }} marks */
     mark({ differing = [], moving = [] }) {
       markWords(lists.key, differing, "differs");
       markWords(lists.query, moving, "moves");
@@ -98,9 +100,11 @@ export function linesPicture(handlers, paint = paintLines) {
 // sentence, pass from the old weights to the new ones.
 function linesMotion() {
   let begun = -Infinity;
+  /** @type {Grid | null} */
   let before = null;
   const share = () => Math.min(1, (performance.now() - begun) / MOTION);
   return {
+    /** @param {Grid | null} grid */
     start(grid) {
       if (isCalm()) return;
       before = grid;
@@ -108,20 +112,22 @@ function linesMotion() {
     },
     isMoving: () => share() < 1,
     // -> the grid to paint, and how far its lines have grown
+    /** @param {Grid} grid @returns {[Grid, number]} */
     now(grid) {
       if (share() >= 1) return [grid, 1];
       const eased = 1 - (1 - share()) ** 3;
-      const alike = before && before.rows === grid.rows && before.columns === grid.columns;
-      if (!alike) return [grid, eased];
-      const weights = grid.weights.map(
-        (weight, at) => before.weights[at] + eased * (weight - before.weights[at]),
-      );
+      if (!before || before.rows !== grid.rows || before.columns !== grid.columns)
+        return [grid, eased];
+      const old = before.weights;
+      const weights = grid.weights.map((weight, at) => old[at] + eased * (weight - old[at]));
       return [{ ...grid, weights }, 1];
     },
   };
 }
 
+/** @param {PictureModel} one @param {PictureModel} other */
 function sameWords(one, other) {
+  /** @param {string[]} a @param {string[]} b */
   const same = (a, b) => a.length === b.length && a.every((name, i) => name === b[i]);
   const sides = [
     [one.grid.queries, other.grid.queries],
@@ -132,10 +138,12 @@ function sameWords(one, other) {
 }
 
 // The field's word beside the plain one, where there is room.
+/** @param {string} verb @param {string} term */
 function sideVerb(verb, term) {
   return element("small", null, verb, element("span", { class: "roomy" }, term));
 }
 
+/** @param {HTMLUListElement} list @param {SideName} side @param {string[]} names */
 function fillSide(list, side, names) {
   replace(
     list,
@@ -159,34 +167,53 @@ function fillSide(list, side, names) {
   );
 }
 
+/** @param {HTMLElement} list @param {number} position */
+function wordButton(list, position) {
+  return list.children[position]?.querySelector("button");
+}
+
+/** @param {HTMLElement} list */
+function wordButtons(list) {
+  return [...list.querySelectorAll("button")];
+}
+
+/** @param {HTMLUListElement} list @param {number[]} positions @param {string} name */
 function markWords(list, positions, name) {
   for (const button of list.querySelectorAll(`.${name}`)) button.classList.remove(name);
-  for (const position of positions) list.children[position]?.firstChild.classList.add(name);
+  for (const position of positions) wordButton(list, position)?.classList.add(name);
 }
 
 // Scrolls where a row has left the window on a long text.
+/** @param {HTMLElement} scroller @param {number} row @param {LinesLayout} linesLayout */
 function keepInSight(scroller, row, { step, seen }) {
   const top = row * step - scroller.scrollTop;
   if (top < 0 || top + step > seen) scroller.scrollTop = (row + 0.5) * step - seen / 2;
 }
 
 // Words that are not written yet, after a position; null is none.
+/** @param {HTMLUListElement} list @param {number | null} until */
 function veilWords(list, until) {
-  [...list.children].forEach((item, position) =>
-    item.firstChild.classList.toggle("later", until !== null && position > until),
+  wordButtons(list).forEach((button, position) =>
+    button.classList.toggle("later", until !== null && position > until),
   );
 }
 
+/** @param {HTMLUListElement} list @param {number[]} pinned */
 function pressWords(list, pinned) {
   const now = new Set(pinned);
-  for (const button of list.querySelectorAll("[aria-pressed]")) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const pressed = list.querySelectorAll("[aria-pressed]");
+  for (const button of pressed) {
     if (!now.has(Number(button.dataset.position))) button.removeAttribute("aria-pressed");
   }
-  for (const position of now)
-    list.children[position]?.firstChild.setAttribute("aria-pressed", "true");
+  for (const position of now) wordButton(list, position)?.setAttribute("aria-pressed", "true");
 }
 
 // While some words are chosen the others step back, except those they look at.
+/**
+ * @param {{ query: HTMLUListElement; key: HTMLUListElement; }} lists
+ * @param {PictureModel} pictureModel
+ */
 function lightWords(lists, { grid, chosen }) {
   const { queries, keys } = chosen;
   const some = queries.length + keys.length > 0;
@@ -199,8 +226,8 @@ function lightWords(lists, { grid, chosen }) {
   const answer = queries.length ? largest(added.keys, 24, 0.05 * queries.length) : [];
   const ask = queries.length ? queries : largest(added.queries, 24, 0.05);
   for (const position of [...answer, ...keys])
-    lists.key.children[position].firstChild.classList.add("lit");
-  for (const position of ask) lists.query.children[position].firstChild.classList.add("lit");
+    wordButton(lists.key, position)?.classList.add("lit");
+  for (const position of ask) wordButton(lists.query, position)?.classList.add("lit");
 }
 
 // On a phone the picture stays on the screen together with the heads below it.
@@ -211,6 +238,12 @@ function mostSeen() {
 }
 
 // Sizes in pixels: a word's line, its letters, a side, the whole, and what is seen of it at a time.
+/**
+ * @param {HTMLDivElement} root
+ * @param {HTMLElement} scroller
+ * @param {{ query: HTMLUListElement; key: HTMLUListElement; }} lists
+ * @param {PictureModel} pictureModel
+ */
 function arrange(root, scroller, lists, { grid }) {
   const most = Math.max(grid.rows, grid.columns);
   const width = root.clientWidth || 600;
@@ -233,7 +266,8 @@ function arrange(root, scroller, lists, { grid }) {
   for (const [name, size] of Object.entries({ step, word, side, tall, seen }))
     root.style.setProperty(`--${name}`, `${size}px`);
   scroller.classList.toggle("long", tall > seen);
-  const widths = (list) => [...list.children].map((item) => item.firstChild.offsetWidth);
+  /** @param {HTMLElement} list */
+  const widths = (list) => wordButtons(list).map((button) => button.offsetWidth);
   const words = { query: widths(lists.query), key: widths(lists.key) };
   return { step, side, seen, width: scroller.clientWidth || width, words };
 }
@@ -248,6 +282,12 @@ const GAP = 8; // pixels between a line and its word
 // layout { step, side, seen, width, words: the width of each word } in pixels; top: how far the
 // picture is scrolled.
 // grown: how far lines have grown, from 0 to 1.
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} top
+ * @param {PictureModel & { grown: number }} model
+ * @param {LinesLayout} layout
+ */
 function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout) {
   const context = sized(canvas, layout.width, layout.seen);
   const { step, side, width } = layout;
@@ -259,6 +299,7 @@ function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout)
     thick: Math.min(17, step * 0.52),
     left: side + GAP,
     right: width - side - GAP,
+    /** @param {number} position */
     y: (position) => (position + 0.5) * step - top,
   };
   if (chosen.queries.length) paintAsking(pen, grid, chosen);
@@ -267,6 +308,7 @@ function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout)
 }
 
 // Where the chosen words look, or how much of that goes to chosen keys.
+/** @param {Pen} pen @param {Grid} grid @param {Chosen} chosen */
 function paintAsking(pen, grid, chosen) {
   for (const q of chosen.queries) {
     const row = grid.weights.subarray(q * grid.columns, (q + 1) * grid.columns);
@@ -280,6 +322,7 @@ function paintAsking(pen, grid, chosen) {
 }
 
 // Who looks at the chosen words.
+/** @param {Pen} pen @param {Grid} grid @param {Chosen} chosen */
 function paintAnswering(pen, grid, chosen) {
   for (const k of chosen.keys) {
     const column = Float32Array.from(
@@ -293,6 +336,7 @@ function paintAnswering(pen, grid, chosen) {
 }
 
 // All lines of the words in sight, the strongest in front.
+/** @param {Pen} pen @param {Grid} grid */
 function paintAll(pen, { rows, columns, weights }) {
   const first = Math.max(0, Math.floor(-pen.y(0) / pen.step) - 2);
   const last = Math.min(rows, first + Math.ceil(pen.seen / pen.step) + 4);
@@ -312,6 +356,13 @@ function paintAll(pen, { rows, columns, weights }) {
   }
 }
 
+/**
+ * @param {Pen} pen
+ * @param {number} q
+ * @param {number} k
+ * @param {number} weight
+ * @param {string} colour
+ */
 function thread(pen, q, k, weight, colour) {
   const { context, threshold, left, right, y, thick, seen, grown } = pen;
   if (weight < threshold || weight <= 0) return;
@@ -332,8 +383,10 @@ function thread(pen, q, k, weight, colour) {
 }
 
 // The control points, after the first, of the first share of a cubic curve (de Casteljau).
+/** @param {number[]} points @param {number} share */
 function beginning([a, b, c, d], share) {
   if (share >= 1) return [b, c, d];
+  /** @param {number} one @param {number} other */
   const between = (one, other) => one + share * (other - one);
   const [ab, bc, cd] = [between(a, b), between(b, c), between(c, d)];
   const [abc, bcd] = [between(ab, bc), between(bc, cd)];
@@ -341,6 +394,12 @@ function beginning([a, b, c, d], share) {
 }
 
 // The share of each word that answers, outside of it; only says which words alone have one.
+/**
+ * @param {Pen} pen
+ * @param {SideName} side
+ * @param {Float32Array} shares
+ * @param {number[]} only
+ */
 function paintShares({ context, step, y, seen, left, right, words }, side, shares, only) {
   const { ink, soft, faint } = colours();
   const family = getComputedStyle(document.body).fontFamily;
@@ -364,21 +423,32 @@ function paintShares({ context, step, y, seen, left, right, words }, side, share
 
 // Pointing at words, clicking them, dragging over them, and all of it by keyboard.
 
+/** @type {Record<string, number>} */
 const STEPS_OF_KEYS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 // lists { query, key }; returns a function that stops listening.
+/**
+ * @param {{ query: HTMLUListElement; key: HTMLUListElement; }} lists
+ * @param {WordHandlers} handlers
+ */
 function listenToWords(lists, handlers) {
+  /** @type {{ side: SideName, position: number, moved: boolean } | null} */
   let drag = null; // where a drag began: { side, position, moved }
+  /** @type {number | null} */
   let anchor = null; // where a span by keyboard began
+  /** @type {number[] | null} */
   let pointer = null; // where it was moved to last
+  /** @param {PointerEvent} event */
   const moved = (event) => {
     pointer = [event.clientX, event.clientY];
   };
+  /** @param {Event} event */
   const eventPosition = (event) => {
-    const button = event.target.closest("button");
+    const button = event.target instanceof Element ? event.target.closest("button") : null;
     return button ? Number(button.dataset.position) : null;
   };
-  for (const [side, list] of Object.entries(lists)) {
+  for (const side of /** @type {SideName[]} */ (["query", "key"])) {
+    const list = lists[side];
     list.addEventListener("pointerover", (event) => {
       const position = eventPosition(event);
       if (position === null) return;
@@ -408,7 +478,8 @@ function listenToWords(lists, handlers) {
       drag = null;
     });
     list.addEventListener("focusin", (event) => {
-      if (event.target.matches(":focus-visible")) handlers.hover(side, eventPosition(event));
+      if (event.target instanceof Element && event.target.matches(":focus-visible"))
+        handlers.hover(side, eventPosition(event));
     });
     list.addEventListener("focusout", () => handlers.hover(side, null));
     list.addEventListener("keydown", (event) => {
@@ -417,14 +488,15 @@ function listenToWords(lists, handlers) {
         return;
       }
       const position = eventPosition(event);
-      const next = position === null ? null : nextWord(event.key, lists, side, position);
+      if (position === null) return;
+      const next = nextWord(event.key, lists, side, position);
       if (!next) return;
       event.preventDefault();
-      event.target.setAttribute("tabindex", "-1");
+      wordButton(list, position)?.setAttribute("tabindex", "-1");
       next.setAttribute("tabindex", "0");
       next.focus();
       anchor = event.shiftKey ? (anchor ?? position) : null;
-      if (event.shiftKey && next.dataset.side === side)
+      if (anchor !== null && next.dataset.side === side)
         handlers.span(side, anchor, Number(next.dataset.position));
     });
   }
@@ -444,9 +516,15 @@ function listenToWords(lists, handlers) {
 }
 
 // The word that an arrow leads to: up and down a side, left and right between them.
+/**
+ * @param {string} key
+ * @param {WordLists} lists
+ * @param {SideName} side
+ * @param {number} position
+ */
 function nextWord(key, lists, side, position) {
-  const at = (list, to) =>
-    list.children[Math.max(0, Math.min(list.children.length - 1, to))].firstChild;
+  /** @param {HTMLElement} list @param {number} to */
+  const at = (list, to) => wordButton(list, Math.max(0, Math.min(list.children.length - 1, to)));
   if (key in STEPS_OF_KEYS) return at(lists[side], position + STEPS_OF_KEYS[key]);
   if (key === "ArrowRight" && side === "query") return at(lists.key, position);
   if (key === "ArrowLeft" && side === "key") return at(lists.query, position);

@@ -12,7 +12,7 @@ const LABEL_SIZES = { wide: 14, narrow: 12 }; // pixels
 const NARROW_SPACE = 500;
 const MOST_POINTS = 64; // tokens of a side
 
-/** @param {ReadView} view */
+/** @param {Shown} shown */
 export function hasSpace({ part, choice, reading }) {
   const many = Math.max(part.query.tokens.length, part.key.tokens.length);
   const isFew = many <= MOST_POINTS && many > 1;
@@ -20,29 +20,35 @@ export function hasSpace({ part, choice, reading }) {
 }
 
 // -> Picture; handlers as those of lines.js.
-/** @param {ReadView} view */
-export function spacePicture(handlers, view) {
+/** @param {WordHandlers} handlers @returns {Picture} */
+export function spacePicture(handlers) {
   const drawing = svgElement("svg", { role: "img" });
   const about = element("p", { class: "small quiet" });
   const root = element("div", { class: "space" }, drawing, about);
-  let made = null; // { key, points, ... } of planePoints
+  /** @type {Parameters<Picture["show"]>[0] | null} */
+  let latest = null;
+  /** @type {(Plane & { key: string }) | null} */
+  let made = null;
   const redraw = () => {
-    if (made && root.isConnected) drawSpace(drawing, made, view, handlers);
+    if (!made || !latest || !root.isConnected) return;
+    const isWords = latest.view.state.get("by", "words") === "words";
+    drawSpace(drawing, made, { chosen: latest.chosen, isWords, handlers });
   };
   const resized = new ResizeObserver(redraw);
   resized.observe(root);
   return {
     root,
     close: () => resized.disconnect(),
-    async show() {
-      const { reading, choice, part, source } = view;
+    async show(model) {
+      latest = model;
+      const { reading, choice, part } = model.shown;
       const key = JSON.stringify([reading.sentence, choice]);
       try {
         if (!made || made.key !== key) {
           const { part: name, layer, head } = choice;
           const fields = { sentence: reading.sentence, part: name, layer, head };
-          const inputs = await source.steps(fields);
-          if (view.choice !== choice) return;
+          const inputs = await model.view.source.steps(fields);
+          if (latest.shown.choice !== choice) return;
           made = { key, ...planePoints(attend(inputs), part) };
           replace(about, planeExplanation(made, choice));
         }
@@ -57,11 +63,20 @@ export function spacePicture(handlers, view) {
 }
 
 // Points of all queries, then of all keys, with the plane's share of their variance.
+/** @param {Stages} steps @param {Part} part @returns {Plane} */
 function planePoints({ stages }, part) {
+  /** @param {Matrix} matrix */
   const rows = ({ rows: many, columns, values }) =>
     Array.from({ length: many }, (_, at) => values.subarray(at * columns, (at + 1) * columns));
   const [queries, keys] = [rows(stages.query), rows(stages.key)];
   const { points, share } = principalPlane([...queries, ...keys]);
+  /**
+   * @param {SideName} name
+   * @param {string[]} names
+   * @param {number[]} words
+   * @param {number} from
+   * @returns {PlaneDot[]}
+   */
   const side = (name, names, words, from) =>
     names.map((token, at) => ({
       side: name,
@@ -81,6 +96,7 @@ function planePoints({ stages }, part) {
   };
 }
 
+/** @param {Plane} plane @param {HeadChoice} choice */
 function planeExplanation({ share, width }, choice) {
   return (
     `Queries (orange circles) and keys (blue squares) of ${choiceName(choice)}, ${width} numbers ` +
@@ -90,19 +106,25 @@ function planeExplanation({ share, width }, choice) {
   );
 }
 
-/** @param {ReadView} view */
-function drawSpace(drawing, { dots, weights }, view, handlers) {
-  const width = Math.min(WIDEST_SPACE, drawing.parentElement.clientWidth) || WIDEST_SPACE;
+/**
+ * @param {SVGSVGElement} drawing
+ * @param {Plane} plane
+ * @param {{ chosen: Chosen, isWords: boolean, handlers: WordHandlers }} options
+ */
+function drawSpace(drawing, { dots, weights }, { chosen, isWords, handlers }) {
+  const space = drawing.parentElement?.clientWidth || WIDEST_SPACE;
+  const width = Math.min(WIDEST_SPACE, space);
   const size = { width, height: Math.max(LOWEST_SPACE, SPACE_SHAPE * width) };
   drawing.setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
   const spot = scaledTo(
     dots.map(({ point }) => point),
     size,
   );
-  const isWords = view.state.get("by", "words") === "words";
+  /** @param {PlaneDot} dot */
   const shownAt = ({ at, word }) => (isWords ? word : at);
-  const chosen = { query: view.chosen.queries, key: view.chosen.keys };
-  const isChosen = (dot) => chosen[dot.side].includes(shownAt(dot));
+  const positions = { query: chosen.queries, key: chosen.keys };
+  /** @param {PlaneDot} dot */
+  const isChosen = (dot) => positions[dot.side].includes(shownAt(dot));
   const [queries, keys] = ["query", "key"].map((name) => dots.filter(({ side }) => side === name));
   const lines = queries.filter(isChosen).flatMap((query) =>
     keys.map((key) => {
@@ -113,8 +135,10 @@ function drawSpace(drawing, { dots, weights }, view, handlers) {
     }),
   );
   const labels = placeLabels(dots, spot, isChosen, size);
+  /** @param {PlaneDot} dot @param {MouseEvent} event */
   const meant = (dot, event) =>
-    event.target.tagName === "text" ? dot : nearestDot(drawing, dots, spot, event);
+    event.target instanceof SVGTextElement ? dot : nearestDot(drawing, dots, spot, event);
+  /** @param {PlaneDot} dot @returns {Listeners<SVGGElement>} */
   const listeners = (dot) => ({
     pointermove: (event) => handlers.hover(meant(dot, event).side, shownAt(meant(dot, event))),
     pointerleave: () => handlers.hover(dot.side, null),
@@ -130,14 +154,27 @@ function drawSpace(drawing, { dots, weights }, view, handlers) {
 }
 
 // Close dots overlap: what is meant is the dot nearest to the pointer, unless it is on a label.
+/**
+ * @param {SVGSVGElement} drawing
+ * @param {PlaneDot[]} dots
+ * @param {(point: number[]) => number[]} spot
+ * @param {MouseEvent} event
+ */
 function nearestDot(drawing, dots, spot, { clientX, clientY }) {
-  const toDrawing = drawing.getScreenCTM().inverse();
+  const toDrawing = drawing.getScreenCTM()?.inverse();
   const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(toDrawing);
+  /** @param {PlaneDot} dot */
   const distance = ({ point }) => Math.hypot(spot(point)[0] - x, spot(point)[1] - y);
   return dots.reduce((best, dot) => (distance(dot) < distance(best) ? dot : best));
 }
 
 // What is chosen gets its label first.
+/**
+ * @param {PlaneDot[]} dots
+ * @param {(point: number[]) => number[]} spot
+ * @param {(dot: PlaneDot) => boolean} isChosen
+ * @param {{ width: number, height: number }} frame
+ */
 function placeLabels(dots, spot, isChosen, frame) {
   const size = frame.width < NARROW_SPACE ? LABEL_SIZES.narrow : LABEL_SIZES.wide;
   const order = [...dots].sort((a, b) => Number(isChosen(b)) - Number(isChosen(a)));
@@ -146,11 +183,22 @@ function placeLabels(dots, spot, isChosen, frame) {
     return { x, y, text: dot.token };
   });
   const labels = labelLayout(points, { ...frame, size });
-  return new Map(order.map((dot, at) => [dot, labels[at] && { ...labels[at], size }]));
+  return new Map(
+    order.map((dot, at) => {
+      const label = labels[at];
+      return [dot, label && { ...label, size }];
+    }),
+  );
 }
 
 // A label without room of its own comes when its dot is pointed at.
-/** @param {any} dot @param {number[]} spot */
+/**
+ * @param {PlaneDot} dot
+ * @param {number[]} spot
+ * @param {(PlaneLabel & { size: number }) | null | undefined} label
+ * @param {boolean} isChosen
+ * @param {Listeners<SVGGElement>} listeners
+ */
 function dotMark({ side, token }, [x, y], label, isChosen, listeners) {
   const at = label || { x: x + 8, y: y + 4, anchor: "start", size: LABEL_SIZES.wide };
   const shape =
@@ -181,7 +229,9 @@ function dotMark({ side, token }, [x, y], label, isChosen, listeners) {
 }
 
 // The same scale on both axes, so that distances are those of the plane.
+/** @param {number[][]} points @param {{ width: number, height: number }} size */
 function scaledTo(points, { width, height }) {
+  /** @param {number} axis */
   const range = (axis) => {
     const values = points.map((point) => point[axis]);
     return [Math.min(...values), Math.max(...values)];
@@ -191,7 +241,7 @@ function scaledTo(points, { width, height }) {
     (width - 2 * EDGE) / Math.max(1e-9, right - left),
     (height - 2 * EDGE) / Math.max(1e-9, high - low),
   );
-  return ([x, y]) => [
+  return (/** @type {number[]} */ [x, y]) => [
     width / 2 + (x - (left + right) / 2) * scale,
     height / 2 - (y - (low + high) / 2) * scale,
   ];
@@ -205,6 +255,11 @@ const LABEL_GAP = 8; // pixels from the middle of a dot to its label
 
 // points: [{ x, y, text }], the most important first; -> for each { x, y, anchor } of its text, or
 // null where no side of the dot is free.
+/**
+ * @param {{ x: number, y: number, text: string }[]} points
+ * @param {{ width: number, height: number, size: number }} frame
+ * @returns {(PlaneLabel | null)[]}
+ */
 export function labelLayout(points, { width, height, size }) {
   const taken = points.map(({ x, y }) => boxAround(x, y, LABEL_GAP - 2, LABEL_GAP - 2));
   return points.map((point) => {
@@ -221,6 +276,7 @@ export function labelLayout(points, { width, height, size }) {
 }
 
 // Right, left, above, below.
+/** @param {{ x: number, y: number }} point @param {number} size @returns {PlaneLabel[]} */
 function labelPositions({ x, y }, size) {
   return [
     { x: x + LABEL_GAP, y: y + 0.3 * size, anchor: "start" },
@@ -230,6 +286,7 @@ function labelPositions({ x, y }, size) {
   ];
 }
 
+/** @param {PlaneLabel} label @param {number} wide @param {number} size @returns {LabelBox} */
 function labelBox({ x, y, anchor }, wide, size) {
   const left = { start: x, end: x - wide, middle: x - wide / 2 }[anchor];
   return {
@@ -240,10 +297,18 @@ function labelBox({ x, y, anchor }, wide, size) {
   };
 }
 
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {number} half
+ * @param {number} tall
+ * @returns {LabelBox}
+ */
 function boxAround(x, y, half, tall) {
   return { left: x - half, right: x + half, top: y - tall, bottom: y + tall };
 }
 
+/** @param {LabelBox} one @param {LabelBox} other */
 function overlaps(one, other) {
   return (
     one.left < other.right &&
@@ -260,6 +325,7 @@ const SWEEPS = 60; // of Jacobi's method, which needs about ten
 const SMALLEST = 1e-14; // of all squares, beside the diagonal, when it is done
 
 // -> { points: [[x, y]] of each vector, share: what part of the variance the plane holds }
+/** @param {(Float64Array | number[])[]} vectors */
 export function principalPlane(vectors) {
   const size = vectors.length;
   const products = centredProducts(vectors);
@@ -275,6 +341,7 @@ export function principalPlane(vectors) {
   return { points, share: total > 0 ? held / total : 1 };
 }
 
+/** @param {(Float64Array | number[])[]} vectors */
 function centredProducts(vectors) {
   const [size, width] = [vectors.length, vectors[0].length];
   const mean = new Float64Array(width);
@@ -292,6 +359,7 @@ function centredProducts(vectors) {
 }
 
 // Jacobi's method: rotate every pair of axes until nothing is left beside the diagonal.
+/** @param {Float64Array} matrix @param {number} size */
 function symmetricEigen(matrix, size) {
   const values = Float64Array.from(matrix);
   const columns = Float64Array.from(matrix, (_, at) => (at % (size + 1) === 0 ? 1 : 0));
@@ -307,6 +375,13 @@ function symmetricEigen(matrix, size) {
   return { values: Array.from({ length: size }, (_, at) => values[at * (size + 1)]), columns };
 }
 
+/**
+ * @param {Float64Array} values
+ * @param {Float64Array} columns
+ * @param {number} size
+ * @param {number} p
+ * @param {number} q
+ */
 function rotate(values, columns, size, p, q) {
   const off = values[p * size + q];
   if (off === 0) return;
@@ -314,6 +389,7 @@ function rotate(values, columns, size, p, q) {
   const tangent = (theta < 0 ? -1 : 1) / (Math.abs(theta) + Math.sqrt(theta * theta + 1));
   const cosine = 1 / Math.sqrt(tangent * tangent + 1);
   const sine = tangent * cosine;
+  /** @param {Float64Array} table @param {number} one @param {number} other */
   const turn = (table, one, other) => {
     const [a, b] = [table[one], table[other]];
     table[one] = cosine * a - sine * b;

@@ -24,11 +24,12 @@ import { changeSentence, rowSentence } from "./words.js";
 export const OF_KEYS = ["key", "value", "memory"]; // their rows are words that answer
 
 // Tells how the chosen cell was made, and lights its operands.
-/** @param {StepsView} view @param {(choice: any) => void} open */
+/** @param {StepsView} view @param {OpenStage} open */
 export function describeCell(view, open) {
-  const { now, before, state } = view;
-  const { stage, row, column } = view.chosen;
-  const explained = explainedCell(view);
+  const { now, before, state, next, chosen } = view;
+  const explained = chosen && explainedCell(view, chosen);
+  if (!explained) return;
+  const { stage, row, column } = chosen;
   view.operands = explained.operands;
   replace(
     view.why,
@@ -38,14 +39,16 @@ export function describeCell(view, open) {
       element("b", null, explained.cell),
       explained.line.slice(explained.cell.length),
     ),
-    stage === "next_word" && element("p", { class: "line" }, explainShare(view.next, row, column)),
+    stage === "next_word" &&
+      next &&
+      element("p", { class: "line" }, explainShare(next, row, column)),
     sumPicture(explained, view.wide),
     element("p", { class: "small quiet" }, madeFrom(view, explained, open)),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;
   replace(
     view.statement,
-    prose(stage === "next_word" ? nextSentence(view.next, row) : rowSentence(now, asks)),
+    prose(stage === "next_word" && next ? nextSentence(next, row) : rowSentence(now, asks)),
   );
   const isSwitched = view.isChanged && switchValues(state).some(Boolean);
   const change = stage !== "next_word" && isSwitched ? changeSentence(before, now, asks) : "";
@@ -54,13 +57,13 @@ export function describeCell(view, open) {
   markCells(view);
 }
 
-/** @param {StepsView} view @returns {Explained} */
-function explainedCell({ now, path, next, chosen: { stage, row, column } }) {
-  if (stage === "next_word") return explainNext(next, row, column);
+/** @param {StepsView} view @param {Cell} chosen @returns {Explained | null} */
+function explainedCell({ now, path, next }, { stage, row, column }) {
+  if (stage === "next_word") return next && explainNext(next, row, column);
   return path ? explainCell(path, stage, row, column) : explainStep(now, stage, row, column);
 }
 
-/** @param {NextWords} next */
+/** @param {NextWords} next @param {number} row */
 function nextSentence(next, row) {
   const [first, second] = candidatesAt(next, row);
   const position = labels(next.tokens)[row];
@@ -83,11 +86,11 @@ export function chooseCell(view) {
   const stays = chosen && view.chosenIn === before && stageSize(view, chosen.stage, chosen.row);
   if (isInside && isShown) view.chosen = { stage: name, row: Number(row), column: Number(column) };
   else if (!view.stage) view.chosen = stays ? chosen : largestWeight(view);
-  else view.chosen = cellOfStage(view, stays ? chosen : largestWeight(view));
+  else view.chosen = cellInStage(view, view.stage, stays ? chosen : largestWeight(view));
   view.chosenIn = before;
 }
 
-/** @param {StepsView} view */
+/** @param {StepsView} view @param {string} name @param {number} row */
 function stageSize({ now, path, next }, name, row) {
   if (name === "next_word")
     return next && next.candidates[row]
@@ -108,22 +111,24 @@ function largestWeight({ now }) {
 }
 
 // In another stage: the same word, and the number of it that is largest.
-/** @param {StepsView} view */
-function cellOfStage(view, { stage, row, column }) {
-  const name = view.stage;
+/** @param {StepsView} view @param {string} name @param {Cell} cell @returns {Cell} */
+function cellInStage(view, name, { stage, row, column }) {
   if (stage === name) return { stage, row, column };
   if (name === "next_word") return { stage: name, row: view.nextRow || 0, column: 0 };
-  const { rows, columns, values } = view.path.matrix(name);
+  const matrix = view.path?.matrix(name);
+  if (!matrix) return { stage, row, column };
+  const { rows, columns, values } = matrix;
   const asked = OF_KEYS.includes(name) && BETWEEN_WORDS.includes(stage) ? column : row;
   const own = stage === "next_word" || asked >= rows ? 0 : asked;
   const both = BETWEEN_WORDS.includes(name) && BETWEEN_WORDS.includes(stage);
   let best = 0;
+  /** @param {number} at */
   const size = (at) => Math.abs(values[own * columns + at]);
   for (let at = 1; at < columns; at++) if (size(at) > size(best)) best = at;
   return { stage: name, row: own, column: both ? column : best };
 }
 
-/** @param {StepsView} view */
+/** @param {StepsView} view @param {Explained} explained @param {OpenStage} open */
 function madeFrom(view, { formula, operands }, open) {
   if (formula === "given") return "This number is given: the computation starts from it.";
   if (!operands.length) return `${formula}.`;
@@ -134,10 +139,7 @@ function madeFrom(view, { formula, operands }, open) {
   ];
 }
 
-/**
- * @param {StepsView} view
- * @param {any} options
- */
+/** @param {StepsView} view @param {Operand} operand @param {OpenStage} open */
 function operandLink({ now, flow, path }, { stage, row, column }, open) {
   const isParameter = stage.startsWith("w_");
   const rows = isParameter ? null : labels(OF_KEYS.includes(stage) ? now.keys : now.queries);
@@ -170,7 +172,9 @@ function operandLink({ now, flow, path }, { stage, row, column }, open) {
 export function cellMark({ chosen, operands }, stage, row, column) {
   if (chosen && chosen.stage === stage && chosen.row === row && chosen.column === column)
     return "chosen";
+  /** @param {number | null} requested @param {number} position */
   const within = (requested, position) => requested === null || requested === position;
+  /** @param {Operand} one */
   const is = (one) => one.stage === stage && within(one.row, row) && within(one.column, column);
   return operands && operands.some(is) ? "operand" : null;
 }
@@ -185,7 +189,7 @@ export function markCells(view) {
   // What is left out between cells is an operand where whole rows are.
   const fullRows = { operands: view.operands.filter((one) => one.column === null) };
   for (const table of elementsIn(view.flow, ".matrix")) {
-    const { stage } = table.dataset;
+    const { stage = "" } = table.dataset;
     for (const cell of elementsIn(table, "td[data-row]")) {
       const as = cellMark(view, stage, Number(cell.dataset.row), Number(cell.dataset.column));
       cell.classList.toggle("chosen", as === "chosen");
@@ -207,6 +211,7 @@ function markBands({ chosen, operands }, picture) {
   const { stage, rows, columns } = picture.dataset;
   const lit = operands.filter((one) => one.stage === stage);
   const own = chosen && chosen.stage === stage ? [{ ...chosen, column: null }, chosen] : [];
+  /** @param {number | null} at @param {number} size */
   const share = (at, size) =>
     at === null ? ["0%", "100%"] : [`${(100 * at) / size}%`, `${100 / size}%`];
   const bands = [...own, ...lit].map(({ row, column }) => {
@@ -216,7 +221,8 @@ function markBands({ chosen, operands }, picture) {
     ];
     return element("span", { class: "band", style: { top, height, left, width } });
   });
-  replace(picture.querySelector(".bands"), bands);
+  const box = picture.querySelector(".bands");
+  if (box) replace(box, bands);
 }
 
 // A sum as a picture: the row and the column that meet, their products as colours, and the sum as
@@ -232,6 +238,7 @@ function sumPicture({ terms, value }, opened) {
   const products = Float64Array.from(left.values, (one, at) => one * right.values[at]);
   if (products.length <= WRITTEN_TERMS) return null;
   const note = element("p", { class: "term-note small" }, `${products.length} products, summed`);
+  /** @param {Term} term @param {string} kind */
   const strip = ({ name, values }, kind) =>
     element(
       "div",
@@ -253,6 +260,7 @@ function sumPicture({ terms, value }, opened) {
     ),
     note,
   );
+  /** @param {PointerEvent} event */
   const point = (event) => {
     const target = event.target instanceof Element ? event.target.closest("canvas, svg") : null;
     if (!target) return;
@@ -267,6 +275,7 @@ function sumPicture({ terms, value }, opened) {
   return [box, termsBox(opened, products.length, allTerms(left, right, products, extra, value))];
 }
 
+/** @param {Float64Array} products */
 function growingSum(products) {
   let [sum, low, high] = [0, 0, 0];
   const sums = Array.from(products, (one) => {
@@ -276,7 +285,9 @@ function growingSum(products) {
     return sum;
   });
   const span = high - low || 1;
+  /** @param {number} one */
   const down = (one) => (30 * (1 - (one - low) / span) + 1).toFixed(2);
+  /** @param {number} at */
   const across = (at) => ((300 * at) / products.length).toFixed(2);
   const points = sums.map((one, at) => `${across(at + 1)},${down(one)}`).join(" ");
   const size = { viewBox: "0 0 300 32", preserveAspectRatio: "none", "aria-hidden": "true" };
@@ -288,15 +299,24 @@ function growingSum(products) {
   );
 }
 
+/**
+ * @param {Term} left
+ * @param {Term} right
+ * @param {Float64Array} products
+ * @param {[string, number][]} extra
+ * @param {number} value
+ */
 function allTerms(left, right, products, extra, value) {
   const columns = [left.values, right.values, products];
   const sizes = columns.map(largestSize);
+  /** @param {number} number @param {number} most */
   const cell = (number, most) =>
     element(
       "td",
       { style: { background: signedColour(number, most), color: signedInk(number, most) } },
       writeNumber(number, 3),
     );
+  /** @param {number} _ @param {number} at */
   const line = (_, at) =>
     element(
       "tr",
@@ -319,6 +339,7 @@ function allTerms(left, right, products, extra, value) {
 }
 
 // The table is made when it is opened, and stays open from cell to cell.
+/** @param {Set<string>} opened @param {number} count @param {() => Child} make */
 function termsBox(opened, count, make) {
   const table = element("div", { class: "all-terms" });
   const box = element(

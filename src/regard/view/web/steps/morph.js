@@ -5,11 +5,14 @@ import { isCalm } from "../lib/dom.js";
 import { repaint } from "../lib/draw.js";
 
 const PASSAGE = 260; // milliseconds
+/** @type {(keyof Look)[]} */
+const LOOKS_OF_MARKS = ["background", "color", "left", "width"];
 const MOST_MARKS = 1500; // more are not animated one by one
 
 // The look of every cell and bar below root, by its name; before they are drawn anew.
-/** @param {HTMLElement} root */
+/** @param {HTMLElement} root @returns {Map<string, Look>} */
 export function captureLook(root) {
+  /** @type {Map<string, Look>} */
   const look = new Map();
   if (isCalm()) return look;
   for (const node of marked(root)) {
@@ -20,13 +23,13 @@ export function captureLook(root) {
 }
 
 // Lets everything that has changed since pass over to how it looks now.
-/** @param {HTMLElement} root @param {Map<string, any>} look */
+/** @param {HTMLElement} root @param {Map<string, Look>} look */
 export function passFrom(root, look) {
   if (!look.size || isCalm()) return;
   for (const node of marked(root)) {
     const was = look.get(markKey(node));
     if (!was) continue;
-    const names = Object.keys(was).filter((one) => was[one] && was[one] !== node.style[one]);
+    const names = LOOKS_OF_MARKS.filter((one) => was[one] && was[one] !== node.style[one]);
     if (!names.length) continue;
     const frames = Object.fromEntries(names.map((one) => [one, [was[one], node.style[one]]]));
     node.animate(frames, { duration: PASSAGE, easing: "ease-out" });
@@ -40,25 +43,28 @@ function marked(root) {
   );
 }
 
+/** @param {HTMLElement} node */
 function markKey(node) {
   if (node.dataset.bar) return node.dataset.bar;
-  const { stage } = node.closest("table").dataset;
+  const stage = node.closest("table")?.dataset.stage;
   return `${stage} ${node.dataset.row} ${node.dataset.column}`;
 }
 
 // A canvas of strips from one set of numbers to another of the same size.
-/** @param {HTMLCanvasElement} canvas @param {any} from @param {any} shown */
+/** @param {HTMLCanvasElement} canvas @param {Passage} from @param {Strips} shown */
 export function passStrips(canvas, from, shown) {
   if (isCalm() || from.values.length !== shown.values.length) return;
   const start = performance.now();
+  /** @param {number} now */
   const frame = (now) => {
     if (!canvas.isConnected) return;
     const share = Math.min(1, (now - start) / PASSAGE);
+    /** @param {number} a @param {number} b */
     const mix = (a, b) => (Number.isFinite(a) && Number.isFinite(b) ? a + (b - a) * share : b);
     repaint(canvas, {
       ...shown,
       most: mix(from.most, shown.most),
-      values: shown.values.map((one, at) => mix(from.values[at], one)),
+      values: Array.from(shown.values, (one, at) => mix(from.values[at], one)),
     });
     if (share < 1) requestAnimationFrame(frame);
   };

@@ -5,6 +5,7 @@ import { choice, element, labelled, replace } from "../lib/dom.js";
 import { FIRST_SENTENCE } from "../read/headline.js";
 import { newMatrix } from "./attend.js";
 
+/** @type {[string, string, string][]} */
 const DOCUMENTS = [
   ["good", "Transformers: Self Attention Mechanism", "I am good"],
   [
@@ -16,10 +17,12 @@ const DOCUMENTS = [
 ];
 const AS_GIVEN = { divide: null, causal: null, position: null, heat: null };
 
+/** @param {State} state */
 export function switchValues(state) {
   return Object.keys(AS_GIVEN).map((name) => state.get(name));
 }
 
+/** @param {State} state */
 export function currentTemperature(state) {
   return Math.min(100, Math.max(0.01, state.number("heat", 1)));
 }
@@ -28,17 +31,20 @@ export function currentTemperature(state) {
 export function drawOrigin({ state, source, origin, inputs }) {
   const from = state.get("from");
   const own = from === "own";
+  /** @type {[string, string][]} */
   const origins = [
     ["", "The model"],
     ["document", "A document's example"],
     ["own", "Your own numbers"],
   ];
   const isDocument = Boolean(from) && !own;
+  /** @param {string} value */
   const go = (value) => {
     const name = value === "document" ? DOCUMENTS[0][0] : value;
     state.set({ from: name || null, stage: null, cell: null, ...AS_GIVEN }, true);
   };
   const complaint = element("p", { class: "problem", role: "alert" });
+  /** @param {string} sentence */
   const complain = (sentence) => {
     complaint.textContent = sentence;
   };
@@ -54,6 +60,7 @@ export function drawOrigin({ state, source, origin, inputs }) {
   );
 }
 
+/** @param {State} state @param {Source} source @param {Inputs} inputs */
 function originTitle(state, source, inputs) {
   if (state.get("from") === "own") return inputs.queries.join(" ");
   if (inputs.example) return inputs.example.sentence;
@@ -69,7 +76,9 @@ export function drawSwitches(view) {
   const placed = inputs.position
     ? "Without it, the model is not told where words stand, from its first layer on"
     : "These numbers have no positions";
+  /** @param {string} name @returns {(on: boolean) => void} */
   const set = (name) => (on) => state.set({ [name]: on ? null : "no" });
+  /** @param {boolean} on */
   const setCausal = (on) => state.set({ causal: on === inputs.causal ? null : on ? "yes" : "no" });
   const slider = switches.querySelector('[type="range"]');
   const isSliding = slider && slider === document.activeElement;
@@ -86,24 +95,34 @@ export function drawSwitches(view) {
       { type: "button", class: "link", on: { click: () => state.set(AS_GIVEN) } },
       "as it was",
     );
-  if (!isSliding) replace(switches, element("span"), temperature(view), element("span"));
   // Whoever drags the slider goes on dragging it.
-  replace(switches.firstElementChild, boxes);
-  replace(switches.lastElementChild, reset);
+  if (!isSliding) replace(switches, element("span"), temperature(view), element("span"));
+  const [first, last] = [switches.firstElementChild, switches.lastElementChild];
+  if (first) replace(first, boxes);
+  if (last) replace(last, reset);
   if (focused >= 0) switches.querySelectorAll("input")[focused].focus();
 }
 
+/** @param {HTMLElement} switches */
 function focusedBox(switches) {
-  return [...switches.querySelectorAll('[type="checkbox"]')].indexOf(document.activeElement);
+  return [...switches.querySelectorAll('[type="checkbox"]')].findIndex(
+    (one) => one === document.activeElement,
+  );
 }
 
+/**
+ * @param {string} text
+ * @param {boolean} checked
+ * @param {(on: boolean) => void} change
+ * @param {boolean} [can]
+ * @param {string | null} [title]
+ */
 function box(text, checked, change, can = true, title = null) {
-  const changed = () => change(input.checked);
   const input = element("input", {
     type: "checkbox",
     checked,
     disabled: !can,
-    on: { change: changed },
+    on: { change: ({ target }) => change(target.checked) },
   });
   return element("label", { class: can ? null : "off", title }, input, ` ${text}`);
 }
@@ -114,7 +133,9 @@ function temperature(view) {
   const { state } = view;
   const now = currentTemperature(state);
   const out = element("output", null, now.toFixed(2));
+  /** @param {number} heat */
   const keep = (heat) => state.set({ heat: Math.abs(heat - 1) < 0.01 ? null : heat.toFixed(2) });
+  /** @param {FieldEvent} event */
   const slide = (event) => {
     const heat = 2 ** Number(event.target.value);
     out.textContent = heat.toFixed(2);
@@ -141,6 +162,7 @@ function temperature(view) {
 const MOST_WORDS = 12;
 const MOST_FEATURES = 8;
 const LARGEST_NUMBER = 1e6;
+/** @type {OwnMatrix[]} */
 const PARAMETERS = ["w_query", "w_key", "w_value"];
 const IDENTITY = [
   [1, 0],
@@ -159,6 +181,7 @@ const FIRST_OWN = {
   w_key: IDENTITY,
   w_value: IDENTITY,
 };
+/** @type {Record<Fill, (row: number, column: number) => number>} */
 const FILLS = {
   identity: (row, column) => (row === column ? 1 : 0),
   random: () => Math.round(200 * Math.random() - 100) / 100,
@@ -166,6 +189,7 @@ const FILLS = {
 };
 
 // What the address holds, made whole: whatever is missing or no number is 0.
+/** @param {State} state @returns {OwnNumbers} */
 function ownNumbers(state) {
   let stored = FIRST_OWN;
   try {
@@ -179,8 +203,10 @@ function ownNumbers(state) {
   return shaped({ ...stored, words }, features, width);
 }
 
+/** @param {State} state @returns {Inputs} */
 export function ownInputs(state) {
   const own = ownNumbers(state);
+  /** @param {number[][]} rows */
   const matrix = (rows) => newMatrix(rows.length, rows[0].length, Float64Array.from(rows.flat()));
   return {
     title: "Your own numbers",
@@ -190,11 +216,21 @@ export function ownInputs(state) {
     causal: false,
     scale: null,
     position: false,
-    matrices: Object.fromEntries(["x", ...PARAMETERS].map((name) => [name, matrix(own[name])])),
+    matrices: Object.fromEntries(
+      /** @type {OwnMatrix[]} */ (["x", ...PARAMETERS]).map((name) => [name, matrix(own[name])]),
+    ),
   };
 }
 
 // One number changed where it stands; what is no number is refused, and said.
+/**
+ * @param {State} state
+ * @param {OwnMatrix} name
+ * @param {number} row
+ * @param {number} column
+ * @param {HTMLInputElement} field
+ * @param {(sentence: string) => void} complain
+ */
 export function editOwn(state, name, row, column, field, complain) {
   const text = field.value.trim().replace(",", ".").replace("−", "-");
   const value = Number(text);
@@ -212,15 +248,18 @@ export function editOwn(state, name, row, column, field, complain) {
   storeOwn(state, own);
 }
 
+/** @param {State} state @param {(sentence: string) => void} complain */
 function ownControls(state, complain) {
   const own = ownNumbers(state);
   const [features, width] = [own.x[0].length, own.w_query[0].length];
+  /** @param {FieldEvent} event */
   const rename = (event) => {
     const words = event.target.value.split(/\s+/).filter(Boolean);
     if (words.length >= 1 && words.length <= MOST_WORDS)
       storeOwn(state, shaped({ ...own, words }, features, width));
     else complain(`The words need to be 1 to ${MOST_WORDS}, but there are ${words.length}.`);
   };
+  /** @param {string} label @param {number} now @param {(size: number) => OwnNumbers} resize */
   const size = (label, now, resize) =>
     labelled(
       label,
@@ -242,6 +281,7 @@ function ownControls(state, complain) {
         },
       }),
     );
+  /** @param {Fill} how */
   const fill = (how) => {
     const filled = PARAMETERS.map((name) => [name, table(features, width, FILLS[how])]);
     storeOwn(state, { ...own, ...Object.fromEntries(filled) });
@@ -253,6 +293,7 @@ function ownControls(state, complain) {
     size: "36",
     on: { change: rename },
   };
+  /** @type {[Fill, string][]} */
   const fills = [
     ["identity", "Identity"],
     ["random", "Random"],
@@ -268,12 +309,18 @@ function ownControls(state, complain) {
   );
 }
 
+/**
+ * @param {number} rows
+ * @param {number} columns
+ * @param {(row: number, column: number) => number} make
+ */
 function table(rows, columns, make) {
   return Array.from({ length: rows }, (_, row) =>
     Array.from({ length: columns }, (_, column) => make(row, column)),
   );
 }
 
+/** @param {number[][]} rows */
 function columnCount(rows) {
   return Array.isArray(rows) && Array.isArray(rows[0])
     ? Math.min(MOST_FEATURES, Math.max(1, rows[0].length))
@@ -281,20 +328,24 @@ function columnCount(rows) {
 }
 
 // The same numbers in these sizes; new cells hold 0.
+/** @param {OwnNumbers} own @param {number} features @param {number} width */
 function shaped(own, features, width) {
+  /** @param {number[][]} rows @param {number} down @param {number} across */
   const fit = (rows, down, across) =>
     table(down, across, (row, column) => {
       const value = Number(rows?.[row]?.[column] ?? 0);
       return Number.isFinite(value) && Math.abs(value) <= LARGEST_NUMBER ? value : 0;
     });
-  const parameters = PARAMETERS.map((name) => [name, fit(own[name], features, width)]);
   return {
     words: own.words,
     x: fit(own.x, own.words.length, features),
-    ...Object.fromEntries(parameters),
+    w_query: fit(own.w_query, features, width),
+    w_key: fit(own.w_key, features, width),
+    w_value: fit(own.w_value, features, width),
   };
 }
 
+/** @param {State} state @param {OwnNumbers} own */
 function storeOwn(state, own) {
   state.set({ own: JSON.stringify(own), cell: null });
 }

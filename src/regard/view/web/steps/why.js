@@ -10,6 +10,13 @@ const WIDEST = 20; // steps from the last digit of a float64 to where a value co
 
 // -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole
 // row or column.
+/**
+ * @param {Stages} steps
+ * @param {string} stage
+ * @param {number} row
+ * @param {number} column
+ * @param {number} [digits]
+ */
 export function why(steps, stage, row, column, digits = 3) {
   const [rowName, columnName] = cellNames(steps, stage, row, column);
   const made = EXPRESSIONS[stage](steps, row, column, stage);
@@ -19,9 +26,17 @@ export function why(steps, stage, row, column, digits = 3) {
 
 // A cell and the expression that made it, with as many digits as its value and its operands can
 // support. made { formula, operands, rule, write, operandCells, note, then }.
+/**
+ * @param {string} cell
+ * @param {Measured} measured
+ * @param {Expression} made
+ * @param {number} [digits]
+ */
 export function writtenCell(cell, { value, noise }, made, digits = 3) {
   const ways = made.then ? [made, made.then] : [made];
-  let [shown, links] = [null, []];
+  let shown = showNumber(value, digits, noise);
+  /** @type {string[]} */
+  let links = [];
   for (let wider = 0; wider <= WIDEST; wider++) {
     shown = showNumber(value, digits, noise * 10 ** wider);
     const rounded = ways.map((way) => roundOperands(way, value, shown.tolerance - noise, digits));
@@ -34,22 +49,26 @@ export function writtenCell(cell, { value, noise }, made, digits = 3) {
 }
 
 // A name for each position: its word, with its index where the word occurs twice.
+/** @param {string[]} words */
 export function labels(words) {
   return words.map((word, index) =>
     words.filter((other) => other === word).length > 1 ? `${word} (${index})` : word,
   );
 }
 
+/** @param {Stages} steps @param {string} stage @param {number} row @param {number} column */
 function cellNames(steps, stage, row, column) {
   const rows = labels(["key", "value", "memory"].includes(stage) ? steps.keys : steps.queries);
   return [rows[row], BETWEEN_WORDS.includes(stage) ? labels(steps.keys)[column] : String(column)];
 }
 
+/** @param {Stages} steps @param {string} stage */
 function matrixNamed(steps, stage) {
   return steps.stages[stage] || steps.parameters[stage];
 }
 
 // Numbers are { value, noise }: what is stored, and how far it may lie from the exact one.
+/** @param {Stages} steps @param {string} stage @param {number} row @param {number} column */
 function at(steps, stage, row, column) {
   const { values, columns } = matrixNamed(steps, stage);
   const index = row * columns + column;
@@ -59,12 +78,14 @@ function at(steps, stage, row, column) {
   };
 }
 
+/** @param {Stages} steps @param {string} stage @param {number} row */
 function rowNumbers(steps, stage, row) {
   return Array.from({ length: matrixNamed(steps, stage).columns }, (_, column) =>
     at(steps, stage, row, column),
   );
 }
 
+/** @param {Stages} steps @param {string} stage @param {number} column */
 function columnNumbers(steps, stage, column) {
   return Array.from({ length: matrixNamed(steps, stage).rows }, (_, row) =>
     at(steps, stage, row, column),
@@ -73,8 +94,17 @@ function columnNumbers(steps, stage, column) {
 
 // An expression: operands, the rule that makes the value of them, how to write it, where they
 // stand.
+/** @template T @param {T[]} only */
 const itself = ([one]) => one;
+/** @param {number} value */
 export const exact = (value) => ({ value, noise: 0 });
+/**
+ * @param {Measured} number
+ * @param {string} formula
+ * @param {string} note
+ * @param {Operand[]} [operandCells]
+ * @returns {Expression}
+ */
 export const given = (number, formula, note, operandCells = []) => ({
   formula,
   note,
@@ -83,6 +113,13 @@ export const given = (number, formula, note, operandCells = []) => ({
   write: itself,
   operandCells,
 });
+/**
+ * @param {number} value
+ * @param {string} formula
+ * @param {string} note
+ * @param {Operand[]} [operandCells]
+ * @returns {Expression}
+ */
 const stated = (value, formula, note, operandCells = []) => ({
   formula,
   note,
@@ -92,8 +129,16 @@ const stated = (value, formula, note, operandCells = []) => ({
   operandCells,
 });
 
+/**
+ * @param {Measured[]} left
+ * @param {Measured[]} right
+ * @param {string} formula
+ * @param {Operand[]} operandCells
+ * @returns {Expression}
+ */
 function dotted(left, right, formula, operandCells) {
   const operands = left.flatMap((one, index) => [one, right[index]]);
+  /** @template T @param {T[]} list */
   const pairs = (list) =>
     Array.from({ length: list.length / 2 }, (_, one) => [list[2 * one], list[2 * one + 1]]);
   return {
@@ -105,6 +150,13 @@ function dotted(left, right, formula, operandCells) {
   };
 }
 
+/**
+ * @param {Stages} steps
+ * @param {number} row
+ * @param {number} column
+ * @param {string} stage
+ * @returns {Expression}
+ */
 function projected(steps, row, column, stage) {
   const input = stage !== "query" && steps.stages.memory ? "memory" : "x";
   const parameters = `w_${stage}`;
@@ -121,6 +173,7 @@ function projected(steps, row, column, stage) {
   );
 }
 
+/** @param {Stages} steps @param {number} row @param {number} column @returns {Expression} */
 function scaledScore(steps, row, column) {
   const score = at(steps, "scores", row, column);
   const operandCells = [{ stage: "scores", row, column }];
@@ -143,6 +196,7 @@ function scaledScore(steps, row, column) {
   };
 }
 
+/** @param {Stages} steps @param {number} row @param {number} column @returns {Expression} */
 function maskedScore(steps, row, column) {
   const score = at(steps, "scaled", row, column);
   const masked = at(steps, "masked", row, column);
@@ -162,6 +216,7 @@ function maskedScore(steps, row, column) {
   };
 }
 
+/** @param {Stages} steps @param {number} row @param {number} column @returns {Expression} */
 function softmaxShare(steps, row, column) {
   const before = steps.stages.masked ? "masked" : "scaled";
   const scores = rowNumbers(steps, before, row);
@@ -174,6 +229,7 @@ function softmaxShare(steps, row, column) {
     return stated(0, "hidden", hiddenNote(steps, row, column), operandCells);
   const visible = seen.map((key) => scores[key]);
   const far = Math.max(...visible.map(({ value }) => Math.abs(value))) > FAR;
+  /** @type {[Measured[], string]} */
   const [operands, highest] = far ? lessTheHighest(visible) : [visible, ""];
   const index = seen.indexOf(column);
   const hidden = scores.length - visible.length;
@@ -192,12 +248,14 @@ function softmaxShare(steps, row, column) {
   };
 }
 
+/** @param {Measured[]} scores @returns {[Measured[], string]} */
 function lessTheHighest(scores) {
   const top = scores.reduce(
     (best, { value }, index) => (value > scores[best].value ? index : best),
     0,
   );
   const highest = scores[top];
+  /** @param {Measured} measured */
   const less = ({ value, noise }) => ({
     value: value - highest.value,
     noise: noise + highest.noise + 2 * EPSILON * (Math.abs(value) + Math.abs(highest.value)),
@@ -208,6 +266,7 @@ function lessTheHighest(scores) {
 
 // e^score and the sum of them, each off by what its scores are off by; none where one of the two
 // has no digit that is sure.
+/** @param {Measured[]} scores @param {number} index @returns {Expression["then"]} */
 function quotient(scores, index) {
   const powers = scores.map(({ value }) => Math.exp(value));
   const noise = scores.map(
@@ -222,6 +281,7 @@ function quotient(scores, index) {
   return { operands, rule: ([a, b]) => a / b, write: ([a, b]) => `${a} / ${b}` };
 }
 
+/** @type {Record<string, ExplainStage>} */
 const EXPRESSIONS = {
   x: (steps, row, column) => given(at(steps, "x", row, column), "given", "given"),
   memory: (steps, row, column) => given(at(steps, "memory", row, column), "given", "given"),
@@ -250,6 +310,12 @@ const EXPRESSIONS = {
 
 // Operands are rounded as far as the value worked out from them still holds, none with more digits
 // than are sure.
+/**
+ * @param {Pick<Expression, "operands" | "rule" | "write">} expression
+ * @param {number} value
+ * @param {number} tolerance
+ * @param {number} digits
+ */
 function roundOperands({ operands, rule, write }, value, tolerance, digits) {
   for (let decimals = digits; ; decimals++) {
     const texts = operands.map(({ value: one, noise }) =>
@@ -263,10 +329,12 @@ function roundOperands({ operands, rule, write }, value, tolerance, digits) {
   }
 }
 
+/** @param {Stages} steps @param {number} row @param {number} column */
 function hiddenNote(steps, row, column) {
   const [asks, answers] = cellNames(steps, "masked", row, column);
   const { masked } = steps.stages;
   const { rows, columns, values } = masked;
+  /** @param {number} index */
   const seen = (index) => index % columns <= Math.floor(index / columns);
   const causal =
     rows === columns && values.every((value, index) => seen(index) || value === -Infinity);
@@ -275,6 +343,7 @@ function hiddenNote(steps, row, column) {
 }
 
 // A sum that loses nothing of its smaller terms (Neumaier).
+/** @param {number[]} terms */
 export function summed(terms) {
   let [sum, lost] = [0, 0];
   for (const term of terms) {
@@ -285,6 +354,7 @@ export function summed(terms) {
   return sum + lost;
 }
 
+/** @param {string[]} terms */
 export function joinedTerms(terms) {
   if (terms.length <= WHOLE_TERMS) return terms.join(" + ");
   return [...terms.slice(0, 4), `... ${terms.length - 6} more ...`, ...terms.slice(-2)].join(" + ");
@@ -301,6 +371,7 @@ const TINY = 1e-321; // below about this, float64 has no relative precision left
 const boundsCache = new WeakMap(); // steps -> { stage: Matrix }
 
 // How far each number of a stage may lie from the exact one, as a matrix of its shape.
+/** @param {Stages} steps @param {string} stage */
 function errorBounds(steps, stage) {
   if (!boundsCache.has(steps)) boundsCache.set(steps, {});
   const bounds = boundsCache.get(steps);
@@ -308,10 +379,14 @@ function errorBounds(steps, stage) {
   return bounds[stage];
 }
 
+/** @param {Matrix} matrix */
 const zeros = ({ rows, columns }) => newMatrix(rows, columns);
+/** @param {Matrix} matrix */
 const sizes = (matrix) => changed(matrix, Math.abs);
+/** @param {Matrix} matrix */
 const finite = (matrix) => changed(matrix, (one) => (Number.isNaN(one) ? Infinity : one));
 
+/** @param {Matrix} matrix @param {(value: number, at: number) => number} change */
 function changed({ rows, columns, values }, change) {
   return newMatrix(
     rows,
@@ -320,10 +395,12 @@ function changed({ rows, columns, values }, change) {
   );
 }
 
+/** @param {Stages} steps @param {string} stage @param {Matrix} matrix */
 function givenBound(steps, stage, matrix) {
   return changed(matrix, () => (stage === "x" || stage === "memory" ? steps.xError : 0));
 }
 
+/** @param {Stages} steps @param {string} stage @param {Matrix} matrix */
 function projectedBound(steps, stage, matrix) {
   const input = stage !== "query" && steps.stages.memory ? "memory" : "x";
   const parameters = steps.parameters[`w_${stage}`];
@@ -336,6 +413,7 @@ function projectedBound(steps, stage, matrix) {
   );
 }
 
+/** @param {Stages} steps @param {string} stage @param {Matrix} matrix */
 function scaledBound(steps, stage, matrix) {
   const scores = errorBounds(steps, "scores").values;
   return changed(
@@ -344,6 +422,7 @@ function scaledBound(steps, stage, matrix) {
   );
 }
 
+/** @param {Stages} steps @param {string} stage @param {Matrix} matrix */
 function maskedBound(steps, stage, matrix) {
   const [scores, bound] = [steps.stages.scaled.values, errorBounds(steps, "scaled").values];
   return changed(matrix, (one, at) => {
@@ -356,6 +435,7 @@ function maskedBound(steps, stage, matrix) {
 }
 
 // p / (1 - p) moves by as many parts in one as two scores move: so p by p (1 - p) times that.
+/** @param {Stages} steps @param {string} stage @param {Matrix} matrix */
 function weightsBound(steps, stage, matrix) {
   const last = steps.stages.masked ? "masked" : "scaled";
   const [scores, bound] = [steps.stages[last].values, errorBounds(steps, last).values];
@@ -377,6 +457,13 @@ function weightsBound(steps, stage, matrix) {
 }
 
 // Of left · right, or left · rightᵀ: each sum's own rounding, and what its operands are off by.
+/**
+ * @param {Matrix} left
+ * @param {Matrix} leftBound
+ * @param {Matrix} right
+ * @param {Matrix} rightBound
+ * @param {boolean} [across]
+ */
 function productBound(left, leftBound, right, rightBound, across = false) {
   const terms = left.columns;
   const wide = changed(right, (one, at) => Math.abs(one) + rightBound.values[at]);
@@ -390,6 +477,7 @@ function productBound(left, leftBound, right, rightBound, across = false) {
   );
 }
 
+/** @param {string} left @param {string} right @param {boolean} [across] @returns {StageBound} */
 const stageProductBound = (left, right, across) => (steps) =>
   productBound(
     steps.stages[left],
@@ -399,6 +487,7 @@ const stageProductBound = (left, right, across) => (steps) =>
     across,
   );
 
+/** @type {Record<string, StageBound>} */
 const BOUNDS = {
   x: givenBound,
   memory: givenBound,

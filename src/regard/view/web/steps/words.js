@@ -6,11 +6,14 @@ import { largest } from "../read/weights.js";
 import { rowEntropy } from "./attend.js";
 import { labels } from "./why.js";
 
+/** @param {Stages} steps @param {string} name */
 export function stageFormula(steps, name) {
   const root = Math.sqrt(steps.width);
   const byRoot = Math.abs(steps.scale * root - 1) < 1e-12;
+  /** @param {string} stage */
   const input = (stage) => (steps.stages.memory && stage !== "query" ? "memory" : "x");
   const full = Number.isInteger(root) && root > 1 ? ` (= ${root})` : "";
+  /** @param {string} stage */
   const made = (stage) =>
     steps.parameters[`w_${stage}`] ? `${input(stage)} · w_${stage}` : "given";
   return {
@@ -29,6 +32,7 @@ export function stageFormula(steps, name) {
   }[name];
 }
 
+/** @type {Record<string, string>} */
 const MEANINGS = {
   x: "What comes in: each word as a vector.",
   memory: "What the encoders made of the English sentence.",
@@ -43,6 +47,7 @@ const MEANINGS = {
   output: "Each word's new vector: the values, mixed in the shares of its row.",
 };
 
+/** @param {Stages} steps @param {string} name */
 export function stageMeaning(steps, name) {
   const { layer } = steps.inputs;
   if (name !== "x" || layer === undefined) return MEANINGS[name];
@@ -51,6 +56,7 @@ export function stageMeaning(steps, name) {
   return `${MEANINGS.x} ${made} it; here it is normalised.`;
 }
 
+/** @param {Stages} steps @param {number} row */
 export function rowSentence(steps, row) {
   const { weights } = steps.stages;
   const [rows, keys] = [steps.queries, steps.keys].map((words) => labels(words).map(asWord));
@@ -66,11 +72,14 @@ export function rowSentence(steps, row) {
 }
 
 // What the switches did to a row, and to the rows on the whole.
+/** @param {Stages} before @param {Stages} now @param {number} row */
 export function changeSentence(before, now, row) {
   const [was, is] = [before.stages.weights, now.stages.weights];
   const names = labels(now.keys).map(asWord);
+  /** @param {Matrix} matrix */
   const rowOfWeights = ({ values, columns }) => values.subarray(row * columns, (row + 1) * columns);
   const [[first], [then]] = [was, is].map((weights) => largest(rowOfWeights(weights), 1));
+  /** @param {Matrix} weights @param {number} key */
   const share = (weights, key) => percent(rowOfWeights(weights)[key]);
   const asks = asWord(labels(now.queries)[row]);
   const most =
@@ -88,14 +97,17 @@ export function changeSentence(before, now, row) {
   );
 }
 
+/** @param {Matrix} weights */
 function meanEntropy(weights) {
   let sum = 0;
   for (let row = 0; row < weights.rows; row++) sum += rowEntropy(weights, row);
   return (sum / weights.rows).toFixed(2);
 }
 
+/** @param {Example} [example] */
 export function claimsTable(example) {
   if (!example) return null;
+  /** @param {number[] | string} value */
   const text = (value) =>
     Array.isArray(value) ? value.map((one) => Number(one.toPrecision(4))).join("  ") : value;
   const heading = ["", "the document", "computed", ""].map((name) =>
@@ -131,6 +143,7 @@ export function claimsTable(example) {
 
 // The stages of the path in words: titles, what each is made from, how, and what it means.
 
+/** @type {Record<string, string>} */
 const TITLES_OF_STAGES = {
   start: "embedding + position",
   input: "layer input",
@@ -145,6 +158,7 @@ const TITLES_OF_STAGES = {
 };
 
 // Stages that a stage is made from; those that a head does not have are left out by the caller.
+/** @type {Record<string, string[]>} */
 const MADE_FROM = {
   embedding: ["tokens"],
   start: ["embedding", "position"],
@@ -170,14 +184,14 @@ const MADE_FROM = {
 };
 const ONE_OF = ["key", "value", "weights"]; // of these the first that there is
 
-/** @param {LayerPath} path */
+/** @param {LayerPath} path @param {string} name */
 export function madeFromStages(path, name) {
   if (name === "input" && (path.layer.layer > 0 || path.layer.part === "cross")) return [];
   const names = (MADE_FROM[name] || []).filter((one) => path.names.includes(one));
   return ONE_OF.includes(name) ? names.slice(0, 1) : names;
 }
 
-/** @param {LayerData} layer */
+/** @param {LayerData} layer @param {string} name */
 export function stageTitle(layer, name) {
   if (name === "memory") return "memory, English";
   if (name === "x" && layer.part === "cross") return "norm, French";
@@ -185,7 +199,7 @@ export function stageTitle(layer, name) {
   return TITLES_OF_STAGES[name] || name;
 }
 
-/** @param {LayerPath} path */
+/** @param {LayerPath} path @param {string} name */
 export function pathFormula(path, name) {
   const { layer, steps } = path;
   const width = path.matrix("input").columns;
@@ -210,6 +224,7 @@ export function pathFormula(path, name) {
   );
 }
 
+/** @type {Record<string, string>} */
 const MEANINGS_OF_STAGES = {
   tokens: "The model reads pieces of words: each has a number, and nothing else about it is read.",
   embedding: "Each token's vector, looked up in a table that training learnt.",
@@ -225,7 +240,7 @@ const MEANINGS_OF_STAGES = {
   layer_output: "Added once more. This is what the next layer is given.",
 };
 
-/** @param {LayerPath} path */
+/** @param {LayerPath} path @param {string} name */
 export function pathMeaning(path, name) {
   const { layer, steps } = path;
   if (name === "input")
