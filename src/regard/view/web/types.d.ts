@@ -8,7 +8,8 @@ type Chosen = { queries: number[]; keys: number[] };
 
 type Child = Node | string | number | boolean | null | undefined | readonly Child[];
 
-// Listeners of an element; the events that they are for are not passed on by children.
+// Listeners of an element. `target` is the element itself: fields and buttons, which have no
+// children that could be it.
 type Listeners<T> = {
   [K in keyof HTMLElementEventMap]?: (
     event: HTMLElementEventMap[K] & { target: T; currentTarget: T },

@@ -1,7 +1,7 @@
 // The page of a result as a widget (anywidget): a shut frame, whose choice goes back to Python.
 // Only messages of this very frame are heard, and of them only numbers and short names.
 
-const HIGHEST = 4000;
+const MAX_HEIGHT_PIXELS = 4000;
 const NAMES = ["part", "show"];
 const NUMBERS = ["layer", "head"];
 const LISTS = ["queries", "keys"];
@@ -35,7 +35,7 @@ function render({ model, el }) {
   const onMessage = ({ source, data }) => {
     if (source !== frame.contentWindow || !data) return;
     if (data.regard === "height" && isIndex(data.height))
-      frame.style.height = `${Math.min(HIGHEST, data.height)}px`;
+      frame.style.height = `${Math.min(MAX_HEIGHT_PIXELS, data.height)}px`;
     if (data.regard === "selection" && data.selection) {
       model.set("selection", checked(data.selection));
       model.save_changes();

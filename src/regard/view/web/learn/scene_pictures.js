@@ -4,7 +4,7 @@
 import { element, percent, tableHead } from "../lib/dom.js";
 import { largestSize, shade, textColorOn, vectorStrip } from "../lib/draw.js";
 
-const MANY = 9; // columns whose names stand upright
+const UPRIGHT_COLUMNS = 9; // columns whose names stand upright
 
 // The weights of a scene: of all words here, of one word in others.
 /** @param {Facts} facts */
@@ -124,7 +124,7 @@ export function weightsGrid(caption, words, keys, weights, marked = []) {
     { class: "wide" },
     element(
       "table",
-      { class: `lesson weights-grid${keys.length > MANY ? " many" : ""}` },
+      { class: `lesson weights-grid${keys.length > UPRIGHT_COLUMNS ? " many" : ""}` },
       element("caption", null, caption),
       tableHead([null, ...keys.map((key) => element("span", null, key))]),
       element(

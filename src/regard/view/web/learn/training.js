@@ -13,10 +13,10 @@ import {
 
 const ALPHABET = [..."abcdefgh"];
 const SHOWN_LETTERS = [1, 4, 0, 6, 2, 7, 3, 5]; // every letter once: each row has one right key
-const BATCH = 16;
+const BATCH_SIZE = 16;
 const SEED = 7;
-const MOST_STEPS = 240;
-const PATIENCE = 12; // milliseconds of a frame that steps may take
+const MAX_TRAINING_STEPS = 240;
+const FRAME_BUDGET_MS = 12; // milliseconds of a frame that steps may take
 const CURVE = { width: 320, height: 110, left: 26, bottom: 16 };
 
 export function trainingPicture() {
@@ -44,17 +44,18 @@ export function trainingPicture() {
   };
   trainer.button.addEventListener("click", () => {
     if (trainer.running) stop();
-    else if (trainer.model.steps < MOST_STEPS) trainer.running = requestAnimationFrame(frame);
+    else if (trainer.model.steps < MAX_TRAINING_STEPS)
+      trainer.running = requestAnimationFrame(frame);
     drawTrainer(trainer);
   });
   trainer.again.addEventListener("click", restart);
   const frame = () => {
-    const end = performance.now() + PATIENCE;
+    const end = performance.now() + FRAME_BUDGET_MS;
     do {
-      trainer.losses.push(tinyStep(trainer.model, reversedBatch(trainer.random, BATCH)));
-    } while (performance.now() < end && trainer.losses.length < MOST_STEPS);
+      trainer.losses.push(tinyStep(trainer.model, reversedBatch(trainer.random, BATCH_SIZE)));
+    } while (performance.now() < end && trainer.losses.length < MAX_TRAINING_STEPS);
     trainer.running = 0;
-    if (trainer.losses.length < MOST_STEPS) trainer.running = requestAnimationFrame(frame);
+    if (trainer.losses.length < MAX_TRAINING_STEPS) trainer.running = requestAnimationFrame(frame);
     else announce(`Trained: ${lossText(trainer)}`);
     drawTrainer(trainer);
   };
@@ -83,7 +84,7 @@ function lossText({ losses }) {
 /** @param {Trainer} trainer */
 function drawTrainer(trainer) {
   const { model, losses, running } = trainer;
-  const done = losses.length >= MOST_STEPS;
+  const done = losses.length >= MAX_TRAINING_STEPS;
   trainer.button.textContent = running ? "Pause" : losses.length && !done ? "Go on" : "Train";
   trainer.button.disabled = done;
   trainer.status.textContent = lossText(trainer);
@@ -119,7 +120,7 @@ function lossCurve(losses) {
   const { width, height, left, bottom } = CURVE;
   const most = Math.max(Math.log(ALPHABET.length) * 1.1, ...losses);
   /** @param {number} step */
-  const across = (step) => left + (step / (MOST_STEPS - 1)) * (width - left);
+  const across = (step) => left + (step / (MAX_TRAINING_STEPS - 1)) * (width - left);
   /** @param {number} loss */
   const down = (loss) => (height - bottom) * (1 - loss / most);
   const points = losses.map((loss, step) => `${across(step).toFixed(1)},${down(loss).toFixed(1)}`);
@@ -134,7 +135,7 @@ function lossCurve(losses) {
       class: "curve-axis",
     }),
     text(width, 10, "loss", "end"),
-    text(width, height - 3, `${MOST_STEPS} steps`, "end"),
+    text(width, height - 3, `${MAX_TRAINING_STEPS} steps`, "end"),
     text(left - 4, height - bottom, "0", "end"),
     svgElement("polyline", { points: points.join(" "), class: "curve-line" }),
   );

@@ -2,7 +2,7 @@
 
 /** @param {number} exponent */
 const power = (exponent) => Number(`1e${exponent}`);
-const MOST_NOISE = 1e300; // a bound that overflowed says no more than this one
+const MAX_NOISE = 1e300; // a bound that overflowed says no more than this one
 
 /** @param {number} value @param {number} digits */
 export function writeNumber(value, digits) {
@@ -16,7 +16,7 @@ export function writeNumber(value, digits) {
 /** @param {number} value @param {number} digits @param {number} [noise] */
 export function showNumber(value, digits, noise = 0) {
   if (!Number.isFinite(value)) return { text: writeNumber(value, digits), tolerance: 0 };
-  const sure = noise < MOST_NOISE ? noise : MOST_NOISE;
+  const sure = noise < MAX_NOISE ? noise : MAX_NOISE;
   const surest = sure === 0 ? -400 : Math.ceil(Math.log10(4 * sure));
   /** @param {number} last */
   const within = (last) => ({ text: `0 within 1e${signed(last)}`, tolerance: power(last) / 2 });
@@ -63,18 +63,22 @@ function numberFormat(value, digits) {
 
 // JavaScript rounds a half away from 0, Python to the even digit; so halves are detected, and cut
 // where that is even.
-const BEYOND = 40;
+const EXTRA_DIGITS = 40;
 
 /** @param {number} value @param {number} digits */
 function fixed(value, digits) {
-  return halfToEven(value.toFixed(digits), value.toFixed(Math.min(100, digits + BEYOND)), BEYOND);
+  return halfToEven(
+    value.toFixed(digits),
+    value.toFixed(Math.min(100, digits + EXTRA_DIGITS)),
+    EXTRA_DIGITS,
+  );
 }
 
 /** @param {number} value @param {number} digits */
 function exponential(value, digits) {
   const [mantissa, exponent] = value.toExponential(digits).split("e");
-  const [long, same] = value.toExponential(Math.min(100, digits + BEYOND)).split("e");
-  const rounded = same === exponent ? halfToEven(mantissa, long, BEYOND) : mantissa;
+  const [long, same] = value.toExponential(Math.min(100, digits + EXTRA_DIGITS)).split("e");
+  const rounded = same === exponent ? halfToEven(mantissa, long, EXTRA_DIGITS) : mantissa;
   return `${rounded}e${exponent.replace(/^([+-])(\d)$/, "$10$2")}`;
 }
 

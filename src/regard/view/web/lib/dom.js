@@ -153,7 +153,7 @@ export function context2d(canvas) {
   return context;
 }
 
-// Whether a request was called off by whoever made it.
+// Whether a request was aborted by the view that made it.
 /** @param {unknown} error */
 export function isAborted(error) {
   return error instanceof Error && error.name === "AbortError";

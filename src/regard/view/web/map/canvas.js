@@ -5,8 +5,8 @@ import { colours, heatPixels, sized } from "../lib/draw.js";
 import { shareWritten } from "./row.js";
 import { cellStart, axisTicks } from "./window.js";
 
-const STRIP = 12;
-const LEAST_STEP = 13; // pixels that a word on an axis needs
+const STRIP_PIXELS = 12;
+const MIN_LABEL_PIXELS = 13; // pixels that a word on an axis needs
 
 // Cells as a picture that can be drawn at any size; the darkest shade is `most`.
 /** @param {Region} region @param {number} [most] @returns {Patch} */
@@ -46,18 +46,18 @@ function darkest(values) {
 export function arrangeMap(width, tall, view, named) {
   const cells = [view.rows[1] - view.rows[0], view.columns[1] - view.columns[0]];
   const margin = width < 500 ? 54 : 84;
-  const space = Math.min(900, tall, width - margin - STRIP - 8);
-  const words = named && (space - 60) / Math.max(...cells) >= LEAST_STEP;
+  const space = Math.min(900, tall, width - margin - STRIP_PIXELS - 8);
+  const words = named && (space - 60) / Math.max(...cells) >= MIN_LABEL_PIXELS;
   const side = Math.max(120, words ? space - 60 : space);
-  const top = (words ? margin : 24) + STRIP + 6;
+  const top = (words ? margin : 24) + STRIP_PIXELS + 6;
   const height = Math.min(side, side * Math.max(0.15, cells[0] / cells[1]));
   return {
-    left: margin + STRIP + 6,
+    left: margin + STRIP_PIXELS + 6,
     top,
     side,
     down: height,
     words,
-    width: margin + STRIP + 6 + side + 2,
+    width: margin + STRIP_PIXELS + 6 + side + 2,
     height: top + height + 2,
   };
 }
@@ -131,8 +131,8 @@ function paintCross(context, scale, { left, top, side, down }, [query, key]) {
 function paintStrips(context, patch, scale, { left, top, side, down }) {
   context.save();
   context.beginPath();
-  context.rect(left, top - STRIP - 4, side, STRIP);
-  context.rect(left - STRIP - 4, top, STRIP, down);
+  context.rect(left, top - STRIP_PIXELS - 4, side, STRIP_PIXELS);
+  context.rect(left - STRIP_PIXELS - 4, top, STRIP_PIXELS, down);
   context.clip();
   context.fillStyle = colours().scale[170];
   if (patch.received)
@@ -162,8 +162,8 @@ function fillStrip(context, values, range, span, spot) {
   context.beginPath();
   context.moveTo(...spot(range[0], 0));
   values.forEach((value, step) => {
-    context.lineTo(...spot(at(step), (value / most) * STRIP));
-    context.lineTo(...spot(at(step + 1), (value / most) * STRIP));
+    context.lineTo(...spot(at(step), (value / most) * STRIP_PIXELS));
+    context.lineTo(...spot(at(step + 1), (value / most) * STRIP_PIXELS));
   });
   context.lineTo(...spot(range[1], 0));
   context.fill();
@@ -182,23 +182,26 @@ function paintAxes(context, model, scale, { left, top, side, down, words }) {
   /** @param {SideName} which @param {number} at */
   const label = (which, at) =>
     (words && model.nameAt(which, at)) || Math.round(at).toLocaleString("en");
-  const space = left - STRIP - 12;
+  const space = left - STRIP_PIXELS - 12;
   const middle = down / (model.view.rows[1] - model.view.rows[0]) > 4 ? 0.5 : 0;
   context.textAlign = "right";
-  for (const at of axisTicks(model.view.rows, words ? down / LEAST_STEP : Math.max(2, down / 70))) {
-    context.fillText(label("query", at), left - STRIP - 8, scale.y(at + middle), space);
+  for (const at of axisTicks(
+    model.view.rows,
+    words ? down / MIN_LABEL_PIXELS : Math.max(2, down / 70),
+  )) {
+    context.fillText(label("query", at), left - STRIP_PIXELS - 8, scale.y(at + middle), space);
   }
   for (const at of axisTicks(
     model.view.columns,
-    words ? side / LEAST_STEP : Math.max(2, side / 90),
+    words ? side / MIN_LABEL_PIXELS : Math.max(2, side / 90),
   )) {
     if (!words) {
       context.textAlign = at === 0 && !middle ? "left" : "center";
-      context.fillText(label("key", at), scale.x(at + middle), top - STRIP - 14);
+      context.fillText(label("key", at), scale.x(at + middle), top - STRIP_PIXELS - 14);
       continue;
     }
     context.save();
-    context.translate(scale.x(at + 0.5), top - STRIP - 8);
+    context.translate(scale.x(at + 0.5), top - STRIP_PIXELS - 8);
     context.rotate(-Math.PI / 2);
     context.textAlign = "left";
     context.fillText(label("key", at), 0, 0, space);
@@ -208,9 +211,9 @@ function paintAxes(context, model, scale, { left, top, side, down, words }) {
 
 // The shades of the map in numbers, and a word where they were scaled again.
 
-const WIDTH = 240;
-const HEIGHT = 12;
-const RESCALED = 1.05; // times as much in the strongest shade, to be told
+const SCALE_WIDTH_PIXELS = 240;
+const SCALE_HEIGHT_PIXELS = 12;
+const RESCALED_RATIO = 1.05; // times as much in the strongest shade, to be told
 
 // -> { root, show(patch, isHeld), repaint() }; hold(number or null) fixes the weight of the
 // strongest shade, or lets every window have its own.
@@ -238,11 +241,11 @@ export function shadeScale(hold) {
   );
   let shown = { most: 0 };
   const repaint = () => {
-    const context = sized(canvas, WIDTH, HEIGHT);
+    const context = sized(canvas, SCALE_WIDTH_PIXELS, SCALE_HEIGHT_PIXELS);
     const { scale } = colours();
-    for (let x = 0; x < WIDTH; x++) {
-      context.fillStyle = scale[Math.round((x / (WIDTH - 1)) * (scale.length - 1))];
-      context.fillRect(x, 0, 1, HEIGHT);
+    for (let x = 0; x < SCALE_WIDTH_PIXELS; x++) {
+      context.fillStyle = scale[Math.round((x / (SCALE_WIDTH_PIXELS - 1)) * (scale.length - 1))];
+      context.fillRect(x, 0, 1, SCALE_HEIGHT_PIXELS);
     }
   };
   repaint();
@@ -260,7 +263,7 @@ export function shadeScale(hold) {
       const strongest = patch.most >= 0.9995 ? "100 %" : shareWritten(patch.most);
       most.textContent = patch.isClipped ? `${strongest} or more` : strongest;
       const told =
-        ratio > RESCALED || ratio < 1 / RESCALED
+        ratio > RESCALED_RATIO || ratio < 1 / RESCALED_RATIO
           ? `Shades scaled anew: the strongest was ${shareWritten(before)}.`
           : "";
       replace(note, told);

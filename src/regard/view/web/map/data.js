@@ -195,15 +195,15 @@ function everyWeight(table) {
 
 // Tokens beside the map: fetched in segments, and cached for the view.
 
-export const SEGMENT = 512; // tokens
+export const SEGMENT_TOKENS = 512; // tokens
 
 // The token at a position, where its segment has been fetched already.
 /** @param {MapView} view @param {SideName} side @param {number} position */
 export function nameAt(view, side, position) {
   const segment = view.texts.get(
-    `${view.file} ${view.choice.layer} ${side} ${Math.floor(position / SEGMENT)}`,
+    `${view.file} ${view.choice.layer} ${side} ${Math.floor(position / SEGMENT_TOKENS)}`,
   );
-  return Array.isArray(segment) ? segment[position % SEGMENT] || "" : "";
+  return Array.isArray(segment) ? segment[position % SEGMENT_TOKENS] || "" : "";
 }
 
 // The segment around a position, fetched once.
@@ -211,7 +211,7 @@ export function nameAt(view, side, position) {
 export async function segmentAt(view, side, position) {
   if (!view.layer.text) return [];
   const [at, most] = [
-    Math.floor(position / SEGMENT),
+    Math.floor(position / SEGMENT_TOKENS),
     side === "key" ? view.layer.keys : view.layer.queries,
   ];
   const key = `${view.file} ${view.choice.layer} ${side} ${at}`;
@@ -219,7 +219,12 @@ export async function segmentAt(view, side, position) {
     view.texts.set(
       key,
       view.map
-        .text(view.choice.layer, side, SEGMENT * at, Math.min(most, SEGMENT * (at + 1)))
+        .text(
+          view.choice.layer,
+          side,
+          SEGMENT_TOKENS * at,
+          Math.min(most, SEGMENT_TOKENS * (at + 1)),
+        )
         .then((tokens) => {
           view.texts.set(key, tokens);
           view.paint();

@@ -15,7 +15,7 @@ import { listenToMap, pointAt, pointerHint } from "./input.js";
 import { mapTable, rowPanel, shareWritten } from "./row.js";
 import {
   cellStart,
-  FEWEST,
+  MIN_WINDOW_CELLS,
   fullWindow,
   outward,
   readWindow,
@@ -24,14 +24,14 @@ import {
 } from "./window.js";
 
 const MAP_FIELDS = ["file", "layer", "head", "sentence", "part", "order"];
-const MOST_CELLS = 400;
+const MAX_CELLS_PER_SIDE = 400;
 const NO_FINER = {
   file:
     "To see single weights, save with query and key: seen.save(path, query_and_key=True), or " +
     "regard watch ... --keep LAYERS.",
   page: "To look closer, open the .regard file itself: regard open FILE.regard.",
 };
-const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
+const THOROUGH_DELAY_MS = 220; // milliseconds of rest after which a sample is made exact
 
 /** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showMap(root, state, source) {
@@ -238,7 +238,7 @@ async function refresh(view) {
     view.request = null;
     const region = await ask(view, window, choice, false);
     if (region && region.better && !view.request)
-      view.rest = setTimeout(() => ask(view, window, choice, true), LOOK_CLOSER);
+      view.rest = setTimeout(() => ask(view, window, choice, true), THOROUGH_DELAY_MS);
   }
 }
 
@@ -254,8 +254,8 @@ async function ask(view, window, choice, thorough) {
   view.thorough = thorough;
   const [rows, columns] = [outward(window.rows, queries), outward(window.columns, keys)];
   const cells = [
-    Math.min(MOST_CELLS, rows[1] - rows[0]),
-    Math.min(MOST_CELLS, columns[1] - columns[0]),
+    Math.min(MAX_CELLS_PER_SIDE, rows[1] - rows[0]),
+    Math.min(MAX_CELLS_PER_SIDE, columns[1] - columns[0]),
   ];
   try {
     const region = await view.map.region(choice, {
@@ -316,7 +316,7 @@ function isCoarse({ layer }, { cells, spans }) {
 function limitZoom(view, patch) {
   if (!view.base || !isCoarse(view, view.base)) return;
   const { cells, spans } = patch;
-  view.layer.least = [0, 1].map((side) => FEWEST * Math.ceil(spans[side] / cells[side]));
+  view.layer.least = [0, 1].map((side) => MIN_WINDOW_CELLS * Math.ceil(spans[side] / cells[side]));
   const { rows, columns } = view.window;
   const isClose =
     rows[1] - rows[0] < view.layer.least[0] || columns[1] - columns[0] < view.layer.least[1];

@@ -3,11 +3,11 @@
 
 import { element, percent, problem, replace, tableHead } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
-import { SEGMENT, segmentAt } from "./data.js";
+import { SEGMENT_TOKENS, segmentAt } from "./data.js";
 import { cellStart } from "./window.js";
 
-const MOST_LISTED = 20;
-const AROUND = 6; // words on each side
+const MAX_LISTED_CELLS = 20;
+const CONTEXT_TOKENS = 6; // words on each side
 
 /** @param {() => void} close */
 export function rowPanel(close) {
@@ -84,14 +84,16 @@ export function rowPanel(close) {
 export async function textAround(view, side, position) {
   const number = position.toLocaleString("en");
   if (!view.layer.text) return element("strong", null, number);
-  const first = Math.max(0, position - AROUND);
+  const first = Math.max(0, position - CONTEXT_TOKENS);
   const [low, high] = await Promise.all([
     segmentAt(view, side, first),
-    segmentAt(view, side, position + AROUND),
+    segmentAt(view, side, position + CONTEXT_TOKENS),
   ]);
   /** @param {number} at */
   const word = (at) =>
-    (Math.floor(at / SEGMENT) === Math.floor(first / SEGMENT) ? low : high)?.[at % SEGMENT] || "";
+    (Math.floor(at / SEGMENT_TOKENS) === Math.floor(first / SEGMENT_TOKENS) ? low : high)?.[
+      at % SEGMENT_TOKENS
+    ] || "";
   /** @param {number} from @param {number} to */
   const segment = (from, to) =>
     Array.from({ length: Math.max(0, to - from) }, (_, at) => plainToken(word(from + at))).join("");
@@ -106,7 +108,7 @@ export async function textAround(view, side, position) {
     segment(first, position),
     spaced && " ",
     element("mark", null, own),
-    segment(position + 1, position + AROUND + 1),
+    segment(position + 1, position + CONTEXT_TOKENS + 1),
   );
 }
 
@@ -135,7 +137,7 @@ export function mapTable({ rows, columns, cells, spans, values }, nameAt) {
     last > first
       ? `${first.toLocaleString("en")} to ${last.toLocaleString("en")}`
       : `${first.toLocaleString("en")} ${nameAt(side, first)}`.trim();
-  const lines = largest(values.subarray(0, cells[0] * cells[1]), MOST_LISTED).map((at) =>
+  const lines = largest(values.subarray(0, cells[0] * cells[1]), MAX_LISTED_CELLS).map((at) =>
     element(
       "tr",
       null,

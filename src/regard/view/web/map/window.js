@@ -1,7 +1,7 @@
 // Which part of a map is in view: moved, enlarged, clipped to the map, and written into the
 // address.
 
-export const FEWEST = 8; // tokens, or cells, on a side of the smallest window
+export const MIN_WINDOW_CELLS = 8; // tokens, or cells, on a side of the smallest window
 
 /** @param {MapSize} mapSize */
 export function fullWindow({ queries, keys }) {
@@ -41,7 +41,10 @@ function scaled([from, to], factor, share) {
 
 // least: how few queries and keys a window may have; where cells are coarse, eight of them.
 /** @param {MapWindow} mapWindow @param {MapSize} mapSize */
-function fitted({ rows, columns }, { queries, keys, least = [FEWEST, FEWEST] }) {
+function fitted(
+  { rows, columns },
+  { queries, keys, least = [MIN_WINDOW_CELLS, MIN_WINDOW_CELLS] },
+) {
   return { rows: within(rows, queries, least[0]), columns: within(columns, keys, least[1]) };
 }
 
@@ -81,7 +84,7 @@ export function readWindow(state, size) {
   return { rows: read("rows", size.queries), columns: read("columns", size.keys) };
 }
 
-// Where cell `at` of `count` begins. They are alike but for the last, which may stop short of the
+// Where cell `at` of `count` begins. All are of one size but the last, which may stop short of the
 // span.
 /** @param {Span} range @param {number} span @param {number} count @param {number} at */
 export function cellStart([from, to], span, count, at) {

@@ -7,8 +7,8 @@ import { linesPicture } from "./lines.js";
 import { choiceName } from "./sentences.js";
 import { buildGrid, largest } from "./weights.js";
 
-const MOVED = 0.25; // of a word's attention, to be marked
-const MOST_MARKED = 3;
+const MIN_MOVED_SHARE = 0.25; // of a word's attention, to be marked
+const MAX_MARKED_WORDS = 3;
 
 // What stands beside the picture; null is nothing.
 /** @param {string} text @returns {Beside | null} */
@@ -188,7 +188,7 @@ function movedShares(one, other) {
 /** @param {Grid} one @param {Grid} other */
 function movedMost(one, other) {
   const shares = movedShares(one, other);
-  return shares ? largest(shares, MOST_MARKED, MOVED) : [];
+  return shares ? largest(shares, MAX_MARKED_WORDS, MIN_MOVED_SHARE) : [];
 }
 
 // What differs, in a sentence: of the chosen word, or of the word that differs most.

@@ -183,7 +183,7 @@ export function carryWords({ state, data: { shown }, selection: { remembered } }
   if (positions.length) state.set({ q: writePositions(positions) });
 }
 
-// A word with which of its like it is: the second 'the' of a sentence stays the second.
+// A word with its occurrence: the second 'the' of a sentence stays the second.
 /** @param {string[]} words @param {number} at */
 function withOccurrence(words, at) {
   return `${words[at]} ${words.slice(0, at).filter((word) => word === words[at]).length}`;

@@ -18,9 +18,9 @@ import { writeChanges } from "./experiment.js";
 import { walkHeads } from "./heads_grid.js";
 import { choiceName } from "./sentences.js";
 
-const TOGETHER = 2; // layers that are asked for at a time: as many as the server works on
-const UNCHANGED = 0.05; // logits: odds that change by 5 %
-const LISTED = 8;
+const CONCURRENT_LAYERS = 2; // layers that are asked for at a time: as many as the server works on
+const UNCHANGED_LOGITS = 0.05; // logits: odds that change by 5 %
+const LISTED_HEADS = 8;
 const BAR_STEPS = 21;
 /** @type {Record<string, string>} */
 const PRONOUNS = { il: "elle", elle: "il" };
@@ -122,7 +122,7 @@ async function fillGrids({ parts, ask, made, progress, isWanted }) {
       if (isWanted()) progress(done, heads);
     }
   };
-  await Promise.all(Array.from({ length: TOGETHER }, work));
+  await Promise.all(Array.from({ length: CONCURRENT_LAYERS }, work));
 }
 
 /** @param {State} state @param {string[]} words @param {EffectFields} fields */
@@ -321,7 +321,7 @@ function effectSentence(cell, made) {
 /** @param {number} effect @param {Effects} made */
 function oddsPhrase(effect, { of, against }) {
   const odds = `the odds of ${asWord(of)} against ${asWord(against)}`;
-  if (Math.abs(effect) < UNCHANGED) return `${odds} hardly change`;
+  if (Math.abs(effect) < UNCHANGED_LOGITS) return `${odds} hardly change`;
   const times = Math.exp(Math.abs(effect));
   const written = times < 10 ? times.toFixed(1) : Math.round(times).toLocaleString("en");
   return `${odds} are ${written} times ${effect > 0 ? "smaller" : "larger"}`;
@@ -368,7 +368,7 @@ function largestTable(parts, cells, made) {
       "table",
       { class: "numbers" },
       tableHead(["layer, head", "by a run without it", "by formula", "what it does"]),
-      element("tbody", null, byEffect(cells, made).slice(0, LISTED).map(row)),
+      element("tbody", null, byEffect(cells, made).slice(0, LISTED_HEADS).map(row)),
     ),
     element(
       "p",

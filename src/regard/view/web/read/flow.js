@@ -5,11 +5,11 @@ import { colours, sized } from "../lib/draw.js";
 import { linesPicture } from "./lines.js";
 import { buildGrid, largest } from "./weights.js";
 
-const MOST_FOLLOWED = 64; // tokens
-const MOST_WORK = 2e6; // layers * tokens^3, for all flows from one token
-const LEAST_DRAWN = 0.012;
-const MOST_EDGES = 1500;
-const MOST_SUMS = 8;
+const MAX_FLOW_TOKENS = 64; // tokens
+const MAX_FLOW_WORK = 2e6; // layers * tokens^3, for all flows from one token
+const MIN_DRAWN_WEIGHT = 0.012;
+const MAX_EDGES = 1500;
+const MAX_SUM_ROWS = 8;
 const ABOUT_FLOW =
   "From the words on the right (before the first layer) to the word on the left (after the " +
   "last): every line is a mean over the heads of a layer, and half of each vector comes straight " +
@@ -20,7 +20,7 @@ const ABOUT_FLOW =
 /** @param {Part} part */
 export function hasFlow(part) {
   const many = Math.max(part.query.tokens.length, part.key.tokens.length);
-  return part.name !== "cross" && part.layers > 1 && many <= MOST_FOLLOWED;
+  return part.name !== "cross" && part.layers > 1 && many <= MAX_FLOW_TOKENS;
 }
 
 // -> Picture; handlers as those of lines.js. Pieces of words are drawn one by one.
@@ -109,7 +109,7 @@ function paintFlow(canvas, top, { grid, chosen, steps = [], threshold }, layout)
   const x = (level) => right - (level / levels) * (right - left);
   /** @param {number} token */
   const y = (token) => (token + 0.5) * step - top;
-  const least = Math.max(threshold, LEAST_DRAWN);
+  const least = Math.max(threshold, MIN_DRAWN_WEIGHT);
   const edges = flowEdges(steps, grid.rows, chosen, least);
   const colour =
     chosen.queries.length + chosen.keys.length ? colours().accent : colours().scale[170];
@@ -153,7 +153,7 @@ function flowEdges(steps, size, chosen, least) {
       }
     }
   });
-  return edges.sort((one, other) => one.weight - other.weight).slice(-MOST_EDGES);
+  return edges.sort((one, other) => one.weight - other.weight).slice(-MAX_EDGES);
 }
 
 /** @param {Float64Array[]} steps @param {number} size @param {number[]} tokens */
@@ -224,7 +224,7 @@ function drawSums(box, steps, grid, queries) {
   const [q] = queries;
   const size = grid.rows;
   const shares = grid.weights.subarray(q * size, (q + 1) * size);
-  const isQuick = steps.length * size ** 3 <= MOST_WORK;
+  const isQuick = steps.length * size ** 3 <= MAX_FLOW_WORK;
   /** @param {number} k */
   const row = (k) =>
     element(
@@ -245,7 +245,7 @@ function drawSums(box, steps, grid, queries) {
         prose(`What ${asWord(grid.queries[q])} is mixed from after the last layer`),
       ),
       tableHead(["word", "rolled out", "max-flow"]),
-      element("tbody", null, largest(shares, MOST_SUMS).map(row)),
+      element("tbody", null, largest(shares, MAX_SUM_ROWS).map(row)),
     ),
     !isQuick && element("p", { class: "quiet" }, "Max-flow is left out: the text is too long."),
   );
@@ -257,7 +257,7 @@ function drawSums(box, steps, grid, queries) {
 // weight over the heads, and half a token's vector comes straight from below (the residual path).
 // steps: Float64Array (size * size) for each layer, the first layer first; rows sum to 1.
 
-const EMPTY = 1e-9; // what is left of an edge that is full
+const MIN_CAPACITY = 1e-9; // what is left of an edge that is full
 
 /** @param {Float32Array | number[]} weights @param {number} size */
 export function residualStep(weights, size) {
@@ -308,7 +308,7 @@ export function maxFlow(steps, size, from, to) {
     const next = new Int32Array(level.length);
     for (;;) {
       const pushed = push(graph, { level, next, sink }, source, Infinity);
-      if (pushed <= EMPTY) break;
+      if (pushed <= MIN_CAPACITY) break;
       total += pushed;
     }
   }
@@ -346,7 +346,7 @@ function nodeLevels(graph, source) {
   for (let head = 0; head < queue.length; head++) {
     const node = queue[head];
     for (let at = 0; at < 2 * graph.size; at++) {
-      if (residualCapacity(graph, node, at) <= EMPTY) continue;
+      if (residualCapacity(graph, node, at) <= MIN_CAPACITY) continue;
       const other = neighbour(graph, node, at);
       if (level[other] >= 0) continue;
       level[other] = level[node] + 1;
@@ -369,11 +369,11 @@ function push(graph, search, node, most) {
   for (; next[node] < 2 * graph.size; next[node]++) {
     const at = next[node];
     const room = residualCapacity(graph, node, at);
-    if (room <= EMPTY) continue;
+    if (room <= MIN_CAPACITY) continue;
     const other = neighbour(graph, node, at);
     if (level[other] !== level[node] + 1) continue;
     const pushed = push(graph, search, other, Math.min(most, room));
-    if (pushed <= EMPTY) continue;
+    if (pushed <= MIN_CAPACITY) continue;
     take(graph, node, at, pushed);
     return pushed;
   }

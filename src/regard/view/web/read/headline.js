@@ -13,9 +13,9 @@ const SENTENCES = [
   ["the book that he wanted", "She gave her brother the book that he wanted."],
 ];
 const INVITATION = "Type any English sentence";
-const PAUSE = 120; // milliseconds without a key before a sentence is read
-const LONGEST = 4000; // characters; a model of 256 tokens can read no more
-const LONG_LINE = 90; // characters that still fit in large letters
+const TYPING_PAUSE_MS = 120; // milliseconds without a key before a sentence is read
+const MAX_SENTENCE_CHARACTERS = 4000; // characters; a model of 256 tokens can read no more
+const MAX_LARGE_CHARACTERS = 90; // characters that still fit in large letters
 // What is chosen of a sentence means nothing in another one; its head may stay.
 const WORDS = {
   q: null,
@@ -192,7 +192,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   field.addEventListener("beforeinput", (event) => {
     const text =
       event.data || (event.dataTransfer && event.dataTransfer.getData("text/plain")) || "";
-    if (text.length + field.value.length <= LONGEST) return;
+    if (text.length + field.value.length <= MAX_SENTENCE_CHARACTERS) return;
     event.preventDefault();
     replace(trouble, problem(new Error(tooLong(text))));
   });
@@ -203,7 +203,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
     lines.english.clear();
     fit();
     clearTimeout(waiting);
-    waiting = setTimeout(changed, PAUSE);
+    waiting = setTimeout(changed, TYPING_PAUSE_MS);
   });
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -251,7 +251,7 @@ function sentenceOffers(state, field) {
 // As high as its text.
 /** @param {HTMLTextAreaElement} field @param {HTMLDivElement} typed */
 function fitField(field, typed) {
-  typed.classList.toggle("long", field.value.length > LONG_LINE);
+  typed.classList.toggle("long", field.value.length > MAX_LARGE_CHARACTERS);
   field.style.setProperty("height", "auto");
   field.style.setProperty("height", `${field.scrollHeight}px`);
 }

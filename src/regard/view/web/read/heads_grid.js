@@ -4,7 +4,7 @@
 import { choice, element, replace } from "../lib/dom.js";
 import { heatPixels, sized } from "../lib/draw.js";
 
-const WIDE = 8; // heads beside each other before the pictures get smaller
+const MAX_LARGE_THUMBNAILS = 8; // heads beside each other before the pictures get smaller
 
 // handlers: choose(part, layer, head); hover(part, layer, head) while pointing, hover(null) after;
 // arrange("layer" or "role"); isExplained: whether what a head is stands above the grid
@@ -171,11 +171,13 @@ function partBox(part, by, handlers, allBoxes, open) {
   };
   const isGrouped = by === "role" && part.roles;
   const rows = isGrouped ? groupRows(part, headButton) : layerRows(part, headButton);
-  // One canvas for all: a browser tends every canvas in every frame.
+  // One canvas for all: every further one costs the browser time in every frame.
   const canvas = element("canvas", { "aria-hidden": "true" });
   /** @type {Record<string, string>} */
   const small =
-    part.heads > WIDE ? { "--thumb": smallThumb(part.heads), "--across": String(part.heads) } : {};
+    part.heads > MAX_LARGE_THUMBNAILS
+      ? { "--thumb": smallThumb(part.heads), "--across": String(part.heads) }
+      : {};
   const grid = element(
     "div",
     { class: "grid", style: { "--heads": String(part.heads), ...small } },

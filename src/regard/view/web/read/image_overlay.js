@@ -4,7 +4,7 @@
 
 import { element, replace, svgElement } from "../lib/dom.js";
 
-const STRONGEST = 0.8; // opacity of the largest weight
+const MAX_OPACITY = 0.8; // opacity of the largest weight
 
 // handlers: hover("key", position or null), pick("key", position, event); as of the lines
 // -> { root, show(model), close() }; model { images, part, grid, chosen, by }
@@ -115,7 +115,7 @@ function imageFrame(image, name, handlers) {
       const shares = cellShares(weights, chosen, ofCell);
       const most = Math.max(...shares);
       boxes.forEach((box, cell) => {
-        const opacity = most > 0 ? (STRONGEST * shares[cell]) / most : 0;
+        const opacity = most > 0 ? (MAX_OPACITY * shares[cell]) / most : 0;
         box.style.setProperty("fill-opacity", String(opacity));
         box.classList.toggle("chosen", chosen.keys.includes(ofCell[cell]));
       });

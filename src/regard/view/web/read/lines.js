@@ -8,8 +8,8 @@ import { element, frames, isCalm, percent, replace } from "../lib/dom.js";
 import { colours, sized } from "../lib/draw.js";
 import { largest, sums } from "./weights.js";
 
-const OUTSIDE = 52; // pixels outside the words, for their shares
-const MOTION = 280; // milliseconds
+const SHARE_MARGIN_PIXELS = 52; // pixels outside the words, for their shares
+const MOTION_MS = 280; // milliseconds
 
 // paint(canvas, scrolled, model, layout) draws between the sides, as paintLines does.
 // handlers: hover(side, position or null), pick(side, position, event), span(side, from, to),
@@ -102,7 +102,7 @@ function linesMotion() {
   let begun = -Infinity;
   /** @type {Grid | null} */
   let before = null;
-  const share = () => Math.min(1, (performance.now() - begun) / MOTION);
+  const share = () => Math.min(1, (performance.now() - begun) / MOTION_MS);
   return {
     /** @param {Grid | null} grid */
     start(grid) {
@@ -256,7 +256,7 @@ function arrange(root, scroller, lists, { grid }) {
     ...grid.queries.map((name) => name.length),
     ...grid.keys.map((name) => name.length),
   );
-  const outside = narrow ? 40 : OUTSIDE;
+  const outside = narrow ? 40 : SHARE_MARGIN_PIXELS;
   const side = Math.min(
     Math.max(44, longest * word * (narrow ? 0.64 : 0.58) + 18) + outside,
     width * 0.41,
@@ -274,10 +274,10 @@ function arrange(root, scroller, lists, { grid }) {
 
 // The canvas between the two sides: lines, and the shares of the words that answer.
 
-const MOST_LINES = 1500; // of all words together: more than an eye can part
-const MOST_OF_ONE = 120; // of one word: the strongest
-const FAINTEST = 0.004; // weights below are not drawn while all words are
-const GAP = 8; // pixels between a line and its word
+const MAX_LINES = 1500; // of all words together: more than an eye can part
+const MAX_LINES_OF_WORD = 120; // of one word: the strongest
+const MIN_LINE_WEIGHT = 0.004; // weights below are not drawn while all words are
+const LINE_GAP_PIXELS = 8; // pixels between a line and its word
 
 // layout { step, side, seen, width, words: the width of each word } in pixels; top: how far the
 // picture is scrolled.
@@ -297,8 +297,8 @@ function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout)
     threshold,
     grown,
     thick: Math.min(17, step * 0.52),
-    left: side + GAP,
-    right: width - side - GAP,
+    left: side + LINE_GAP_PIXELS,
+    right: width - side - LINE_GAP_PIXELS,
     /** @param {number} position */
     y: (position) => (position + 0.5) * step - top,
   };
@@ -314,7 +314,7 @@ function paintAsking(pen, grid, chosen) {
     const row = grid.weights.subarray(q * grid.columns, (q + 1) * grid.columns);
     const keys = chosen.keys.length
       ? chosen.keys
-      : largest(row, MOST_OF_ONE, pen.threshold).reverse();
+      : largest(row, MAX_LINES_OF_WORD, pen.threshold).reverse();
     for (const k of keys) thread(pen, q, k, row[k], colours().accent);
   }
   const shares = sums(grid, chosen).keys.map((weight) => weight / chosen.queries.length);
@@ -329,7 +329,7 @@ function paintAnswering(pen, grid, chosen) {
       { length: grid.rows },
       (_, q) => grid.weights[q * grid.columns + k],
     );
-    for (const q of largest(column, MOST_OF_ONE, pen.threshold).reverse())
+    for (const q of largest(column, MAX_LINES_OF_WORD, pen.threshold).reverse())
       thread(pen, q, k, column[q], colours().accent);
   }
   paintShares(pen, "query", sums(grid, chosen).queries, []);
@@ -340,12 +340,12 @@ function paintAnswering(pen, grid, chosen) {
 function paintAll(pen, { rows, columns, weights }) {
   const first = Math.max(0, Math.floor(-pen.y(0) / pen.step) - 2);
   const last = Math.min(rows, first + Math.ceil(pen.seen / pen.step) + 4);
-  const least = Math.max(pen.threshold, FAINTEST);
+  const least = Math.max(pen.threshold, MIN_LINE_WEIGHT);
   const shown = [];
   for (let at = first * columns; at < last * columns; at++)
     if (weights[at] >= least) shown.push(at);
   shown.sort((a, b) => weights[a] - weights[b]);
-  for (const at of shown.slice(-MOST_LINES)) {
+  for (const at of shown.slice(-MAX_LINES)) {
     thread(
       pen,
       Math.floor(at / columns),
@@ -416,7 +416,7 @@ function paintShares({ context, step, y, seen, left, right, words }, side, share
       return;
     context.font = `${share >= 0.1 ? 600 : 400} ${step > 30 ? 13 : 11}px ${family}`;
     context.fillStyle = share >= 0.1 ? ink : share >= 0.03 ? soft : faint;
-    const beyond = GAP + words[side][position] + 8;
+    const beyond = LINE_GAP_PIXELS + words[side][position] + 8;
     context.fillText(percent(share), side === "key" ? right + beyond : left - beyond, at + 1);
   });
 }

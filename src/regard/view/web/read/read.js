@@ -231,8 +231,8 @@ function createElements(root, view) {
 // Pointing and clicking outside the picture: words of the sentence, heads of the grid.
 
 // Milliseconds over a small picture before the large one follows.
-const LINGER = { come: 60, go: 120 };
-const NARROW = "(max-width: 900px)"; // one column, as in read.css
+const PEEK_DELAY_MS = { come: 60, go: 120 };
+const ONE_COLUMN = "(max-width: 900px)"; // one column, as in read.css
 
 // Pointing at a French word shows where the English words it came from stand in the picture.
 /** @param {ReadView} view @param {number[] | null} positions */
@@ -269,7 +269,7 @@ function pickHead({ state, data, selection, elements }, part, layer, head) {
     true,
   );
   // In one column the heads stand below: the picture comes into sight again.
-  if (matchMedia(NARROW).matches && !isInSight(elements.frame)) goTo(elements.frame);
+  if (matchMedia(ONE_COLUMN).matches && !isInSight(elements.frame)) goTo(elements.frame);
 }
 
 /** @param {HTMLElement} node */
@@ -291,7 +291,7 @@ function peekAt(view, place) {
       selection.peek = isPart ? place : null;
       chooseTable(view, reading);
     },
-    place ? LINGER.come : LINGER.go,
+    place ? PEEK_DELAY_MS.come : PEEK_DELAY_MS.go,
   );
 }
 

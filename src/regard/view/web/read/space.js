@@ -4,18 +4,18 @@ import { element, percent, problem, replace, svgElement } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
 import { choiceName } from "./sentences.js";
 
-const WIDEST_SPACE = 900; // pixels across
-const SPACE_SHAPE = 0.64; // height by width
-const LOWEST_SPACE = 300; // pixels: on a phone the drawing is taller than its shape
-const EDGE = 46;
+const MAX_SPACE_PIXELS = 900; // pixels across
+const SPACE_HEIGHT_BY_WIDTH = 0.64; // height by width
+const MIN_SPACE_HEIGHT_PIXELS = 300; // pixels: on a phone the drawing is taller than its shape
+const EDGE_PIXELS = 46;
 const LABEL_SIZES = { wide: 14, narrow: 12 }; // pixels
-const NARROW_SPACE = 500;
-const MOST_POINTS = 64; // tokens of a side
+const NARROW_SPACE_PIXELS = 500;
+const MAX_POINTS = 64; // tokens of a side
 
 /** @param {Shown} shown */
 export function hasSpace({ part, choice, reading }) {
   const many = Math.max(part.query.tokens.length, part.key.tokens.length);
-  const isFew = many <= MOST_POINTS && many > 1;
+  const isFew = many <= MAX_POINTS && many > 1;
   return part.steps && choice.show === "head" && !reading.changes && isFew;
 }
 
@@ -112,9 +112,9 @@ function planeExplanation({ share, width }, choice) {
  * @param {{ chosen: Chosen, isWords: boolean, handlers: WordHandlers }} options
  */
 function drawSpace(drawing, { dots, weights }, { chosen, isWords, handlers }) {
-  const space = drawing.parentElement?.clientWidth || WIDEST_SPACE;
-  const width = Math.min(WIDEST_SPACE, space);
-  const size = { width, height: Math.max(LOWEST_SPACE, SPACE_SHAPE * width) };
+  const space = drawing.parentElement?.clientWidth || MAX_SPACE_PIXELS;
+  const width = Math.min(MAX_SPACE_PIXELS, space);
+  const size = { width, height: Math.max(MIN_SPACE_HEIGHT_PIXELS, SPACE_HEIGHT_BY_WIDTH * width) };
   drawing.setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
   const spot = scaledTo(
     dots.map(({ point }) => point),
@@ -176,7 +176,7 @@ function nearestDot(drawing, dots, spot, { clientX, clientY }) {
  * @param {{ width: number, height: number }} frame
  */
 function placeLabels(dots, spot, isChosen, frame) {
-  const size = frame.width < NARROW_SPACE ? LABEL_SIZES.narrow : LABEL_SIZES.wide;
+  const size = frame.width < NARROW_SPACE_PIXELS ? LABEL_SIZES.narrow : LABEL_SIZES.wide;
   const order = [...dots].sort((a, b) => Number(isChosen(b)) - Number(isChosen(a)));
   const points = order.map((dot) => {
     const [x, y] = spot(dot.point);
@@ -238,8 +238,8 @@ function scaledTo(points, { width, height }) {
   };
   const [[left, right], [low, high]] = [range(0), range(1)];
   const scale = Math.min(
-    (width - 2 * EDGE) / Math.max(1e-9, right - left),
-    (height - 2 * EDGE) / Math.max(1e-9, high - low),
+    (width - 2 * EDGE_PIXELS) / Math.max(1e-9, right - left),
+    (height - 2 * EDGE_PIXELS) / Math.max(1e-9, high - low),
   );
   return (/** @type {number[]} */ [x, y]) => [
     width / 2 + (x - (left + right) / 2) * scale,
@@ -321,8 +321,8 @@ function overlaps(one, other) {
 // Vectors in the plane in which they differ most: principal components, by the eigenvectors of the
 // products between the centred vectors (as many as there are vectors, whatever their width).
 
-const SWEEPS = 60; // of Jacobi's method, which needs about ten
-const SMALLEST = 1e-14; // of all squares, beside the diagonal, when it is done
+const MAX_JACOBI_SWEEPS = 60; // of Jacobi's method, which needs about ten
+const JACOBI_TOLERANCE = 1e-14; // of all squares, beside the diagonal, when it is done
 
 // -> { points: [[x, y]] of each vector, share: what part of the variance the plane holds }
 /** @param {(Float64Array | number[])[]} vectors */
@@ -364,11 +364,11 @@ function symmetricEigen(matrix, size) {
   const values = Float64Array.from(matrix);
   const columns = Float64Array.from(matrix, (_, at) => (at % (size + 1) === 0 ? 1 : 0));
   const all = values.reduce((sum, value) => sum + value * value, 0);
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+  for (let sweep = 0; sweep < MAX_JACOBI_SWEEPS; sweep++) {
     let beside = 0;
     for (let p = 0; p < size; p++)
       for (let q = p + 1; q < size; q++) beside += values[p * size + q] ** 2;
-    if (beside <= SMALLEST * all) break;
+    if (beside <= JACOBI_TOLERANCE * all) break;
     for (let p = 0; p < size; p++)
       for (let q = p + 1; q < size; q++) rotate(values, columns, size, p, q);
   }

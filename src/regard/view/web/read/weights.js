@@ -202,12 +202,14 @@ export function readPositions(text, size) {
 
 // The numbers behind a picture, as a table that can be read aloud and copied.
 
-const MOST_WHOLE = 40;
-const BEST = 5;
+const MAX_FULL_TABLE_WORDS = 40;
+const BEST_KEYS = 5;
 
 /** @param {Grid} grid */
 export function weightsTable(grid) {
-  return Math.max(grid.rows, grid.columns) <= MOST_WHOLE ? fullTable(grid) : bestTable(grid);
+  return Math.max(grid.rows, grid.columns) <= MAX_FULL_TABLE_WORDS
+    ? fullTable(grid)
+    : bestTable(grid);
 }
 
 /** @param {Grid} grid */
@@ -224,13 +226,13 @@ function fullTable({ queries, keys, columns, weights }) {
 // Of a long text each word's largest weights.
 /** @param {Grid} grid */
 function bestTable({ queries, keys, columns, weights }) {
-  const titles = ["query", "looks most at", ...Array.from({ length: BEST - 1 }, () => "then")];
+  const titles = ["query", "looks most at", ...Array.from({ length: BEST_KEYS - 1 }, () => "then")];
   return numbersTable(
-    `The ${BEST} keys that each query looks at most`,
+    `The ${BEST_KEYS} keys that each query looks at most`,
     titles,
     queries.map((name, q) => {
       const row = weights.subarray(q * columns, (q + 1) * columns);
-      return [name, ...largest(row, BEST).map((k) => `${keys[k]} ${percent(row[k])}`)];
+      return [name, ...largest(row, BEST_KEYS).map((k) => `${keys[k]} ${percent(row[k])}`)];
     }),
   );
 }

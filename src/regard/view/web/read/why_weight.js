@@ -265,7 +265,7 @@ function withPower(text) {
 // largest term, and of that the fourth.
 
 const ROOT = "score";
-const LONGEST_BAR = 60; // pixels
+const MAX_BAR_PIXELS = 60; // pixels
 
 /**
  * @param {State} state
@@ -340,7 +340,7 @@ function termList(tree, { terms, total, count, rest }, path) {
       { class: "because-bar", "aria-hidden": "true" },
       element("span", {
         class: `bar ${value < 0 ? "below" : ""}`,
-        style: { width: `${Math.max(1, Math.min(1, Math.abs(value) / most) * LONGEST_BAR)}px` },
+        style: { width: `${Math.max(1, Math.min(1, Math.abs(value) / most) * MAX_BAR_PIXELS)}px` },
       }),
     ),
     element("span", { class: "value" }, signedText(value)),

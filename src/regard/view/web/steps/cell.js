@@ -228,7 +228,7 @@ function markBands({ chosen, operands }, picture) {
 // A sum as a picture: the row and the column that meet, their products as colours, and the sum as
 // it grows from term to term; all terms in a table on demand.
 
-const WRITTEN_TERMS = 8; // why.js writes so many in full
+const WRITTEN_TERMS = 8; // as many as why.js writes in full
 
 // opened: a set that holds "terms" while the table of terms is open.
 /** @param {Explained} explained @param {Set<string>} opened */

@@ -5,11 +5,11 @@ import { writeNumber } from "../lib/digits.js";
 import { element, replace, tableHead } from "../lib/dom.js";
 import { largestSize, shade, signedColour, signedInk, strips, textColorOn } from "../lib/draw.js";
 
-const MOST_ROWS = 14;
-const MOST_COLUMNS = 12;
-const FEW = { rows: [4, 2], columns: [4, 2] };
-const LINE = 27; // height of a row in pixels, in the whole view
-const SEEN = 15; // rows of the whole view on screen at a time
+const MAX_ROWS = 14;
+const MAX_COLUMNS = 12;
+const ELIDED_ENDS = { rows: [4, 2], columns: [4, 2] };
+const ROW_PIXELS = 27; // height of a row in pixels, in the whole view
+const VISIBLE_ROWS = 15; // rows of the whole view on screen at a time
 
 // shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded,
 //         wide (shown whole), focus [row, column] (shown where others are left out),
@@ -18,16 +18,16 @@ const SEEN = 15; // rows of the whole view on screen at a time
 /** @param {ShownMatrix} shown */
 export function matrixTable(shown) {
   const { matrix, wide } = shown;
-  const large = matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
+  const large = matrix.rows > MAX_ROWS || matrix.columns > MAX_COLUMNS;
   const full = wide || !large || Boolean(shown.edit);
   const [row, column] = shown.focus || [0, 0];
-  const rows = full ? range(matrix.rows) : elided(matrix.rows, MOST_ROWS, FEW.rows, row);
+  const rows = full ? range(matrix.rows) : elided(matrix.rows, MAX_ROWS, ELIDED_ENDS.rows, row);
   const columns = full
     ? range(matrix.columns)
-    : elided(matrix.columns, MOST_COLUMNS, FEW.columns, column);
+    : elided(matrix.columns, MAX_COLUMNS, ELIDED_ENDS.columns, column);
   const kind = `matrix ${shown.name}${shown.edit ? " edit" : ""}`;
   const table = element("table", { class: kind, "data-stage": shown.name });
-  const virtual = full && large && matrix.rows > 2 * SEEN;
+  const virtual = full && large && matrix.rows > 2 * VISIBLE_ROWS;
   const body = element("tbody");
   const head = tableHead([
     null,
@@ -96,7 +96,7 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
 
 /** @param {Matrix} matrix */
 export function isLarge(matrix) {
-  return matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
+  return matrix.rows > MAX_ROWS || matrix.columns > MAX_COLUMNS;
 }
 
 /** @param {number} size */
@@ -177,10 +177,11 @@ function cellElement({ matrix, before, shaded, edit, name, markedAs, most }, row
  */
 function fillRows(body, shown, columns, top) {
   const size = shown.matrix.rows;
-  const first = Math.max(0, Math.min(size - SEEN, Math.floor(top / LINE) - 4));
-  const last = Math.min(size, first + SEEN + 8);
+  const first = Math.max(0, Math.min(size - VISIBLE_ROWS, Math.floor(top / ROW_PIXELS) - 4));
+  const last = Math.min(size, first + VISIBLE_ROWS + 8);
   /** @param {number} rows */
-  const space = (rows) => element("tr", { class: "space", style: { height: `${rows * LINE}px` } });
+  const space = (rows) =>
+    element("tr", { class: "space", style: { height: `${rows * ROW_PIXELS}px` } });
   const rows = range(last - first).map((at) => rowElement(shown, first + at, columns));
   replace(body, first > 0 && space(first), rows, last < size && space(size - last));
 }

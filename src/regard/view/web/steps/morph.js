@@ -4,12 +4,12 @@
 import { isCalm } from "../lib/dom.js";
 import { repaint } from "../lib/draw.js";
 
-const PASSAGE = 260; // milliseconds
+const PASSAGE_MS = 260; // milliseconds
 /** @type {(keyof Look)[]} */
 const LOOKS_OF_MARKS = ["background", "color", "left", "width"];
-const MOST_MARKS = 1500; // more are not animated one by one
+const MAX_ANIMATED_MARKS = 1500; // more are not animated one by one
 
-// The look of every cell and bar below root, by its name; before they are drawn anew.
+// The look of every cell and bar below root, by its name; taken before they are drawn again.
 /** @param {HTMLElement} root @returns {Map<string, Look>} */
 export function captureLook(root) {
   /** @type {Map<string, Look>} */
@@ -19,7 +19,7 @@ export function captureLook(root) {
     const { background, color, left, width } = node.style;
     look.set(markKey(node), { background, color, left, width });
   }
-  return look.size > MOST_MARKS ? new Map() : look;
+  return look.size > MAX_ANIMATED_MARKS ? new Map() : look;
 }
 
 // Lets everything that has changed since pass over to how it looks now.
@@ -32,7 +32,7 @@ export function passFrom(root, look) {
     const names = LOOKS_OF_MARKS.filter((one) => was[one] && was[one] !== node.style[one]);
     if (!names.length) continue;
     const frames = Object.fromEntries(names.map((one) => [one, [was[one], node.style[one]]]));
-    node.animate(frames, { duration: PASSAGE, easing: "ease-out" });
+    node.animate(frames, { duration: PASSAGE_MS, easing: "ease-out" });
   }
 }
 
@@ -58,7 +58,7 @@ export function passStrips(canvas, from, shown) {
   /** @param {number} now */
   const frame = (now) => {
     if (!canvas.isConnected) return;
-    const share = Math.min(1, (now - start) / PASSAGE);
+    const share = Math.min(1, (now - start) / PASSAGE_MS);
     /** @param {number} a @param {number} b */
     const mix = (a, b) => (Number.isFinite(a) && Number.isFinite(b) ? a + (b - a) * share : b);
     repaint(canvas, {
@@ -86,11 +86,11 @@ export function openFrom(panel, card) {
       { transform: first, opacity: 0.3 },
       { transform: "none", opacity: 1 },
     ],
-    { duration: PASSAGE, easing: "cubic-bezier(.2, .7, .2, 1)" },
+    { duration: PASSAGE_MS, easing: "cubic-bezier(.2, .7, .2, 1)" },
   );
 }
 
 /** @param {HTMLElement} node */
 export function appear(node) {
-  if (!isCalm()) node.animate({ opacity: [0.2, 1] }, { duration: PASSAGE, easing: "ease-out" });
+  if (!isCalm()) node.animate({ opacity: [0.2, 1] }, { duration: PASSAGE_MS, easing: "ease-out" });
 }

@@ -159,8 +159,8 @@ function temperature(view) {
 
 // The reader's own small numbers: words, vectors and matrices, stored in the address.
 
-const MOST_WORDS = 12;
-const MOST_FEATURES = 8;
+const MAX_OWN_WORDS = 12;
+const MAX_OWN_FEATURES = 8;
 const LARGEST_NUMBER = 1e6;
 /** @type {OwnMatrix[]} */
 const PARAMETERS = ["w_query", "w_key", "w_value"];
@@ -198,7 +198,7 @@ function ownNumbers(state) {
     /* the first ones then */
   }
   const named = Array.isArray(stored.words) && stored.words.length > 0;
-  const words = (named ? stored.words : FIRST_OWN.words).slice(0, MOST_WORDS).map(String);
+  const words = (named ? stored.words : FIRST_OWN.words).slice(0, MAX_OWN_WORDS).map(String);
   const [features, width] = [columnCount(stored.x), columnCount(stored.w_query)];
   return shaped({ ...stored, words }, features, width);
 }
@@ -255,9 +255,9 @@ function ownControls(state, complain) {
   /** @param {FieldEvent} event */
   const rename = (event) => {
     const words = event.target.value.split(/\s+/).filter(Boolean);
-    if (words.length >= 1 && words.length <= MOST_WORDS)
+    if (words.length >= 1 && words.length <= MAX_OWN_WORDS)
       storeOwn(state, shaped({ ...own, words }, features, width));
-    else complain(`The words need to be 1 to ${MOST_WORDS}, but there are ${words.length}.`);
+    else complain(`The words need to be 1 to ${MAX_OWN_WORDS}, but there are ${words.length}.`);
   };
   /** @param {string} label @param {number} now @param {(size: number) => OwnNumbers} resize */
   const size = (label, now, resize) =>
@@ -266,16 +266,16 @@ function ownControls(state, complain) {
       element("input", {
         type: "number",
         min: "1",
-        max: String(MOST_FEATURES),
+        max: String(MAX_OWN_FEATURES),
         value: String(now),
         on: {
           change: (event) => {
             const size = Number(event.target.value);
-            if (Number.isInteger(size) && size >= 1 && size <= MOST_FEATURES)
+            if (Number.isInteger(size) && size >= 1 && size <= MAX_OWN_FEATURES)
               storeOwn(state, resize(size));
             else
               complain(
-                `${label} needs a whole number from 1 to ${MOST_FEATURES}, but it is ${size}.`,
+                `${label} needs a whole number from 1 to ${MAX_OWN_FEATURES}, but it is ${size}.`,
               );
           },
         },
@@ -323,7 +323,7 @@ function table(rows, columns, make) {
 /** @param {number[][]} rows */
 function columnCount(rows) {
   return Array.isArray(rows) && Array.isArray(rows[0])
-    ? Math.min(MOST_FEATURES, Math.max(1, rows[0].length))
+    ? Math.min(MAX_OWN_FEATURES, Math.max(1, rows[0].length))
     : 2;
 }
 

@@ -249,7 +249,7 @@ function wirePairs({ path, map }) {
 
 // Lines between the cards of the overview: from each stage to the stages that are made from it.
 
-const BEND = 10; // pixels that a line runs straight before it turns
+const BEND_PIXELS = 10; // pixels that a line runs straight before it turns
 
 // Elements that stand somewhere in root; kind "around" goes below the
 // cards between the two, as what is added without passing through them; "wedge"
@@ -284,17 +284,17 @@ export function boxIn(node, frame) {
 function wirePath(a, b, kind) {
   if (kind === "wedge")
     return (
-      `M${a.left} ${a.bottom}L${b.left + BEND} ${b.top}` +
-      `H${b.right - BEND}L${a.right} ${a.bottom}`
+      `M${a.left} ${a.bottom}L${b.left + BEND_PIXELS} ${b.top}` +
+      `H${b.right - BEND_PIXELS}L${a.right} ${a.bottom}`
     );
   const sameRow = b.left >= a.right - 1 && Math.abs(b.height - a.height) < 140;
   if (kind === "around" && sameRow) return below(a, b);
   if (sameRow) {
-    const turn = b.left - Math.min(BEND, (b.left - a.right) / 2);
+    const turn = b.left - Math.min(BEND_PIXELS, (b.left - a.right) / 2);
     return `M${a.right} ${a.height}H${turn}V${b.height}H${b.left}m-5 -3l5 3l-5 3`;
   }
   if (b.top >= a.bottom - 1) {
-    const turn = b.top - Math.min(BEND, (b.top - a.bottom) / 2);
+    const turn = b.top - Math.min(BEND_PIXELS, (b.top - a.bottom) / 2);
     return `M${a.middle} ${a.bottom}V${turn}H${b.middle}V${b.top}m-3 -5l3 5l3 -5`;
   }
   return "";
@@ -302,7 +302,7 @@ function wirePath(a, b, kind) {
 
 /** @param {WireBox} a @param {WireBox} b */
 function below(a, b) {
-  const deep = Math.max(a.bottom, b.bottom) + BEND;
+  const deep = Math.max(a.bottom, b.bottom) + BEND_PIXELS;
   return `M${a.middle} ${a.bottom}V${deep}H${b.middle}V${b.bottom}m-3 5l3 -5l3 5`;
 }
 

@@ -370,7 +370,7 @@ function numbered(size) {
 // The chosen row as bars: its scores, scaled, masked and as weights, side by side for every key, so
 // that a switch can be seen to work. What it was before a switch stands behind as an outline.
 
-const MOST_KEYS = 40;
+const MAX_BAR_KEYS = 40;
 
 /**
  * @param {StepsView} view
@@ -434,10 +434,10 @@ function rowBars(view, row, pick) {
 function shownKeys({ now, chosen }, row) {
   const weights = rowIn(now, "weights", row);
   const order = [...weights.keys()];
-  if (order.length <= MOST_KEYS) return order;
+  if (order.length <= MAX_BAR_KEYS) return order;
   order.sort((a, b) => weights[b] - weights[a]);
   const some = new Set([chosen && chosen.row === row ? chosen.column : 0, ...order]);
-  return [...some].slice(0, MOST_KEYS).sort((a, b) => a - b);
+  return [...some].slice(0, MAX_BAR_KEYS).sort((a, b) => a - b);
 }
 
 /** @param {Stages} steps @param {string} name @param {number} row */

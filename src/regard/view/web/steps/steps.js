@@ -291,7 +291,7 @@ function allStages(view, names) {
   return [stageLinks(names, view.flow), names.map((name) => stageSection(view, name))];
 }
 
-// Where the reader is in what is about to be drawn anew, as a selector.
+// Where the reader is in what is about to be drawn again, as a selector.
 /** @param {HTMLElement} root */
 function focusedPart(root) {
   const active = document.activeElement;

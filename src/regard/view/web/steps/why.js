@@ -4,9 +4,9 @@
 import { exactNumber, operandNumber, showNumber } from "../lib/digits.js";
 import { BETWEEN_WORDS, newMatrix, product } from "./attend.js";
 
-const WHOLE_TERMS = 8; // terms of a sum that are written in full
+const MAX_WRITTEN_TERMS = 8; // terms of a sum that are written in full
 const EXACT_DECIMALS = 18; // more digits than any float64 has
-const WIDEST = 20; // steps from the last digit of a float64 to where a value counts as 0
+const MAX_WIDENINGS = 20; // steps from the last digit of a float64 to where a value counts as 0
 
 // -> { cell, formula, line, value, operands: [{ stage, row, column }] }; null stands for a whole
 // row or column.
@@ -37,7 +37,7 @@ export function writtenCell(cell, { value, noise }, made, digits = 3) {
   let shown = showNumber(value, digits, noise);
   /** @type {string[]} */
   let links = [];
-  for (let wider = 0; wider <= WIDEST; wider++) {
+  for (let wider = 0; wider <= MAX_WIDENINGS; wider++) {
     shown = showNumber(value, digits, noise * 10 ** wider);
     const rounded = ways.map((way) => roundOperands(way, value, shown.tolerance - noise, digits));
     links = rounded.map(({ text }) => text);
@@ -228,7 +228,7 @@ function softmaxShare(steps, row, column) {
   if (scores[column].value === -Infinity)
     return stated(0, "hidden", hiddenNote(steps, row, column), operandCells);
   const visible = seen.map((key) => scores[key]);
-  const far = Math.max(...visible.map(({ value }) => Math.abs(value))) > FAR;
+  const far = Math.max(...visible.map(({ value }) => Math.abs(value))) > FAR_SCORE;
   /** @type {[Measured[], string]} */
   const [operands, highest] = far ? lessTheHighest(visible) : [visible, ""];
   const index = seen.indexOf(column);
@@ -356,7 +356,7 @@ export function summed(terms) {
 
 /** @param {string[]} terms */
 export function joinedTerms(terms) {
-  if (terms.length <= WHOLE_TERMS) return terms.join(" + ");
+  if (terms.length <= MAX_WRITTEN_TERMS) return terms.join(" + ");
   return [...terms.slice(0, 4), `... ${terms.length - 6} more ...`, ...terms.slice(-2)].join(" + ");
 }
 
@@ -365,8 +365,8 @@ export function joinedTerms(terms) {
 
 // Twice the unit roundoff: the stored number errs, and so does whoever computes it again.
 const EPSILON = 2 ** -52;
-const FAR = 50; // scores beyond it are written less the highest of their row
-const TINY = 1e-321; // below about this, float64 has no relative precision left
+const FAR_SCORE = 50; // scores beyond it are written less the highest of their row
+const DENORMAL_ERROR = 1e-321; // below about this, float64 has no relative precision left
 
 const boundsCache = new WeakMap(); // steps -> { stage: Matrix }
 
@@ -418,7 +418,7 @@ function scaledBound(steps, stage, matrix) {
   const scores = errorBounds(steps, "scores").values;
   return changed(
     matrix,
-    (one, at) => Math.abs(steps.scale) * scores[at] + 4 * EPSILON * Math.abs(one) + TINY,
+    (one, at) => Math.abs(steps.scale) * scores[at] + 4 * EPSILON * Math.abs(one) + DENORMAL_ERROR,
   );
 }
 
@@ -445,13 +445,14 @@ function weightsBound(steps, stage, matrix) {
     for (let at = row * columns; at < (row + 1) * columns; at++)
       if (Number.isFinite(scores[at])) seen.push(at);
     const most = Math.max(0, ...bound.subarray(row * columns, (row + 1) * columns));
-    const size = Math.min(Math.max(0, ...seen.map((at) => Math.abs(scores[at]))), FAR);
+    const size = Math.min(Math.max(0, ...seen.map((at) => Math.abs(scores[at]))), FAR_SCORE);
     return { own: 4 * EPSILON * (seen.length + 8 + 2 * size), moved: Math.expm1(2 * most) };
   });
   return changed(matrix, (weight, at) => {
     const { own, moved } = rows[Math.floor(at / columns)];
     const others = Math.max(1 - weight, 0) + own;
-    const error = weight * (own + moved * others) + (Number.isFinite(scores[at]) ? TINY : 0);
+    const error =
+      weight * (own + moved * others) + (Number.isFinite(scores[at]) ? DENORMAL_ERROR : 0);
     return error < 1 ? error : 1;
   });
 }
@@ -473,7 +474,8 @@ function productBound(left, leftBound, right, rightBound, across = false) {
   const bound = newMatrix(left.rows, across ? right.rows : right.columns);
   return changed(
     bound,
-    (_, at) => EPSILON * (terms + 2) * own[at] + TINY * (terms + 1) + ofLeft[at] + ofRight[at],
+    (_, at) =>
+      EPSILON * (terms + 2) * own[at] + DENORMAL_ERROR * (terms + 1) + ofLeft[at] + ofRight[at],
   );
 }
 
