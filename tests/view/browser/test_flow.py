@@ -9,7 +9,7 @@ from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 MEASURES = """async ({ means, size }) => {
-  const { maxFlow, residualStep, rolledOut } = await import("/read/attention_flow.js");
+  const { maxFlow, residualStep, rolledOut } = await import("/read/flow.js");
   const steps = means.map((weights) => residualStep(weights, size));
   const flows = Array.from({ length: size * size }, (_, at) =>
     maxFlow(steps, size, Math.floor(at / size), at % size));
@@ -82,7 +82,7 @@ def test_a_word_is_followed_through_the_layers(page, open_read):
 
 
 PLANE = """async (vectors) => {
-  const { principalPlane } = await import("/read/projection.js");
+  const { principalPlane } = await import("/read/space.js");
   return principalPlane(vectors.map((vector) => Float64Array.from(vector)));
 }"""
 

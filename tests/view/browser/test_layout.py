@@ -117,7 +117,7 @@ def test_labels_of_queries_and_keys_lie_apart_and_inside(page: Any):
     """A label without room is hidden; every dot has its name when it is pointed at."""
     page.goto("/#learn")
     labels = page.evaluate("""async () => {
-      const { labelLayout } = await import("/read/label_layout.js");
+      const { labelLayout } = await import("/read/space.js");
       const named = [0, 1, 2, 3, 4, 5].map((at) => ({ x: 100, y: 100 + 5 * at, text: "word" }));
       return labelLayout(named, { width: 400, height: 300, size: 14 });
     }""")
@@ -127,7 +127,7 @@ def test_labels_of_queries_and_keys_lie_apart_and_inside(page: Any):
 
     # A label stays inside the picture.
     label = page.evaluate("""async () => {
-      const { labelLayout } = await import("/read/label_layout.js");
+      const { labelLayout } = await import("/read/space.js");
       const frame = { width: 200, height: 100, size: 14 };
       return labelLayout([{ x: 195, y: 50, text: "because" }], frame)[0];
     }""")

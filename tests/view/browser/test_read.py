@@ -12,12 +12,12 @@ from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 GRID = """async ([sentence, choice, options]) => {
-  const [{ servedSource }, { gridOf }] =
+  const [{ servedSource }, { buildGrid }] =
     await Promise.all(["/lib/api.js", "/read/weights.js"].map((name) => import(name)));
   const source = await servedSource();
   const reading = await source.reading(sentence);
   const part = reading.parts.find((one) => one.name === choice.part);
-  const grid = gridOf(await source.weights(reading, choice), part, options);
+  const grid = buildGrid(await source.weights(reading, choice), part, options);
   return { ...grid, weights: [...grid.weights], rest: null };
 }"""
 

@@ -57,7 +57,7 @@ ALIGNED = """async (sources) => {
   const { wordToExplain } = await import("/read/effect_grid.js");
   const words = ["parce", "qu'", "il", "avait"];
   const part = { query: { language: "English", words: ["because", "it", "was"] } };
-  return wordToExplain({ base: { alignment: { words, sources } }, part }, { query: 1 });
+  return wordToExplain({ words, sources }, part, { query: 1 });
 }"""
 
 

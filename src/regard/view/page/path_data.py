@@ -1,6 +1,6 @@
 """Data of the Steps view around one head: a layer from its input on, and the next words.
 
-The page works the stages out itself (web/steps/path_stages.js), as it does for one head. The bytes
+The page works the stages out itself (web/steps/layer_path.js), as it does for one head. The bytes
 are those of ``steps_data``, with parameters after the float64 matrices: int8 with a float32 scale
 for each output where the model stores them so, else float32, each at a multiple of 8 bytes.
 """
@@ -38,7 +38,7 @@ class PathData:
     parameters: Mapping[str, Matrix]
 
     def to_bytes(self) -> bytes:
-        """As the page takes it (web/lib/api.js, layerOf)."""
+        """As the page takes it (web/lib/api.js, decodeLayer)."""
         shapes, parameters, blocks, start = {}, {}, [], 0
         for name, array in self.matrices.items():
             shapes[name] = [*array.shape, start // 8]

@@ -22,7 +22,9 @@ STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=async function|function|const|class|let)", re.MULTILINE)
-COMMENT = re.compile(r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(
+    r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n|^[ \t]*//[^\n]*\n", re.MULTILINE | re.DOTALL
+)
 INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 DECLARATION = re.compile(
     r"^(?:export )?(?:async function\*?|function\*?|const|let|class) "

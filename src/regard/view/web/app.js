@@ -5,15 +5,16 @@
 // its own fields with state.follow. It may return a function that is called when the view is left
 // (to stop timers and listeners of the window).
 
-import { announce, element, problem, replace } from "./lib/dom.js";
-import { createState } from "./lib/state.js";
 import { servedSource } from "./lib/api.js";
+import { announce, element, pageElement, problem, replace } from "./lib/dom.js";
+import { exportMenu } from "./lib/export.js";
+import { createState } from "./lib/state.js";
+import { showLearn } from "./learn/learn.js";
+import { showMap } from "./map/map.js";
 import { showRead } from "./read/read.js";
 import { showSteps } from "./steps/steps.js";
-import { showMap } from "./map/map.js";
-import { showLearn } from "./learn/learn.js";
-import { exportMenu } from "./lib/export.js";
 
+/** @type {Record<string, [string, ShowView]>} */
 const VIEWS = {
   read: ["Read", showRead],
   steps: ["Steps", showSteps],
@@ -22,7 +23,9 @@ const VIEWS = {
 };
 
 // The offline file and notebooks call this too, with a source of their own.
+/** @param {Source} source */
 export function startPage(source) {
+  /** @type {(() => void) | null} */
   let leave = null;
   let shown = 0;
   const state = createState(async () => {
@@ -34,8 +37,8 @@ export function startPage(source) {
     drawNavigation(state, source);
     announce("");
     const root = element("div", { class: `view ${state.view}` });
-    replace(document.getElementById("view"), root);
-    exportMenu(document.getElementById("export"), state, source);
+    replace(pageElement("view"), root);
+    exportMenu(pageElement("export"), state, source);
     try {
       const left = await show(root, state, source);
       if (typeof left !== "function") return;
@@ -50,6 +53,7 @@ export function startPage(source) {
   return state;
 }
 
+/** @param {State} state @param {Source} source */
 function drawNavigation(state, source) {
   const views = Object.entries(VIEWS).filter(([name]) => source.views.includes(name));
   const links = views.map(([name, [title]]) =>
@@ -70,7 +74,7 @@ function drawNavigation(state, source) {
       title,
     ),
   );
-  replace(document.getElementById("views"), links.length > 1 ? links : []);
+  replace(pageElement("views"), links.length > 1 ? links : []);
 }
 
 // Light and dark follow the system until the reader chooses; the browser stores the choice.
@@ -79,7 +83,8 @@ function drawLight() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.light ? root.dataset.light === "dark" : system.matches);
   try {
-    if (localStorage.getItem("light")) root.dataset.light = localStorage.getItem("light");
+    const stored = localStorage.getItem("light");
+    if (stored) root.dataset.light = stored;
   } catch {
     /* not kept */
   }
@@ -95,7 +100,7 @@ function drawLight() {
     window.dispatchEvent(new Event("colours"));
   });
   system.addEventListener("change", () => window.dispatchEvent(new Event("colours")));
-  replace(document.getElementById("light"), button);
+  replace(pageElement("light"), button);
 }
 
 // The cookie has taken the token's part: it need not stay in the address, where it can be read.
@@ -106,7 +111,5 @@ function dropToken() {
 
 if (!document.getElementById("embedded")) {
   dropToken();
-  servedSource().then(startPage, (error) =>
-    document.getElementById("view").replaceChildren(problem(error)),
-  );
+  servedSource().then(startPage, (error) => pageElement("view").replaceChildren(problem(error)));
 }

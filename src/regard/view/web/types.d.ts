@@ -1,26 +1,61 @@
 // Types of the page's data and of the objects that its views share, for the type checker alone.
 
-type Range = [number, number];
+type Span = number[]; // from, to
+type SideName = "query" | "key";
 type Chosen = { queries: number[]; keys: number[] };
+
+// -- Elements (lib/dom.js)
+
+type Child = Node | string | number | boolean | null | undefined | readonly Child[];
+
+// Listeners of an element. `target` is the element itself: fields and buttons, which have no
+// children that could be it.
+type Listeners<T> = {
+  [K in keyof HTMLElementEventMap]?: (
+    event: HTMLElementEventMap[K] & { target: T; currentTarget: T },
+  ) => unknown;
+};
+
+interface Properties<T> {
+  on?: Listeners<T>;
+  style?: Record<string, string | number>;
+  [name: string]: unknown;
+}
+
+type FieldEvent = Event & { target: HTMLInputElement };
+type SelectEvent = Event & { target: HTMLSelectElement };
+type CardEvent = Event & { currentTarget: HTMLElement };
+
+// -- The address (lib/state.js)
+
+type Fields = Record<string, unknown>;
 
 interface State {
   view: string;
   get(name: string, otherwise?: string): string;
   number(name: string, otherwise?: number): number;
-  set(changes: Record<string, unknown>, step?: boolean): void;
-  go(view: string, changes?: Record<string, unknown>): void;
+  set(changes: Fields, step?: boolean): void;
+  go(view: string, changes?: Fields): void;
   follow(listener: (changed: Set<string>) => void): () => void;
   address(): string;
-  start?(): void;
+  start(): void;
 }
 
-// Where a view gets its data from; lib/api.js says what each function gives.
+// Fills root; may return what is to be called when the view is left.
+type ShowView = (
+  root: HTMLElement,
+  state: State,
+  source: Source,
+) => Promise<(() => void) | undefined>;
+
+// -- Where a view gets its data from; lib/api.js says what each function gives.
+
 interface Source {
   views: string[];
   page: { version: string; files: string[] };
   live: boolean;
-  embedded?: any;
-  bytesAt?(blob: Range): Promise<Uint8Array>;
+  embedded?: Embedded;
+  bytesAt?(blob: Span): Promise<Uint8Array<ArrayBuffer>>;
   reading(
     sentence: string,
     options?: {
@@ -30,19 +65,50 @@ interface Source {
     },
   ): Promise<PageReading>;
   weights(reading: PageReading, choice: HeadChoice): Promise<Table>;
-  thumbnails(
-    reading: PageReading,
-    part: string,
-  ): Promise<{ rows: number; columns: number; weights: Float32Array }>;
-  steps(choice: Record<string, unknown>): Promise<Inputs>;
-  layer?(choice: Record<string, unknown>): Promise<LayerData>;
-  nextWords?(choice: Record<string, unknown>): Promise<NextWords>;
-  examples(): Promise<any[]>;
-  learn(page: string): Promise<any>;
+  thumbnails(reading: { parts: Part[] }, part: string): Promise<Thumbnails>;
+  steps(choice: Fields): Promise<Inputs>;
+  layer?(choice: Fields): Promise<LayerData>;
+  nextWords?(choice: Fields): Promise<NextWords>;
+  learn(page: string): Promise<Facts>;
   run?(file: number): Promise<PageReading>;
-  experiment?(sentence: string, changes: any[]): Promise<any>;
-  effects?(fields: Record<string, unknown>): Promise<any>;
+  experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
+  effects?(fields: Fields): Promise<EffectsAnswer>;
   post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
+}
+
+// What a page that holds its own data has in it (view/page/embed.py).
+interface Embedded {
+  version: string;
+  views: string[];
+  address?: string;
+  reading?: PageReading;
+  tables?: Record<string, StoredTables>;
+  steps?: Record<string, Span>;
+  layers?: Record<string, Span>;
+  next?: Span;
+  learn?: Record<string, Facts>;
+  map?: EmbeddedMap;
+}
+
+interface StoredTables {
+  form: string;
+  rows: number;
+  columns: number;
+  blobs: Record<string, Span>;
+  thumbnails: { rows: number; columns: number; blob: Span };
+}
+
+interface EmbeddedMap {
+  about: MapAbout;
+  heads: (RegionHeader & { blob: Span })[][];
+  best: { count: number; blobs: Span[][] } | null;
+  tokens: { texts: string[][]; sides: number[][] };
+}
+
+// Before the bytes of a layer (view/page/path_data.py).
+interface LayerHeader {
+  matrices: Record<string, number[]>; // rows, columns, where it starts
+  parameters: Record<string, { shape: number[]; kind: string; starts: number[] }>;
 }
 
 interface Side {
@@ -69,16 +135,16 @@ interface Part {
   thumbnail: number[];
 }
 
-interface Highlight {
+interface HeadHighlight {
   part: string;
   layer: number;
   head: number;
-  query?: number;
-  key?: number;
-  query_word?: string;
-  key_word?: string;
-  sentence?: string;
-  reason?: string;
+  query: number;
+  key: number;
+  query_word: string;
+  key_word: string;
+  sentence: string;
+  reason: string;
   disagreement?: string;
 }
 
@@ -92,17 +158,22 @@ interface PageImage {
   parts: Record<string, { rows: number; columns: number; cells: number[] }>;
 }
 
+interface Alignment {
+  words: string[];
+  sources: { key: number; weight: number }[][];
+}
+
 interface PageReading {
   sentence: string;
   translation: string;
-  changes?: any[]; // of an experiment's second run
+  changes?: Change[]; // of an experiment's second run
   file?: number; // of a watched run
   quick: boolean;
   notes: string[];
   caution: string;
   parts: Part[];
-  alignment: null | { words: string[]; sources: { key: number; weight: number }[][] };
-  highlight: Highlight | null;
+  alignment: Alignment | null;
+  highlight: HeadHighlight | null;
   images?: PageImage[]; // of a watched run
 }
 
@@ -123,6 +194,12 @@ interface Table {
   rest?: Float32Array;
 }
 
+interface Thumbnails {
+  rows: number;
+  columns: number;
+  weights: Float32Array;
+}
+
 // Weights as pictures draw them.
 interface Grid {
   rows: number;
@@ -136,67 +213,423 @@ interface Grid {
   keyPositions?: number[];
 }
 
-interface Picture {
+interface GridOptions {
+  by: string; // words or tokens
+  hide: boolean; // special tokens
+}
+
+// -- The Read view
+
+// What was asked and what the server said.
+interface ReadData {
+  turn: number; // counts sentences: an answer to an earlier one is dropped
+  pending: AbortController | null; // of the sentence that is being read
+  sentence: string | null; // being read, or read
+  earlier: string | null; // the sentence that was read before this one
+  reading: PageReading | null; // the latest
+  base: PageReading | null; // the sentence without changes
+  experiment: ExperimentState | null;
+  requested: string; // what is being fetched for `shown`
+  shown: Shown | null; // what the pictures are drawn from
+}
+
+// The weights on screen, and what they are of.
+interface Shown {
+  request: string; // what they were made from
+  reading: PageReading;
+  part: Part;
+  choice: HeadChoice;
+  grid: Grid;
+}
+
+// What is chosen or pointed at, beside what the address says.
+interface ReadSelection {
+  chosen: Chosen; // what is drawn: pointed at, else pinned
+  hovered: Chosen | null;
+  anchor: { side: SideName; position: number } | null; // where a span begins
+  peek: HeadPlace | null; // the head pointed at
+  peekTimer: number;
+  remembered: string[] | null; // words that were chosen before others were typed around them
+  typedOver: string | null; // the sentence that stood in the field when it was focused
+  scrollTarget: HTMLElement | null; // what a click unfolds, scrolled to when it is filled
+}
+
+interface ReadElements {
   root: HTMLElement;
-  show(model: any): void;
-  mark?(marks: { differing?: number[]; moving?: number[] }): void;
-  close(): void;
+  top: Headline;
+  statement: HTMLElement;
+  questions: HTMLElement;
+  steps: TokenSteps;
+  outcome: HTMLElement;
+  why: HTMLElement;
+  effects: HTMLElement;
+  controls: HTMLElement;
+  title: HTMLElement;
+  picture: HTMLElement;
+  pictures: Record<string, Picture>;
+  lines: LinesPicture;
+  beside: BesidePicture;
+  images: ImageOverlay;
+  frame: HTMLElement; // around the picture and the one beside it
+  notes: HTMLElement;
+  table: HTMLDetailsElement;
+  tableBox: HTMLElement;
+  heads: HeadsGrid;
+  drawnFrom: DrawnFrom;
+}
+
+// What parts of the view were drawn from last: they are drawn again only when it changes.
+interface DrawnFrom {
+  controls?: string;
+  questions?: string;
+  why?: string;
+  effects?: string;
+  effectCells?: EffectCell[];
+  table?: Grid;
 }
 
 interface ReadView {
   state: State;
   source: Source;
-  turn: number;
-  reading?: PageReading;
-  grid?: Grid;
-  part?: Part;
-  choice?: HeadChoice;
-  chosen?: Chosen;
-  hovered?: Chosen | null;
-  anchor?: { side: string; position: number } | null;
-  peek?: { part: string; layer: number; head: number } | null;
-  peeking?: ReturnType<typeof setTimeout>;
-  pending?: AbortController; // of the sentence that is being read
-  sentence?: string;
-  remembered?: string[] | null; // words that were chosen before others were typed around them
-  typedOver?: string; // the sentence that stood in the field when it was focused
-  earlier?: string; // the sentence that was read before this one
-  request?: string; // what the grid was made from
-  requestedKey?: string; // what is being fetched
-  of?: PageReading;
-  drawn?: string;
-  tabled?: Grid;
-  root?: HTMLElement;
-  base?: PageReading; // the sentence as it is, without changes
-  experiment?: any; // the outcome of the changes, as source.experiment gives it
-  outcome?: HTMLElement;
-  effects?: HTMLElement;
-  effectRequest?: string; // what the effects were made from
-  effectCells?: { part: string; layer: number; head: number; button: HTMLElement }[];
-  questions?: HTMLElement;
-  steps?: { root: HTMLElement; show(view: ReadView): void }; // through the tokens
-  asked?: string; // what the questions were made from
-  why?: HTMLElement;
-  arriving?: HTMLElement | null; // what a click unfolds, scrolled to when it is filled
-  explained?: string | boolean | null; // what the sum was made from
-  shown?: HTMLElement;
-  beside?: any; // the second picture
-  images?: Picture; // the pictures that a watched model was given
-  top?: any;
-  heads?: any;
-  pictures?: Record<string, Picture>;
-  statement?: HTMLElement;
-  controls?: HTMLElement;
-  title?: HTMLElement;
-  picture?: HTMLElement;
-  notes?: HTMLElement;
-  table?: HTMLDetailsElement;
+  data: ReadData;
+  selection: ReadSelection;
+  elements: ReadElements;
 }
+
+interface HeadPlace {
+  part: string;
+  layer: number;
+  head: number;
+}
+
+type EffectCell = HeadPlace & { button: HTMLButtonElement };
+
+// The link that questions are about.
+interface Link {
+  query: number;
+  key: number;
+  rival: number | undefined;
+  weight: number;
+}
+
+// The layers as a graph (read/flow.js): how wide each edge is, and what it can still take.
+interface FlowGraph {
+  size: number;
+  layers: number;
+  steps: Float64Array[];
+  left: Float64Array[];
+}
+
+interface FlowLevels {
+  x(level: number): number;
+  y(token: number): number;
+  levels: number;
+  size: number;
+  seen: number;
+}
+
+// Queries and keys of a head in a plane (read/space.js).
+interface Plane {
+  dots: PlaneDot[];
+  share: number; // of their variance
+  width: number;
+  weights: Matrix;
+}
+
+interface PlaneDot {
+  side: SideName;
+  token: string;
+  at: number;
+  word: number;
+  point: number[];
+}
+
+interface PlaneLabel {
+  x: number;
+  y: number;
+  anchor: "start" | "end" | "middle";
+}
+
+interface LabelBox {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+// What stands beside the picture.
+type Beside =
+  | { kind: "before" }
+  | { kind: "head"; part: string; layer: number; head: number }
+  | { kind: "file"; file: number }
+  | { kind: "sentence"; sentence: string };
+
+interface BesideTable {
+  grid: Grid;
+  title: string;
+  titles: string[];
+}
+
+// Every number on the way to a weight (read/why_weight.js).
+interface WeightParts {
+  position: number;
+  key: number;
+  width: number;
+  scaled: Float64Array;
+  vector: Float64Array;
+  keyVector: Float64Array;
+  scores: Float64Array;
+  weights: Float64Array;
+  sum: number;
+}
+
+// The tree of a score, and the terms of one of its branches.
+interface Because {
+  state: State;
+  ask(path: number[]): Promise<BecauseTerms>;
+}
+
+interface BecauseTerms {
+  terms: { value: number; query: string; key: string; opens: boolean }[];
+  total: number;
+  count: number;
+  rest: number;
+}
+
+type ChangeName = "redirect" | "knock_out" | "ablate";
+type ChangeField = "word" | "to" | "part" | "layer" | "head";
+
+interface Change {
+  change: ChangeName;
+  word?: number;
+  to?: number;
+  part?: string;
+  layer?: number;
+  head?: number;
+}
+
+interface Run {
+  words: string[];
+  differing: number[];
+}
+
+interface Experiment {
+  reading: PageReading;
+  changed: string[];
+  same: boolean;
+  before: Run;
+  after: Run;
+  prefix: string[];
+  candidates: { word: string; before: number; after: number }[];
+  caution: string;
+}
+
+type ExperimentState = { running: true } | { error: unknown } | Experiment;
+
+// Logits by part, layer and head.
+interface EffectsAnswer {
+  of: string;
+  against: string;
+  logit_difference: number;
+  direct: Record<string, number[][]>;
+  effect: number[]; // of one layer, where that was asked for
+}
+
+type Effects = Omit<EffectsAnswer, "effect"> & { effect: Record<string, number[][]> };
+
+interface EffectsRequest {
+  base: PageReading;
+  words: string[]; // of its translation
+  fields: EffectFields;
+}
+
+// What fills the grids of effects, a layer at a time.
+interface EffectsRun {
+  parts: Part[];
+  made: Effects;
+  ask(more: Fields): Promise<EffectsAnswer>;
+  progress(done: number, all: number): void;
+  isWanted(): boolean;
+}
+
+interface EffectFields {
+  sentence: string;
+  of: number;
+  against: string | null;
+}
+
+// What a picture of the weights draws.
+interface PictureModel {
+  grid: Grid;
+  chosen: Chosen;
+  pinned: Chosen;
+  threshold: number;
+  titles: string[]; // who asks, who answers
+  statement?: string;
+  until?: Until | null;
+  generated?: Record<SideName, number[]>;
+  steps?: Float64Array[]; // of the layers, where they are followed (read/flow.js)
+}
+
+// How far each side has been written; null where it is complete.
+interface Until {
+  query: number;
+  key: number | null;
+}
+
+interface Picture {
+  root: HTMLElement;
+  show(model: PictureModel & { view: ReadView; shown: Shown }): void;
+  close(): void;
+}
+
+// What pictures call when words are pointed at, clicked, dragged over, or let go.
+interface WordHandlers {
+  hover(side: SideName, position: number | null): void;
+  pick(side: SideName, position: number, event: MouseEvent): void;
+  span(side: SideName, from: number, to: number): void;
+  clear?(): void;
+  drop?(query: number, key: number): void;
+}
+
+interface CellHandlers {
+  cell(query: number | null, key?: number): void;
+  pickCell(query: number, key: number): void;
+  clear(): void;
+}
+
+// Where the two sides of the lines lie, in pixels.
+interface LinesLayout {
+  step: number; // height of a word's line
+  side: number;
+  seen: number; // height of what is seen at a time
+  width: number;
+  words: Record<SideName, number[]>; // widths of the words
+}
+
+type LinesPainter = (
+  canvas: HTMLCanvasElement,
+  scrolled: number,
+  model: PictureModel & { grown: number },
+  layout: LinesLayout,
+) => void;
+type WordLists = Record<SideName, HTMLUListElement>;
+
+type LinesPicture = ReturnType<typeof import("./read/lines.js").linesPicture>;
+type Headline = ReturnType<typeof import("./read/headline.js").headline>;
+type TokenSteps = ReturnType<typeof import("./read/token_steps.js").tokenSteps>;
+type BesidePicture = ReturnType<typeof import("./read/beside.js").besidePicture>;
+type ImageOverlay = ReturnType<typeof import("./read/image_overlay.js").imageOverlay>;
+type HeadsGrid = ReturnType<typeof import("./read/heads_grid.js").headsGrid>;
+type TranslationLine = ReturnType<typeof import("./read/translation.js").translationLine>;
+type SentenceLine = ReturnType<typeof import("./read/translation.js").sentenceLine>;
+
+// All heads of a part (read/heads_grid.js).
+interface HeadsBox {
+  part: Part;
+  buttons: HTMLButtonElement[];
+  root: HTMLElement;
+  grid: HTMLElement;
+  canvas: HTMLCanvasElement;
+  pictures: HTMLCanvasElement[] | null;
+  tab: HTMLButtonElement;
+  observer: ResizeObserver;
+}
+
+interface HeatLayout {
+  left: number;
+  top: number;
+  cell: number;
+  width: number;
+  height: number;
+}
+
+// What lines are drawn with.
+type Pen = LinesLayout & {
+  context: CanvasRenderingContext2D;
+  threshold: number;
+  grown: number;
+  thick: number;
+  left: number;
+  right: number;
+  y(position: number): number;
+};
+
+// How the words of a sentence are shaded.
+interface Shades {
+  asking: number[];
+  weights: Record<number, number> | null;
+  until: number; // the last word that is written yet
+}
+
+interface ImagesModel {
+  images: PageImage[] | undefined;
+  part: Part;
+  grid: Grid;
+  chosen: Chosen;
+  by: string;
+}
+
+interface TranslationParts {
+  root: HTMLElement;
+  english: SentenceLine;
+  hover(positions: number[] | null): void;
+  caption: HTMLElement;
+}
+
+interface FieldParts {
+  state: State;
+  first: string;
+  trouble: HTMLElement;
+  fit(): void;
+  lines: { english: SentenceLine; french: TranslationLine };
+  handlers: HeadlineHandlers;
+}
+
+interface HeadlineHandlers {
+  hover(positions: number[] | null): void;
+  pick(position: number): void;
+  typing(): void;
+  leave(): void;
+  stale(): void;
+  empty(isEmpty: boolean): void;
+  again(): void;
+}
+
+interface HeadsHandlers {
+  choose(part: string, layer: number, head: number): void;
+  hover(part: string | null, layer?: number, head?: number): void;
+  arrange(order: string): void;
+  isExplained?: boolean; // whether what a head is stands above the grid
+}
+
+// -- The Steps view
 
 interface Matrix {
   rows: number;
   columns: number;
   values: Float64Array;
+}
+
+// Numbers as colours (lib/draw.js): most has the strongest.
+interface Strips {
+  rows: number;
+  columns: number;
+  values: Float64Array | number[];
+  most: number;
+  label?: string;
+}
+
+interface Example {
+  sentence: string;
+  claims: {
+    about: string;
+    agrees: boolean;
+    because: string;
+    document: number[] | string;
+    true: number[] | string;
+  }[];
+  remarks: string[];
 }
 
 // What the Steps view starts from; steps/attend.js says what each field means.
@@ -210,7 +643,8 @@ interface Inputs {
   scale: number | null;
   position: boolean;
   matrices: Record<string, Matrix>;
-  example?: any;
+  x_error?: number;
+  example?: Example;
   part?: string;
   layer?: number;
   head?: number;
@@ -228,7 +662,7 @@ interface Stages {
   inputs: Inputs;
   stages: Record<string, Matrix>;
   parameters: Record<string, Matrix>;
-  xError?: number;
+  xError: number;
 }
 
 // What the stages around a head start from; steps/layer_path.js says what each field means.
@@ -262,6 +696,29 @@ interface NextWords {
   parameter(name: string): Matrix | null;
 }
 
+// A number, and how far it may lie from the exact one.
+interface Measured {
+  value: number;
+  noise: number;
+}
+
+// An expression: operands, the rule that makes the value of them, how to write it, where they
+// stand; `then` is the same value once more, in a shorter way.
+interface Expression {
+  formula: string;
+  operands: Measured[];
+  operandCells: Operand[];
+  rule(numbers: number[]): number;
+  write(texts: string[]): string;
+  note?: string;
+  then?: Pick<Expression, "operands" | "rule" | "write"> | null;
+  terms?: Explained["terms"];
+}
+
+type ExplainCell = (path: LayerPath, row: number, column: number, stage: string) => Expression;
+type ExplainStage = (steps: Stages, row: number, column: number, stage: string) => Expression;
+type StageBound = (steps: Stages, stage: string, matrix: Matrix) => Matrix;
+
 // How a cell was made: the sentence, its operands, and the terms of its sum where it is one.
 interface Explained {
   cell: string;
@@ -274,7 +731,7 @@ interface Explained {
 
 interface Term {
   name: string;
-  values: ArrayLike<number>;
+  values: Float64Array;
 }
 
 // Every stage around one head by name, worked out on first use.
@@ -284,13 +741,30 @@ interface LayerPath {
   names: string[];
   matrix(name: string): Matrix;
   parameters(name: string): string[];
-  parameter(name: string): Matrix;
+  parameter(name: string): Matrix | null;
 }
 
 interface Operand {
   stage: string;
   row: number | null;
   column: number | null;
+}
+
+interface Cell {
+  stage: string;
+  row: number;
+  column: number;
+}
+
+// Goes to a stage, a cell or another head; card is what was clicked.
+type OpenStage = (choice: StageChoice, card?: Element | null) => void;
+
+interface StageChoice {
+  stage?: string | null;
+  cell?: string | null;
+  part?: string;
+  layer?: number;
+  head?: number;
 }
 
 interface StepsView {
@@ -300,120 +774,349 @@ interface StepsView {
   turn: number;
   wide: Set<string>; // stages that are shown in full
   stale: Set<string>; // fields whose change is not drawn yet
-  inputs?: Inputs;
-  before?: Stages;
-  now?: Stages;
-  isChanged?: boolean;
-  chosen?: { stage: string; row: number; column: number };
-  chosenIn?: Stages; // the computation, without switches, that it was chosen in
-  operands?: Operand[];
-  stage?: string; // the one that is opened; empty in the overview
-  layer?: LayerData | null;
-  path?: LayerPath | null; // as the switches have it
-  pathBefore?: LayerPath | null;
-  next?: NextWords | null;
-  nextRow?: number; // the position whose next word is shown first
-  thumbs?: Map<string, any>; // numbers of the overview's cards as they were drawn last
-  watched?: ResizeObserver;
-  card?: DOMRect | null; // of the card that was clicked
-  overviewTop?: number; // how far the overview was scrolled when a stage was opened
-  pictures?: Map<string, any>; // numbers of large matrices as they were drawn last
-  crumbs?: HTMLElement;
-  map?: HTMLElement;
-  heating?: ReturnType<typeof setTimeout>;
-  origin?: HTMLElement;
-  switches?: HTMLElement;
-  statement?: HTMLElement;
-  changed?: HTMLElement;
-  flow?: HTMLElement;
-  claims?: HTMLElement;
-  why?: HTMLElement;
+  inputs: Inputs; // this and the next two are there when anything is drawn
+  before: Stages; // the computation as it is
+  now: Stages; // as the switches have it
+  isChanged: boolean;
+  chosen: Cell | null;
+  chosenIn: Stages | null; // the computation, without switches, that it was chosen in
+  operands: Operand[];
+  stage: string | null; // the one that is opened; empty in the overview
+  layer: LayerData | null;
+  path: LayerPath | null; // as the switches have it
+  pathBefore: LayerPath | null;
+  next: NextWords | null;
+  nextRow: number; // the position whose next word is shown first
+  thumbs: Map<string, Strips & { from: Passage | null }>; // of the overview's cards, as drawn last
+  pictures: Map<string, Strips>; // of large matrices, as drawn last
+  observer: ResizeObserver | null;
+  card: DOMRect | null; // of the card that was clicked
+  overviewTop: number | null; // how far the overview was scrolled when a stage was opened
+  heatTimer: number;
+  crumbs: HTMLElement;
+  map: HTMLElement;
+  where: HTMLElement; // around crumbs and map
+  origin: HTMLElement;
+  switches: HTMLElement;
+  saying: HTMLElement; // around statement and changed
+  statement: HTMLElement;
+  changed: HTMLElement;
+  flow: HTMLElement;
+  claims: HTMLElement;
+  why: HTMLElement;
 }
+
+type StepsStart = Omit<StepsView, "inputs" | "before" | "now">;
+
+// A Steps view of a head within its model.
+type PathView = StepsView & { path: LayerPath; pathBefore: LayerPath };
+
+// A line of the overview, and where an end of it lies; height is that of its middle.
+interface Wire {
+  from: Element;
+  to: Element;
+  kind: string;
+}
+
+type WireBox = ReturnType<typeof import("./steps/overview.js").boxIn>;
+
+// The style of a cell or a bar that passes over.
+type Look = Pick<CSSStyleDeclaration, "background" | "color" | "left" | "width">;
+
+// Numbers from which a picture passes over to others.
+type Passage = Pick<Strips, "values" | "most">;
+
+// A matrix as a table (steps/matrix.js).
+interface ShownMatrix {
+  name: string;
+  matrix: Matrix;
+  rowNames: string[];
+  columnNames: string[];
+  before: Matrix | null; // as it was
+  shaded: boolean;
+  most: number;
+  wide: boolean; // shown whole
+  focus: [number, number] | null; // shown where others are left out
+  pick(row: number, column: number): void;
+  markedAs(row: number, column: number): string | null;
+  edit: ((row: number, column: number, field: HTMLInputElement) => void) | null;
+}
+
+interface ValueBar {
+  view: StepsView;
+  name: string;
+  row: number;
+  at: number;
+  most: number;
+  pick(stage: string, key: number): void;
+}
+
+// What changes a computation.
+interface Switches {
+  divide?: boolean;
+  temperature?: number;
+  causal?: boolean | null; // null: as given
+}
+
+type Go = (event: CardEvent) => void;
+type Fill = "identity" | "random" | "zero"; // what own matrices are filled with
+type OwnMatrix = "x" | "w_query" | "w_key" | "w_value";
+
+// The reader's own numbers, as the address holds them.
+interface OwnNumbers {
+  words: string[];
+  x: number[][];
+  w_query: number[][];
+  w_key: number[][];
+  w_value: number[][];
+}
+
+// -- The Map view
 
 interface MapWindow {
-  rows: number[];
-  columns: number[];
+  rows: Span;
+  columns: Span;
 }
 
-interface MapLayer {
-  name: string;
-  heads: string[];
+interface MapSize {
   queries: number;
   keys: number;
-  text: boolean;
-  fine: boolean; // whether single weights can be computed
-  facts?: string[];
   least?: number[]; // queries and keys of the smallest window
 }
 
+interface MapLayer extends MapSize {
+  name: string;
+  heads: string[];
+  text: boolean;
+  fine: boolean; // whether single weights can be computed
+  facts?: string[];
+}
+
+interface MapAbout {
+  name: string;
+  notes: string[];
+  layers: MapLayer[];
+  first?: { layer: number; head: number } | null;
+}
+
+type MapChoice = { layer: number; head: number };
+
+interface RegionHeader {
+  rows: Span;
+  columns: Span;
+  cells: number[]; // down, across
+  spans: number[]; // positions that the cells would cover were the last as large as the others
+  received: boolean;
+  entropy: boolean;
+  what: string;
+  better: boolean; // whether asking thoroughly gives more
+}
+
+type Region = Omit<RegionHeader, "received" | "entropy"> & {
+  values: Float32Array;
+  received: Float32Array | null;
+  entropy: Float32Array | null;
+};
+
+type Patch = Region & {
+  most: number; // the weight of the strongest shade
+  isClipped: boolean;
+  pixels: HTMLCanvasElement;
+  repaint(): void;
+};
+
+interface RegionRequest {
+  rows: Span;
+  columns: Span;
+  cells: number[];
+  thorough: boolean;
+  signal: AbortSignal;
+}
+
+interface MapRow {
+  query: number;
+  keys: number[];
+  weights: number[];
+}
+
 interface MapSource {
-  about: {
-    name: string;
-    notes: string[];
-    layers: MapLayer[];
-    first?: { layer: number; head: number } | null;
-  };
-  region(choice: { layer: number; head: number }, options: any): Promise<any>;
-  row(
-    choice: { layer: number; head: number },
-    query: number,
-  ): Promise<{ query: number; keys: number[]; weights: number[] }>;
-  heads(): Promise<{ parts: any[] }>;
-  thumbnails(
-    reading: any,
-    part: string,
-  ): Promise<{ rows: number; columns: number; weights: Float32Array }>;
+  about: MapAbout;
+  region(choice: MapChoice, request: RegionRequest): Promise<Region>;
+  row(choice: MapChoice, query: number): Promise<MapRow>;
+  heads(): Promise<{ parts: Part[] }>;
+  thumbnails(reading: { parts: Part[] }, part: string): Promise<Thumbnails>;
   text(layer: number, side: string, from: number, to: number): Promise<string[]>;
+}
+
+interface Maps {
+  names: string[];
+  isServed?: boolean;
+  open(file: number): Promise<MapSource>;
+}
+
+// Where the map lies on its canvas, in pixels.
+interface MapLayout {
+  left: number;
+  top: number;
+  side: number;
+  down: number;
+  words: boolean;
+  width: number;
+  height: number;
+}
+
+// Pixels of positions.
+interface MapScale {
+  x(key: number): number;
+  y(query: number): number;
+}
+
+interface MapModel {
+  view: MapWindow;
+  patches: Patch[];
+  at: number[] | null;
+  pinned: number | null;
+  nameAt(side: SideName, position: number): string;
+}
+
+interface MapMoves {
+  moveTo(window: MapWindow): void;
+  zoom(factor: number, about?: number[]): void;
+  pin(query: number | null): void;
+  point(at: number[] | null): void;
 }
 
 interface MapView {
   state: State;
-  maps: { names: string[]; isServed?: boolean; open(file: number): Promise<MapSource> };
-  map: MapSource | null;
-  window: MapWindow | null;
-  patches: any[];
-  base?: any; // the patch of the full map
+  maps: Maps;
+  map: MapSource; // this and the next three are there when anything is drawn
+  layer: MapLayer;
+  choice: MapChoice;
+  window: MapWindow;
+  file: number | null;
+  patches: Patch[];
+  base: Patch | null; // of the full map
   at: number[] | null; // query and key under the pointer
   pinned: number | null;
-  texts: Map<string, any>;
-  file?: number;
-  layer?: MapLayer;
-  choice?: { layer: number; head: number };
-  request?: { window: MapWindow; choice: { layer: number; head: number } } | null;
-  pending?: AbortController | null;
-  thorough?: boolean;
-  rest?: ReturnType<typeof setTimeout>;
-  layout?: any;
-  painted?: number;
-  paint?(): void;
-  row?: any;
-  strips?: HTMLElement;
-  trouble?: HTMLElement;
-  scale?: any; // the shades in numbers
-  heads?: any; // all heads as a grid
-  statement?: HTMLElement;
-  controls?: HTMLElement;
-  what?: HTMLElement;
-  cursor?: HTMLElement;
-  canvas?: HTMLCanvasElement;
-  frame?: HTMLElement;
-  notes?: HTMLElement;
-  table?: HTMLDetailsElement;
+  texts: Map<string, string[] | Promise<string[]>>;
+  request: { window: MapWindow; choice: MapChoice } | null;
+  pending: AbortController | null;
+  thorough: boolean;
+  rest: number; // timer
+  layout: MapLayout;
+  paint(): void;
+  row: ReturnType<typeof import("./map/row.js").rowPanel>;
+  scale: ReturnType<typeof import("./map/canvas.js").shadeScale>; // the shades in numbers
+  heads: {
+    root: HTMLElement;
+    repaint(): unknown;
+    close(): void;
+    show(view: MapView): Promise<void>;
+  };
+  strips: HTMLElement;
+  trouble: HTMLElement;
+  statement: HTMLElement;
+  controls: HTMLElement;
+  what: HTMLElement;
+  cursor: HTMLElement;
+  canvas: HTMLCanvasElement;
+  frame: HTMLElement;
+  notes: HTMLElement;
+  table: HTMLDetailsElement;
+  tableBox: HTMLElement;
+}
+
+type MapStart = Omit<MapView, "map" | "layer" | "choice" | "window" | "layout">;
+
+// -- The Learn view
+
+// What the source computed for a scene; a scene has those that its text and pictures name.
+interface Facts {
+  [name: string]: unknown;
+  right: number;
+  choices: string[];
+  words: string[];
+  word: string;
+  key_words?: string[];
+  sentence?: string;
+  position?: number;
+  layer?: number;
+  head?: number;
+  layers: number;
+  // Vectors and matrices of a sentence.
+  strips: number[][];
+  ids: number[];
+  parts: number[][];
+  shown: number;
+  width: number;
+  query: number[];
+  keys: number[][];
+  scores: number[];
+  without: number[][];
+  // Sums worked out.
+  lines: string[];
+  row: number[];
+  scaled: number[];
+  exponentials: number[];
+  total: number;
+  values: number[];
+  divided: number[];
+  root: number;
+  before: number[];
+  after: number[];
+  sum_before: number;
+  sum_after: number;
+  followed?: number;
+  own: number[];
+  others: string[];
+  stray: number[];
+  stray_sum: number;
+  // Of the model, and of two runs.
+  kinds: string[];
+  shares: number[];
+  written: string[];
+  first: string;
+  second: string;
+  prefix: string;
+  candidates: [word: string, before: number, after: number][];
+}
+
+type Paragraph = string | { when?: string; unless?: string; text: string };
+
+interface CoursePage {
+  name: string;
+  title: string;
+  appendix?: boolean;
+  picture?: string;
+  after?: string;
+  text: Paragraph[];
+  ask: string;
+  choices?: string[];
+  answer: Paragraph[];
+  open: [view: string, fields: string[] | Fields, label: string, more?: Fields];
+}
+
+type MakePiece = (facts: Facts) => Piece;
+
+interface Piece {
+  root: HTMLElement;
+  show?(): void;
+  close?(): void;
 }
 
 // One scene of the course, as it is drawn.
 interface Scene {
   number: number; // from 1
-  page: any; // of course.js
-  facts?: any;
+  page: CoursePage;
+  facts: Facts | null;
   answered: number; // the choice that was made, from 1; 0 while the question is open
-  pieces: { root: HTMLElement; show?(): void; close?(): void }[];
+  pieces: Piece[];
   root: HTMLElement;
   text: HTMLElement;
   beside: HTMLElement;
-  buttons?: HTMLButtonElement[];
-  answer?: HTMLElement;
-  verdict?: HTMLElement;
+  buttons: HTMLButtonElement[];
+  answer: HTMLElement;
+  verdict: HTMLElement;
 }
 
 interface Story {
@@ -424,8 +1127,86 @@ interface Story {
   last: number; // the scene that was answered last, from 0
   target: number | null; // the scene that the page is scrolling to
   closed: boolean;
-  contents?: HTMLElement;
+  contents: HTMLElement;
 }
+
+type TinySizes = typeof import("./learn/tiny_transformer.js").TINY_SIZES;
+type NamedMatrices = Record<string, Matrix>;
+
+interface TinyTransformer {
+  sizes: TinySizes;
+  parameters: NamedMatrices;
+  steps: number;
+  moments: { first: NamedMatrices; second: NamedMatrices };
+}
+
+type TinyRun = ReturnType<typeof import("./learn/tiny_transformer.js").tinyForward>;
+type TinyBatch = { letters: number[]; target: number[] }[];
+
+interface Trainer {
+  model: TinyTransformer;
+  losses: number[];
+  random(): number;
+  running: number; // the frame that was asked for, or 0
+  button: HTMLButtonElement;
+  again: HTMLButtonElement;
+  status: HTMLElement;
+  curve: HTMLElement;
+  grid: HTMLElement;
+  written: HTMLElement;
+}
+
+// -- The report of a survey
+
+interface HeadNumbers {
+  part: string;
+  layer: number;
+  head: number;
+}
+
+interface SurveyMeasure {
+  documents: number;
+  mean?: number;
+  deviation?: number;
+  baseline?: number;
+  quantiles: Record<string, number>;
+}
+
+interface SurveyHead extends HeadNumbers {
+  role: { measure: string | null; mean: number; baseline: number };
+  measures: Record<string, SurveyMeasure>;
+  distance: number[];
+  entropy_by_position: (number | null)[];
+  received_by_position: (number | null)[];
+  alike: (HeadNumbers & { cosine: number })[];
+  examples: Record<string, { text: string; value: number; source: string; entry: number }[]>;
+}
+
+interface SurveyChoice {
+  measure: string;
+  head: number; // its place in the report
+}
+
+interface SurveyReport {
+  model: { about: string; window: number };
+  corpus: { documents: number; tokens: number; failed: number; cut: number; windows: number };
+  measures: Record<string, { name: string; meaning: string; target: string; largest: number }>;
+  heads: SurveyHead[];
+  ranked: Record<string, HeadNumbers[]>;
+  alike: { one: HeadNumbers; other: HeadNumbers; cosine: number }[];
+  bands: [number, number][];
+  positions: [number, number][];
+  how: { mean: string; alike: string };
+}
+
+// The model of a widget in a notebook (anywidget): traits of its Python side.
+interface WidgetModel {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+}
+
+// -- Saving
 
 // What a view hands to the Save menu.
 interface Figure {
@@ -439,7 +1220,26 @@ interface Figure {
   queries: string[];
   keys: string[];
   chosen: number[];
-  values: ArrayLike<number> & Iterable<number> & { slice(from: number, to: number): any };
+  values: Float32Array | number[];
   card?: boolean;
-  html?: { path: string; fields: Record<string, unknown> } | null;
+  html?: { path: string; fields: Fields } | null;
+}
+
+type Rgb = number[];
+type ExportFormat = [name: string, format: { title: string; make(): Promise<void> }];
+
+interface TextLook {
+  size?: number;
+  fill?: string;
+  anchor?: string;
+  turn?: number;
+  bold?: boolean;
+}
+
+// A figure before its title and caption are put around it.
+interface DrawnFigure {
+  width: number;
+  height: number;
+  marks: Child[];
+  note: string;
 }

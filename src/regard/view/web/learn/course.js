@@ -7,6 +7,7 @@
 // `picture` stands beside the text from the start, `after` once the question is answered (pieces of
 // lesson.js); `open` is a view and its state, to go on by oneself.
 
+/** @type {CoursePage[]} */
 export const COURSE = [
   {
     name: "look",
@@ -153,8 +154,8 @@ export const COURSE = [
   {
     name: "position",
     title: "Without positions there is no order",
-    picture: "placed",
-    after: "unplaced",
+    picture: "with_positions",
+    after: "without_positions",
     text: [
       "How can a head know which word is the one before? Scores are made of vectors, not of places. It can only know because each word's vector carries its position, as the second scene showed.",
       "So leave the positions out. In *{sentence}* two words stand twice.",

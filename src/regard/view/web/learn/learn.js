@@ -5,18 +5,27 @@
 // from 1; without it the question stands open).
 
 import { announce, element, goTo, problem, replace } from "../lib/dom.js";
-import { COURSE } from "./course.js";
-import { PIECES, filledText, lessonFigure } from "./lesson.js";
 import { describeExport } from "../lib/export.js";
+import { COURSE } from "./course.js";
+import { filledText, lessonFigure, PIECES } from "./lesson.js";
 
 const STORY = COURSE.filter(({ appendix }) => !appendix).length;
 const OWN_SCROLLING = ["wheel", "touchmove", "keydown", "pointerdown"];
 const IN_VIEW = "-35% 0px -60% 0px"; // a scene is read when it crosses this band of the window
 
+/** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showLearn(root, state, source) {
   /** @type {Story} */
-  const story = { state, source, scenes: [], current: 0, last: 0, target: null, closed: false };
-  story.contents = element("nav", { class: "contents", "aria-label": "Scenes of the course" });
+  const story = {
+    state,
+    source,
+    scenes: [],
+    current: 0,
+    last: 0,
+    target: null,
+    closed: false,
+    contents: element("nav", { class: "contents", "aria-label": "Scenes of the course" }),
+  };
   story.scenes = COURSE.map((page, at) => emptyScene(page, at + 1));
   const body = element(
     "article",
@@ -35,7 +44,7 @@ export async function showLearn(root, state, source) {
     teachersPage(),
   );
   root.append(element("div", { class: "course" }, story.contents, body));
-  story.current = sceneOf(state);
+  story.current = currentScene(state);
   story.target = story.current; // until it is in view, those above it are not read
   drawContents(story);
   const watcher = watchScenes(story);
@@ -51,11 +60,12 @@ export async function showLearn(root, state, source) {
   };
 }
 
-function sceneOf(state) {
+/** @param {State} state */
+function currentScene(state) {
   return Math.max(1, Math.min(COURSE.length, Math.round(state.number("page", 1)))) - 1;
 }
 
-/** @returns {Scene} */
+/** @param {CoursePage} page @param {number} number @returns {Scene} */
 function emptyScene(page, number) {
   const text = element("div", { class: "scene-text" });
   const beside = element("div", { class: "scene-picture" });
@@ -68,13 +78,26 @@ function emptyScene(page, number) {
     text,
     beside,
   );
-  return { number, page, root, text, beside, pieces: [], answered: 0 };
+  return {
+    number,
+    page,
+    facts: null,
+    answered: 0,
+    pieces: [],
+    root,
+    text,
+    beside,
+    buttons: [],
+    answer: element("div", { class: "answer", hidden: true }),
+    verdict: element("p", { class: "verdict" }),
+  };
 }
 
 // Scenes come in their order; `first` is over when those down to the one in view are there, so that
 // nothing above it moves any more.
 /** @param {Story} story @param {number} last */
 function fillScenes(story, last) {
+  /** @param {Scene} scene */
   const fill = async (scene) => {
     try {
       const facts = await story.source.learn(scene.page.name);
@@ -83,6 +106,7 @@ function fillScenes(story, last) {
       if (!story.closed) replace(scene.text, problem(error));
     }
   };
+  /** @param {Scene[]} scenes */
   const inOrder = async (scenes) => {
     for (const scene of scenes) if (!story.closed) await fill(scene);
   };
@@ -90,7 +114,7 @@ function fillScenes(story, last) {
   return { first, rest: first.then(() => inOrder(story.scenes.slice(last + 1))) };
 }
 
-/** @param {Story} story @param {Scene} scene */
+/** @param {Story} story @param {Scene} scene @param {Facts} facts */
 function drawScene(story, scene, facts) {
   const { page } = scene;
   scene.facts = facts;
@@ -107,10 +131,9 @@ function drawScene(story, scene, facts) {
       text,
     ),
   );
-  scene.answer = element("div", { class: "answer", hidden: true });
   replace(
     scene.text,
-    paragraphs(scene, page.text),
+    paragraphs(facts, page.text),
     element(
       "div",
       { class: "question", role: "group", "aria-labelledby": `asked-${page.name}` },
@@ -121,10 +144,11 @@ function drawScene(story, scene, facts) {
     turns(story, scene),
   );
   showPiece(scene, page.picture);
-  if (scene.number - 1 === sceneOf(story.state)) showAnswer(story, scene, chosenIn(story, scene));
+  if (scene.number - 1 === currentScene(story.state))
+    showAnswer(story, scene, chosenIn(story, scene));
 }
 
-/** @param {Story} story @param {Scene} scene */
+/** @param {Story} story @param {Scene} scene @param {number} chosen */
 function chooseAnswer(story, scene, chosen) {
   // Whoever answers is in this scene, wherever the middle of the window is.
   story.current = story.target = scene.number - 1;
@@ -145,10 +169,10 @@ function chosenIn({ state }, { buttons }) {
 }
 
 // A first choice opens the answer and the picture that goes with it, another one moves the mark.
-/** @param {Story} story @param {Scene} scene */
+/** @param {Story} story @param {Scene} scene @param {number} chosen */
 function showAnswer(story, scene, chosen) {
   const { page, facts, buttons, answered } = scene;
-  if (!chosen || chosen === answered) return;
+  if (!facts || !chosen || chosen === answered) return;
   buttons.forEach((button, at) => {
     button.setAttribute("aria-pressed", String(at + 1 === chosen));
     button.classList.toggle("right", at === facts.right);
@@ -159,8 +183,12 @@ function showAnswer(story, scene, chosen) {
   const verdict =
     chosen - 1 === facts.right ? "Yes." : `Not quite. It is: ${buttons[facts.right].textContent}`;
   if (!answered) {
-    scene.verdict = element("p", { class: "verdict" });
-    replace(scene.answer, scene.verdict, paragraphs(scene, page.answer), onward(story, scene));
+    replace(
+      scene.answer,
+      scene.verdict,
+      paragraphs(facts, page.answer),
+      onward(story, page, facts),
+    );
     scene.answer.hidden = false;
     if (page.after) showPiece(scene, page.after);
   }
@@ -168,11 +196,12 @@ function showAnswer(story, scene, chosen) {
   announce(verdict);
 }
 
-/** @param {Scene} scene */
-function paragraphs({ facts }, parts) {
+/** @param {Facts} facts @param {Paragraph[]} parts */
+function paragraphs(facts, parts) {
   return parts
-    .filter((part) => (part.when ? facts[part.when] : part.unless ? !facts[part.unless] : true))
-    .map((part) => element("p", null, filledText(part.text || part, facts)));
+    .map((part) => (typeof part === "string" ? { text: part } : part))
+    .filter(({ when, unless }) => (when ? facts[when] : unless ? !facts[unless] : true))
+    .map(({ text }) => element("p", null, filledText(text, facts)));
 }
 
 const OF_OTHER_VIEWS = [
@@ -194,13 +223,14 @@ const OF_OTHER_VIEWS = [
   "own",
 ];
 
-/** @param {Story} story @param {Scene} scene */
-function onward({ state, source }, { page, facts }) {
+/** @param {Story} story @param {CoursePage} page @param {Facts} facts */
+function onward({ state, source }, page, facts) {
   const [view, fields, label, more] = page.open;
   if (!source.views.includes(view)) return null;
   const requested = Array.isArray(fields)
     ? Object.fromEntries(fields.map((name) => [name, facts[name]]))
     : fields;
+  /** @type {Fields} */
   const clean = Object.fromEntries(OF_OTHER_VIEWS.map((name) => [name, null]));
   if (view === "read" && facts.position !== undefined) clean.q = facts.position;
   return element(
@@ -220,6 +250,7 @@ function onward({ state, source }, { page, facts }) {
 
 /** @param {Story} story @param {Scene} scene */
 function turns(story, { number }) {
+  /** @param {number} to @param {string} text */
   const button = (to, text) =>
     to >= 1 && to <= COURSE.length
       ? element(
@@ -236,10 +267,10 @@ function turns(story, { number }) {
   );
 }
 
-/** @param {Scene} scene */
+/** @param {Scene} scene @param {string | undefined} name */
 function showPiece(scene, name) {
   closePieces(scene);
-  if (!name) return;
+  if (!name || !scene.facts) return;
   const made = PIECES[name](scene.facts);
   scene.pieces.push(made);
   replace(scene.beside, element("div", { class: "live" }, made.root));
@@ -296,7 +327,7 @@ function go(story, at) {
 // The address names another scene: by a link, by going back, or by hand.
 /** @param {Story} story */
 function followAddress(story) {
-  const at = sceneOf(story.state);
+  const at = currentScene(story.state);
   const scene = story.scenes[at];
   if (scene.facts) showAnswer(story, scene, chosenIn(story, scene));
   if (at !== story.current) jumpTo(story, at);
@@ -307,8 +338,7 @@ function jumpTo(story, at, behavior) {
   const { root } = story.scenes[at];
   Object.assign(story, { current: at, target: at });
   drawContents(story);
-  const heading = root.querySelector("h2");
-  heading.focus({ preventScroll: true });
+  root.querySelector("h2")?.focus({ preventScroll: true });
   if (behavior) root.scrollIntoView({ block: "start", behavior });
   else goTo(root);
 }
@@ -317,6 +347,7 @@ function jumpTo(story, at, behavior) {
 // its way to a scene, those it passes do not count; the reader's own scrolling ends that.
 /** @param {Story} story */
 function watchScenes(story) {
+  /** @param {number} at */
   const arrived = (at) => {
     if (story.target !== null && story.target !== at) return;
     story.target = null;
@@ -348,7 +379,9 @@ function watchScenes(story) {
 }
 
 function teachersPage() {
+  /** @param {Child[]} parts */
   const item = (...parts) => element("li", null, parts);
+  /** @param {string} text */
   const code = (text) => element("code", null, text);
   return element(
     "details",

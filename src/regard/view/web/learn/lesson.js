@@ -1,21 +1,24 @@
 // The pictures inside the course: each is made of a scene's facts and nothing else.
 // A piece is { root, show?, close? }; show is called once root is in the page and has a width.
 
+import { FIGURE_AXES } from "../lib/export.js";
 import { element, percent, replace, tableHead } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
-import { weightsTable } from "../read/weights_table.js";
+import { weightsTable } from "../read/weights.js";
 import {
   candidatesPicture,
   countedPicture,
   maskedPicture,
-  placedPicture,
+  matrixFact,
+  positionsPicture,
   queriesPicture,
   stackPicture,
-  unplacedPicture,
   vectorsPicture,
+  withoutPositionsPicture,
 } from "./scene_pictures.js";
 import { trainingPicture } from "./training.js";
 
+/** @type {Record<string, MakePiece>} */
 export const PIECES = {
   sentence: (facts) => ({
     root: element(
@@ -32,8 +35,8 @@ export const PIECES = {
   lines: lessonLines,
   vectors: vectorsPicture,
   queries: queriesPicture,
-  placed: placedPicture,
-  unplaced: unplacedPicture,
+  with_positions: positionsPicture,
+  without_positions: withoutPositionsPicture,
   masked: maskedPicture,
   stack: stackPicture,
   counted: countedPicture,
@@ -54,21 +57,21 @@ export const PIECES = {
       [
         facts.scaled.map(toDigits(3)),
         facts.exponentials.map(toDigits(3)),
-        Array.from(facts.true, bar),
+        numbersFact(facts.true).map(bar),
       ],
-      ["sum", "", facts.total.toFixed(3), total(facts.true)],
+      ["sum", "", facts.total.toFixed(3), total(numbersFact(facts.true))],
     ),
   as_printed: (facts) =>
     columnsTable(
       "The row of robots",
       ["share", "as printed"],
       facts.words,
-      [Array.from(facts.true, bar), Array.from(facts.document, bar)],
-      ["sum", total(facts.true), total(facts.document)],
+      [numbersFact(facts.true).map(bar), numbersFact(facts.document).map(bar)],
+      ["sum", total(numbersFact(facts.true)), total(numbersFact(facts.document))],
     ),
   valued: (facts) =>
     columnsTable("Shares and values", ["its share", "value"], facts.words, [
-      facts.weights.map(bar),
+      numbersFact(facts.weights).map(bar),
       facts.values.map(plain),
     ]),
   added: (facts) =>
@@ -77,11 +80,16 @@ export const PIECES = {
       ["its share", "value", "share · value"],
       facts.words,
       [
-        facts.weights.map(bar),
+        numbersFact(facts.weights).map(bar),
         facts.values.map(plain),
-        facts.weights.map((weight, at) => (weight * facts.values[at]).toFixed(2)),
+        numbersFact(facts.weights).map((weight, at) => (weight * facts.values[at]).toFixed(2)),
       ],
-      ["sum", total(facts.weights), "", (facts.followed ?? facts.true).toFixed(2)],
+      [
+        "sum",
+        total(numbersFact(facts.weights)),
+        "",
+        Number(facts.followed ?? facts.true).toFixed(2),
+      ],
     ),
   divided: (facts) =>
     columnsTable(`The row of ${facts.word}`, ["score", "share"], facts.words, [
@@ -119,22 +127,26 @@ export const PIECES = {
   }),
 };
 
+/** @param {Facts} facts */
 function lessonLines(facts) {
   const names = facts.words;
   const keys = facts.key_words || names;
   const grid = {
     rows: names.length,
     columns: keys.length,
-    weights: Float32Array.from(facts.weights.flat()),
+    weights: Float32Array.from(matrixFact(facts).flat()),
     rest: null,
     queries: names,
     keys,
     hidden: null,
   };
   const pinned = { queries: facts.position === undefined ? [] : [facts.position], keys: [] };
+  /** @type {Chosen} */
   let now = pinned;
+  /** @param {SideName} side @param {number} position */
   const on = (side, position) =>
     side === "query" ? { queries: [position], keys: [] } : { queries: [], keys: [position] };
+  /** @param {Chosen} chosen */
   const show = (chosen) =>
     picture.show({
       grid,
@@ -144,6 +156,7 @@ function lessonLines(facts) {
       titles: facts.key_words ? ["French", "English"] : ["English", "English"],
       statement: "",
     });
+  /** @param {Chosen} chosen */
   const pin = (chosen) => {
     now = chosen;
     show(now);
@@ -168,6 +181,7 @@ function lessonLines(facts) {
 }
 
 // softmax(scores / divisor), as the divisor moves.
+/** @param {Facts} facts */
 function divisorPiece(facts) {
   const position = element("div");
   const output = element("output", { class: "number" });
@@ -206,7 +220,15 @@ function divisorPiece(facts) {
   };
 }
 
+/**
+ * @param {string} caption
+ * @param {string[]} heads
+ * @param {string[]} words
+ * @param {Child[][]} columns
+ * @param {Child[] | null} [last]
+ */
 function columnsTable(caption, heads, words, columns, last = null) {
+  /** @param {"th" | "td"} tag @param {Child} name @param {Child[]} cells */
   const row = (tag, name, cells) =>
     element(
       "tr",
@@ -240,6 +262,13 @@ function columnsTable(caption, heads, words, columns, last = null) {
   };
 }
 
+// A row of numbers of a scene, where others have a single one by that name.
+/** @param {unknown} fact */
+function numbersFact(fact) {
+  return /** @type {number[]} */ (fact);
+}
+
+/** @param {number} share */
 function bar(share) {
   return element(
     "span",
@@ -249,24 +278,29 @@ function bar(share) {
   );
 }
 
+/** @param {number[]} shares */
 function total(shares) {
   return shares.reduce((a, b) => a + b, 0).toFixed(3);
 }
 
+/** @param {number[]} numbers */
 function vector(numbers) {
   return `(${numbers.map(plain).join(", ")})`;
 }
 
+/** @param {number} number */
 function plain(number) {
   return String(Number(number.toFixed(2)));
 }
 
+/** @param {number} digits @returns {(number: number) => string} */
 function toDigits(digits) {
   return (number) => number.toFixed(digits);
 }
 
 // The figure of a scene: a head as lines, or the row that it computed; and the course as a file.
 // It is that of the scene answered last, since Save stands above them all; else of the first.
+/** @type {Record<string, string>} */
 const COMPUTED_ROWS = {
   scores: "row",
   shares: "true",
@@ -277,11 +311,7 @@ const COMPUTED_ROWS = {
   batch: "own",
 };
 
-/**
- * @param {Story} story
- * @param {Source} source
- * @returns {Figure | null}
- */
+/** @param {Story} story @param {Source} source @returns {Figure | null} */
 export function lessonFigure({ scenes, last }, source) {
   /** @param {Scene} scene */
   const ready = ({ page, facts, answered }) => {
@@ -291,6 +321,7 @@ export function lessonFigure({ scenes, last }, source) {
   const scene = [scenes[last], scenes[0]].find((one) => one && ready(one));
   if (!scene) return null;
   const { page, facts } = scene;
+  if (!facts) return null;
   const row = facts[COMPUTED_ROWS[page.name]];
   const head = facts.head === undefined ? null : `Layer ${facts.layer}, head ${facts.head}`;
   const sentence = facts.sentence || facts.words.join(" ");
@@ -300,17 +331,18 @@ export function lessonFigure({ scenes, last }, source) {
     title: head || page.title,
     caption: page.title,
     provenance: `“${sentence}” · regard ${source.page.version}`,
-    axes: ["query (looks)", "key (is looked at)"],
+    axes: FIGURE_AXES,
     what: page.name === "scores" ? "scores" : "weights",
     queries: head ? facts.words : [facts.word],
     keys: facts.key_words || facts.words,
     chosen: facts.position === undefined ? [] : [facts.position],
-    values: head ? facts.weights.flat() : row,
+    values: head ? matrixFact(facts).flat() : numbersFact(row),
     html: { path: "/api/export/learn", fields: {} },
   };
 }
 
 // The course's small language: {facts}, *words*, `code`. Everything ends as text.
+/** @param {string} text @param {Facts} facts */
 export function filledText(text, facts) {
   return text
     .split(/(\*[^*]+\*|`[^`]+`)/)
@@ -324,15 +356,21 @@ export function filledText(text, facts) {
     });
 }
 
+/** @param {string} text @param {Facts} facts */
 function valuesIn(text, facts) {
   return text.replace(/\{([\w.]+)(?:\|([%\d]))?\}/g, (_, name, form) => {
-    const value = name.split(".").reduce((value, key) => value[key], facts);
-    const one = (number) =>
+    const value = name.split(".").reduce(
+      /** @param {unknown} inside @param {string} key */
+      (inside, key) => /** @type {Fields} */ (inside)[key],
+      facts,
+    );
+    /** @param {unknown} one */
+    const written = (one) =>
       form === undefined
-        ? String(number)
+        ? String(one)
         : form === "%"
-          ? percent(number)
-          : number.toFixed(Number(form));
-    return Array.isArray(value) ? value.map(one).join(", ") : one(value);
+          ? percent(Number(one))
+          : Number(one).toFixed(Number(form));
+    return Array.isArray(value) ? value.map(written).join(", ") : written(value);
   });
 }

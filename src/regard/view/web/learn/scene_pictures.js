@@ -2,11 +2,17 @@
 // stack of layers, an experiment's outcome. Each is { root, close? }, made of the scene's facts.
 
 import { element, percent, tableHead } from "../lib/dom.js";
-import { textColorOn, shade } from "../lib/draw.js";
-import { largestSize, vectorStrip } from "../lib/strips.js";
+import { largestSize, shade, textColorOn, vectorStrip } from "../lib/draw.js";
 
-const MANY = 9; // columns whose names stand upright
+const UPRIGHT_COLUMNS = 9; // columns whose names stand upright
 
+// The weights of a scene: of all words here, of one word in others.
+/** @param {Facts} facts */
+export function matrixFact({ weights }) {
+  return /** @type {number[][]} */ (weights);
+}
+
+/** @param {string} name @param {...Child} cells */
 function namedRow(name, ...cells) {
   return element(
     "tr",
@@ -16,6 +22,7 @@ function namedRow(name, ...cells) {
   );
 }
 
+/** @param {string} caption @param {string[]} heads @param {Child} rows */
 function stripsTable(caption, heads, rows) {
   return element(
     "table",
@@ -26,8 +33,10 @@ function stripsTable(caption, heads, rows) {
   );
 }
 
+/** @param {Facts} facts */
 export function vectorsPicture(facts) {
   const most = largestSize(facts.strips.flat());
+  /** @param {string} name */
   const said = (name) => `the first ${facts.shown} numbers of ${name}`;
   const parts = ["its own vector", "+ its position", "= what goes in"];
   return {
@@ -50,6 +59,7 @@ export function vectorsPicture(facts) {
   };
 }
 
+/** @param {Facts} facts */
 export function queriesPicture(facts) {
   const most = largestSize([...facts.query, ...facts.keys.flat()]);
   const widest = Math.max(...facts.scores.map(Math.abs));
@@ -75,6 +85,7 @@ export function queriesPicture(facts) {
 }
 
 // From the middle to the right above 0, to the left below.
+/** @param {number} value @param {number} widest */
 function signedBar(value, widest) {
   const share = widest > 0 ? Math.abs(value) / widest : 0;
   const width = `calc(${share} * 50%)`;
@@ -90,7 +101,15 @@ function signedBar(value, widest) {
 }
 
 // Weights as shaded percentages; one that is exactly 0 says so.
+/**
+ * @param {string} caption
+ * @param {string[]} words
+ * @param {string[]} keys
+ * @param {number[][]} weights
+ * @param {number[]} [marked]
+ */
 export function weightsGrid(caption, words, keys, weights, marked = []) {
+  /** @param {number} weight */
   const cell = (weight) =>
     element(
       "td",
@@ -105,7 +124,7 @@ export function weightsGrid(caption, words, keys, weights, marked = []) {
     { class: "wide" },
     element(
       "table",
-      { class: `lesson weights-grid${keys.length > MANY ? " many" : ""}` },
+      { class: `lesson weights-grid${keys.length > UPRIGHT_COLUMNS ? " many" : ""}` },
       element("caption", null, caption),
       tableHead([null, ...keys.map((key) => element("span", null, key))]),
       element(
@@ -124,35 +143,42 @@ export function weightsGrid(caption, words, keys, weights, marked = []) {
   );
 }
 
-export function placedPicture(facts) {
-  return { root: positionGrid("With positions, weights in percent", facts, facts.weights) };
+/** @param {Facts} facts */
+export function positionsPicture(facts) {
+  return { root: positionGrid("With positions, weights in percent", facts, matrixFact(facts)) };
 }
 
-export function unplacedPicture(facts) {
+/** @param {Facts} facts */
+export function withoutPositionsPicture(facts) {
   return {
     root: element(
       "div",
       { class: "stacked" },
-      positionGrid("With positions, weights in percent", facts, facts.weights),
+      positionGrid("With positions, weights in percent", facts, matrixFact(facts)),
       positionGrid("Without positions", facts, facts.without),
     ),
   };
 }
 
+/** @param {string} caption @param {Facts} facts @param {number[][]} weights */
 function positionGrid(caption, facts, weights) {
   const twice = facts.words.flatMap((word, at) => (word === "dog" ? [at] : []));
   return weightsGrid(caption, facts.words, facts.words, weights, twice);
 }
 
+/** @param {Facts} facts */
 export function maskedPicture(facts) {
   const caption = `Decoder, layer ${facts.layer}, head ${facts.head}, weights in percent`;
   return {
-    root: weightsGrid(caption, facts.words, facts.words, facts.weights, [facts.position]),
+    root: weightsGrid(caption, facts.words, facts.words, matrixFact(facts), [facts.position ?? -1]),
   };
 }
 
+/** @param {Facts} facts */
 export function stackPicture(facts) {
+  /** @param {string} name @param {string} kind */
   const box = (name, kind) => element("li", { class: kind }, name);
+  /** @param {string} title @param {Child} boxes */
   const column = (title, boxes) =>
     element(
       "div",
@@ -183,6 +209,7 @@ export function stackPicture(facts) {
   };
 }
 
+/** @param {Facts} facts */
 export function countedPicture(facts) {
   return {
     root: element(
@@ -200,6 +227,7 @@ export function countedPicture(facts) {
   };
 }
 
+/** @param {number} share */
 function shareBar(share) {
   return element(
     "span",
@@ -209,7 +237,9 @@ function shareBar(share) {
   );
 }
 
+/** @param {Facts} facts */
 export function candidatesPicture(facts) {
+  /** @param {string} name @param {string} text */
   const said = (name, text) =>
     element("p", null, element("span", { class: "quiet" }, `${name} `), text);
   return {

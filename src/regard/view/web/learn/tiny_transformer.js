@@ -9,12 +9,13 @@
 //   h = x + (weights · value) · w_output
 //   y = h + relu(h · w_in) · w_out       probabilities = softmax(y · w_logits)
 
-import { matrixOf, product, softmax } from "../steps/attend.js";
+import { newMatrix, product, softmax } from "../steps/attend.js";
 
 export const TINY_SIZES = { letters: 8, length: 8, width: 24, head_width: 16, hidden: 48 };
 const ADAM = { rate: 0.004, first: 0.9, second: 0.98, small: 1e-8 };
 
 // Numbers from 0 to 1, the same for the same seed (mulberry32).
+/** @param {number} seed */
 export function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {
@@ -26,6 +27,7 @@ export function randomNumbers(seed) {
 }
 
 // -> { sizes, parameters: { name: Matrix }, steps, moments }
+/** @returns {TinyTransformer} */
 export function tinyTransformer(seed = 1, sizes = TINY_SIZES) {
   const { letters, length, width, head_width, hidden } = sizes;
   const shapes = {
@@ -40,10 +42,11 @@ export function tinyTransformer(seed = 1, sizes = TINY_SIZES) {
     w_logits: [width, letters],
   };
   const random = randomNumbers(seed);
+  /** @type {NamedMatrices} */
   const parameters = {};
   for (const [name, [rows, columns]] of Object.entries(shapes)) {
     const scale = ["token", "position"].includes(name) ? 0.5 : Math.sqrt(3 / rows);
-    parameters[name] = matrixOf(rows, columns);
+    parameters[name] = newMatrix(rows, columns);
     parameters[name].values.forEach((_, at, values) => {
       values[at] = scale * (2 * random() - 1);
     });
@@ -53,8 +56,9 @@ export function tinyTransformer(seed = 1, sizes = TINY_SIZES) {
 }
 
 // Every intermediate for one row of letters (numbers from 0).
+/** @param {Pick<TinyTransformer, "parameters" | "sizes">} model @param {number[]} letters */
 export function tinyForward({ parameters: p, sizes }, letters) {
-  const x = matrixOf(letters.length, sizes.width);
+  const x = newMatrix(letters.length, sizes.width);
   letters.forEach((letter, at) => {
     for (let i = 0; i < sizes.width; i++)
       x.values[at * sizes.width + i] =
@@ -65,15 +69,16 @@ export function tinyForward({ parameters: p, sizes }, letters) {
   scaled.values.forEach((_, at, values) => (values[at] /= Math.sqrt(sizes.head_width)));
   const weights = softmax(scaled);
   const attended = product(weights, value);
-  const h = sumOf(x, product(attended, p.w_output));
+  const h = addMatrices(x, product(attended, p.w_output));
   const inner = product(h, p.w_in);
   const active = mapped(inner, (one) => Math.max(0, one));
-  const y = sumOf(h, product(active, p.w_out));
+  const y = addMatrices(h, product(active, p.w_out));
   const probabilities = softmax(product(y, p.w_logits));
   return { x, query, key, value, weights, attended, h, inner, active, y, probabilities };
 }
 
 // The mean loss (nats a letter) of a batch of { letters, target }, and its gradient by parameter.
+/** @param {TinyTransformer} model @param {TinyBatch} batch */
 export function tinyGradient(model, batch) {
   const gradient = zerosLike(model.parameters);
   let loss = 0;
@@ -92,7 +97,15 @@ export function tinyGradient(model, batch) {
 }
 
 // The chain rule, from the last line of the forward pass to its first.
+/**
+ * @param {TinyTransformer} tinyTransformer
+ * @param {NamedMatrices} gradient
+ * @param {TinyRun} run
+ * @param {number[]} letters
+ * @param {Matrix} slope
+ */
 function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
+  /** @param {string} name @param {Matrix} input @param {Matrix} output */
   const through = (name, input, output) => {
     addTo(gradient[name], transposedProduct(input, output));
     return product(output, p[name], true);
@@ -100,7 +113,7 @@ function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
   const y = through("w_logits", run.y, slope);
   const active = through("w_out", run.active, y);
   const inner = mapped(active, (one, at) => (run.inner.values[at] > 0 ? one : 0));
-  const h = sumOf(y, through("w_in", run.h, inner));
+  const h = addMatrices(y, through("w_in", run.h, inner));
   const attended = through("w_output", run.attended, h);
   const weights = product(attended, run.value, true);
   const value = transposedProduct(run.weights, attended);
@@ -111,7 +124,7 @@ function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
     through("w_query", run.x, query),
     through("w_key", run.x, key),
     through("w_value", run.x, value),
-  ].reduce(sumOf, h);
+  ].reduce(addMatrices, h);
   letters.forEach((letter, at) => {
     for (let i = 0; i < sizes.width; i++) {
       gradient.token.values[letter * sizes.width + i] += x.values[at * sizes.width + i];
@@ -121,8 +134,9 @@ function addGradient({ parameters: p, sizes }, gradient, run, letters, slope) {
 }
 
 // Of each row: weight · (slope − the row's mean slope by weight).
+/** @param {Matrix} weights @param {Matrix} slope @param {number} scale */
 function softmaxSlope(weights, slope, scale) {
-  const made = matrixOf(weights.rows, weights.columns);
+  const made = newMatrix(weights.rows, weights.columns);
   for (let row = 0; row < weights.rows; row++) {
     const from = row * weights.columns;
     let mean = 0;
@@ -135,6 +149,7 @@ function softmaxSlope(weights, slope, scale) {
 }
 
 // One step of Adam on a batch; the loss before it.
+/** @param {TinyTransformer} model @param {TinyBatch} batch */
 export function tinyStep(model, batch) {
   const { loss, gradient } = tinyGradient(model, batch);
   model.steps += 1;
@@ -152,6 +167,11 @@ export function tinyStep(model, batch) {
 }
 
 // Rows of letters drawn at random, each with itself backwards.
+/**
+ * @param {() => number} random
+ * @param {number} size
+ * @param {Pick<TinySizes, "letters" | "length">} [sizes]
+ */
 export function reversedBatch(random, size, { letters, length } = TINY_SIZES) {
   return Array.from({ length: size }, () => {
     const drawn = Array.from({ length }, () => Math.floor(random() * letters));
@@ -159,27 +179,32 @@ export function reversedBatch(random, size, { letters, length } = TINY_SIZES) {
   });
 }
 
+/** @param {NamedMatrices} parameters */
 function zerosLike(parameters) {
   return Object.fromEntries(
-    Object.entries(parameters).map(([name, { rows, columns }]) => [name, matrixOf(rows, columns)]),
+    Object.entries(parameters).map(([name, { rows, columns }]) => [name, newMatrix(rows, columns)]),
   );
 }
 
+/** @param {Matrix} matrix @param {(value: number, at: number) => number} change */
 function mapped(matrix, change) {
   return { ...matrix, values: matrix.values.map(change) };
 }
 
-function sumOf(left, right) {
+/** @param {Matrix} left @param {Matrix} right */
+function addMatrices(left, right) {
   return mapped(left, (one, at) => one + right.values[at]);
 }
 
+/** @param {Matrix} total @param {Matrix} matrix */
 function addTo(total, matrix) {
   matrix.values.forEach((one, at) => (total.values[at] += one));
 }
 
 // leftᵀ · right
+/** @param {Matrix} left @param {Matrix} right */
 function transposedProduct(left, right) {
-  const made = matrixOf(left.columns, right.columns);
+  const made = newMatrix(left.columns, right.columns);
   for (let row = 0; row < left.rows; row++)
     for (let i = 0; i < left.columns; i++) {
       const factor = left.values[row * left.columns + i];

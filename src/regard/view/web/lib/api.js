@@ -21,11 +21,10 @@
 //                        { sentence, part, layer, position: false }
 // source.nextWords(choice)
 //                        -> NextWords of steps/next_word.js; choice { sentence, position: false }
-// source.examples()      -> [{ name, title, sentence, computes, claims, remarks }]
 // source.experiment(sentence, changes)
 //                        -> { reading: PageReading of the second run, changed, same, before, after,
-//                        prefix, candidates, caution }; changes as in read/changes.js. The server's
-//                        alone.
+//                        prefix, candidates, caution }; changes as in read/experiment.js. Only the
+//                        server has it.
 // source.effects(fields) -> with { sentence, of, against, choice: true } both words and what the
 //                        formula says of every head; with { ..., part, layer } in place of choice
 //                        { effect: [logits of each head of a layer] }. The server's alone.
@@ -39,10 +38,13 @@
 // Layers and heads, words and tokens all count from 0. Errors are Error objects whose message is a
 // sentence.
 
+import { isAborted } from "./dom.js";
+
 /** @returns {Promise<Source>} */
 export async function servedSource() {
   const page = await (await fetch("/api/page")).json();
   const cache = new Map();
+  /** @template T @param {string} key @param {() => Promise<T>} ask @returns {Promise<T>} */
   const once = (key, ask) => {
     if (!cache.has(key)) {
       if (cache.size > 400) cache.delete(cache.keys().next().value);
@@ -52,13 +54,15 @@ export async function servedSource() {
     }
     return cache.get(key);
   };
-  const request = (reading) => ({
+  /** @param {PageReading} reading */
+  const fields = (reading) => ({
     sentence: reading.sentence,
     quick: reading.quick && reading.parts.length === 1,
     changes: reading.changes || null,
     file: reading.file ?? null,
   });
-  const nameOfReading = (reading) =>
+  /** @param {PageReading} reading */
+  const readingKey = (reading) =>
     JSON.stringify([reading.sentence, reading.quick, reading.changes, reading.file]);
   return {
     views: ["read", "steps", "map", "learn"],
@@ -70,27 +74,33 @@ export async function servedSource() {
       const { first, ...reading } = await answer.json();
       if (first) {
         const { part, layer, head, ...stored } = first;
-        const key = ["weights", nameOfReading(reading), part, "head", layer, head].join("\n");
-        once(key, async () => ({ ...stored, weights: floatsOf(stored.weights) }));
+        const key = ["weights", readingKey(reading), part, "head", layer, head].join("\n");
+        once(key, async () => ({ ...stored, weights: decodeFloats(stored.weights) }));
       }
       return reading;
     },
     run: async (file) => (await postJson("/api/read", { file })).json(),
     weights: (reading, { part, show, layer, head }) =>
-      once(["weights", nameOfReading(reading), part, show, layer, head].join("\n"), async () =>
-        tableOf(await postJson("/api/weights", { ...request(reading), part, show, layer, head })),
+      once(["weights", readingKey(reading), part, show, layer, head].join("\n"), async () =>
+        readTable(await postJson("/api/weights", { ...fields(reading), part, show, layer, head })),
       ),
     thumbnails: (reading, part) =>
-      once(["thumbnails", nameOfReading(reading), part].join("\n"), async () => {
-        const { shape, values } = await numbersOf(
-          await postJson("/api/thumbnails", { ...request(reading), part }),
-        );
-        return { rows: shape[2], columns: shape[3], weights: values };
-      }),
+      once(
+        ["thumbnails", readingKey(/** @type {PageReading} */ (reading)), part].join("\n"),
+        async () => {
+          const { shape, values } = await readNumbers(
+            await postJson("/api/thumbnails", {
+              ...fields(/** @type {PageReading} */ (reading)),
+              part,
+            }),
+          );
+          return { rows: shape[2], columns: shape[3], weights: values };
+        },
+      ),
     steps: (choice) =>
       once(`steps\n${JSON.stringify(choice)}`, async () => {
         const response = await postJson("/api/steps", choice);
-        return inputsOf(await response.arrayBuffer());
+        return decodeInputs(await response.arrayBuffer());
       }),
     effects: (fields) =>
       once(`effects\n${JSON.stringify(fields)}`, async () =>
@@ -98,11 +108,11 @@ export async function servedSource() {
       ),
     layer: (choice) =>
       once(`layer\n${JSON.stringify(choice)}`, async () =>
-        layerOf(await (await postJson("/api/path", choice)).arrayBuffer()),
+        decodeLayer(await (await postJson("/api/path", choice)).arrayBuffer()),
       ),
     nextWords: (choice) =>
       once(`next\n${JSON.stringify(choice)}`, async () =>
-        layerOf(await (await postJson("/api/next", choice)).arrayBuffer()),
+        decodeLayer(await (await postJson("/api/next", choice)).arrayBuffer()),
       ),
     experiment: (sentence, changes) =>
       once(`experiment\n${sentence}\n${JSON.stringify(changes)}`, async () =>
@@ -110,15 +120,10 @@ export async function servedSource() {
       ),
     learn: (page) =>
       once(`learn\n${page}`, async () => (await postJson("/api/learn", { page })).json()),
-    examples: () => once("examples", async () => (await postJson("/api/examples", {})).json()),
   };
 }
 
-/**
- * @param {string} path
- * @param {unknown} fields
- * @param {{ signal?: AbortSignal }} [options]
- */
+/** @param {string} path @param {unknown} fields @param {{ signal?: AbortSignal }} [options] */
 async function postJson(path, fields, { signal } = {}) {
   let response;
   try {
@@ -129,7 +134,7 @@ async function postJson(path, fields, { signal } = {}) {
       signal,
     });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (isAborted(error)) throw error;
     throw new Error(
       "The explorer does not answer: it may have been stopped. Start it again with regard open.",
       { cause: error },
@@ -145,23 +150,27 @@ async function postJson(path, fields, { signal } = {}) {
   throw new Error(sentence);
 }
 
-export async function numbersOf(response) {
-  const shape = response.headers.get("X-Regard-Shape").split(",").map(Number);
+/** @param {Response} response */
+export async function readNumbers(response) {
+  const shape = (response.headers.get("X-Regard-Shape") || "").split(",").map(Number);
   return { shape, values: new Float32Array(await response.arrayBuffer()) };
 }
 
-function floatsOf(text) {
+/** @param {string} text */
+function decodeFloats(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   return new Float32Array(bytes.buffer);
 }
 
-async function tableOf(response) {
-  const { shape, values } = await numbersOf(response);
+/** @param {Response} response */
+async function readTable(response) {
+  const { shape, values } = await readNumbers(response);
   return { rows: shape[0], columns: shape[1], weights: values };
 }
 
 // The bytes of view/page/steps_data.py as Inputs of attend.js.
-export function inputsOf(buffer) {
+/** @param {ArrayBuffer} buffer @returns {Inputs} */
+export function decodeInputs(buffer) {
   const long = new DataView(buffer).getUint32(0, true);
   const inputs = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, long)));
   const values = new Float64Array(buffer, 4 + long);
@@ -173,7 +182,8 @@ export function inputsOf(buffer) {
 }
 
 // The bytes of view/page/path_data.py: header, matrices, and parameters restored on first use.
-export function layerOf(buffer) {
+/** @param {ArrayBuffer} buffer */
+export function decodeLayer(buffer) {
   const long = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, long)));
   const first = 4 + long;
@@ -182,6 +192,7 @@ export function layerOf(buffer) {
     { rows, columns, values: new Float64Array(buffer, first + 8 * start, rows * columns) },
   ]);
   const restored = new Map();
+  /** @param {string} name */
   const parameter = (name) => {
     if (!header.parameters[name]) return null;
     if (!restored.has(name)) {
@@ -197,6 +208,7 @@ const RESTORED_LAYERS = 4;
 const restoredLayers = new Set();
 
 // A layer's parameters are 10 MB in float64: the layers looked at last keep theirs.
+/** @param {Map<string, Matrix>} restored */
 function restoreOnly(restored) {
   restoredLayers.delete(restored);
   restoredLayers.add(restored);
@@ -207,6 +219,12 @@ function restoreOnly(restored) {
 }
 
 // int8 times the scale of its column is rounded to float32, as the model does.
+/**
+ * @param {ArrayBuffer} buffer
+ * @param {number} first
+ * @param {LayerHeader} header
+ * @param {string} name
+ */
 function restoredMatrix(buffer, first, header, name) {
   const { shape, kind, starts } = header.parameters[name];
   const [rows, columns] = shape;

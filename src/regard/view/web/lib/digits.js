@@ -1,20 +1,24 @@
 // Numbers with just the digits they can support; the same rules as regard.textbook.digits.
 
+/** @param {number} exponent */
 const power = (exponent) => Number(`1e${exponent}`);
-const MOST_NOISE = 1e300; // a bound that overflowed says no more than this one
+const MAX_NOISE = 1e300; // a bound that overflowed says no more than this one
 
+/** @param {number} value @param {number} digits */
 export function writeNumber(value, digits) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (value === 0) return (0).toFixed(digits);
-  return kindOf(value, digits) === "f" ? fixed(value, digits) : exponential(value, digits);
+  return numberFormat(value, digits) === "f" ? fixed(value, digits) : exponential(value, digits);
 }
 
 // A value that is sure to within noise: { text, tolerance }, with fewer digits where noise asks for
 // it.
+/** @param {number} value @param {number} digits @param {number} [noise] */
 export function showNumber(value, digits, noise = 0) {
   if (!Number.isFinite(value)) return { text: writeNumber(value, digits), tolerance: 0 };
-  const sure = noise < MOST_NOISE ? noise : MOST_NOISE;
+  const sure = noise < MAX_NOISE ? noise : MAX_NOISE;
   const surest = sure === 0 ? -400 : Math.ceil(Math.log10(4 * sure));
+  /** @param {number} last */
   const within = (last) => ({ text: `0 within 1e${signed(last)}`, tolerance: power(last) / 2 });
   if (Math.abs(value) <= sure || value === 0) {
     const last = Math.max(-digits, surest);
@@ -25,7 +29,7 @@ export function showNumber(value, digits, noise = 0) {
   // The largest that it may be: just below a power of ten it is written as if it had reached it.
   const most = Math.abs(value) + sure;
   const exponent = Math.floor(Math.log10(most));
-  const kind = kindOf(most, digits);
+  const kind = numberFormat(most, digits);
   const last = Math.max(kind === "f" ? -digits : exponent - digits, surest);
   if (last > exponent) return within(last);
   const plain = kind === "f" && last <= 0;
@@ -38,42 +42,53 @@ export function showNumber(value, digits, noise = 0) {
 }
 
 // A number that is reckoned with: as showNumber, and 0 where no digit is sure.
-export function operandNumber(value, digits, noise) {
+/** @param {number} value @param {number} digits @param {number} [noise] */
+export function operandNumber(value, digits, noise = 0) {
   const text = noise > 0 ? showNumber(value, digits, noise).text : writeNumber(value, digits);
   return text.includes("within") ? "0" : text;
 }
 
 // Every digit that there is, as Python writes it.
+/** @param {number} value */
 export function exactNumber(value) {
   if (Number.isInteger(value) && Math.abs(value) < 1e16) return `${value}.0`;
   return String(value).replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-function kindOf(value, digits) {
+/** @param {number} value @param {number} digits */
+function numberFormat(value, digits) {
   const size = Math.abs(value);
   return size >= power(-digits) && size < 1e6 ? "f" : "e";
 }
 
 // JavaScript rounds a half away from 0, Python to the even digit; so halves are detected, and cut
 // where that is even.
-const BEYOND = 40;
+const EXTRA_DIGITS = 40;
 
+/** @param {number} value @param {number} digits */
 function fixed(value, digits) {
-  return halfToEven(value.toFixed(digits), value.toFixed(Math.min(100, digits + BEYOND)), BEYOND);
+  return halfToEven(
+    value.toFixed(digits),
+    value.toFixed(Math.min(100, digits + EXTRA_DIGITS)),
+    EXTRA_DIGITS,
+  );
 }
 
+/** @param {number} value @param {number} digits */
 function exponential(value, digits) {
   const [mantissa, exponent] = value.toExponential(digits).split("e");
-  const [long, same] = value.toExponential(Math.min(100, digits + BEYOND)).split("e");
-  const rounded = same === exponent ? halfToEven(mantissa, long, BEYOND) : mantissa;
+  const [long, same] = value.toExponential(Math.min(100, digits + EXTRA_DIGITS)).split("e");
+  const rounded = same === exponent ? halfToEven(mantissa, long, EXTRA_DIGITS) : mantissa;
   return `${rounded}e${exponent.replace(/^([+-])(\d)$/, "$10$2")}`;
 }
 
+/** @param {string} rounded @param {string} long @param {number} beyond */
 function halfToEven(rounded, long, beyond) {
   const cut = long.slice(0, -beyond).replace(/\.$/, "");
   return /^50*$/.test(long.slice(-beyond)) && "02468".includes(cut.slice(-1)) ? cut : rounded;
 }
 
+/** @param {number} exponent */
 function signed(exponent) {
   return `${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }

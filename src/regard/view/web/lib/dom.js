@@ -11,41 +11,71 @@
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 const AS_PROPERTY = ["value", "checked", "disabled", "selected", "hidden", "open"];
 
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Properties<HTMLElementTagNameMap[T]> | null} [properties]
+ * @param {Child[]} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
 export function element(tag, properties, ...children) {
   return filled(document.createElement(tag), properties, children);
 }
 
+/**
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Properties<SVGElementTagNameMap[T]> | null} [properties]
+ * @param {Child[]} children
+ * @returns {SVGElementTagNameMap[T]}
+ */
 export function svgElement(tag, properties, ...children) {
   return filled(document.createElementNS(SVG_SPACE, tag), properties, children);
 }
 
+/** @template {Element} T @param {T} parent @param {Child[]} children @returns {T} */
 export function replace(parent, ...children) {
   parent.replaceChildren(...flat(children));
   return parent;
 }
 
+/**
+ * @template {HTMLElement | SVGElement} T
+ * @param {T} made
+ * @param {Properties<T> | null | undefined} properties
+ * @param {Child[]} children
+ */
 function filled(made, properties, children) {
-  for (const [name, value] of Object.entries(properties || {})) {
+  const { on, style, ...others } = properties || {};
+  for (const [event, listener] of Object.entries(on || {}))
+    made.addEventListener(event, /** @type {EventListener} */ (listener));
+  for (const [key, one] of Object.entries(style || {})) made.style.setProperty(key, String(one));
+  for (const [name, value] of Object.entries(others)) {
     if (value === null || value === undefined) continue;
-    if (name === "on")
-      for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener);
-    else if (name === "style")
-      for (const [key, one] of Object.entries(value)) made.style.setProperty(key, one);
-    else if (AS_PROPERTY.includes(name)) made[name] = value;
+    if (AS_PROPERTY.includes(name)) Object.assign(made, { [name]: value });
     else if (value !== false) made.setAttribute(name, value === true ? "" : String(value));
   }
   made.append(...flat(children));
   return made;
 }
 
+/** @param {readonly Child[]} children @returns {(Node | string)[]} */
 function flat(children) {
-  return children
-    .flat(Infinity)
-    .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : String(child)));
+  return children.flatMap((child) => {
+    if (child === null || child === undefined || child === false) return [];
+    if (typeof child === "object" && !(child instanceof Node)) return flat(child);
+    return [child instanceof Node ? child : String(child)];
+  });
 }
 
 // A row of choices of which one holds: choices are [value, label, title?].
+/**
+ * @template V
+ * @param {string} label
+ * @param {readonly (readonly [value: V, text: string, title?: string | null])[]} choices
+ * @param {V | null} chosen
+ * @param {(value: V) => void} choose
+ */
 export function choice(label, choices, chosen, choose) {
   const group = element("div", { class: "choice", role: "group", "aria-label": label });
   const buttons = choices.map(([value, text, title]) =>
@@ -64,11 +94,13 @@ export function choice(label, choices, chosen, choose) {
   return group;
 }
 
+/** @param {Child} text @param {Child[]} controls */
 export function labelled(text, ...controls) {
   return element("label", { class: "labelled" }, element("span", null, text), controls);
 }
 
 // The head of a table: a heading for each column, null where a corner is empty.
+/** @param {Child[]} titles */
 export function tableHead(titles) {
   const cells = titles.map((title) =>
     title === null ? element("td") : element("th", { scope: "col" }, title),
@@ -78,15 +110,18 @@ export function tableHead(titles) {
 
 // Words that a sentence speaks of stand between two marks (the isolates of Unicode, which also part
 // writing to the right from writing to the left); the page shows them as quoted words.
+/** @param {string} name */
 export function asWord(name) {
   return `\u2068${name}\u2069`;
 }
 
-export function withoutMarksOfWords(text) {
+/** @param {string} text */
+export function withoutWordMarks(text) {
   return text.replace(/[\u2068\u2069]/g, "");
 }
 
 // A sentence of the page as nodes: its words quoted, a number and its % on one line.
+/** @param {string} text @returns {Child[]} */
 export function prose(text) {
   return text
     .split(/\u2068([^\u2069]*)\u2069/)
@@ -95,32 +130,56 @@ export function prose(text) {
     );
 }
 
+/** @param {string} text @returns {Child[]} */
 function shares(text) {
   return text
     .split(/((?:< )?[\d.]+ %)/)
     .map((part, at) => (at % 2 ? element("span", { class: "unbroken" }, part) : part));
 }
 
+// An element that the page's HTML has.
+/** @param {string} id */
+export function pageElement(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The page has no element #${id}.`);
+  return found;
+}
+
+// The context of a canvas; every browser that runs modules has one.
+/** @param {HTMLCanvasElement} canvas */
+export function context2d(canvas) {
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("This browser cannot draw on a canvas.");
+  return context;
+}
+
+// Whether a request was aborted by the view that made it.
+/** @param {unknown} error */
+export function isAborted(error) {
+  return error instanceof Error && error.name === "AbortError";
+}
+
 // Says something to people who listen to the page.
+/** @param {string} sentence */
 export function announce(sentence) {
   const region = document.getElementById("announcement");
   if (region && region.textContent !== sentence) region.textContent = sentence;
 }
 
+/** @param {unknown} error */
 export function problem(error) {
-  return element(
-    "p",
-    { class: "problem", role: "alert" },
-    error && error.message ? error.message : String(error),
-  );
+  const text = error instanceof Error && error.message ? error.message : String(error);
+  return element("p", { class: "problem", role: "alert" }, text);
 }
 
+/** @param {number} share */
 export function percent(share) {
   if (share > 0 && share < 0.005) return "< 1 %";
   return `${Math.round(100 * share)} %`;
 }
 
 // One picture at a time: drawing waits for the next frame, the latest request wins.
+/** @param {() => void} draw */
 export function frames(draw) {
   let waiting = false;
   return () => {
@@ -139,6 +198,7 @@ export function isCalm() {
 }
 
 // Brings something into sight, gently where the reader has not asked for calm.
+/** @param {Element | null} node @param {ScrollLogicalPosition} [block] */
 export function goTo(node, block = "start") {
   if (node) node.scrollIntoView({ block, behavior: isCalm() ? "auto" : "smooth" });
 }

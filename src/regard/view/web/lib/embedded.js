@@ -2,13 +2,14 @@
 // answers as the served one does (api.js). Tables are compressed (view/page/blobs.py) and decoded
 // on first use.
 
+import { pageElement } from "./dom.js";
 import { startPage } from "../app.js";
-import { inputsOf, layerOf } from "./api.js";
+import { decodeInputs, decodeLayer } from "./api.js";
 import { followHeight } from "./host_frame.js";
 
-export function openEmbedded() {
-  const embedded = JSON.parse(document.getElementById("embedded").textContent);
-  const text = document.getElementById("numbers").textContent;
+function openEmbedded() {
+  const embedded = JSON.parse(pageElement("embedded").textContent);
+  const text = pageElement("numbers").textContent;
   if (!location.hash && embedded.address) {
     try {
       history.replaceState(null, "", embedded.address);
@@ -22,9 +23,14 @@ export function openEmbedded() {
   );
 }
 
-/** @returns {Source} */
-export function embeddedSource(embedded, bytesAt) {
+/**
+ * @param {Embedded} embedded
+ * @param {(blob: Span) => Promise<Uint8Array<ArrayBuffer>>} bytesAt
+ * @returns {Source}
+ */
+function embeddedSource(embedded, bytesAt) {
   const cache = new Map();
+  /** @template T @param {string} key @param {() => Promise<T>} make @returns {Promise<T>} */
   const once = (key, make) => {
     if (!cache.has(key)) {
       if (cache.size > 200) cache.delete(cache.keys().next().value);
@@ -32,11 +38,13 @@ export function embeddedSource(embedded, bytesAt) {
     }
     return cache.get(key);
   };
+  /** @template T @param {T | undefined} value @param {string} what @returns {Promise<T>} */
   const only = async (value, what) => {
     if (value === undefined)
       throw new Error(`This file does not hold ${what}: open the explorer with regard open.`);
     return value;
   };
+  const { tables = {}, layers, next } = embedded;
   return {
     views: embedded.views,
     page: { version: embedded.version, files: [] },
@@ -48,14 +56,14 @@ export function embeddedSource(embedded, bytesAt) {
       const name =
         show === "head" ? `head ${layer} ${head}` : show === "layer" ? `layer ${layer}` : show;
       return once(`${part} ${name}`, async () => {
-        const stored = embedded.tables[part];
+        const stored = await only(tables[part], `the ${part}`);
         const blob = await only(stored.blobs[name], `${name} of the ${part}`);
         return decodedTable(await bytesAt(blob), stored.form, stored.rows, stored.columns);
       });
     },
     thumbnails: (reading, part) =>
       once(`thumbnails ${part}`, async () => {
-        const { rows, columns, blob } = embedded.tables[part].thumbnails;
+        const { rows, columns, blob } = tables[part].thumbnails;
         return {
           rows,
           columns,
@@ -73,31 +81,31 @@ export function embeddedSource(embedded, bytesAt) {
                 "For the others open the explorer with regard open."
             : "This file holds no steps.",
         );
-      return inputsOf((await bytesAt(blob)).buffer);
+      return decodeInputs((await bytesAt(blob)).buffer);
     },
     layer:
-      embedded.layers &&
+      layers &&
       (({ part, layer }) =>
         once(`layer ${part} ${layer}`, async () => {
-          const blob = await only(embedded.layers[`${part} ${layer}`], "this layer");
-          return layerOf((await bytesAt(blob)).buffer);
+          const blob = await only(layers[`${part} ${layer}`], "this layer");
+          return decodeLayer((await bytesAt(blob)).buffer);
         })),
     nextWords:
-      embedded.next &&
-      (() => once("next words", async () => layerOf((await bytesAt(embedded.next)).buffer))),
-    learn: (page) => only(embedded.learn && embedded.learn[page], "this page of the course"),
-    examples: async () => [],
+      next && (() => once("next words", async () => decodeLayer((await bytesAt(next)).buffer))),
+    learn: (page) => only(embedded.learn?.[page], "this page of the course"),
     post: async () => {
       throw new Error("This needs the explorer: start it with regard open.");
     },
   };
 }
 
+/** @param {string} blob */
 function named(blob) {
   const [part, layer, head] = blob.split(" ");
   return `${part}, layer ${layer}, head ${head}`;
 }
 
+/** @param {string} text */
 async function inflated(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -105,7 +113,13 @@ async function inflated(text) {
 }
 
 // Bytes in one of the three forms -> a Table of api.js.
-export function decodedTable(bytes, form, rows, columns) {
+/**
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {string} form
+ * @param {number} rows
+ * @param {number} columns
+ */
+function decodedTable(bytes, form, rows, columns) {
   if (form === "float32")
     return { rows, columns, weights: new Float32Array(bytes.buffer, 0, rows * columns) };
   if (form === "float16")
@@ -124,6 +138,12 @@ export function decodedTable(bytes, form, rows, columns) {
   return { rows, columns, starts, keys, weights, rest };
 }
 
+/**
+ * @param {Uint16Array} keys
+ * @param {Float32Array} weights
+ * @param {number} from
+ * @param {number} to
+ */
 function largestFirst(keys, weights, from, to) {
   for (let at = from + 1; at < to; at++) {
     const [key, weight] = [keys[at], weights[at]];
@@ -138,16 +158,19 @@ function largestFirst(keys, weights, from, to) {
 }
 
 // All low bytes, then all high bytes.
+/** @param {Uint8Array} bytes @param {number} from @param {number} count */
 function twoByteNumbers(bytes, from, count) {
   const made = new Uint16Array(count);
   for (let at = 0; at < count; at++) made[at] = bytes[from + at] | (bytes[from + count + at] << 8);
   return made;
 }
 
+/** @type {Float32Array | null} */
 let halfValues = null;
 
 // Numbers of 16 bits as floats, by a table: 5 bits of exponent, 10 of fraction; weights have no
 // sign.
+/** @param {Uint16Array} numbers */
 function halves(numbers) {
   if (!halfValues) {
     halfValues = Float32Array.from({ length: 32768 }, (_, bits) => {

@@ -4,9 +4,10 @@
 // A view calls describeExport(describe), where describe() gives a Figure (or null), and may add
 //   figure.html: { path, fields } to ask the server for a page of its own.
 
-import { element, problem, replace } from "./dom.js";
-import { figureSvg, scaleOf } from "./figure_svg.js";
+import { context2d, element, problem, replace } from "./dom.js";
+import { figureSvg, figureScale } from "./figure_svg.js";
 
+export const FIGURE_AXES = ["query (looks)", "key (is looked at)"];
 const USES = {
   "a figure": ["SVG", "PNG", "PDF"],
   "its numbers": ["JSON", "CSV"],
@@ -14,30 +15,36 @@ const USES = {
   "to share": ["card.svg", "card.png"],
 };
 
+/** @type {(() => Figure | null) | null} */
 let describeShown = null;
 
+/** @param {() => Figure | null} describe */
 export function describeExport(describe) {
   describeShown = describe;
 }
 
 // The menu in the page's head; the view that is shown next says what is in it.
+/** @param {HTMLElement} slot @param {State} state @param {Source} source */
 export function exportMenu(slot, state, source) {
   describeShown = null;
   const status = element("p", { class: "small", role: "status" });
   const entries = element("div", { class: "export-list", role: "menu" });
+  const summary = element("summary", { title: "Save what is shown" }, "Save");
   const menu = element(
     "details",
     { class: "export-menu" },
-    element("summary", { title: "Save what is shown" }, "Save"),
+    summary,
     element("div", { class: "export-box" }, entries, status),
   );
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
     const figure = describeShown && describeShown();
     replace(status, figure ? "" : "There is nothing to save here yet.");
-    const formats = figure ? formatsOf(figure, source) : [];
+    const formats = figure ? exportFormats(figure, source) : [];
+    /** @param {ExportFormat} exportFormat */
     const button = ([name, { title, make }]) =>
       saveButton(name, title, async () => {
+        if (!figure) return;
         try {
           replace(status, "…");
           await make();
@@ -46,19 +53,20 @@ export function exportMenu(slot, state, source) {
           replace(status, problem(error));
         }
       });
-    replace(entries, groupsOf(formats, button));
+    replace(entries, formatGroups(formats, button));
   });
   menu.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       menu.open = false;
-      menu.firstChild.focus();
+      summary.focus();
     }
   });
   replace(slot, menu);
 }
 
 // The formats in rows, each with what it is for.
-function groupsOf(formats, button) {
+/** @param {ExportFormat[]} formats @param {(format: ExportFormat) => HTMLElement} button */
+function formatGroups(formats, button) {
   return Object.entries(USES).map(([use, names]) => {
     const offered = formats.filter(([name]) => names.includes(name));
     return (
@@ -73,17 +81,17 @@ function groupsOf(formats, button) {
   });
 }
 
+/** @param {string} name @param {string} title @param {() => void} click */
 function saveButton(name, title, click) {
   return element("button", { type: "button", role: "menuitem", title, on: { click } }, name);
 }
 
-/**
- * @param {Figure} figure
- * @param {Source} source
- */
-function formatsOf(figure, source) {
+/** @param {Figure} figure @param {Source} source */
+function exportFormats(figure, source) {
+  /** @param {string} ending @param {string} content @param {string} kind */
   const save = (ending, content, kind) =>
     saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
+  /** @param {string} ending @param {string} path @param {unknown} fields */
   const ask = async (ending, path, fields) =>
     saveAs(fileName(figure, ending), await (await source.post(path, fields)).blob());
   const { html, card } = figure;
@@ -96,7 +104,7 @@ function formatsOf(figure, source) {
     },
     PNG: {
       title: "An image at 300 dots an inch",
-      make: async () => saveAs(fileName(figure, "png"), await pngOf(figure)),
+      make: async () => saveAs(fileName(figure, "png"), await figurePng(figure)),
     },
     PDF: source.live && {
       title: "For a paper: lines and letters that stay sharp",
@@ -104,11 +112,11 @@ function formatsOf(figure, source) {
     },
     JSON: {
       title: "The numbers with their names",
-      make: async () => save("json", jsonOf(figure), "application/json"),
+      make: async () => save("json", figureJson(figure), "application/json"),
     },
     CSV: {
       title: "The numbers for a spreadsheet",
-      make: async () => save("csv", csvOf(figure), "text/csv"),
+      make: async () => save("csv", figureCsv(figure), "text/csv"),
     },
     HTML: source.live &&
       html && {
@@ -124,12 +132,15 @@ function formatsOf(figure, source) {
       card && {
         title: "The same card as an image of 1200 x 630 pixels, as sites show it",
         make: async () =>
-          saveAs(fileName(figure, "card.png"), await pngOfSvg(await cardText(), 1200, 630)),
+          saveAs(fileName(figure, "card.png"), await svgToPng(await cardText(), 1200, 630)),
       },
   };
-  return Object.entries(formats).filter(([, format]) => format);
+  return Object.entries(formats).flatMap(([name, format]) =>
+    format ? [/** @type {ExportFormat} */ ([name, format])] : [],
+  );
 }
 
+/** @param {{ name: string }} figure @param {string} ending */
 function fileName({ name }, ending) {
   const plain = name
     .normalize("NFKD")
@@ -140,18 +151,22 @@ function fileName({ name }, ending) {
   return `${plain || "attention"}.${ending}`;
 }
 
+/** @param {Figure} figure */
 function svgText(figure) {
   return new XMLSerializer().serializeToString(figureSvg(figure));
 }
 
-async function pngOf(figure) {
+/** @param {Figure} figure */
+async function figurePng(figure) {
   const svg = figureSvg(figure);
-  const [, , across, down] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const [, , across, down] = (svg.getAttribute("viewBox") || "").split(" ").map(Number);
+  /** @param {number} points */
   const dots = (points) => Math.round((points * 300) / 72);
-  return pngOfSvg(new XMLSerializer().serializeToString(svg), dots(across), dots(down));
+  return svgToPng(new XMLSerializer().serializeToString(svg), dots(across), dots(down));
 }
 
-async function pngOfSvg(text, width, height) {
+/** @param {string} text @param {number} width @param {number} height */
+async function svgToPng(text, width, height) {
   const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
   try {
     const image = await new Promise((resolve, reject) => {
@@ -162,7 +177,7 @@ async function pngOfSvg(text, width, height) {
       made.src = address;
     });
     const canvas = element("canvas", { width, height });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve) => {
       canvas.toBlob(resolve);
     });
@@ -171,7 +186,8 @@ async function pngOfSvg(text, width, height) {
   }
 }
 
-export function jsonOf({ title, caption, provenance, axes, what, queries, keys, values }) {
+/** @param {Figure} figure */
+function figureJson({ title, caption, provenance, axes, what, queries, keys, values }) {
   const rows = queries.map((_, q) =>
     Array.from(values.slice(q * keys.length, (q + 1) * keys.length), (value) =>
       Number.isFinite(value) ? value : String(value),
@@ -181,7 +197,9 @@ export function jsonOf({ title, caption, provenance, axes, what, queries, keys, 
   return `${JSON.stringify(figure)}\n`;
 }
 
-export function csvOf({ queries, keys, values }) {
+/** @param {Figure} figure */
+function figureCsv({ queries, keys, values }) {
+  /** @param {string} text */
   const quoted = (text) => {
     // No spreadsheet runs it as a formula.
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
@@ -198,7 +216,8 @@ export function csvOf({ queries, keys, values }) {
 /** @param {Figure} shown */
 function sentFigure(shown) {
   const figure = { ...shown, name: undefined, html: undefined, card: undefined };
-  const { most, sqrt } = scaleOf(figure);
+  const { most, sqrt } = figureScale(figure);
+  /** @param {number} value */
   const step = (value) =>
     sqrt
       ? Math.round(255 * Math.sqrt(Math.min(1, value / most)))
@@ -214,6 +233,7 @@ function sentFigure(shown) {
   return { ...figure, values: undefined, most, sqrt, steps: btoa(text) };
 }
 
+/** @param {string} name @param {Blob} blob */
 function saveAs(name, blob) {
   const address = URL.createObjectURL(blob);
   const link = element("a", { href: address, download: name });

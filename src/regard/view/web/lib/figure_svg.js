@@ -5,7 +5,7 @@
 // what ("weights" or a stage),
 //          queries: [names], keys: [names], chosen: [rows], values: numbers row by row }
 
-import { svgElement } from "./dom.js";
+import { context2d, svgElement } from "./dom.js";
 
 const TEXT = 8;
 const SMALL = 6.5;
@@ -29,19 +29,23 @@ const BELOW = [
   [217, 99, 11],
   [115, 45, 2],
 ];
+/** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 
+/** @param {Figure} figure */
 export function figureSvg(figure) {
   const drawn = figure.kind === "lines" ? linesFigure(figure) : heatFigure(figure);
   return framedFigure(figure, drawn);
 }
 
+/** @param {string} text @param {number} size */
 function wide(text, size) {
-  if (!ruler) ruler = document.createElement("canvas").getContext("2d");
+  if (!ruler) ruler = context2d(document.createElement("canvas"));
   ruler.font = `${10 * size}px ${FONT}`;
   return ruler.measureText(text).width / 10;
 }
 
+/** @param {number} x @param {number} y @param {string} text @param {TextLook} [textLook] */
 function textMark(
   x,
   y,
@@ -63,9 +67,12 @@ function textMark(
   );
 }
 
+/** @param {number} number */
 const round = (number) => Math.round(100 * number) / 100;
+/** @param {string} text */
 const cleanText = (text) => String(text).replace(/\p{Cc}/gu, " ");
 
+/** @param {string} text @param {number} space */
 function cutShort(text, space) {
   if (wide(text, TEXT) <= space) return text;
   let characters = [...text];
@@ -74,7 +81,9 @@ function cutShort(text, space) {
   return `${characters.join("")}…`;
 }
 
+/** @param {Figure} figure */
 function linesFigure({ queries, keys, axes, values, chosen }) {
+  /** @param {string[]} names @param {string} axis */
   const column = (names, axis) =>
     Math.max(
       Math.min(Math.max(...names.map((name) => wide(name, TEXT))), 110) + 28,
@@ -82,16 +91,21 @@ function linesFigure({ queries, keys, axes, values, chosen }) {
     );
   const [left, right] = [column(queries, axes[0]), column(keys, axes[1])];
   const tall = Math.max(queries.length, keys.length);
+  /** @param {number} count */
   const start = (count) => ((tall - count) / 2) * PITCH + 1.8 * PITCH;
+  /** @param {string[]} side @param {number} index */
   const y = (side, index) => start(side.length) + index * PITCH;
   const [from, to] = [left + 4, left + 124];
+  /** @type {number[][]} */
   const shown = [];
   queries.forEach((_, q) =>
     keys.forEach((_, k) => {
       if (values[q * keys.length + k] >= 0.01) shown.push([q, k, values[q * keys.length + k]]);
     }),
   );
-  shown.sort((a, b) => chosen.includes(a[0]) - chosen.includes(b[0]) || a[2] - b[2]);
+  shown.sort(
+    (a, b) => Number(chosen.includes(a[0])) - Number(chosen.includes(b[0])) || a[2] - b[2],
+  );
   const paths = shown.map(([q, k, weight]) => {
     const [a, b, middle] = [round(y(queries, q)), round(y(keys, k)), round((from + to) / 2)];
     return svgElement("path", {
@@ -141,11 +155,13 @@ function linesFigure({ queries, keys, axes, values, chosen }) {
   };
 }
 
+/** @param {Figure} figure */
 function heatFigure({ queries, keys, axes, values, chosen, what }) {
   const [rows, columns] = [queries.length, keys.length];
   const cell = Math.min(22, 300 / Math.max(rows, columns));
   const numbered = [...queries, ...keys].every((name) => /^[\d,]+$/.test(name));
   const size = numbered ? TEXT : Math.min(TEXT, Math.max(4.5, 0.95 * cell));
+  /** @param {string[]} names */
   const longest = (names) => Math.min(80, Math.max(...names.map((name) => wide(name, size)), 0));
   const turn = numbered || longest(keys) <= cell - 3 ? 0 : cell >= 1.4 * size ? -45 : -90;
   const [left, top] = [
@@ -153,10 +169,13 @@ function heatFigure({ queries, keys, axes, values, chosen, what }) {
     { 0: 10, "-45": 0.71 * longest(keys), "-90": longest(keys) }[turn] + 18,
   ];
   const finite = [...values].filter(Number.isFinite);
-  const { most, sqrt, beyond } = scaleOf({ queries, keys, values, what });
+  const { most, sqrt, beyond } = figureScale({ queries, keys, values, what });
+  /** @param {number} value */
   const colour = (value) => shadeAt(sqrt ? Math.sqrt(Math.max(0, value) / most) : value / most);
+  /** @param {number} space */
   const every = (space) =>
     [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => step * cell >= space) || 1000;
+  /** @type {Child[]} */
   const marks = [
     svgElement("rect", {
       x: round(left - 0.4),
@@ -227,6 +246,7 @@ function heatFigure({ queries, keys, axes, values, chosen, what }) {
     Math.max(12, turn === -45 ? 0.71 * wide(keys[columns - 1], size) - cell : 0);
   const low = finite.some((value) => value < 0) ? -1 : 0;
   const height = Math.min(90, Math.max(40, rows * cell));
+  /** @param {number} value */
   const label = (value) =>
     what === "weights"
       ? `${Number((100 * value).toPrecision(3))} %`
@@ -247,7 +267,8 @@ function heatFigure({ queries, keys, axes, values, chosen, what }) {
 
 // The darkest shade. In a large map few weights are large and all count: shades follow the root
 // there, and a few of the largest may lie beyond the scale.
-export function scaleOf({ queries, keys, values, what }) {
+/** @param {Pick<Figure, "queries" | "keys" | "values" | "what">} figure */
+export function figureScale({ queries, keys, values, what }) {
   const finite = Float64Array.from([...values].filter(Number.isFinite));
   const largest = finite.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1;
   const sqrt = what === "weights" && Math.max(queries.length, keys.length) > 48;
@@ -256,6 +277,16 @@ export function scaleOf({ queries, keys, values, what }) {
   return { most, sqrt, beyond: largest > most };
 }
 
+/**
+ * @param {number} value
+ * @param {number} x
+ * @param {number} y
+ * @param {number} cell
+ * @param {(value: number) => Rgb} colour
+ * @param {number} most
+ * @param {boolean} numbered
+ * @param {string} what
+ */
 function cellMarks(value, x, y, cell, colour, most, numbered, what) {
   const [r, g, b] = colour(value);
   const gap = cell > 8 ? 0.4 : 0;
@@ -283,6 +314,7 @@ function cellMarks(value, x, y, cell, colour, most, numbered, what) {
   ];
 }
 
+/** @param {number} share */
 function shadeAt(share) {
   if (!Number.isFinite(share)) return [235, 235, 235];
   const stops = share < 0 ? BELOW : SCALE;
@@ -292,10 +324,19 @@ function shadeAt(share) {
   );
 }
 
+/**
+ * @param {number} rows
+ * @param {number} columns
+ * @param {(row: number, column: number) => Rgb} colourAt
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {number} height
+ */
 function pixelImage(rows, columns, colourAt, x, y, width, height) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns, rows];
-  const context = canvas.getContext("2d");
+  const context = context2d(canvas);
   const image = context.createImageData(columns, rows);
   for (let at = 0; at < rows * columns; at++)
     image.data.set([...colourAt(Math.floor(at / columns), at % columns), 255], 4 * at);
@@ -311,6 +352,7 @@ function pixelImage(rows, columns, colourAt, x, y, width, height) {
   });
 }
 
+/** @param {Figure} figure @param {DrawnFigure} drawnFigure */
 function framedFigure({ title, caption, provenance }, { width, height, marks, note }) {
   const space = Math.max(width, 200);
   const heading = wrapText(title, TEXT + 1, space);
@@ -319,9 +361,9 @@ function framedFigure({ title, caption, provenance }, { width, height, marks, no
     textMark(MARGIN, MARGIN + 9 + 12 * at, text, { size: TEXT + 1, bold: true }),
   );
   let y = top + height + 4;
-  for (const [text, size, fill, pitch] of [
-    [[caption, note].filter(Boolean).join(" "), TEXT, INK, 11],
-    [provenance, SMALL, QUIET, 9],
+  for (const { text, size, fill, pitch } of [
+    { text: [caption, note].filter(Boolean).join(" "), size: TEXT, fill: INK, pitch: 11 },
+    { text: provenance, size: SMALL, fill: QUIET, pitch: 9 },
   ]) {
     for (const line of wrapText(text, size, space))
       lines.push(textMark(MARGIN, (y += pitch), line, { size, fill }));
@@ -349,7 +391,9 @@ function framedFigure({ title, caption, provenance }, { width, height, marks, no
   );
 }
 
+/** @param {string} text @param {number} size @param {number} space */
 function wrapText(text, size, space) {
+  /** @type {string[]} */
   const lines = [];
   for (const word of cleanText(text).split(/\s+/).filter(Boolean)) {
     const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;

@@ -1,7 +1,7 @@
 // A page inside a notebook's frame tells the notebook what is chosen and how high it is. Nothing
 // is sent to anybody where the page is a window of its own.
 
-const LEAST_CHANGE = 4; // pixels: a frame that grows by less would only flicker
+const MIN_CHANGE_PIXELS = 4; // pixels: a frame that grows by less would only flicker
 let sent = "";
 let height = 0;
 
@@ -20,7 +20,7 @@ export function followHeight() {
   if (!isFramed()) return;
   const measure = () => {
     const now = Math.ceil(document.body.getBoundingClientRect().height);
-    if (Math.abs(now - height) < LEAST_CHANGE) return;
+    if (Math.abs(now - height) < MIN_CHANGE_PIXELS) return;
     height = now;
     window.parent.postMessage({ regard: "height", height }, "*");
   };

@@ -12,12 +12,14 @@
 
 /** @param {(state: State) => void} onView */
 export function createState(onView) {
+  /** @type {((changed: Set<string>) => void)[]} */
   let followers = [];
+  /** @type {Map<string, string>} */
   let fields = new Map();
   /** @type {State} */
   const state = {
     view: "read",
-    get: (name, otherwise = "") => (fields.has(name) ? fields.get(name) : otherwise),
+    get: (name, otherwise = "") => fields.get(name) ?? otherwise,
     number(name, otherwise = 0) {
       const value = Number(fields.get(name));
       return fields.has(name) && Number.isFinite(value) ? value : otherwise;
@@ -35,8 +37,10 @@ export function createState(onView) {
       };
     },
     address: () => written(state.view, fields),
+    start,
   };
 
+  /** @param {string} view @param {Fields} changes @param {boolean} step */
   function change(view, changes, step) {
     const before = new Map(fields);
     const isNew = view !== state.view;
@@ -51,6 +55,7 @@ export function createState(onView) {
     notify(isNew, changed);
   }
 
+  /** @param {boolean} isNew @param {Set<string>} changed */
   function notify(isNew, changed) {
     if (isNew) {
       followers = [];
@@ -58,7 +63,7 @@ export function createState(onView) {
     } else for (const follower of followers) follower(changed);
   }
 
-  state.start = () => {
+  function start() {
     const moved = () => {
       const parsed = readAddress(location.hash);
       if (written(parsed.view, parsed.fields) === state.address()) return;
@@ -74,25 +79,29 @@ export function createState(onView) {
     state.view = parsed.view;
     fields = parsed.fields;
     onView(state);
-  };
+  }
   return state;
 }
 
+/** @param {Map<string, string>} before @param {Map<string, string>} after */
 function changedNames(before, after) {
   const names = new Set([...before.keys(), ...after.keys()]);
   return new Set([...names].filter((name) => before.get(name) !== after.get(name)));
 }
 
 // Whether any of these fields is among those that changed.
+/** @param {Set<string>} changed @param {string[]} names */
 export function touches(changed, names) {
   return names.some((name) => changed.has(name));
 }
 
-export function readAddress(hash) {
+/** @param {string} hash */
+function readAddress(hash) {
   const [view, rest] = hash.replace(/^#/, "").split(/\?(.*)/s);
   return { view: view || "read", fields: new Map(new URLSearchParams(rest || "")) };
 }
 
+/** @param {string} view @param {Map<string, string>} fields */
 function written(view, fields) {
   const query = new URLSearchParams([...fields]).toString();
   return `#${view}${query ? `?${query}` : ""}`;
@@ -100,6 +109,7 @@ function written(view, fields) {
 
 // In a notebook's frame the address may not be ours to change: the state then lives in the page
 // alone.
+/** @param {string} address @param {boolean} step */
 function remember(address, step) {
   try {
     if (step) history.pushState(null, "", address);

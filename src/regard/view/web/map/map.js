@@ -5,52 +5,40 @@
 // shades (the weight of the strongest shade, where it is fixed), order (of the heads); without a
 // file, sentence and part as in the Read view.
 
-import { element, frames, problem, replace, announce } from "../lib/dom.js";
-import { mapsOf } from "./map_data.js";
-import { arrangeMap, paintMap, patchOf } from "./map_canvas.js";
-import { FEWEST, outward, readWindow, writeWindow, zoomed } from "./map_window.js";
-import { describeExport } from "../lib/export.js";
-import { mapFigure } from "../lib/figures.js";
+import { announce, element, frames, isAborted, labelled, problem, replace } from "../lib/dom.js";
+import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { touches } from "../lib/state.js";
-import { drawMapControls } from "./map_controls.js";
-import { pointAt, pointerHint } from "./map_cursor.js";
-import { listenToMap } from "./map_input.js";
-import { mapTable, rowPanel, shareWritten } from "./map_row.js";
-import { nameAt, prefetchNames } from "./map_names.js";
-import { shadeScale } from "./map_scale.js";
-import { mapHeads } from "./map_heads.js";
+import { headsGrid } from "../read/heads_grid.js";
+import { arrangeMap, paintMap, createPatch, shadeScale } from "./canvas.js";
+import { availableMaps, nameAt, prefetchNames } from "./data.js";
+import { listenToMap, pointAt, pointerHint } from "./input.js";
+import { mapTable, rowPanel, shareWritten } from "./row.js";
+import {
+  cellStart,
+  MIN_WINDOW_CELLS,
+  fullWindow,
+  outward,
+  readWindow,
+  writeWindow,
+  zoomed,
+} from "./window.js";
 
 const MAP_FIELDS = ["file", "layer", "head", "sentence", "part", "order"];
-const MOST_CELLS = 400;
+const MAX_CELLS_PER_SIDE = 400;
 const NO_FINER = {
   file:
     "To see single weights, save with query and key: seen.save(path, query_and_key=True), or " +
     "regard watch ... --keep LAYERS.",
   page: "To look closer, open the .regard file itself: regard open FILE.regard.",
 };
-const LOOK_CLOSER = 220; // milliseconds of rest after which a sample is made exact
+const THOROUGH_DELAY_MS = 220; // milliseconds of rest after which a sample is made exact
 
+/** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showMap(root, state, source) {
-  const maps = await mapsOf(source, state);
-  /** @type {MapView} */
-  const view = {
-    state,
-    maps,
-    map: null,
-    window: null,
-    patches: [],
-    at: null,
-    pinned: null,
-    texts: new Map(),
-  };
+  const maps = await availableMaps(source, state);
+  /** @param {"h1" | "div" | "p"} tag @param {string} name @returns {HTMLElement} */
   const part = (tag, name) => element(tag, { class: name });
-  view.statement = part("h1", "statement");
-  view.controls = part("div", "controls");
-  view.trouble = part("div", "trouble");
-  view.what = element("p", { class: "small quiet", role: "status" });
-  view.strips = part("p", "small quiet");
-  view.cursor = element("p", { class: "small cursor" }, pointerHint());
-  view.canvas = element("canvas", {
+  const canvas = element("canvas", {
     class: "map-canvas",
     tabindex: "0",
     role: "application",
@@ -58,18 +46,45 @@ export async function showMap(root, state, source) {
       "The map. Arrow keys move, plus and minus enlarge, 0 shows all of it, " +
       "Enter pins the query in the middle.",
   });
-  view.frame = element("div", { class: "map-frame" }, view.canvas);
-  view.row = rowPanel(() => pin(view, null));
-  view.scale = shadeScale((most) => state.set({ shades: most }));
-  view.heads = mapHeads(state);
-  view.notes = part("div", "notes small quiet");
-  view.table = element(
+  const tableBox = part("div", "wide");
+  const table = element(
     "details",
-    { class: "as-table" },
+    { class: "as-table", on: { toggle: () => drawTable(view) } },
     element("summary", null, "As a table"),
-    part("div", "wide"),
+    tableBox,
   );
-  view.table.addEventListener("toggle", () => drawTable(view));
+  // What is not here comes with the first map, before anything is drawn.
+  /** @type {MapStart} */
+  const start = {
+    state,
+    maps,
+    file: null,
+    patches: [],
+    base: null,
+    at: null,
+    pinned: null,
+    texts: new Map(),
+    request: null,
+    pending: null,
+    thorough: false,
+    rest: 0,
+    paint: frames(() => paintView(view)),
+    statement: part("h1", "statement"),
+    controls: part("div", "controls"),
+    trouble: part("div", "trouble"),
+    what: element("p", { class: "small quiet", role: "status" }),
+    strips: part("p", "small quiet"),
+    cursor: element("p", { class: "small cursor" }, pointerHint()),
+    canvas,
+    frame: element("div", { class: "map-frame" }, canvas),
+    row: rowPanel(() => pin(view, null)),
+    scale: shadeScale((most) => state.set({ shades: most })),
+    heads: mapHeads(state),
+    notes: part("div", "notes small quiet"),
+    table,
+    tableBox,
+  };
+  const view = /** @type {MapView} */ (start);
   root.append(
     element(
       "div",
@@ -95,7 +110,6 @@ export async function showMap(root, state, source) {
       ),
     ),
   );
-  view.paint = frames(() => paintView(view));
   const resized = new ResizeObserver(view.paint);
   resized.observe(view.frame);
   const recoloured = () => {
@@ -137,6 +151,7 @@ async function openMap(view) {
     [view.map, view.file, view.base] = [await maps.open(file), file, null];
   const { about } = view.map;
   const first = about.first || { layer: 0, head: 0 };
+  /** @param {"layer" | "head"} name @param {number} most */
   const within = (name, most) =>
     Math.min(most, Math.max(0, Math.round(state.number(name, first[name]))));
   // A head that was chosen in Read is named by its part and its layer there.
@@ -166,18 +181,20 @@ async function openMap(view) {
 
 /** @param {MapView} view */
 function rescale(view) {
-  view.patches = view.patches.map((patch) => patchOf(patch, heldMost(view)));
-  [view.base] = view.patches;
+  view.patches = view.patches.map((patch) => createPatch(patch, heldMost(view)));
+  view.base = view.patches[0] || null;
   view.scale.show(view.patches[view.patches.length - 1], Boolean(heldMost(view)));
   view.paint();
 }
 
 // Going back: another window, another row. Where the view set them itself, both are as they should.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Set<string>} changed */
 function followWindow(view, changed) {
   if (!view.window) return;
   const inView = writeWindow(view.window, view.layer);
-  const moved = ["rows", "columns"].some((name) => view.state.get(name) !== (inView[name] || ""));
+  const moved =
+    view.state.get("rows") !== (inView.rows || "") ||
+    view.state.get("columns") !== (inView.columns || "");
   if (touches(changed, ["rows", "columns"]) && moved) {
     view.window = readWindow(view.state, view.layer);
     view.paint();
@@ -194,7 +211,7 @@ function pinnedRow({ state, layer }) {
 }
 
 // Look at another part: what is known is drawn at once, what is not is asked for.
-/** @param {MapView} view */
+/** @param {MapView} view @param {MapWindow} window */
 function moveTo(view, window) {
   view.window = window;
   view.state.set(writeWindow(window, view.layer));
@@ -202,7 +219,7 @@ function moveTo(view, window) {
   refresh(view);
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {number} factor @param {number[]} [about] */
 function zoom(view, factor, about = [0.5, 0.5]) {
   moveTo(view, zoomed(view.window, factor, about, view.layer));
 }
@@ -221,19 +238,24 @@ async function refresh(view) {
     view.request = null;
     const region = await ask(view, window, choice, false);
     if (region && region.better && !view.request)
-      view.rest = setTimeout(() => ask(view, window, choice, true), LOOK_CLOSER);
+      view.rest = setTimeout(() => ask(view, window, choice, true), THOROUGH_DELAY_MS);
   }
 }
 
-/** @param {MapView} view */
+/**
+ * @param {MapView} view
+ * @param {MapWindow} window
+ * @param {MapChoice} choice
+ * @param {boolean} thorough
+ */
 async function ask(view, window, choice, thorough) {
   const { queries, keys } = view.layer;
   view.pending = new AbortController();
   view.thorough = thorough;
   const [rows, columns] = [outward(window.rows, queries), outward(window.columns, keys)];
   const cells = [
-    Math.min(MOST_CELLS, rows[1] - rows[0]),
-    Math.min(MOST_CELLS, columns[1] - columns[0]),
+    Math.min(MAX_CELLS_PER_SIDE, rows[1] - rows[0]),
+    Math.min(MAX_CELLS_PER_SIDE, columns[1] - columns[0]),
   ];
   try {
     const region = await view.map.region(choice, {
@@ -244,10 +266,10 @@ async function ask(view, window, choice, thorough) {
       signal: view.pending.signal,
     });
     if (choice !== view.choice) return null;
-    show(view, patchOf(region, heldMost(view)));
+    show(view, createPatch(region, heldMost(view)));
     return region;
   } catch (error) {
-    if (error.name !== "AbortError") replace(view.what, problem(error));
+    if (!isAborted(error)) replace(view.what, problem(error));
     return null;
   } finally {
     view.pending = null;
@@ -262,7 +284,7 @@ function heldMost({ state }) {
   return most > 0 ? most : undefined;
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {Patch} patch */
 function show(view, patch) {
   if (!view.base) view.base = patch;
   limitZoom(view, patch);
@@ -284,17 +306,17 @@ function show(view, patch) {
 }
 
 // Whether cells of several weights are all that there is.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Patch} patch */
 function isCoarse({ layer }, { cells, spans }) {
   return !layer.fine && (spans[0] > cells[0] || spans[1] > cells[1]);
 }
 
 // Cells that cannot be cut are not enlarged into flat rectangles.
-/** @param {MapView} view */
+/** @param {MapView} view @param {Patch} patch */
 function limitZoom(view, patch) {
-  if (!isCoarse(view, view.base)) return;
+  if (!view.base || !isCoarse(view, view.base)) return;
   const { cells, spans } = patch;
-  view.layer.least = [0, 1].map((side) => FEWEST * Math.ceil(spans[side] / cells[side]));
+  view.layer.least = [0, 1].map((side) => MIN_WINDOW_CELLS * Math.ceil(spans[side] / cells[side]));
   const { rows, columns } = view.window;
   const isClose =
     rows[1] - rows[0] < view.layer.least[0] || columns[1] - columns[0] < view.layer.least[1];
@@ -306,7 +328,7 @@ function drawTable(view) {
   const patch = view.patches[view.patches.length - 1];
   if (view.table.open && patch)
     replace(
-      view.table.lastChild,
+      view.tableBox,
       mapTable(patch, (side, position) => nameAt(view, side, position)),
     );
 }
@@ -331,10 +353,9 @@ function paintView(view) {
     },
     view.layout,
   );
-  view.painted = performance.now();
 }
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {number | null} query */
 async function pin(view, query) {
   view.pinned = query;
   view.state.set({ row: query });
@@ -354,4 +375,157 @@ async function pin(view, query) {
   } catch (error) {
     view.row.fail(error);
   }
+}
+
+// The choice of file, layer and head of the map, buttons to enlarge it, and its title.
+
+// moveTo(window) and zoom(factor) look at another part.
+/** @param {MapView} view @param {Pick<MapMoves, "moveTo" | "zoom">} moves */
+function drawMapControls(view, { moveTo, zoom }) {
+  const { maps, map, choice, layer } = view;
+  const isFile = maps.names.length > 0;
+  /** @param {string} name @returns {(event: SelectEvent) => void} */
+  const change = (name) => (event) =>
+    view.state.set({
+      [name]: event.target.value,
+      row: null,
+      ...(isFile && name !== "head" ? { part: null } : {}),
+    });
+  /**
+   * @param {string} label
+   * @param {string[]} names
+   * @param {number | null} chosen
+   * @param {string} name
+   */
+  const select = (label, names, chosen, name) =>
+    names.length < 2
+      ? null
+      : labelled(
+          label,
+          element(
+            "select",
+            { on: { change: change(name) } },
+            names.map((text, at) =>
+              element("option", { value: at, selected: at === chosen }, text),
+            ),
+          ),
+        );
+  /** @param {string} text @param {string} title @param {() => void} act */
+  const button = (text, title, act) =>
+    element(
+      "button",
+      { type: "button", class: "button", title, "aria-label": title, on: { click: act } },
+      text,
+    );
+  replace(
+    view.controls,
+    select("File", maps.names, view.file, "file"),
+    select(
+      "Layer",
+      map.about.layers.map((one) => one.name),
+      choice.layer,
+      "layer",
+    ),
+    select("Head", layer.heads, choice.head, "head"),
+    element(
+      "span",
+      { class: "zoom" },
+      button("+", "Enlarge", () => zoom(0.5)),
+      button("−", "Shrink", () => zoom(2)),
+      button("All", "The whole map", () => moveTo(fullWindow(layer))),
+    ),
+  );
+  const size =
+    layer.queries === layer.keys
+      ? `${layer.queries.toLocaleString("en")} tokens`
+      : `${layer.queries.toLocaleString("en")} queries, ${layer.keys.toLocaleString("en")} keys`;
+  const name =
+    map.about.layers.length > 1
+      ? `${layer.name}, head ${layer.heads[choice.head]}`
+      : `head ${layer.heads[choice.head]}`;
+  replace(
+    view.statement,
+    `All ${(layer.queries * layer.keys).toLocaleString("en")} weights of ${name}: ${size}.`,
+  );
+}
+
+// All heads of a file beside the map: a grid to choose from.
+
+// -> { root, show(view), close() }
+/** @param {State} state */
+function mapHeads(state) {
+  const grid = headsGrid({
+    /** @param {string} part @param {number} layer @param {number} head */
+    choose(part, layer, head) {
+      const named = reading.isNamed ? { part } : {};
+      state.set({ ...named, layer, head, row: null }, true);
+    },
+    hover() {},
+    isExplained: false,
+    arrange: (order) => state.set({ order: order === "layer" ? null : order }),
+  });
+  /** @type {{ isNamed: boolean, parts: Part[] }} */
+  let reading = { isNamed: false, parts: [] };
+  /** @type {MapSource | null} */
+  let of = null;
+  return {
+    root: grid.root,
+    repaint: () => of && grid.repaint(of),
+    close: () => grid.close(),
+    /** @param {MapView} view */
+    async show(view) {
+      const { map, layer, choice } = view;
+      if (of !== map) {
+        of = map;
+        const { parts } = await map.heads();
+        if (of !== map) return;
+        const isNamed = map.about.layers.some((one) => one.name.includes(" layer "));
+        reading = { isNamed, parts };
+      }
+      const heads = reading.parts.reduce((sum, part) => sum + part.layers * part.heads, 0);
+      grid.root.hidden = heads < 2;
+      if (grid.root.hidden) return;
+      const [name] = layer.name.split(" layer ");
+      const part = reading.parts.find((one) => one.name === name) || reading.parts[0];
+      const first = map.about.layers.findIndex((one) => one.name.startsWith(`${part.name} layer `));
+      const number = choice.layer - Math.max(0, first);
+      const now = { part: part.name, show: "head", layer: number, head: choice.head };
+      await grid.show(reading, map, now, state.get("order", "layer"));
+    },
+  };
+}
+
+// What is saved: the numbers shown, with the words that say where they come from.
+/** @param {MapView} view @param {Source} source @returns {Figure | null} */
+function mapFigure(view, source) {
+  const patch = view.patches[view.patches.length - 1];
+  if (!patch) return null;
+  /** @param {Span} range */
+  const written = (range) => range.map((one) => one.toLocaleString("en")).join(" to ");
+  /** @param {Span} range @param {number} side */
+  const at = (range, side) =>
+    Array.from({ length: patch.cells[side] }, (_, step) =>
+      cellStart(range, patch.spans[side], patch.cells[side], step).toLocaleString("en"),
+    );
+  const name = `${view.layer.name}, head ${view.layer.heads[view.choice.head]}`;
+  return {
+    name: `${view.map.about.name} ${name}`,
+    kind: "heatmap",
+    title: name[0].toUpperCase() + name.slice(1),
+    caption: `${patch.what[0].toUpperCase()}${patch.what.slice(1)}.`,
+    provenance: [
+      view.map.about.name,
+      `queries ${written(patch.rows)}, keys ${written(patch.columns)}`,
+      `regard ${source.page.version}`,
+    ].join(" · "),
+    axes: FIGURE_AXES,
+    what: "weights",
+    queries: at(patch.rows, 0),
+    keys: at(patch.columns, 1),
+    chosen: [],
+    values: patch.values,
+    html: source.page.files.length
+      ? { path: "/api/export/map", fields: { file: view.file } }
+      : null,
+  };
 }

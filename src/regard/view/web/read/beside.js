@@ -2,29 +2,29 @@
 // or before a change. The address says which: beside=before, beside=head.encoder.2.1,
 // beside=file.1, beside=sentence.TEXT.
 
-import { asWord, element, goTo, percent, problem, replace, prose } from "../lib/dom.js";
+import { asWord, element, goTo, percent, problem, prose, replace } from "../lib/dom.js";
 import { linesPicture } from "./lines.js";
-import { nameOf } from "./sentences.js";
-import { gridOf, largest } from "./weights.js";
+import { choiceName } from "./sentences.js";
+import { buildGrid, largest } from "./weights.js";
 
-const KINDS = ["before", "head", "file", "sentence"];
-const MOVED = 0.25; // of a word's attention, to be marked
-const MOST_MARKED = 3;
+const MIN_MOVED_SHARE = 0.25; // of a word's attention, to be marked
+const MAX_MARKED_WORDS = 3;
 
-// What stands beside the picture: { kind, part, layer, head }, { kind, file }, { kind, sentence }
-// or { kind }; null is none.
-export function readBeside(text) {
+// What stands beside the picture; null is nothing.
+/** @param {string} text @returns {Beside | null} */
+function readBeside(text) {
   const [kind, ...rest] = text.split(".");
-  if (!KINDS.includes(kind)) return null;
   if (kind === "sentence") return rest.length ? { kind, sentence: rest.join(".") } : null;
   if (kind === "before") return { kind };
   if (kind === "file") return /^\d+$/.test(rest[0]) ? { kind, file: Number(rest[0]) } : null;
+  if (kind !== "head") return null;
   const [part, layer, head] = [rest[0], Number(rest[1]), Number(rest[2])];
   return Number.isInteger(layer) && Number.isInteger(head) ? { kind, part, layer, head } : null;
 }
 
-// -> { root, show(view), close() }; handlers as those of the first picture: a word chosen in one
-// is chosen in both.
+// -> { root, show(view, shown), close() }; handlers as those of the first picture: a word chosen in
+// one is chosen in both.
+/** @param {WordHandlers} handlers */
 export function besidePicture(handlers) {
   const lines = linesPicture(handlers);
   const title = element("h2", { class: "title" });
@@ -33,36 +33,41 @@ export function besidePicture(handlers) {
   const about = element("div", null, title, box, difference);
   const root = element("section", { class: "beside", "aria-label": "Beside it" }, about);
   root.hidden = true;
-  let drawn = null; // { key, grid, titles, title }
+  /** @type {(BesideTable & { key: string }) | null} */
+  let drawn = null;
   let pending = "";
   return {
     root,
     close: lines.close,
-    /** @param {ReadView} view */
-    async show(view) {
-      const spec = readBeside(view.state.get("beside"));
-      root.hidden = !spec || !view.grid;
-      if (root.hidden) {
-        view.pictures.lines.mark({});
+    /** @param {ReadView} view @param {Shown} shown */
+    async show(view, shown) {
+      const { state, data, selection, elements } = view;
+      const spec = readBeside(state.get("beside"));
+      root.hidden = !spec;
+      if (!spec) {
+        elements.lines.mark({});
         return;
       }
-      const options = gridOptions(view);
-      const key = JSON.stringify([spec, view.choice, options, view.base && view.base.sentence]);
+      const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
+      const key = JSON.stringify([spec, shown.choice, options, data.base && data.base.sentence]);
       // The request that is under way draws when it comes; leaving inside the try would end it.
       if (pending === key) return;
       try {
         if (!drawn || drawn.key !== key) {
           pending = key;
-          const made = await tableBeside(view, spec, options);
+          const made = await tableBeside(view, shown, spec, options);
           if (pending !== key) return;
           drawn = { key, ...made };
-          replace(title, drawn.title, swapButton(view, spec));
+          replace(title, drawn.title, swapButton(view, shown.choice, spec));
         }
-        drawBeside(view, lines, drawn);
-        replace(difference, prose(differenceOf(view.grid, drawn.grid, view.chosen)));
+        // The words may have been chosen, and the table drawn again, while this one came.
+        const first = data.shown || shown;
+        drawBeside(view, first.grid, lines, drawn);
+        const { chosen } = selection;
+        replace(difference, prose(differenceSentence(first.grid, drawn.grid, chosen)));
         if (box.firstChild !== lines.root) replace(box, lines.root);
-        if (view.arriving === root) goTo(difference, "nearest");
-        view.arriving = null;
+        if (selection.scrollTarget === root) goTo(difference, "nearest");
+        selection.scrollTarget = null;
       } catch (error) {
         replace(box, problem(error));
         replace(difference);
@@ -73,89 +78,104 @@ export function besidePicture(handlers) {
   };
 }
 
-function gridOptions({ state }) {
-  return { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
-}
-
-/** @param {ReadView} view */
-async function tableBeside(view, spec, options) {
-  const { source, choice, base } = view;
-  const reading =
-    spec.kind === "sentence"
-      ? await source.reading(spec.sentence)
-      : spec.kind === "file"
-        ? await source.run(spec.file)
-        : base;
-  const shown = spec.kind === "head" ? { ...spec, show: "head" } : choice;
-  const part = reading.parts.find((one) => one.name === shown.part);
-  if (!part) throw new Error(`There is no part named ${shown.part} to put beside it.`);
-  if (shown.layer >= part.layers || shown.head >= part.heads)
+/**
+ * @param {ReadView} view
+ * @param {Shown} shown
+ * @param {Beside} spec
+ * @param {GridOptions} options
+ * @returns {Promise<BesideTable>}
+ */
+async function tableBeside({ source, data }, shown, spec, options) {
+  const reading = await readingBeside(source, data.base || shown.reading, spec);
+  const choice = spec.kind === "head" ? { ...spec, show: "head" } : shown.choice;
+  const part = reading.parts.find((one) => one.name === choice.part);
+  if (!part) throw new Error(`There is no part named ${choice.part} to put beside it.`);
+  const name = choiceName(choice);
+  if (choice.layer >= part.layers || choice.head >= part.heads)
     throw new Error(
-      `${nameOf(shown)} needs to be in both, but the other has ${part.layers} layers of ` +
+      `${name} needs to be in both, but the other has ${part.layers} layers of ` +
         `${part.heads} heads: choose another head.`,
     );
-  const grid = gridOf(await source.weights(reading, shown), part, options);
-  const titles = {
-    before: () => "Before the change",
-    head: () => `Beside it: ${part.title}: ${nameOf(shown)}`,
-    file: () => `Beside it: ${source.page.files[spec.file]}: ${nameOf(shown)}`,
-    sentence: () => `Beside it: “${reading.sentence}”`,
-  };
-  const names = [part.query.language || "a word", part.key.language || "a word"];
-  return { grid, title: titles[spec.kind](), titles: names };
+  const grid = buildGrid(await source.weights(reading, choice), part, options);
+  const titles = [part.query.language || "a word", part.key.language || "a word"];
+  if (spec.kind === "before") return { grid, titles, title: "Before the change" };
+  const where = {
+    head: part.title,
+    file: spec.kind === "file" ? source.page.files[spec.file] : "",
+    sentence: "",
+  }[spec.kind];
+  const what = spec.kind === "sentence" ? `“${reading.sentence}”` : `${where}: ${name}`;
+  return { grid, titles, title: `Beside it: ${what}` };
+}
+
+/** @param {Source} source @param {PageReading} base @param {Beside} spec */
+async function readingBeside(source, base, spec) {
+  if (spec.kind === "sentence") return source.reading(spec.sentence);
+  if (spec.kind !== "file") return base;
+  if (!source.run) throw new Error("This needs the explorer: start it with regard open.");
+  return source.run(spec.file);
 }
 
 // Both change their sides: the lines pass from one to the other.
-/** @param {ReadView} view */
-function swapButton({ state, choice, sentence }, spec) {
-  const { part, layer, head } = choice;
-  const swaps = {
-    head: () => ({
+/** @param {ReadView} view @param {HeadChoice} choice @param {Beside} spec */
+function swapButton({ state, data }, { part, layer, head }, spec) {
+  const swapped = () => {
+    if (spec.kind === "file") return { file: spec.file, beside: `file.${state.number("file")}` };
+    if (spec.kind === "sentence")
+      return { sentence: spec.sentence, beside: `sentence.${data.sentence}` };
+    if (spec.kind === "before") return {};
+    return {
       part: spec.part,
       layer: spec.layer,
       head: spec.head,
       show: null,
       beside: `head.${part}.${layer}.${head}`,
       ...(part === spec.part ? {} : { q: "-", k: null }),
-    }),
-    file: () => ({ file: spec.file, beside: `file.${state.number("file")}` }),
-    sentence: () => ({ sentence: spec.sentence, beside: `sentence.${sentence}` }),
+    };
   };
-  if (!swaps[spec.kind]) return null;
+  if (spec.kind === "before") return null;
   return element(
     "button",
-    { type: "button", class: "link", on: { click: () => state.set(swaps[spec.kind](), true) } },
+    { type: "button", class: "link", on: { click: () => state.set(swapped(), true) } },
     "⇄ swap",
   );
 }
 
-/** @param {ReadView} view */
-function drawBeside(view, lines, { grid, titles }) {
+/**
+ * @param {ReadView} view
+ * @param {Grid} first
+ * @param {LinesPicture} lines
+ * @param {BesideTable} made
+ */
+function drawBeside({ state, selection, elements }, first, lines, { grid, titles }) {
+  /** @param {number[]} positions @param {number} size */
   const within = (positions, size) => positions.filter((position) => position < size);
   const chosen = {
-    queries: within(view.chosen.queries, grid.rows),
-    keys: within(view.chosen.keys, grid.columns),
+    queries: within(selection.chosen.queries, grid.rows),
+    keys: within(selection.chosen.keys, grid.columns),
   };
   lines.show({
     grid,
     chosen,
     pinned: chosen,
-    threshold: view.state.number("least", 0) / 100,
+    threshold: state.number("least", 0) / 100,
     titles,
   });
-  const moving = movedMost(view.grid, grid);
-  lines.mark({ differing: differingWords(view.grid.keys, grid.keys), moving });
-  view.pictures.lines.mark({ differing: differingWords(grid.keys, view.grid.keys), moving });
+  const moving = movedMost(first, grid);
+  lines.mark({ differing: differingWords(first.keys, grid.keys), moving });
+  elements.lines.mark({ differing: differingWords(grid.keys, first.keys), moving });
 }
 
 // Positions of the words that are not the same in both sentences.
-export function differingWords(words, others) {
+/** @param {string[]} words @param {string[]} others */
+function differingWords(words, others) {
   return others.map((_, at) => at).filter((at) => others[at] !== words[at]);
 }
 
 // For each query the share of its attention that lies elsewhere in the other grid: half the sum of
 // the differences (total variation); null where the grids are not alike.
-export function movedShares(one, other) {
+/** @param {Grid} one @param {Grid} other */
+function movedShares(one, other) {
   if (one.rows !== other.rows || one.columns !== other.columns) return null;
   return Float32Array.from({ length: one.rows }, (_, q) => {
     let sum = 0;
@@ -165,17 +185,20 @@ export function movedShares(one, other) {
   });
 }
 
+/** @param {Grid} one @param {Grid} other */
 function movedMost(one, other) {
   const shares = movedShares(one, other);
-  return shares ? largest(shares, MOST_MARKED, MOVED) : [];
+  return shares ? largest(shares, MAX_MARKED_WORDS, MIN_MOVED_SHARE) : [];
 }
 
 // What differs, in a sentence: of the chosen word, or of the word that differs most.
-function differenceOf(grid, other, chosen) {
+/** @param {Grid} grid @param {Grid} other @param {Chosen} chosen */
+function differenceSentence(grid, other, chosen) {
   const shares = movedShares(grid, other);
   if (!shares) return "They have different numbers of words, so that no row has its like.";
   const [q = largest(shares, 1)[0]] = chosen.queries;
   if (q === undefined) return "Both look the same way: no weight differs.";
+  /** @param {Grid} table */
   const row = ({ weights, columns }) => weights.subarray(q * columns, (q + 1) * columns);
   const [here, beside] = [row(grid), row(other)];
   const gaps = here.map((weight, k) => Math.abs(weight - beside[k]));

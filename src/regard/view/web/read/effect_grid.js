@@ -9,30 +9,30 @@ import {
   goTo,
   labelled,
   problem,
+  prose,
   replace,
   tableHead,
-  prose,
 } from "../lib/dom.js";
-import { signedColour } from "../lib/draw.js";
-import { largestSize } from "../lib/strips.js";
-import { writeChanges } from "./changes.js";
+import { largestSize, signedColour } from "../lib/draw.js";
+import { writeChanges } from "./experiment.js";
 import { walkHeads } from "./heads_grid.js";
-import { nameOf } from "./sentences.js";
+import { choiceName } from "./sentences.js";
 
-const TOGETHER = 2; // layers that are asked for at a time: as many as the server works on
-const UNCHANGED = 0.05; // logits: odds that change by 5 %
-const LISTED = 8;
+const CONCURRENT_LAYERS = 2; // layers that are asked for at a time: as many as the server works on
+const UNCHANGED_LOGITS = 0.05; // logits: odds that change by 5 %
+const LISTED_HEADS = 8;
 const BAR_STEPS = 21;
+/** @type {Record<string, string>} */
 const PRONOUNS = { il: "elle", elle: "il" };
 
 // The word of the translation that the chosen English word became, where the alignment knows one.
-/** @param {ReadView} view */
-export function wordToExplain({ base, part }, link) {
-  const { words, sources } = base.alignment;
+/** @param {Alignment} alignment @param {Part} part @param {Pick<Link, "query">} link */
+export function wordToExplain({ words, sources }, part, link) {
   if (part.query.language === "French") {
     const at = link.query + (part.query.words[0] === "(start)" ? 0 : 1); // the word that it writes
     return at < words.length ? at : words.length - 1;
   }
+  /** @param {Alignment["sources"][number]} one */
   const weightIn = (one) =>
     Math.max(0, ...one.filter(({ key }) => key === link.query).map(({ weight }) => weight));
   const made = [...words.keys()].filter((at) => weightIn(sources[at]) > 0);
@@ -42,26 +42,30 @@ export function wordToExplain({ base, part }, link) {
   return pronoun ?? most ?? words.length - 1;
 }
 
+/** @param {string} word */
 export function rivalWord(word) {
   return PRONOUNS[word] || null;
 }
 
 /** @param {ReadView} view */
 export function drawEffects(view) {
-  const { state, source, base, effects: box } = view;
+  const { state, source, data, elements } = view;
+  const { base, shown } = data;
+  const { effects: box, drawnFrom } = elements;
   const number = state.number("effects", -1);
-  const words = base && base.alignment ? base.alignment.words : [];
-  const isShown = source.live && number >= 0 && number < words.length;
+  const alignment = base?.alignment;
+  const isShown = source.live && alignment && number >= 0 && number < alignment.words.length;
   box.hidden = !isShown;
   const against = state.get("against") || null;
   const request = isShown ? JSON.stringify([base.sentence, number, against]) : "";
-  if (view.effectRequest !== request) {
-    view.effectRequest = request;
+  if (drawnFrom.effects !== request) {
+    drawnFrom.effects = request;
     replace(box);
-    if (isShown) runEffects(view, request, { sentence: base.sentence, of: number, against });
+    const fields = isShown && { sentence: base.sentence, of: number, against };
+    if (fields) runEffects(view, request, { base, words: alignment.words, fields });
   }
-  for (const { part, layer, head, button } of view.effectCells || []) {
-    const { choice: now } = view;
+  for (const { part, layer, head, button } of drawnFrom.effectCells || []) {
+    const now = shown?.choice;
     const isCurrent =
       now && now.show === "head" && part === now.part && layer === now.layer && head === now.head;
     if (isCurrent) button.setAttribute("aria-current", "true");
@@ -69,61 +73,71 @@ export function drawEffects(view) {
   }
 }
 
-/** @param {ReadView} view */
-async function runEffects(view, request, fields) {
-  const { source, base, effects: box } = view;
-  const isWanted = () => view.effectRequest === request && box.isConnected;
+/** @param {ReadView} view @param {string} request @param {EffectsRequest} asked */
+async function runEffects(view, request, { base, words, fields }) {
+  const { state, source, elements } = view;
+  const { effects: box, drawnFrom } = elements;
+  const isWanted = () => drawnFrom.effects === request && box.isConnected;
   const top = element(
     "div",
     { class: "effects-top" },
-    element("h2", null, prose(`Which heads decide ${asWord(base.alignment.words[fields.of])}?`)),
-    wordChoice(view, fields),
+    element("h2", null, prose(`Which heads decide ${asWord(words[fields.of])}?`)),
+    wordChoice(state, words, fields),
   );
   const body = element("div", { class: "effects-body" });
-  view.effectCells = [];
+  drawnFrom.effectCells = [];
   replace(box, top, body);
+  /** @param {Fields} more */
+  const ask = (more) => {
+    if (!source.effects) throw new Error("This needs the explorer: start it with regard open.");
+    return source.effects({ ...fields, ...more });
+  };
   try {
-    const made = { ...(await source.effects({ ...fields, choice: true })), effect: {} };
+    /** @type {Effects} */
+    const made = { ...(await ask({ choice: true })), effect: {} };
     if (!isWanted()) return;
-    const drawn = gridsOf(view, made);
+    const drawn = effectGrids(view, base.parts, made);
     replace(body, drawn.root);
-    await fillGrids({ base, source, fields, made, drawn, isWanted });
+    await fillGrids({ parts: base.parts, ask, made, progress: drawn.progress, isWanted });
   } catch (error) {
     if (isWanted()) replace(body, problem(error));
   }
 }
 
-async function fillGrids({ base, source, fields, made, drawn, isWanted }) {
-  const rows = base.parts.flatMap(({ name, layers }) =>
+/** @param {EffectsRun} run */
+async function fillGrids({ parts, ask, made, progress, isWanted }) {
+  const rows = parts.flatMap(({ name, layers }) =>
     Array.from({ length: layers }, (_, layer) => ({ part: name, layer })),
   );
-  const heads = base.parts.reduce((sum, part) => sum + part.layers * part.heads, 0);
-  for (const { name } of base.parts) made.effect[name] = [];
+  const heads = parts.reduce((sum, part) => sum + part.layers * part.heads, 0);
+  for (const { name } of parts) made.effect[name] = [];
   let done = 0;
-  drawn.progress(0, heads);
+  progress(0, heads);
   const work = async () => {
-    while (rows.length && isWanted()) {
-      const { part, layer } = rows.shift();
-      const { effect } = await source.effects({ ...fields, part, layer });
+    for (let row = rows.shift(); row && isWanted(); row = rows.shift()) {
+      const { part, layer } = row;
+      const { effect } = await ask({ part, layer });
       made.effect[part][layer] = effect;
       done += effect.length;
-      if (isWanted()) drawn.progress(done, heads);
+      if (isWanted()) progress(done, heads);
     }
   };
-  await Promise.all(Array.from({ length: TOGETHER }, work));
+  await Promise.all(Array.from({ length: CONCURRENT_LAYERS }, work));
 }
 
-/** @param {ReadView} view */
-function wordChoice({ state, base }, { of, against }) {
+/** @param {State} state @param {string[]} words @param {EffectFields} fields */
+function wordChoice(state, words, { of, against }) {
+  /** @param {number} at */
   const pick = (at) =>
-    state.set({ effects: at, against: rivalWord(base.alignment.words[at].toLowerCase()) }, true);
-  const rival = (event) => state.set({ against: event.target.value.trim() || null }, true);
+    state.set({ effects: at, against: rivalWord(words[at].toLowerCase()) }, true);
+  /** @param {FieldEvent} event */
+  const rival = ({ target }) => state.set({ against: target.value.trim() || null }, true);
   return element(
     "div",
     { class: "controls", lang: "fr" },
     choice(
       "The word of the translation",
-      base.alignment.words.map((word, at) => [at, word]),
+      words.map((word, at) => /** @type {[number, string]} */ ([at, word])),
       of,
       pick,
     ),
@@ -142,17 +156,18 @@ function wordChoice({ state, base }, { of, against }) {
 }
 
 // -> { root, progress(done, of all heads) }
-/** @param {ReadView} view */
-function gridsOf(view, made) {
+/** @param {ReadView} view @param {Part[]} parts @param {Effects} made */
+function effectGrids(view, parts, made) {
   const bar = element("progress", { max: "1", value: 0, "aria-label": "Heads switched off" });
   const count = element("span", { class: "small quiet" });
   const caption = element("p", { class: "small caption" });
   const scale = element("div", { class: "effect-scale" });
   const table = element("div", { class: "wide" });
   let rest = "";
+  /** @param {string} text */
   const say = (text) => replace(caption, prose(text || rest));
-  const cells = view.base.parts.flatMap((part) => effectCells(view, part, made, say));
-  view.effectCells = cells;
+  const cells = parts.flatMap((part) => effectCells(view, part, made, say));
+  view.elements.drawnFrom.effectCells = cells;
   const [of, against] = [made.of, made.against].map(asWord);
   const root = element(
     "div",
@@ -171,47 +186,58 @@ function gridsOf(view, made) {
     element(
       "div",
       { class: "effects-grids" },
-      view.base.parts.map((part) => partGrid(part, cells)),
+      parts.map((part) => partGrid(part, cells)),
     ),
     scale,
     caption,
     element("details", null, element("summary", { class: "small" }, "The largest effects"), table),
   );
+  /** @param {number} done @param {number} all */
   const progress = (done, all) => {
     const most = paintCells(cells, made);
     Object.assign(bar, { value: done / all });
     count.textContent = done < all ? `${done} of ${all} heads switched off` : "";
     bar.hidden = done === all;
     replace(scale, done ? colourBar(most, made) : []);
-    rest = done < all ? "" : summaryOf(cells, made);
+    rest = done < all ? "" : effectSummary(cells, made);
     say("");
-    if (done === all) replace(table, largestTable(view, cells, made));
+    if (done === all) replace(table, largestTable(parts, cells, made));
   };
   return { root, progress };
 }
 
-/** @param {ReadView} view */
+/**
+ * @param {ReadView} view
+ * @param {Part} part
+ * @param {Effects} made
+ * @param {(text: string) => void} say
+ * @returns {EffectCell[]}
+ */
 function effectCells(view, part, made, say) {
   return Array.from({ length: part.layers * part.heads }, (_, at) => {
-    const [layer, head] = [Math.floor(at / part.heads), at % part.heads];
-    const cell = { part: part.name, layer, head, button: null };
-    const tell = () => say(sentenceOfCell(cell, made));
+    const place = {
+      part: part.name,
+      layer: Math.floor(at / part.heads),
+      head: at % part.heads,
+    };
+    const describe = () => say(effectSentence(place, made));
     const quiet = () => say("");
-    cell.button = element("button", {
+    const button = element("button", {
       type: "button",
       tabindex: at ? "-1" : "0",
       on: {
-        click: () => switchOff(view, cell),
-        pointerenter: tell,
-        focus: tell,
+        click: () => switchOff(view, place),
+        pointerenter: describe,
+        focus: describe,
         pointerleave: quiet,
         blur: quiet,
       },
     });
-    return cell;
+    return { ...place, button };
   });
 }
 
+/** @param {Part} part @param {EffectCell[]} cells */
 function partGrid(part, cells) {
   const own = cells.filter((cell) => cell.part === part.name);
   const buttons = own.map((cell) => cell.button);
@@ -238,14 +264,16 @@ function partGrid(part, cells) {
   );
 }
 
-function effectOf({ part, layer, head }, { effect }) {
+/** @param {HeadPlace} place @param {Effects} made @returns {number | undefined} */
+function headEffect({ part, layer, head }, { effect }) {
   const row = effect[part] && effect[part][layer];
   return row ? row[head] : undefined;
 }
 
 // Colours all cells against the largest effect so far, which is returned.
+/** @param {EffectCell[]} cells @param {Effects} made */
 function paintCells(cells, made) {
-  const values = cells.map((cell) => effectOf(cell, made));
+  const values = cells.map((cell) => headEffect(cell, made));
   const most = largestSize(values.filter((value) => value !== undefined));
   cells.forEach(({ part, layer, head, button }, at) => {
     const value = values[at];
@@ -259,6 +287,7 @@ function paintCells(cells, made) {
 }
 
 // Effects in colours: what the strongest shade stands for, on both sides of 0.
+/** @param {number} most @param {Effects} made */
 function colourBar(most, { of, against }) {
   const steps = Array.from({ length: BAR_STEPS }, (_, at) => (2 * at) / (BAR_STEPS - 1) - 1);
   return [
@@ -279,51 +308,57 @@ function colourBar(most, { of, against }) {
   ];
 }
 
-function sentenceOfCell(cell, made) {
-  const name = `${cell.part}, ${nameOf({ ...cell, show: "head" })}`;
-  const effect = effectOf(cell, made);
+/** @param {HeadPlace} cell @param {Effects} made */
+function effectSentence(cell, made) {
+  const name = `${cell.part}, ${choiceName({ ...cell, show: "head" })}`;
+  const effect = headEffect(cell, made);
   if (effect === undefined) return `${name}: not run yet.`;
   const formula = signedLogits(made.direct[cell.part][cell.layer][cell.head]);
   const figures = `effect ${signedLogits(effect)} logits; the formula alone says ${formula}`;
   return `${name}: without it ${oddsPhrase(effect, made)} (${figures}).`;
 }
 
+/** @param {number} effect @param {Effects} made */
 function oddsPhrase(effect, { of, against }) {
   const odds = `the odds of ${asWord(of)} against ${asWord(against)}`;
-  if (Math.abs(effect) < UNCHANGED) return `${odds} hardly change`;
+  if (Math.abs(effect) < UNCHANGED_LOGITS) return `${odds} hardly change`;
   const times = Math.exp(Math.abs(effect));
   const written = times < 10 ? times.toFixed(1) : Math.round(times).toLocaleString("en");
   return `${odds} are ${written} times ${effect > 0 ? "smaller" : "larger"}`;
 }
 
-function summaryOf(cells, made) {
+/** @param {EffectCell[]} cells @param {Effects} made */
+function effectSummary(cells, made) {
   const [first] = byEffect(cells, made);
   const far = signedLogits(made.logit_difference);
   return (
     `With all heads ${asWord(made.of)} is ahead of ${asWord(made.against)} by ${far} logits. ` +
-    `Most depends on ${sentenceOfCell(first, made)}`
+    `Most depends on ${effectSentence(first, made)}`
   );
 }
 
+/** @param {EffectCell[]} cells @param {Effects} made */
 function byEffect(cells, made) {
-  const size = (cell) => Math.abs(effectOf(cell, made));
+  /** @param {EffectCell} cell */
+  const size = (cell) => Math.abs(headEffect(cell, made) ?? 0);
   return [...cells].sort((one, other) => size(other) - size(one));
 }
 
-/** @param {ReadView} view */
-function largestTable({ base }, cells, made) {
+/** @param {Part[]} parts @param {EffectCell[]} cells @param {Effects} made */
+function largestTable(parts, cells, made) {
   const agreement = correlation(
-    cells.map((cell) => effectOf(cell, made)),
+    cells.map((cell) => headEffect(cell, made) ?? 0),
     cells.map(({ part, layer, head }) => made.direct[part][layer][head]),
   );
+  /** @param {EffectCell} cell */
   const row = (cell) => {
-    const part = base.parts.find((one) => one.name === cell.part);
-    const role = part.roles ? part.roles[cell.layer][cell.head] : "";
+    const part = parts.find((one) => one.name === cell.part);
+    const role = part?.roles ? part.roles[cell.layer][cell.head] : "";
     return element(
       "tr",
       null,
       element("th", { scope: "row" }, `${cell.part} ${cell.layer}, ${cell.head}`),
-      element("td", null, signedLogits(effectOf(cell, made))),
+      element("td", null, signedLogits(headEffect(cell, made) ?? 0)),
       element("td", null, signedLogits(made.direct[cell.part][cell.layer][cell.head])),
       element("td", null, role),
     );
@@ -333,7 +368,7 @@ function largestTable({ base }, cells, made) {
       "table",
       { class: "numbers" },
       tableHead(["layer, head", "by a run without it", "by formula", "what it does"]),
-      element("tbody", null, byEffect(cells, made).slice(0, LISTED).map(row)),
+      element("tbody", null, byEffect(cells, made).slice(0, LISTED_HEADS).map(row)),
     ),
     element(
       "p",
@@ -346,9 +381,12 @@ function largestTable({ base }, cells, made) {
   ];
 }
 
+/** @param {number[]} one @param {number[]} other */
 export function correlation(one, other) {
+  /** @param {number[]} values */
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const [first, second] = [mean(one), mean(other)];
+  /** @param {(a: number, b: number) => number} make */
   const sum = (make) => one.reduce((total, _, at) => total + make(one[at], other[at]), 0);
   const shared = sum((a, b) => (a - first) * (b - second));
   const sizes = sum((a) => (a - first) ** 2) * sum((_, b) => (b - second) ** 2);
@@ -356,15 +394,16 @@ export function correlation(one, other) {
 }
 
 // The head with its ablation applied.
-/** @param {ReadView} view */
-function switchOff({ state, choice: now, root }, { part, layer, head }) {
+/** @param {ReadView} view @param {HeadPlace} place */
+function switchOff({ state, data, elements }, { part, layer, head }) {
   const changes = writeChanges([{ change: "ablate", part, layer, head }]);
-  const same = now && now.part === part;
+  const same = data.shown?.choice.part === part;
   const nothing = same ? {} : { q: "-", k: null };
   state.set({ changes, part, layer, head, show: null, ...nothing }, true);
-  goTo(root.querySelector(".outcome"));
+  goTo(elements.outcome);
 }
 
-export function signedLogits(value) {
+/** @param {number} value */
+function signedLogits(value) {
   return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 }

@@ -1,8 +1,7 @@
 // The head of the Read view: what this is, the sentence to type, and its translation.
 
 import { element, problem, replace } from "../lib/dom.js";
-import { sentenceLine } from "./sentence_line.js";
-import { translationLine } from "./translation.js";
+import { sentenceLine, translationLine } from "./translation.js";
 
 // Of every view, as of the command.
 export const FIRST_SENTENCE = "A dog ate the food because it was hungry";
@@ -14,9 +13,9 @@ const SENTENCES = [
   ["the book that he wanted", "She gave her brother the book that he wanted."],
 ];
 const INVITATION = "Type any English sentence";
-const PAUSE = 120; // milliseconds without a key before a sentence is read
-const LONGEST = 4000; // characters; a model of 256 tokens can read no more
-const LONG_LINE = 90; // characters that still fit in large letters
+const TYPING_PAUSE_MS = 120; // milliseconds without a key before a sentence is read
+const MAX_SENTENCE_CHARACTERS = 4000; // characters; a model of 256 tokens can read no more
+const MAX_LARGE_CHARACTERS = 90; // characters that still fit in large letters
 // What is chosen of a sentence means nothing in another one; its head may stay.
 const WORDS = {
   q: null,
@@ -36,10 +35,17 @@ const CHOSEN = { ...WORDS, part: null, layer: null, head: null, show: null, besi
 // leave() before another sentence is read; stale() when what is shown is no longer of what is
 // typed; again() when it is once more. show
 // gives false where other words are typed by now.
+/**
+ * @param {State} state
+ * @param {Source} source
+ * @param {string} first
+ * @param {HeadlineHandlers} handlers
+ */
 export function headline(state, source, first, handlers) {
   const trouble = element("div", { class: "trouble" });
   const english = sentenceLine();
   const french = translationLine(english, handlers.hover);
+  /** @param {Shades} ofEnglish @param {Shades} ofFrench */
   const shade = (ofEnglish, ofFrench) => {
     english.shade(ofEnglish);
     french.shade(ofFrench);
@@ -48,7 +54,9 @@ export function headline(state, source, first, handlers) {
     const line = element("div", { class: "typed alone" }, english.root, french.root);
     return {
       root: element("div", { class: "headline" }, fileTitle(state, source), line, trouble),
+      /** @param {string} _ @param {HTMLElement | null} message */
       announce: (_, message) => replace(trouble, message),
+      /** @param {PageReading} reading */
       show(reading) {
         english.show(reading);
         french.show(reading);
@@ -84,8 +92,9 @@ export function headline(state, source, first, handlers) {
       introduction(state, source),
       typed,
       trouble,
-      offersOf(state, field),
+      sentenceOffers(state, field),
     ),
+    /** @param {string} text @param {HTMLElement | null} message */
     announce(text, message) {
       if (!isTyping() && field.value !== text) {
         field.value = text;
@@ -100,6 +109,7 @@ export function headline(state, source, first, handlers) {
         english.clear();
       }
     },
+    /** @param {PageReading} reading */
     show(reading) {
       if (isTyping() && field.value.trim() !== reading.sentence) return false;
       // What is typed may have spaces around the sentence that was read.
@@ -116,6 +126,7 @@ export function headline(state, source, first, handlers) {
 }
 
 // The file that is read, with a way to the shipped model.
+/** @param {State} state @param {Source} source */
 function fileTitle(state, source) {
   const name = (source.page.files || [])[state.number("file", -1)];
   if (!name) return element("h1", { class: "only-read" }, "What attention sees");
@@ -132,7 +143,9 @@ function fileTitle(state, source) {
   );
 }
 
+/** @param {State} state @param {Source} source */
 function introduction(state, source) {
+  /** @param {Event} event */
   const toLearn = (event) => {
     event.preventDefault();
     state.go("learn");
@@ -156,6 +169,7 @@ function introduction(state, source) {
 }
 
 // Reads after a pause, at once on Enter; returns a function that stops listening.
+/** @param {HTMLTextAreaElement} field @param {FieldParts} fieldParts */
 function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   let waiting = 0;
   const changed = () => {
@@ -178,7 +192,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   field.addEventListener("beforeinput", (event) => {
     const text =
       event.data || (event.dataTransfer && event.dataTransfer.getData("text/plain")) || "";
-    if (text.length + field.value.length <= LONGEST) return;
+    if (text.length + field.value.length <= MAX_SENTENCE_CHARACTERS) return;
     event.preventDefault();
     replace(trouble, problem(new Error(tooLong(text))));
   });
@@ -189,7 +203,7 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
     lines.english.clear();
     fit();
     clearTimeout(waiting);
-    waiting = setTimeout(changed, PAUSE);
+    waiting = setTimeout(changed, TYPING_PAUSE_MS);
   });
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -212,7 +226,9 @@ function listenToField(field, { state, first, trouble, fit, lines, handlers }) {
   };
 }
 
-function offersOf(state, field) {
+/** @param {State} state @param {HTMLTextAreaElement} field */
+function sentenceOffers(state, field) {
+  /** @param {string} text */
   const offer = (text) => () => {
     field.blur();
     state.set({ sentence: text, ...CHOSEN }, true);
@@ -233,12 +249,14 @@ function offersOf(state, field) {
 }
 
 // As high as its text.
+/** @param {HTMLTextAreaElement} field @param {HTMLDivElement} typed */
 function fitField(field, typed) {
-  typed.classList.toggle("long", field.value.length > LONG_LINE);
+  typed.classList.toggle("long", field.value.length > MAX_LARGE_CHARACTERS);
   field.style.setProperty("height", "auto");
   field.style.setProperty("height", `${field.scrollHeight}px`);
 }
 
+/** @param {string} text */
 function tooLong(text) {
   const size = text.length.toLocaleString("en");
   return (

@@ -3,18 +3,21 @@
 
 import { choice, element, replace } from "../lib/dom.js";
 import { heatPixels, sized } from "../lib/draw.js";
-import { headGroups } from "./head_groups.js";
 
-const WIDE = 8; // heads beside each other before the pictures get smaller
+const MAX_LARGE_THUMBNAILS = 8; // heads beside each other before the pictures get smaller
 
 // handlers: choose(part, layer, head); hover(part, layer, head) while pointing, hover(null) after;
 // arrange("layer" or "role"); isExplained: whether what a head is stands above the grid
+/** @param {HeadsHandlers} handlers */
 export function headsGrid(handlers) {
   const root = element("div", { class: "heads" });
+  /** @type {{ parts: Part[] } | null} */
   let shown = null;
   let order = "";
+  /** @type {HeadsBox[]} */
   let boxes = [];
-  let chosen = null; // the part of the chosen head, whose tab opens with it
+  let chosen = ""; // the part of the chosen head, whose tab opens with it
+  /** @param {string} name */
   const open = (name) => {
     for (const { part, root: panel, tab } of boxes) {
       panel.hidden = part.name !== name;
@@ -24,12 +27,17 @@ export function headsGrid(handlers) {
   };
   return {
     root,
+    /**
+     * @param {{ parts: Part[] }} reading
+     * @param {Pick<Source, "thumbnails">} source
+     * @param {HeadChoice} shownHead
+     * @param {string} [by]
+     */
     async show(reading, source, shownHead, by = "layer") {
       if (shown !== reading || by !== order) {
         [shown, order] = [reading, by];
         this.close();
-        boxes = reading.parts.map((part) => partBox(part, by, handlers));
-        for (const box of boxes) box.tab = tabOf(box, () => boxes, open);
+        boxes = reading.parts.map((part) => partBox(part, by, handlers, () => boxes, open));
         replace(
           root,
           handlers.isExplained !== false && explanation(reading.parts[0]),
@@ -51,16 +59,19 @@ export function headsGrid(handlers) {
       chosen = shownHead.part;
       for (const box of boxes) markHead(box, shownHead);
     },
+    /** @param {Pick<Source, "thumbnails">} source */
     repaint(source) {
-      return shown && Promise.all(boxes.map((box) => paintHeads(box, shown, source)));
+      const reading = shown;
+      return reading && Promise.all(boxes.map((box) => paintHeads(box, reading, source)));
     },
     close() {
-      for (const box of boxes) box.resized.disconnect();
+      for (const box of boxes) box.observer.disconnect();
     },
   };
 }
 
 // What stands in the grid, said where it first stands.
+/** @param {Part} part */
 function explanation({ layers, heads }) {
   return element(
     "p",
@@ -72,16 +83,29 @@ function explanation({ layers, heads }) {
   );
 }
 
-function tabOf(box, boxes, open) {
-  const { part } = box;
-  const turn = (event) => {
-    const steps = { ArrowLeft: -1, ArrowRight: 1 };
-    if (!(event.key in steps)) return;
-    const all = boxes();
-    const next = all[(all.indexOf(box) + steps[event.key] + all.length) % all.length];
-    open(next.part.name);
-    next.tab.focus();
-  };
+// Arrow keys on a tab open the one beside it.
+/**
+ * @param {KeyboardEvent} event
+ * @param {Part} part
+ * @param {HeadsBox[]} boxes
+ * @param {(name: string) => void} open
+ */
+function turnTab(event, part, boxes, open) {
+  /** @type {Record<string, number>} */
+  const steps = { ArrowLeft: -1, ArrowRight: 1 };
+  if (!(event.key in steps)) return;
+  const at = boxes.findIndex((one) => one.part === part);
+  const next = boxes[(at + steps[event.key] + boxes.length) % boxes.length];
+  open(next.part.name);
+  next.tab.focus();
+}
+
+/**
+ * @param {Part} part
+ * @param {(event: KeyboardEvent) => void} turn
+ * @param {(name: string) => void} open
+ */
+function partTab(part, turn, open) {
   return element(
     "button",
     {
@@ -95,7 +119,9 @@ function tabOf(box, boxes, open) {
   );
 }
 
+/** @param {string} by @param {(order: string) => void} arrange */
 function orderSwitch(by, arrange) {
+  /** @type {[string, string][]} */
   const orders = [
     ["layer", "by layer"],
     ["role", "by what they do"],
@@ -103,10 +129,20 @@ function orderSwitch(by, arrange) {
   return element("div", { class: "small" }, choice("Order of the heads", orders, by, arrange));
 }
 
-function partBox(part, by, handlers) {
+/**
+ * @param {Part} part
+ * @param {string} by
+ * @param {HeadsHandlers} handlers
+ * @param {() => HeadsBox[]} allBoxes
+ * @param {(name: string) => void} open
+ * @returns {HeadsBox}
+ */
+function partBox(part, by, handlers, allBoxes, open) {
   const { choose, hover } = handlers;
   const caption = element("p", { class: "role", "aria-hidden": "true" }, part.about);
+  /** @type {HTMLButtonElement[]} */
   const buttons = [];
+  /** @param {number} layer @param {number} head */
   const headButton = (layer, head) => {
     const role = part.roles ? part.roles[layer][head] : "";
     const described = role && part.described_roles ? part.described_roles[layer][head] : role;
@@ -135,10 +171,13 @@ function partBox(part, by, handlers) {
   };
   const isGrouped = by === "role" && part.roles;
   const rows = isGrouped ? groupRows(part, headButton) : layerRows(part, headButton);
-  // One canvas for all: a browser tends every canvas in every frame.
+  // One canvas for all: every further one costs the browser time in every frame.
   const canvas = element("canvas", { "aria-hidden": "true" });
+  /** @type {Record<string, string>} */
   const small =
-    part.heads > WIDE ? { "--thumb": smallThumb(part.heads), "--across": String(part.heads) } : {};
+    part.heads > MAX_LARGE_THUMBNAILS
+      ? { "--thumb": smallThumb(part.heads), "--across": String(part.heads) }
+      : {};
   const grid = element(
     "div",
     { class: "grid", style: { "--heads": String(part.heads), ...small } },
@@ -151,15 +190,20 @@ function partBox(part, by, handlers) {
     { class: "part", id: `heads-${part.name}`, role: "tabpanel", "aria-label": part.title },
     caption,
     grid,
-    !isGrouped && rolesOf(part, buttons, choose),
+    !isGrouped && roleList(part, buttons, choose),
   );
-  const box = { part, buttons, root, grid, canvas, pictures: null };
-  box.resized = new ResizeObserver(() => drawThumbnails(box));
-  box.resized.observe(grid);
+  const turn = (/** @type {KeyboardEvent} */ event) => turnTab(event, part, allBoxes(), open);
+  const tab = partTab(part, turn, open);
+  const observer = new ResizeObserver(() => drawThumbnails(box));
+  /** @type {HeadsBox} */
+  const box = { part, buttons, root, grid, canvas, pictures: null, tab, observer };
+  observer.observe(grid);
   return box;
 }
 
+/** @param {Part} part @param {(layer: number, head: number) => HTMLElement} headButton */
 function layerRows({ layers, heads }, headButton) {
+  /** @param {number} total */
   const numbers = (total) => [...Array(total).keys()];
   return numbers(layers).map((layer) =>
     element(
@@ -171,6 +215,7 @@ function layerRows({ layers, heads }, headButton) {
   );
 }
 
+/** @param {Part} part @param {(layer: number, head: number) => HTMLElement} headButton */
 function groupRows(part, headButton) {
   return headGroups(part).map(({ role, term, heads }) =>
     element(
@@ -193,11 +238,13 @@ function groupRows(part, headButton) {
 }
 
 // As many heads beside each other as the column has room for; more can be scrolled to.
+/** @param {number} heads */
 function smallThumb(heads) {
   return `max(14px, calc((20rem - ${heads} * 4px) / ${heads}))`;
 }
 
 // The chosen head, or all heads of a layer that is averaged.
+/** @param {HeadsBox} headsBox @param {HeadChoice} choice */
 function markHead({ part, buttons, root }, choice) {
   const isCurrent = part.name === choice.part;
   root.classList.toggle("current", isCurrent);
@@ -212,10 +259,16 @@ function markHead({ part, buttons, root }, choice) {
 
 // The roles that occur, each lighting up its heads; a click chooses the strongest of them, another
 // the next.
-function rolesOf(part, buttons, choose) {
+/**
+ * @param {Part} part
+ * @param {HTMLButtonElement[]} buttons
+ * @param {HeadsHandlers["choose"]} choose
+ */
+function roleList(part, buttons, choose) {
   if (!part.roles) return null;
   const count = new Map();
   for (const role of part.roles.flat()) if (role) count.set(role, (count.get(role) || 0) + 1);
+  /** @param {string | null} role */
   const light = (role) => {
     for (const button of buttons)
       button.classList.toggle("dim", role !== null && button.dataset.role !== role);
@@ -237,9 +290,16 @@ function rolesOf(part, buttons, choose) {
   );
 }
 
+/**
+ * @param {Part} part
+ * @param {string} role
+ * @param {HTMLButtonElement[]} buttons
+ * @param {HeadsHandlers["choose"]} choose
+ */
 function chooseNext(part, role, buttons, choose) {
   const all = headGroups(part).flatMap((group) => group.heads);
-  const such = all.filter(({ layer, head }) => part.roles[layer][head] === role);
+  const such = all.filter(({ layer, head }) => part.roles?.[layer][head] === role);
+  /** @param {{ layer: number; head: number }} place */
   const isShown = ({ layer, head }) =>
     buttons[layer * part.heads + head].hasAttribute("aria-current");
   const { layer, head } = such[(such.findIndex(isShown) + 1) % such.length];
@@ -247,9 +307,12 @@ function chooseNext(part, role, buttons, choose) {
 }
 
 // Arrow keys among buttons: to the next one, or to the nearest in the row above or below.
+/** @param {KeyboardEvent} event @param {HTMLButtonElement[]} buttons */
 export function walkHeads(event, buttons) {
-  const at = buttons.indexOf(event.target);
+  const at = buttons.findIndex((button) => button === event.target);
+  /** @type {Record<string, number>} */
   const sideways = { ArrowLeft: -1, ArrowRight: 1 };
+  /** @type {Record<string, number>} */
   const upright = { ArrowUp: -1, ArrowDown: 1 };
   if (at < 0 || !(event.key in sideways || event.key in upright)) return;
   event.preventDefault();
@@ -263,9 +326,16 @@ export function walkHeads(event, buttons) {
   next.focus();
 }
 
+/**
+ * @param {HTMLButtonElement[]} buttons
+ * @param {HTMLButtonElement} from
+ * @param {number} direction
+ */
 function nearestInRow(buttons, from, direction) {
   const own = from.getBoundingClientRect();
-  let [best, least] = [null, Infinity];
+  /** @type {HTMLButtonElement | undefined} */
+  let best;
+  let least = Infinity;
   for (const button of buttons) {
     const { left, top } = button.getBoundingClientRect();
     const below = (top - own.top) * direction;
@@ -275,6 +345,11 @@ function nearestInRow(buttons, from, direction) {
   return best;
 }
 
+/**
+ * @param {HeadsBox} box
+ * @param {{ parts: Part[] }} reading
+ * @param {Pick<Source, "thumbnails">} source
+ */
 async function paintHeads(box, reading, source) {
   const { rows, columns, weights } = await source.thumbnails(reading, box.part.name);
   if (!weights.length) return;
@@ -290,6 +365,7 @@ async function paintHeads(box, reading, source) {
   drawThumbnails(box);
 }
 
+/** @param {HeadsBox} headsBox */
 function drawThumbnails({ grid, canvas, buttons, pictures }) {
   if (!pictures || !grid.clientWidth) return;
   const context = sized(canvas, grid.clientWidth, grid.clientHeight);
@@ -303,4 +379,78 @@ function drawThumbnails({ grid, canvas, buttons, pictures }) {
       offsetHeight,
     ),
   );
+}
+
+// Heads ordered by what they do: groups of the same measured role, the strongest head first.
+
+// A role as it is written, and the field's word for it. Roles of one token each are one group.
+/** @type {[RegExp, string][]} */
+const TERMS = [
+  [/^(finds|links)/, "coreference"],
+  [/^(aligns|translates)/, "alignment"],
+  [/the (token|word) before/, "previous token"],
+  [/the (token|word) after/, "next token"],
+  [/follows the same token/, "induction"],
+  [/the same (token|word)/, "duplicate token"],
+  [/the (token|word) itself/, "self"],
+  [/rests on the first|looks at the first/, "first token, sink"],
+  [/rests on the end/, "end of sentence, sink"],
+  [/^rests on/, "sink"],
+  [/^picks/, "low entropy"],
+  [/^mixes/, "medium entropy"],
+  [/^spreads/, "broad, high entropy"],
+];
+const ONE_TOKEN = "rests on one token";
+const SPREAD = /^(picks|mixes|spreads)/; // named by their spread alone: they come last
+
+// -> [{ role, term, heads: [{ layer, head, strength }] }]; every head of the part is in one group.
+/** @param {Part} part */
+function headGroups(part) {
+  /** @type {Map<string, { layer: number, head: number, strength: number }[]>} */
+  const groups = new Map();
+  (part.roles || []).forEach((row, layer) =>
+    row.forEach((role, head) => {
+      const name = groupName(role);
+      const heads = groups.get(name) || [];
+      groups.set(name, heads);
+      const described = part.described_roles ? part.described_roles[layer][head] : "";
+      heads.push({ layer, head, strength: roleStrength(described) });
+    }),
+  );
+  return [...groups]
+    .map(([role, heads]) => ({
+      role,
+      term: fieldTerm(role),
+      heads: heads.sort((one, other) => other.strength - one.strength),
+    }))
+    .sort((one, other) => groupRank(one.role) - groupRank(other.role));
+}
+
+/** @param {string} role */
+function groupName(role) {
+  if (!role) return "not named";
+  return /^rests on '/.test(role) || /^rests on "/.test(role) ? ONE_TOKEN : role;
+}
+
+/** @param {string} role */
+function fieldTerm(role) {
+  const term = TERMS.find(([pattern]) => pattern.test(role));
+  return term ? term[1] : "";
+}
+
+/** @param {string} role */
+function groupRank(role) {
+  const rank = TERMS.findIndex(([pattern]) => pattern.test(role));
+  if (rank < 0) return role === "not named" ? 2 * TERMS.length : TERMS.length - 4;
+  return SPREAD.test(role) ? TERMS.length + rank : rank;
+}
+
+// The share that a role rests on, "…: 80 % (evenly 10 %)"; of a spread, the fewer nats the
+// stronger.
+/** @param {string} described */
+function roleStrength(described) {
+  const share = /: (\d+) %/.exec(described);
+  if (share) return Number(share[1]) / 100;
+  const nats = /: ([\d.]+) nats/.exec(described);
+  return nats ? -Number(nats[1]) : 0;
 }

@@ -4,16 +4,20 @@
 
 import { element, replace, svgElement } from "../lib/dom.js";
 
-const STRONGEST = 0.8; // opacity of the largest weight
+const MAX_OPACITY = 0.8; // opacity of the largest weight
 
 // handlers: hover("key", position or null), pick("key", position, event); as of the lines
 // -> { root, show(model), close() }; model { images, part, grid, chosen, by }
+/** @param {Pick<WordHandlers, "hover" | "pick">} handlers */
 export function imageOverlay(handlers) {
   const root = element("div", { class: "images" });
   root.hidden = true;
-  let [made, frames] = ["", []];
+  let made = "";
+  /** @type {ReturnType<typeof imageFrame>[]} */
+  let frames = [];
   return {
     root,
+    /** @param {ImagesModel} imagesModel */
     show({ images, part, grid, chosen, by }) {
       const shown = (images || []).filter((image) => image.parts[part.name]);
       root.hidden = !shown.length;
@@ -23,9 +27,7 @@ export function imageOverlay(handlers) {
         replace(root, ...frames.map((frame) => frame.root));
         made = request;
       }
-      frames.forEach((frame) =>
-        frame.show(grid, chosen, columnsOfCells(frame.image, part, grid, by)),
-      );
+      frames.forEach((frame) => frame.show(grid, chosen, cellColumns(frame.image, part, grid, by)));
     },
     close() {
       root.replaceChildren();
@@ -34,7 +36,8 @@ export function imageOverlay(handlers) {
 }
 
 // The columns of the grid that are patches of an image, by cell; hidden marks are left out.
-function columnsOfCells({ parts }, part, grid, by) {
+/** @param {PageImage} pageImage @param {Part} part @param {Grid} grid @param {string} by */
+function cellColumns({ parts }, part, grid, by) {
   const { rows, columns, cells } = parts[part.name];
   const ofCell = new Array(rows * columns).fill(-1);
   const position = new Map((grid.keyPositions || []).map((from, to) => [from, to]));
@@ -47,8 +50,14 @@ function columnsOfCells({ parts }, part, grid, by) {
   return ofCell;
 }
 
+/**
+ * @param {PageImage} image
+ * @param {string} name
+ * @param {Pick<WordHandlers, "hover" | "pick">} handlers
+ */
 function imageFrame(image, name, handlers) {
   const { rows, columns } = image.parts[name];
+  /** @type {number[]} */
   let ofCell = [];
   const [left, top, right, bottom] = image.area.map((share) => 100 * share);
   const boxes = Array.from({ length: rows * columns }, (_, cell) =>
@@ -60,9 +69,10 @@ function imageFrame(image, name, handlers) {
       "data-cell": cell,
     }),
   );
-  const cellOf = (event) => {
-    const cell = event.target.getAttribute && event.target.getAttribute("data-cell");
-    return cell === null || cell === undefined ? -1 : ofCell[Number(cell)];
+  /** @param {Event} event */
+  const columnUnder = (event) => {
+    const cell = event.target instanceof Element ? event.target.getAttribute("data-cell") : null;
+    return cell === null ? -1 : ofCell[Number(cell)];
   };
   const grid = svgElement(
     "svg",
@@ -77,9 +87,11 @@ function imageFrame(image, name, handlers) {
         height: `${bottom - top}%`,
       },
       on: {
-        pointermove: (event) => cellOf(event) >= 0 && handlers.hover("key", cellOf(event)),
+        pointermove: (event) =>
+          columnUnder(event) >= 0 && handlers.hover("key", columnUnder(event)),
         pointerleave: () => handlers.hover("key", null),
-        click: (event) => cellOf(event) >= 0 && handlers.pick("key", cellOf(event), event),
+        click: (event) =>
+          columnUnder(event) >= 0 && handlers.pick("key", columnUnder(event), event),
       },
     },
     boxes,
@@ -97,12 +109,14 @@ function imageFrame(image, name, handlers) {
   return {
     image,
     root: element("figure", { class: "image-overlay" }, frame, caption),
+    /** @param {Grid} weights @param {Chosen} chosen @param {number[]} columnsByCell */
     show(weights, chosen, columnsByCell) {
       ofCell = columnsByCell;
-      const shares = sharesOfCells(weights, chosen, ofCell);
+      const shares = cellShares(weights, chosen, ofCell);
       const most = Math.max(...shares);
       boxes.forEach((box, cell) => {
-        box.style.setProperty("fill-opacity", most > 0 ? (STRONGEST * shares[cell]) / most : 0);
+        const opacity = most > 0 ? (MAX_OPACITY * shares[cell]) / most : 0;
+        box.style.setProperty("fill-opacity", String(opacity));
         box.classList.toggle("chosen", chosen.keys.includes(ofCell[cell]));
       });
       caption.textContent = imageCaption(shares, most, columns, weights, chosen);
@@ -111,7 +125,8 @@ function imageFrame(image, name, handlers) {
 }
 
 // The weight of each cell, averaged over the rows that are chosen, or over all.
-function sharesOfCells(grid, chosen, ofCell) {
+/** @param {Grid} grid @param {Chosen} chosen @param {number[]} ofCell */
+function cellShares(grid, chosen, ofCell) {
   const rows = chosen.queries.length
     ? chosen.queries
     : Array.from({ length: grid.rows }, (_, row) => row);
@@ -122,9 +137,17 @@ function sharesOfCells(grid, chosen, ofCell) {
   );
 }
 
+/**
+ * @param {number[]} shares
+ * @param {number} most
+ * @param {number} columns
+ * @param {Grid} grid
+ * @param {Chosen} chosen
+ */
 function imageCaption(shares, most, columns, grid, chosen) {
   const total = shares.reduce((sum, share) => sum + share, 0);
   const cell = shares.indexOf(most);
+  /** @param {number} share */
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   const who = chosen.queries.length
     ? chosen.queries.map((row) => grid.queries[row]).join(" ")

@@ -1,9 +1,9 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
-import { asWord, element, goTo, percent, replace, prose } from "../lib/dom.js";
-import { pinnedOf } from "./read_choice.js";
-import { questionOf, readChanges, writeChanges } from "./changes.js";
+import { asWord, element, goTo, percent, prose, replace } from "../lib/dom.js";
+import { pinnedWords } from "./choice.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
+import { changeQuestion, readChanges, writeChanges } from "./experiment.js";
 import { largest } from "./weights.js";
 
 const DETERMINERS = new Set(
@@ -23,28 +23,30 @@ const EARLIER_WORDS = 4; // of an earlier sentence, on a button
 
 // The link that questions are about: the chosen word, the key that it looks at most (or the chosen
 // one), and a rival; null where several words, an average or pieces of words are shown.
-/** @param {ReadView} view */
-export function questionedLink(view) {
-  const { grid, choice, state } = view;
-  if (!grid || grid.hidden || choice.show !== "head" || state.get("by", "words") !== "words")
-    return null;
-  const { queries, keys } = pinnedOf(view);
+/** @param {State} state @param {Shown} shown @returns {Link | null} */
+export function questionedLink(state, shown) {
+  const { grid, choice } = shown;
+  if (grid.hidden || choice.show !== "head" || state.get("by", "words") !== "words") return null;
+  const { queries, keys } = pinnedWords(state, shown);
   if (queries.length !== 1 || keys.length > 1) return null;
   const row = grid.weights.subarray(queries[0] * grid.columns, (queries[0] + 1) * grid.columns);
   const [best] = largest(row, 1);
   const key = keys.length ? keys[0] : best;
   if (key === undefined) return null;
-  const rival = keys.length && key !== best ? key : rivalOf(grid.keys, row, [key, queries[0]]);
+  const rival = keys.length && key !== best ? key : rivalNoun(grid.keys, row, [key, queries[0]]);
   return { query: queries[0], key, rival, weight: row[key] };
 }
 
 // The noun that could have been meant: of the words after a determiner, adjectives apart, the one
 // with most weight; of all words where there is none.
-function rivalOf(words, row, taken) {
+/** @param {string[]} words @param {Float32Array} row @param {number[]} taken */
+function rivalNoun(words, row, taken) {
   const others = largest(row, row.length).filter(
     (k) => !taken.includes(k) && !/^\(.*\)$/.test(words[k]),
   );
+  /** @param {number} k */
   const isAdjective = (k) => k >= 0 && ADJECTIVES.has(words[k].toLowerCase());
+  /** @param {number} k */
   const isNoun = (k) => {
     let before = k - 1;
     while (isAdjective(before)) before -= 1;
@@ -55,30 +57,37 @@ function rivalOf(words, row, taken) {
 
 /** @param {ReadView} view */
 export function drawQuestions(view) {
-  const link = view.peek ? null : questionedLink(view);
-  const { state, source, choice, part, reading } = view;
-  const live = source.live && reading && reading.file === undefined;
-  const { base } = view;
-  const known = base && base.alignment ? base.sentence : "";
-  const shown = [state.get("why"), state.get("effects"), state.get("changes")];
-  const fields = [...shown, reading && reading.sentence, known, view.earlier, state.get("beside")];
-  const request = JSON.stringify([link, choice, part && part.name, live, ...fields]);
-  if (view.asked === request) return;
-  view.asked = request;
-  view.questions.hidden = !live && !(part && part.steps);
-  replace(view.questions, link ? buttonsFor(view, link, live) : []);
+  const { state, source, data, selection, elements } = view;
+  const { shown, base, earlier } = data;
+  if (!shown) return;
+  const { reading, part, choice } = shown;
+  const link = selection.peek ? null : questionedLink(state, shown);
+  const live = source.live && reading.file === undefined;
+  const known = base?.alignment ? base.sentence : "";
+  const open = ["why", "effects", "changes", "beside"].map((field) => state.get(field));
+  const request = JSON.stringify([
+    ...[link, choice, part.name, live, reading.sentence, known, earlier],
+    ...open,
+  ]);
+  if (elements.drawnFrom.questions === request) return;
+  elements.drawnFrom.questions = request;
+  elements.questions.hidden = !live && !part.steps;
+  replace(elements.questions, link ? buttonsFor(view, shown, link, live) : []);
 }
 
-/** @param {ReadView} view */
-function buttonsFor(view, link, live) {
-  const { state, choice, part, reading } = view;
+/** @param {ReadView} view @param {Shown} shown @param {Link} link @param {boolean} live */
+function buttonsFor(view, shown, link, live) {
+  const { state, data } = view;
+  const { choice, part, reading } = shown;
   const { part: name, layer, head } = choice;
+  /** @param {Change} change */
   const ask = (change) => () => {
     const others = readChanges(state.get("changes"));
     state.set({ changes: writeChanges([...others, change]), q: link.query, k: null }, true);
   };
+  /** @param {Change} change */
   const question = (change) => {
-    const [text, term] = questionOf(change, reading);
+    const [text, term] = changeQuestion(change, reading);
     const label = [prose(text), element("small", null, ` ${term}`)];
     return element(
       "button",
@@ -93,6 +102,9 @@ function buttonsFor(view, link, live) {
     .includes(off);
   const covers =
     live && part.key.language === "English" && !/^\(.*\)$/.test(part.key.words[link.key]);
+  // The translation that is known may be of the sentence before.
+  const { base, earlier } = data;
+  const alignment = base && base.sentence === reading.sentence ? base.alignment : null;
   return [
     part.steps && !reading.changes && whyButton(view, link),
     live &&
@@ -100,23 +112,17 @@ function buttonsFor(view, link, live) {
       question({ change: "redirect", word: link.query, to: link.rival, ...where }),
     covers && question({ change: "knock_out", word: link.key }),
     live && !isOff && question({ change: "ablate", ...where }),
-    live && isTranslated(view) && effectsButton(view, link),
-    live && view.earlier && earlierButton(view),
+    live && alignment && effectsButton(view, alignment, wordToExplain(alignment, part, link)),
+    live && earlier && earlierButton(view, earlier, reading.sentence),
   ];
-}
-
-// Whether the translation that is known is of the sentence that is shown.
-/** @param {ReadView} view */
-function isTranslated({ base, reading }) {
-  return base && base.alignment && base.sentence === reading.sentence;
 }
 
 // The sentence to compare with: of one that is typed the one that it was made from, not what stood
 // there between two keys.
-/** @param {ReadView} view */
-export function rememberEarlier(view, sentence) {
-  const earlier = isTyping() ? view.typedOver : view.sentence;
-  view.earlier = earlier === sentence ? undefined : earlier;
+/** @param {ReadView} view @param {string} sentence */
+export function rememberEarlier({ data, selection }, sentence) {
+  const earlier = isTyping() ? selection.typedOver : data.sentence;
+  data.earlier = earlier === sentence ? null : earlier;
 }
 
 export function isTyping() {
@@ -124,12 +130,11 @@ export function isTyping() {
 }
 
 // The sentence that stood here before: what changed with the words?
-/** @param {ReadView} view */
-function earlierButton(view) {
-  const { state, earlier, reading } = view;
+/** @param {ReadView} view @param {string} earlier @param {string} sentence */
+function earlierButton({ state, selection, elements }, earlier, sentence) {
   const beside = `sentence.${earlier}`;
   const isOpen = state.get("beside") === beside;
-  const label = [prose(`Beside ${asWord(endOf(earlier, reading.sentence))}`)];
+  const label = [prose(`Beside ${asWord(differingEnd(earlier, sentence))}`)];
   return element(
     "button",
     {
@@ -139,7 +144,7 @@ function earlierButton(view) {
       "aria-expanded": String(isOpen),
       on: {
         click() {
-          view.arriving = isOpen ? null : view.beside.root;
+          selection.scrollTarget = isOpen ? null : elements.beside.root;
           state.set({ beside: isOpen ? null : beside }, true);
         },
       },
@@ -150,7 +155,8 @@ function earlierButton(view) {
 }
 
 // Of a sentence the words from the first that differs, or its first words.
-export function endOf(sentence, other) {
+/** @param {string} sentence @param {string} other */
+function differingEnd(sentence, other) {
   const [words, others] = [sentence.split(" "), other.split(" ")];
   const at = words.findIndex((word, n) => word !== others[n]);
   const shown = words.slice(Math.max(0, at), Math.max(0, at) + EARLIER_WORDS);
@@ -158,11 +164,9 @@ export function endOf(sentence, other) {
 }
 
 // Every head switched off in turn: which of them decide the word that this one became?
-/** @param {ReadView} view */
-function effectsButton(view, link) {
-  const { state, base } = view;
-  const of = wordToExplain(view, link);
-  const word = base.alignment.words[of];
+/** @param {ReadView} view @param {Alignment} alignment @param {number} of */
+function effectsButton({ state, elements }, alignment, of) {
+  const word = alignment.words[of];
   const isOpen = state.get("effects") === String(of);
   const asked = { effects: of, against: rivalWord(word.toLowerCase()) };
   const fields = isOpen ? { effects: null, against: null } : asked;
@@ -175,7 +179,7 @@ function effectsButton(view, link) {
       on: {
         click() {
           state.set(fields, true);
-          if (!isOpen) goTo(view.effects, "nearest");
+          if (!isOpen) goTo(elements.effects, "nearest");
         },
       },
     },
@@ -184,9 +188,8 @@ function effectsButton(view, link) {
   );
 }
 
-/** @param {ReadView} view */
-function whyButton(view, link) {
-  const { state } = view;
+/** @param {ReadView} view @param {Link} link */
+function whyButton({ state, selection, elements }, link) {
   const isOpen = state.get("why") === "yes";
   return element(
     "button",
@@ -196,7 +199,7 @@ function whyButton(view, link) {
       "aria-expanded": String(isOpen),
       on: {
         click() {
-          view.arriving = isOpen ? null : view.why;
+          selection.scrollTarget = isOpen ? null : elements.why;
           state.set({ why: isOpen ? null : "yes" });
         },
       },

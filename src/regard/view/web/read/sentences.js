@@ -3,6 +3,7 @@
 import { asWord, percent } from "../lib/dom.js";
 import { largest, sums } from "./weights.js";
 
+/** @type {Record<string, (choice: HeadChoice) => string>} */
 const SHOWN = {
   head: (c) => `layer ${c.layer}, head ${c.head}`,
   layer: (c) => `the average of layer ${c.layer}`,
@@ -10,13 +11,14 @@ const SHOWN = {
   rollout: () => "all layers followed down to the words",
 };
 
-export function nameOf(choice) {
+/** @param {HeadChoice} choice */
+export function choiceName(choice) {
   return SHOWN[choice.show](choice);
 }
 
 // The sentence of a highlight, its words marked: "it looks at dog: 84 % in layer 3, head 6; at
 // food: 13 %".
-/** @param {Highlight} highlight */
+/** @param {HeadHighlight} highlight */
 export function highlightSentence({ sentence, query_word: query, key_word: key }) {
   const start = `${query} looks at ${key}: `;
   if (!sentence.startsWith(start)) return `${sentence}.`;
@@ -28,8 +30,9 @@ export function highlightSentence({ sentence, query_word: query, key_word: key }
 }
 
 // The words of a sentence of the page come between marks (dom.js).
-export function sentenceOf(grid, chosen, choice) {
-  const inside = `in ${nameOf(choice)}`;
+/** @param {Grid} grid @param {Chosen} chosen @param {HeadChoice} choice */
+export function weightSentence(grid, chosen, choice) {
+  const inside = `in ${choiceName(choice)}`;
   const { queries, keys } = chosen;
   if (queries.length && keys.length) return between(grid, chosen, inside);
   if (queries.length) return asking(grid, chosen, inside);
@@ -37,6 +40,7 @@ export function sentenceOf(grid, chosen, choice) {
   return overall(grid, choice);
 }
 
+/** @param {Grid} grid @param {Chosen} chosen @param {string} inside */
 function asking(grid, chosen, inside) {
   const given = sums(grid, chosen).keys;
   const many = chosen.queries.length;
@@ -50,6 +54,7 @@ function asking(grid, chosen, inside) {
   return `${who} together look ${shares[0]} ${inside}${rest} (shares of what they have together).`;
 }
 
+/** @param {Grid} grid @param {Chosen} chosen @param {string} inside */
 function answering(grid, chosen, inside) {
   const got = sums(grid, chosen).queries;
   const best = largest(got, 3, 0.01);
@@ -59,6 +64,7 @@ function answering(grid, chosen, inside) {
   return `To ${who}${chosen.keys.length > 1 ? " together" : ""}, ${shares.join(", ")} ${inside}.`;
 }
 
+/** @param {Grid} grid @param {Chosen} chosen @param {string} inside */
 function between(grid, chosen, inside) {
   const { total } = sums(grid, chosen);
   const from = listed(chosen.queries.map((q) => grid.queries[q]));
@@ -69,6 +75,7 @@ function between(grid, chosen, inside) {
   return `${from} ${verb} ${percent(total / many)} of ${whose} attention to ${to} ${inside}.`;
 }
 
+/** @param {Grid} grid @param {HeadChoice} choice */
 function overall(grid, choice) {
   let best = 0;
   for (let at = 1; at < grid.weights.length; at++)
@@ -77,9 +84,10 @@ function overall(grid, choice) {
   if (!grid.weights.length || grid.weights[best] <= 0) return "";
   const share = percent(grid.weights[best]);
   const link = `${asWord(grid.queries[q])} looks at ${asWord(grid.keys[k])}, ${share}`;
-  return `The strongest link of ${nameOf(choice)}: ${link}.`;
+  return `The strongest link of ${choiceName(choice)}: ${link}.`;
 }
 
+/** @param {string[]} words */
 function listed(words) {
   const names = words.map(asWord);
   if (names.length === 1) return names[0];

@@ -2,28 +2,30 @@
 //
 // Field of the address: step, the row that is shown, from 0; without it all rows are.
 
-import { asWord, element, replace, prose } from "../lib/dom.js";
+import { asWord, element, prose, replace } from "../lib/dom.js";
 import { generatedAmong } from "./weights.js";
 
 const WRITTEN = ["decoder", "cross"]; // parts whose queries are written one after the other
 
 // The row of the address; null where the text is shown as a whole.
-/** @param {ReadView} view */
-export function stepOf({ state, part, grid }) {
+/** @param {State} state @param {Shown} shown */
+export function currentStep(state, { part, grid }) {
   const step = state.number("step", -1);
   const isRow = Number.isInteger(step) && step >= 0 && step < grid.rows;
-  return isRow && part && WRITTEN.includes(part.name) && !grid.hidden ? step : null;
+  return isRow && WRITTEN.includes(part.name) && !grid.hidden ? step : null;
 }
 
-// How far each side of the picture has been written: { query, key }; null where it is complete.
-/** @param {ReadView} view */
-export function writtenUntil(view) {
-  const step = stepOf(view);
-  return step === null ? null : { query: step, key: view.part.name === "decoder" ? step : null };
+// How far each side of the picture has been written; null where it is complete.
+/** @param {State} state @param {Shown} shown @returns {Until | null} */
+export function writtenUntil(state, shown) {
+  const step = currentStep(state, shown);
+  return step === null ? null : { query: step, key: shown.part.name === "decoder" ? step : null };
 }
 
-// -> { root, show(view) }
+// -> { root, show(state, shown) }
+/** @param {State} state */
 export function tokenSteps(state) {
+  /** @param {number | string} step */
   const go = (step) => state.set({ step, q: null, k: null });
   let first = 0; // the row that chose the first word of the model's own
   const open = stepButton("Step through the text ▸", "button", () => go(first));
@@ -34,20 +36,20 @@ export function tokenSteps(state) {
     type: "range",
     min: "0",
     "aria-label": "Token of the text",
-    on: { input: () => go(slider.value) },
+    on: { input: ({ target }) => go(target.value) },
   });
   const caption = element("span", { class: "step-caption" });
   const row = element("div", { class: "stepper" }, back, slider, on, caption, close);
   const root = element("div", { class: "token-steps small" }, open, row);
   return {
     root,
-    /** @param {ReadView} view */
-    show(view) {
-      const { grid, part } = view;
+    /** @param {State} address @param {Shown} shown */
+    show(address, shown) {
+      const { grid, part } = shown;
       root.hidden = !WRITTEN.includes(part.name) || Boolean(grid.hidden) || grid.rows < 2;
-      const [own] = generatedAmong(part.query, view.state.get("by", "words"), null);
+      const [own] = generatedAmong(part.query, address.get("by", "words"), null);
       first = own ? own - 1 : 0;
-      const step = stepOf(view);
+      const step = currentStep(address, shown);
       open.hidden = step !== null;
       row.hidden = step === null;
       if (step === null) return;
@@ -63,6 +65,12 @@ export function tokenSteps(state) {
   };
 }
 
+/**
+ * @param {string} text
+ * @param {string} name
+ * @param {() => void} click
+ * @param {string | null} [label]
+ */
 function stepButton(text, name, click, label = null) {
   return element(
     "button",

@@ -1,6 +1,8 @@
 // Tables of weights: between tokens or words, with or without marks, and what a choice of words
 // adds up to.
 
+import { element, percent } from "../lib/dom.js";
+
 const MARKS = new Set([
   "(start)",
   "(end)",
@@ -21,10 +23,12 @@ const MARKS = new Set([
 // A Grid is what pictures draw. Its rest is null or, for each row, the weight of the keys that the
 // source does not hold one by one; hidden says which names were left out, and how much of the rows
 // they had on average.
-export function gridOf(table, part, { by, hide }) {
+/** @param {Table} table @param {Part} part @param {GridOptions} gridOptions @returns {Grid} */
+export function buildGrid(table, part, { by, hide }) {
   const queries = sideNames(part.query, by);
   const keys = sideNames(part.key, by);
   let weights = full(table);
+  /** @type {Float32Array | null} */
   let rest = table.rest ? Float32Array.from(table.rest) : null;
   if (by === "words") [weights, rest] = grouped(weights, rest, table, part);
   const grid = {
@@ -39,11 +43,13 @@ export function gridOf(table, part, { by, hide }) {
   return hide ? withoutMarks(grid) : grid;
 }
 
-export function sideNames(side, by) {
+/** @param {Side} side @param {string} by */
+function sideNames(side, by) {
   return by === "words" ? side.words : side.tokens;
 }
 
 // Rows or columns of a grid that the model itself wrote; positions: of those that are shown.
+/** @param {Side} side @param {string} by @param {number[] | null | undefined} positions */
 export function generatedAmong(side, by, positions) {
   if (!side.generated) return [];
   const first = by === "words" ? side.generated.word : side.generated.token;
@@ -51,12 +57,14 @@ export function generatedAmong(side, by, positions) {
   return [...all.keys()].filter((at) => all[at] >= first);
 }
 
-export function marksOf(part) {
+/** @param {Part} part */
+export function specialTokens(part) {
   return [...new Set([...part.key.tokens].filter((name) => MARKS.has(name)))];
 }
 
+/** @param {Table} table */
 function full(table) {
-  if (!table.starts) return table.weights;
+  if (!table.starts || !table.keys) return table.weights;
   const weights = new Float32Array(table.rows * table.columns);
   for (let row = 0; row < table.rows; row++) {
     for (let at = table.starts[row]; at < table.starts[row + 1]; at++) {
@@ -67,6 +75,13 @@ function full(table) {
 }
 
 // Added over the pieces of a key, averaged over those of a query: a row still sums to 1.
+/**
+ * @param {Float32Array} weights
+ * @param {Float32Array | null} rest
+ * @param {Table} table
+ * @param {Part} part
+ * @returns {[Float32Array, Float32Array | null]}
+ */
 function grouped(weights, rest, table, part) {
   const [rows, columns] = [part.query.words.length, part.key.words.length];
   const [ofRow, ofColumn] = [part.query.word_of_token, part.key.word_of_token];
@@ -78,13 +93,14 @@ function grouped(weights, rest, table, part) {
     const share = 1 / pieces[ofRow[q]];
     const [to, from] = [ofRow[q] * columns, q * table.columns];
     for (let k = 0; k < table.columns; k++) made[to + ofColumn[k]] += share * weights[from + k];
-    if (left) left[ofRow[q]] += share * rest[q];
+    if (left && rest) left[ofRow[q]] += share * rest[q];
   }
   return [made, left];
 }
 
 // Marks leave both sides; what remains of each row is divided by its sum, so that it sums to 1
 // again.
+/** @param {Grid} grid */
 function withoutMarks(grid) {
   const queryPositions = unmarkedPositions(grid.queries);
   const keyPositions = unmarkedPositions(grid.keys);
@@ -101,7 +117,7 @@ function withoutMarks(grid) {
     keyPositions.forEach((k, column) => {
       weights[row * keyPositions.length + column] = grid.weights[q * grid.columns + k] / sum;
     });
-    if (rest) rest[row] = grid.rest[q] / sum;
+    if (rest && grid.rest) rest[row] = grid.rest[q] / sum;
   });
   const hiddenNames = [...new Set(grid.keys.filter((name) => MARKS.has(name)))];
   return {
@@ -117,6 +133,7 @@ function withoutMarks(grid) {
   };
 }
 
+/** @param {string[]} names */
 function unmarkedPositions(names) {
   return names.map((name, position) => position).filter((position) => !MARKS.has(names[position]));
 }
@@ -125,6 +142,7 @@ function unmarkedPositions(names) {
 //   keys:    Float32Array, what each key gets from the chosen queries (all where none is chosen)
 //   queries: Float32Array, what each query gives to the chosen keys
 //   total:   from the chosen queries to the chosen keys
+/** @param {Grid} grid @param {Chosen} chosen */
 export function sums(grid, chosen) {
   const queries = new Float32Array(grid.rows);
   const keys = new Float32Array(grid.columns);
@@ -143,7 +161,9 @@ export function sums(grid, chosen) {
 }
 
 // Positions of the largest values, the largest first.
+/** @param {ArrayLike<number>} values @param {number} count @param {number} [least] */
 export function largest(values, count, least = 0) {
+  /** @type {number[]} */
   const order = [];
   for (let at = 0; at < values.length; at++) {
     if (values[at] < least || values[at] <= 0) continue;
@@ -157,6 +177,7 @@ export function largest(values, count, least = 0) {
 }
 
 // Places in the address: [1, 2, 3, 7] is "1-3.7".
+/** @param {number[]} list */
 export function writePositions(list) {
   const parts = [];
   for (const position of [...list].sort((a, b) => a - b)) {
@@ -167,6 +188,7 @@ export function writePositions(list) {
   return parts.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(".");
 }
 
+/** @param {string} text @param {number} size */
 export function readPositions(text, size) {
   const positions = [];
   for (const part of text.split(".")) {
@@ -176,4 +198,63 @@ export function readPositions(text, size) {
     for (let position = from; position <= end; position++) positions.push(position);
   }
   return [...new Set(positions)];
+}
+
+// The numbers behind a picture, as a table that can be read aloud and copied.
+
+const MAX_FULL_TABLE_WORDS = 40;
+const BEST_KEYS = 5;
+
+/** @param {Grid} grid */
+export function weightsTable(grid) {
+  return Math.max(grid.rows, grid.columns) <= MAX_FULL_TABLE_WORDS
+    ? fullTable(grid)
+    : bestTable(grid);
+}
+
+/** @param {Grid} grid */
+function fullTable({ queries, keys, columns, weights }) {
+  /** @param {number} q @param {number} k */
+  const share = (q, k) => (100 * weights[q * columns + k]).toFixed(1);
+  return numbersTable(
+    "Weights in %: rows are queries, columns are keys",
+    ["", ...keys],
+    queries.map((name, q) => [name, ...keys.map((_, k) => share(q, k))]),
+  );
+}
+
+// Of a long text each word's largest weights.
+/** @param {Grid} grid */
+function bestTable({ queries, keys, columns, weights }) {
+  const titles = ["query", "looks most at", ...Array.from({ length: BEST_KEYS - 1 }, () => "then")];
+  return numbersTable(
+    `The ${BEST_KEYS} keys that each query looks at most`,
+    titles,
+    queries.map((name, q) => {
+      const row = weights.subarray(q * columns, (q + 1) * columns);
+      return [name, ...largest(row, BEST_KEYS).map((k) => `${keys[k]} ${percent(row[k])}`)];
+    }),
+  );
+}
+
+/** @param {string} caption @param {string[]} titles @param {string[][]} lines */
+function numbersTable(caption, titles, lines) {
+  const head = titles.map((title) =>
+    element(title ? "th" : "td", title ? { scope: "col" } : null, title),
+  );
+  const body = lines.map(([name, ...cells]) =>
+    element(
+      "tr",
+      null,
+      element("th", { scope: "row" }, name),
+      cells.map((cell) => element("td", null, cell)),
+    ),
+  );
+  return element(
+    "table",
+    { class: "numbers" },
+    element("caption", null, caption),
+    element("thead", null, element("tr", null, head)),
+    element("tbody", null, body),
+  );
 }

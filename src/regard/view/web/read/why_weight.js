@@ -1,46 +1,50 @@
 // Why a weight is what it is: query times key, divided, softmax, with the model's own numbers.
 
-import { asWord, element, goTo, percent, problem, replace, tableHead, prose } from "../lib/dom.js";
-import { vectorStrip } from "../lib/strips.js";
 import { operandNumber } from "../lib/digits.js";
+import { asWord, element, goTo, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
+import { vectorStrip } from "../lib/draw.js";
 import { attend } from "../steps/attend.js";
-import { becauseTree } from "./because_tree.js";
 import { questionedLink } from "./questions.js";
 
-/** @param {ReadView} view */
-export async function drawWhy(view) {
-  const { why, state, source, reading, choice } = view;
-  const link = state.get("why") === "yes" && !view.peek ? questionedLink(view) : null;
-  const shown = link && view.part.steps && !reading.changes;
-  const request = shown && JSON.stringify([reading.sentence, choice, link.query, link.key]);
-  if (view.explained === request) return;
-  view.explained = request;
-  why.hidden = !shown;
-  if (!shown) {
+/** @param {ReadView} view @param {Shown} shown */
+export async function drawWhy(view, shown) {
+  const { state, source, selection, elements } = view;
+  const { why, drawnFrom } = elements;
+  const { reading, choice, part: shownPart } = shown;
+  const link = state.get("why") === "yes" && !selection.peek ? questionedLink(state, shown) : null;
+  const isShown = link !== null && shownPart.steps && !reading.changes;
+  const request = isShown ? JSON.stringify([reading.sentence, choice, link.query, link.key]) : "";
+  if (drawnFrom.why === request) return;
+  drawnFrom.why = request;
+  why.hidden = !isShown;
+  if (!isShown) {
     replace(why);
     return;
   }
   const { part, layer, head } = choice;
   try {
     const inputs = await source.steps({ sentence: reading.sentence, part, layer, head });
-    if (view.explained !== request) return;
-    replace(why, explanationOf(view, link, inputs));
-    if (view.arriving === why) goTo(why, "nearest");
-    view.arriving = null;
+    if (drawnFrom.why !== request) return;
+    replace(why, weightExplanation(view, shown, link, inputs));
+    if (selection.scrollTarget === why) goTo(why, "nearest");
+    selection.scrollTarget = null;
   } catch (error) {
-    if (view.explained === request) replace(why, problem(error));
+    if (drawnFrom.why === request) replace(why, problem(error));
   }
 }
 
 // The tokens of both words that have the largest weight between them, and every number on the way
 // to that weight.
-export function weightParts(inputs, queries, keys) {
+/** @param {Inputs} inputs @param {number[]} queries @param {number[]} keys */
+function weightParts(inputs, queries, keys) {
   const { stages, width } = attend(inputs);
+  /** @param {Matrix} matrix @param {number} at */
   const row = ({ columns, values }, at) => values.subarray(at * columns, (at + 1) * columns);
-  const weightOf = ([query, key]) => row(stages.weights, query)[key];
+  /** @param {number[]} pair */
+  const pairWeight = ([query, key]) => row(stages.weights, query)[key];
   const [position, key] = queries
     .flatMap((query) => keys.map((key) => [query, key]))
-    .reduce((one, other) => (weightOf(other) > weightOf(one) ? other : one));
+    .reduce((one, other) => (pairWeight(other) > pairWeight(one) ? other : one));
   const scaled = row(stages.masked || stages.scaled, position);
   return {
     position,
@@ -55,12 +59,17 @@ export function weightParts(inputs, queries, keys) {
   };
 }
 
-/** @param {ReadView} view */
-function explanationOf(view, link, inputs) {
-  const { part, grid, source } = view;
-  const tokensOf = ({ word_of_token: words }, word) =>
+/** @param {ReadView} view @param {Shown} shown @param {Link} link @param {Inputs} inputs */
+function weightExplanation({ state, source }, shown, link, inputs) {
+  const { part, grid } = shown;
+  /** @param {Side} side @param {number} word */
+  const wordTokens = ({ word_of_token: words }, word) =>
     [...words.keys()].filter((token) => words[token] === word);
-  const parts = weightParts(inputs, tokensOf(part.query, link.query), tokensOf(part.key, link.key));
+  const parts = weightParts(
+    inputs,
+    wordTokens(part.query, link.query),
+    wordTokens(part.key, link.key),
+  );
   const [asks, answers] = [grid.queries[link.query], grid.keys[link.key]].map(asWord);
   const score = operandNumber(parts.scaled[parts.key], 2);
   return [
@@ -73,13 +82,13 @@ function explanationOf(view, link, inputs) {
       element("li", null, divisionStep(parts)),
       element("li", null, softmaxStep(parts, part.key.tokens, asks, answers)),
     ),
-    source.live && becauseTree(view, link, score),
-    source.views.includes("steps") && stepsLink(view, parts),
+    source.live && becauseTree(state, source, shown, link, score),
+    source.views.includes("steps") && stepsLink(state, shown, parts),
   ];
 }
 
-/** @param {ReadView} view */
-function stepsLink({ state, reading, choice }, { position, key }) {
+/** @param {State} state @param {Shown} shown @param {WeightParts} parts */
+function stepsLink(state, { reading, choice }, { position, key }) {
   const { part, layer, head } = choice;
   const cell = `weights.${position}.${key}`;
   const open = () =>
@@ -91,6 +100,7 @@ function stepsLink({ state, reading, choice }, { position, key }) {
   );
 }
 
+/** @param {Part} part @param {WeightParts} parts */
 function pieceNote(part, { position, key, weights }) {
   const [asks, answers] = [part.query.tokens[position], part.key.tokens[key]].map(asWord);
   const sentence =
@@ -99,17 +109,20 @@ function pieceNote(part, { position, key, weights }) {
   return element("p", { class: "small quiet" }, prose(sentence));
 }
 
+/** @param {Part} part @param {Link} link */
 function isCut(part, { query, key }) {
+  /** @param {Side} side @param {number} word */
   const pieces = ({ word_of_token: words }, word) => words.filter((one) => one === word).length;
   return pieces(part.query, query) > 1 || pieces(part.key, key) > 1;
 }
 
+/** @param {WeightParts} parts @param {string} asks @param {string} answers */
 function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
   const products = vector.map((value, at) => value * keyVector[at]);
   const rows = [
-    ["query", vector],
-    ["key", keyVector],
-    ["query × key", products],
+    { name: "query", values: vector },
+    { name: "key", values: keyVector },
+    { name: "query × key", values: products },
   ];
   return [
     element("h3", null, "Query meets key"),
@@ -121,7 +134,7 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
           "made from their vectors by matrices that training learnt. Multiplied pair by pair:",
       ),
     ),
-    rows.map(([name, values]) => strip(name, values)),
+    rows.map(({ name, values }) => strip(name, values)),
     element(
       "p",
       { class: "total" },
@@ -133,13 +146,16 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
   ];
 }
 
+/** @param {string} name @param {Float64Array} values */
 function strip(name, values) {
   const picture = vectorStrip(values, `${name}: ${values.length} numbers`);
   return element("div", { class: "strip" }, element("span", { class: "small" }, name), picture);
 }
 
+/** @param {Float64Array} vector @param {Float64Array} keyVector @param {Float64Array} products */
 function allProducts(vector, keyVector, products) {
   const list = element("div", { class: "products small" });
+  /** @param {Event & { target: HTMLDetailsElement }} event */
   const fill = (event) => {
     if (!event.target.open || list.firstChild) return;
     replace(
@@ -162,6 +178,7 @@ function allProducts(vector, keyVector, products) {
   );
 }
 
+/** @param {WeightParts} parts */
 function divisionStep({ scores, scaled, key, width }) {
   return [
     element("h3", null, "Divided by √d"),
@@ -180,8 +197,15 @@ function divisionStep({ scores, scaled, key, width }) {
   ];
 }
 
+/**
+ * @param {WeightParts} parts
+ * @param {string[]} names
+ * @param {string} asks
+ * @param {string} answers
+ */
 function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
+  /** @param {number} k */
   const row = (k) =>
     element(
       "tr",
@@ -223,12 +247,143 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
   ];
 }
 
+/** @param {string} base @param {string} exponent */
 function raised(base, exponent) {
   return element("span", { class: "unbroken" }, base, element("sup", null, exponent));
 }
 
 // 6.6e+10 as people write it.
+/** @param {string} text */
 function withPower(text) {
   const [digits, exponent] = text.split("e");
   return exponent ? raised(`${digits} × 10`, String(Number(exponent)).replace("-", "−")) : text;
+}
+
+// The score of a pair as a tree: what was written into query and key, term by term, each to open.
+//
+// Field of the address: because, the branches that are open, "score~0~0.3": the score itself, its
+// largest term, and of that the fourth.
+
+const ROOT = "score";
+const MAX_BAR_PIXELS = 60; // pixels
+
+/**
+ * @param {State} state
+ * @param {Source} source
+ * @param {Shown} shown
+ * @param {Link} link
+ * @param {string} score
+ */
+function becauseTree(state, source, { reading, choice }, link, score) {
+  const { part, layer, head } = choice;
+  /** @type {Because} */
+  const tree = {
+    state,
+    ask: async (path) => {
+      const { sentence } = reading;
+      const fields = { sentence, part, layer, head, query: link.query, key: link.key, path };
+      return (await source.post("/api/because", fields)).json();
+    },
+  };
+  return branch(tree, [`Where does the score of ${score} come from? (because)`], []);
+}
+
+/** @param {Because} tree @param {Child} title @param {number[]} path @returns {HTMLElement} */
+function branch(tree, title, path) {
+  const body = element("div", { class: "because-terms" });
+  const name = path.join(".") || ROOT;
+  let asked = false;
+  /** @param {Event} event */
+  const toggled = async (event) => {
+    if (event.target !== root) return;
+    rememberBranch(tree.state, name, root.open);
+    if (!root.open || asked) return;
+    asked = true;
+    replace(body, element("p", { class: "small quiet" }, "Adding up …"));
+    try {
+      replace(body, termList(tree, await tree.ask(path), path));
+    } catch (error) {
+      replace(body, problem(error));
+    }
+  };
+  const root = element(
+    "details",
+    {
+      class: "because",
+      open: openBranches(tree.state).includes(name),
+      on: { toggle: toggled },
+    },
+    element("summary", null, title),
+    body,
+  );
+  return root;
+}
+
+/** @param {State} state */
+function openBranches(state) {
+  return state.get("because").split("~").filter(Boolean);
+}
+
+/** @param {State} state @param {string} name @param {boolean} isOpen */
+function rememberBranch(state, name, isOpen) {
+  const others = openBranches(state).filter((one) => one !== name);
+  state.set({ because: (isOpen ? [...others, name] : others).join("~") });
+}
+
+/** @param {Because} tree @param {BecauseTerms} answer @param {number[]} path */
+function termList(tree, { terms, total, count, rest }, path) {
+  const most = Math.max(...terms.map((term) => Math.abs(term.value)), 1e-9);
+  /** @param {number} value @param {Child[]} what */
+  const written = (value, ...what) => [
+    element(
+      "span",
+      { class: "because-bar", "aria-hidden": "true" },
+      element("span", {
+        class: `bar ${value < 0 ? "below" : ""}`,
+        style: { width: `${Math.max(1, Math.min(1, Math.abs(value) / most) * MAX_BAR_PIXELS)}px` },
+      }),
+    ),
+    element("span", { class: "value" }, signedText(value)),
+    what,
+  ];
+  const items = terms.map((term, at) => {
+    const line = written(term.value, `${term.query} × ${term.key}`);
+    const item = term.opens
+      ? branch(tree, line, [...path, at])
+      : element("div", { class: "because leaf" }, line);
+    return element("li", null, item);
+  });
+  return [
+    element("p", { class: "small quiet" }, termsIntroduction(signedText(total), count, path)),
+    element(
+      "ul",
+      null,
+      items,
+      count > terms.length &&
+        element(
+          "li",
+          { class: "quiet" },
+          element(
+            "div",
+            { class: "because leaf" },
+            written(rest, `the other ${count - terms.length} terms together`),
+          ),
+        ),
+    ),
+  ];
+}
+
+/** @param {string} total @param {number} count @param {number[]} path */
+function termsIntroduction(total, count, path) {
+  if (path.length) return `${total} is the sum of ${count} terms, one step further down.`;
+  return (
+    `${total} is the sum of ${count} terms: what an earlier part of the model wrote into the ` +
+    "query, times what one wrote into the key; head 2.4 is head 4 of layer 2. Open a term to go " +
+    "further. Exact for this sentence, with the norms' scales taken as given."
+  );
+}
+
+/** @param {number} value */
+function signedText(value) {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 }

@@ -11,7 +11,7 @@
 //     query, key, value as given; mask (added to the scaled scores)
 // Switches: { divide: true, temperature: 1, causal: null (as given) }
 
-export const STAGE_ORDER = [
+const STAGE_ORDER = [
   "x",
   "memory",
   "query",
@@ -25,10 +25,12 @@ export const STAGE_ORDER = [
 ];
 export const BETWEEN_WORDS = ["scores", "scaled", "masked", "weights"];
 
-export function matrixOf(rows, columns, values) {
+/** @param {number} rows @param {number} columns @param {Float64Array} [values] */
+export function newMatrix(rows, columns, values) {
   return { rows, columns, values: values || new Float64Array(rows * columns) };
 }
 
+/** @param {Inputs} inputs @param {Switches} [switches] */
 export function attend(inputs, { divide = true, temperature = 1, causal = null } = {}) {
   const { x, memory, w_query, w_key, w_value, mask } = inputs.matrices;
   const query = inputs.matrices.query || product(x, w_query);
@@ -40,10 +42,12 @@ export function attend(inputs, { divide = true, temperature = 1, causal = null }
   const scores = product(query, key, true);
   const scaled = each(scores, (score) => score * scale);
   const hides = causal === null ? inputs.causal : causal;
+  /** @param {number} q @param {number} k */
   const biasAt = (q, k) =>
     hides && k > q ? -Infinity : mask ? mask.values[q * mask.columns + k] : 0;
   const masked = hides || mask ? each(scaled, (score, q, k) => score + biasAt(q, k)) : null;
   const weights = softmax(masked || scaled);
+  /** @type {Record<string, Matrix | null | undefined>} */
   const stages = {
     x,
     memory,
@@ -65,7 +69,10 @@ export function attend(inputs, { divide = true, temperature = 1, causal = null }
     xError: inputs.x_error || 0,
     inputs,
     stages: Object.fromEntries(
-      STAGE_ORDER.filter((name) => stages[name]).map((name) => [name, stages[name]]),
+      STAGE_ORDER.flatMap((name) => {
+        const matrix = stages[name];
+        return matrix ? [[name, matrix]] : [];
+      }),
     ),
     parameters: Object.fromEntries(
       Object.entries({ w_query, w_key, w_value }).filter(([, matrix]) => matrix),
@@ -74,9 +81,10 @@ export function attend(inputs, { divide = true, temperature = 1, causal = null }
 }
 
 // left · right, or left · rightᵀ
+/** @param {Matrix} left @param {Matrix} right @param {boolean} [across] */
 export function product(left, right, across = false) {
   const [rows, columns, inner] = [left.rows, across ? right.rows : right.columns, left.columns];
-  const made = matrixOf(rows, columns);
+  const made = newMatrix(rows, columns);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
       let sum = 0;
@@ -90,8 +98,9 @@ export function product(left, right, across = false) {
   return made;
 }
 
+/** @param {Matrix} matrix @param {(value: number, row: number, column: number) => number} change */
 function each(matrix, change) {
-  const made = matrixOf(matrix.rows, matrix.columns);
+  const made = newMatrix(matrix.rows, matrix.columns);
   made.values.forEach((_, at) => {
     made.values[at] = change(
       matrix.values[at],
@@ -103,8 +112,9 @@ function each(matrix, change) {
 }
 
 // Each row sums to 1; e^710 overflows, and less its highest score a row has the same weights.
+/** @param {Matrix} scores */
 export function softmax(scores) {
-  const made = matrixOf(scores.rows, scores.columns);
+  const made = newMatrix(scores.rows, scores.columns);
   for (let row = 0; row < scores.rows; row++) {
     const from = row * scores.columns;
     const part = scores.values.subarray(from, from + scores.columns);
@@ -118,7 +128,8 @@ export function softmax(scores) {
   return made;
 }
 
-export function entropyOf(weights, row) {
+/** @param {Matrix} weights @param {number} row */
+export function rowEntropy(weights, row) {
   let sum = 0;
   const { values, columns } = weights;
   for (const weight of values.subarray(row * columns, (row + 1) * columns))

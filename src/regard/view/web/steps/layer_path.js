@@ -9,7 +9,7 @@
 //     _bias, w_in, b_in, w_out, b_out, and in the last layer last_norm_gain and _bias
 //   epsilon: of the norms;  positions: whether they are added
 
-import { matrixOf } from "./attend.js";
+import { newMatrix } from "./attend.js";
 
 export const BEFORE_HEAD = ["tokens", "embedding", "position", "start", "input"];
 const AFTER_HEAD = ["joined", "projected", "residual"];
@@ -17,7 +17,9 @@ const FEED_FORWARD = ["normed", "hidden", "feed_forward", "layer_output"];
 
 /** @param {LayerData} layer @param {Stages} steps @returns {LayerPath} */
 export function layerPath(layer, steps) {
+  /** @type {Map<string, Matrix>} */
   const made = new Map();
+  /** @type {LayerPath} */
   const path = {
     layer,
     steps,
@@ -28,10 +30,12 @@ export function layerPath(layer, steps) {
       ...(layer.parameter("w_in") ? FEED_FORWARD : []),
       ...(layer.parameter("last_norm_gain") ? ["last"] : []),
     ],
+    /** @param {string} name */
     matrix(name) {
       if (steps.stages[name]) return steps.stages[name];
-      if (!made.has(name)) made.set(name, STAGE_MATRICES[name](path));
-      return made.get(name);
+      const matrix = made.get(name) || STAGE_MATRICES[name](path);
+      made.set(name, matrix);
+      return matrix;
     },
     parameters: (name) => STAGE_PARAMETERS[name] || [],
     parameter: (name) => steps.parameters[name] || layer.parameter(name),
@@ -39,7 +43,8 @@ export function layerPath(layer, steps) {
   return path;
 }
 
-export const STAGE_PARAMETERS = {
+/** @type {Record<string, string[]>} */
+const STAGE_PARAMETERS = {
   x: ["attention_norm_gain", "attention_norm_bias"],
   query: ["w_query"],
   key: ["w_key"],
@@ -51,55 +56,69 @@ export const STAGE_PARAMETERS = {
   last: ["last_norm_gain", "last_norm_bias"],
 };
 
+/** @type {Record<string, (path: LayerPath) => Matrix>} */
 const STAGE_MATRICES = {
-  tokens: ({ layer }) => matrixOf(layer.ids.length, 1, Float64Array.from(layer.ids)),
+  tokens: ({ layer }) => newMatrix(layer.ids.length, 1, Float64Array.from(layer.ids)),
   embedding: ({ layer }) => scaledEmbedding(layer),
-  position: ({ layer }) => positionsOf(layer),
+  position: ({ layer }) => positionVectors(layer),
   // The model adds the two in float32.
   start: (path) => combined(path.matrix("embedding"), path.matrix("position"), float32Sum),
   input: ({ layer }) => layer.matrices.input,
   joined: joinedHeads,
-  projected: (path) => rowProduct(path.matrix("joined"), path.parameter("w_output")),
+  projected: (path) => rowProduct(path.matrix("joined"), requiredParameter(path, "w_output")),
   residual: (path) => combined(path.matrix("input"), path.matrix("projected"), sum),
   normed: (path) => normed(path, "residual", "feed_forward_norm"),
   hidden: (path) =>
     withBias(
-      rowProduct(path.matrix("normed"), path.parameter("w_in")),
-      path.parameter("b_in"),
+      rowProduct(path.matrix("normed"), requiredParameter(path, "w_in")),
+      requiredParameter(path, "b_in"),
       (one) => Math.max(one, 0),
     ),
   feed_forward: (path) =>
     withBias(
-      rowProduct(path.matrix("hidden"), path.parameter("w_out")),
-      path.parameter("b_out"),
+      rowProduct(path.matrix("hidden"), requiredParameter(path, "w_out")),
+      requiredParameter(path, "b_out"),
       (one) => one,
     ),
   layer_output: (path) => combined(path.matrix("residual"), path.matrix("feed_forward"), sum),
   last: (path) => normed(path, "layer_output", "last_norm"),
 };
 
+/** @param {number} a @param {number} b */
 const sum = (a, b) => a + b;
+/** @param {number} a @param {number} b */
 const float32Sum = (a, b) => Math.fround(a + b);
 
+// A parameter that the layer cannot be without.
+/** @param {{ parameter(name: string): Matrix | null }} holder @param {string} name */
+export function requiredParameter(holder, name) {
+  const matrix = holder.parameter(name);
+  if (!matrix) throw new Error(`These data have no ${name}.`);
+  return matrix;
+}
+
+/** @param {LayerData} layer */
 function scaledEmbedding(layer) {
-  const { rows, columns, values } = layer.parameter("embedding");
+  const { rows, columns, values } = requiredParameter(layer, "embedding");
   const scale = Math.fround(Math.sqrt(columns));
-  return matrixOf(
+  return newMatrix(
     rows,
     columns,
     values.map((one) => Math.fround(one * scale)),
   );
 }
 
-function positionsOf(layer) {
-  const { rows, columns, values } = layer.parameter("position");
-  return layer.positions ? matrixOf(rows, columns, values) : matrixOf(rows, columns);
+/** @param {LayerData} layer */
+function positionVectors(layer) {
+  const { rows, columns, values } = requiredParameter(layer, "position");
+  return layer.positions ? newMatrix(rows, columns, values) : newMatrix(rows, columns);
 }
 
 // The head's own columns as its switches have them; the other heads are as the model has them.
+/** @param {LayerPath} layerPath */
 function joinedHeads({ layer, steps }) {
   const { rows, columns, values } = layer.matrices.joined;
-  const made = matrixOf(rows, columns, values.slice());
+  const made = newMatrix(rows, columns, values.slice());
   const { output } = steps.stages;
   const first = (steps.inputs.head || 0) * output.columns;
   for (let row = 0; row < rows; row++)
@@ -109,8 +128,9 @@ function joinedHeads({ layer, steps }) {
 }
 
 // left · right, a row of right at a time: so that a wide matrix is read as it lies in memory.
-export function rowProduct(left, right) {
-  const made = matrixOf(left.rows, right.columns);
+/** @param {Matrix} left @param {Matrix} right */
+function rowProduct(left, right) {
+  const made = newMatrix(left.rows, right.columns);
   for (let row = 0; row < left.rows; row++) {
     const into = made.values.subarray(row * right.columns, (row + 1) * right.columns);
     for (let inner = 0; inner < left.columns; inner++) {
@@ -123,33 +143,51 @@ export function rowProduct(left, right) {
   return made;
 }
 
+/**
+ * @param {Matrix} left
+ * @param {Matrix} right
+ * @param {(one: number, other: number) => number} change
+ */
 function combined(left, right, change) {
-  return matrixOf(
+  return newMatrix(
     left.rows,
     left.columns,
     left.values.map((one, at) => change(one, right.values[at])),
   );
 }
 
+/** @param {Matrix} matrix @param {Matrix} bias @param {(value: number) => number} change */
 function withBias(matrix, bias, change) {
   const { rows, columns, values } = matrix;
-  return matrixOf(
+  return newMatrix(
     rows,
     columns,
     values.map((one, at) => change(one + bias.values[at % columns])),
   );
 }
 
+/** @param {LayerPath} path @param {string} from @param {string} name */
 function normed(path, from, name) {
   const matrix = path.matrix(from);
-  return normalised(matrix, path.parameter(`${name}_gain`), path.parameter(`${name}_bias`), path);
+  return normalised(
+    matrix,
+    requiredParameter(path, `${name}_gain`),
+    requiredParameter(path, `${name}_bias`),
+    path,
+  );
 }
 
 // Each row with mean 0 and variance 1, then gain and bias.
+/**
+ * @param {Matrix} matrix
+ * @param {Matrix} gain
+ * @param {Matrix} bias
+ * @param {{ layer: { epsilon: number } }} path
+ */
 export function normalised(matrix, gain, bias, { layer: { epsilon } }) {
-  const made = matrixOf(matrix.rows, matrix.columns);
+  const made = newMatrix(matrix.rows, matrix.columns);
   for (let row = 0; row < matrix.rows; row++) {
-    const { mean, deviation } = spreadOf(matrix, row, epsilon);
+    const { mean, deviation } = rowSpread(matrix, row, epsilon);
     for (let at = 0; at < matrix.columns; at++) {
       const index = row * matrix.columns + at;
       made.values[index] =
@@ -160,7 +198,8 @@ export function normalised(matrix, gain, bias, { layer: { epsilon } }) {
 }
 
 // The mean of a row, and the root of its variance and epsilon.
-export function spreadOf({ columns, values }, row, epsilon) {
+/** @param {Matrix} matrix @param {number} row @param {number} epsilon */
+export function rowSpread({ columns, values }, row, epsilon) {
   const numbers = values.subarray(row * columns, (row + 1) * columns);
   const mean = numbers.reduce(sum, 0) / columns;
   const variance = numbers.reduce((total, one) => total + (one - mean) ** 2, 0) / columns;

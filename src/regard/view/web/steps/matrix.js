@@ -1,33 +1,33 @@
 // A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask
 // how it was made.
 
-import { element, replace, tableHead } from "../lib/dom.js";
-import { textColorOn, shade, signedColour, signedInk } from "../lib/draw.js";
-import { largestSize, strips } from "../lib/strips.js";
 import { writeNumber } from "../lib/digits.js";
+import { element, replace, tableHead } from "../lib/dom.js";
+import { largestSize, shade, signedColour, signedInk, strips, textColorOn } from "../lib/draw.js";
 
-const MOST_ROWS = 14;
-const MOST_COLUMNS = 12;
-const FEW = { rows: [4, 2], columns: [4, 2] };
-const LINE = 27; // height of a row in pixels, in the whole view
-const SEEN = 15; // rows of the whole view on screen at a time
+const MAX_ROWS = 14;
+const MAX_COLUMNS = 12;
+const ELIDED_ENDS = { rows: [4, 2], columns: [4, 2] };
+const ROW_PIXELS = 27; // height of a row in pixels, in the whole view
+const VISIBLE_ROWS = 15; // rows of the whole view on screen at a time
 
 // shown { name, matrix, rowNames, columnNames, before (the matrix as it was, or null), shaded,
 //         wide (shown whole), focus [row, column] (shown where others are left out),
 //         pick(row, column), markedAs(row, column) -> a class or null,
 //         edit(row, column, field) or null }
+/** @param {ShownMatrix} shown */
 export function matrixTable(shown) {
   const { matrix, wide } = shown;
-  const large = matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
+  const large = matrix.rows > MAX_ROWS || matrix.columns > MAX_COLUMNS;
   const full = wide || !large || Boolean(shown.edit);
   const [row, column] = shown.focus || [0, 0];
-  const rows = full ? range(matrix.rows) : elided(matrix.rows, MOST_ROWS, FEW.rows, row);
+  const rows = full ? range(matrix.rows) : elided(matrix.rows, MAX_ROWS, ELIDED_ENDS.rows, row);
   const columns = full
     ? range(matrix.columns)
-    : elided(matrix.columns, MOST_COLUMNS, FEW.columns, column);
+    : elided(matrix.columns, MAX_COLUMNS, ELIDED_ENDS.columns, column);
   const kind = `matrix ${shown.name}${shown.edit ? " edit" : ""}`;
   const table = element("table", { class: kind, "data-stage": shown.name });
-  const virtual = full && large && matrix.rows > 2 * SEEN;
+  const virtual = full && large && matrix.rows > 2 * VISIBLE_ROWS;
   const body = element("tbody");
   const head = tableHead([
     null,
@@ -36,7 +36,7 @@ export function matrixTable(shown) {
   const caption = `${shown.name}, ${matrix.rows} rows, ${matrix.columns} columns`;
   table.append(element("caption", { class: "only-read" }, caption), head, body);
   table.addEventListener("click", (event) => {
-    const cell = event.target.closest("td[data-row]");
+    const cell = cellUnder(event);
     if (cell) shown.pick(Number(cell.dataset.row), Number(cell.dataset.column));
   });
   table.addEventListener("keydown", (event) => walkCells(event, table, shown));
@@ -55,7 +55,8 @@ export function matrixTable(shown) {
   return frame;
 }
 
-// The matrix at one glance, a pixel a number; numbers are on demand. A click picks the cell.
+// The matrix as colours, a pixel a number; numbers are on demand. A click picks the cell.
+/** @param {Pick<ShownMatrix, "name" | "matrix" | "shaded" | "rowNames" | "pick">} shown */
 export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   const most = shaded ? 1 : largestSize(matrix.values);
   const label = `${name}, ${matrix.rows} rows of ${matrix.columns} numbers as colours`;
@@ -63,6 +64,7 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   canvas.style.setProperty("height", `${Math.min(18 * matrix.rows, 220)}px`);
   canvas.addEventListener("click", (event) => {
     const box = canvas.getBoundingClientRect();
+    /** @param {number} share @param {number} size */
     const at = (share, size) => Math.max(0, Math.min(size - 1, Math.floor(share * size)));
     pick(
       at((event.clientY - box.top) / box.height, matrix.rows),
@@ -92,10 +94,12 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   );
 }
 
+/** @param {Matrix} matrix */
 export function isLarge(matrix) {
-  return matrix.rows > MOST_ROWS || matrix.columns > MOST_COLUMNS;
+  return matrix.rows > MAX_ROWS || matrix.columns > MAX_COLUMNS;
 }
 
+/** @param {number} size */
 function range(size) {
   return Array.from({ length: size }, (_, at) => at);
 }
@@ -104,14 +108,18 @@ function range(size) {
 /** @param {number} size @param {number} most @param {number[]} ends @param {number} chosen */
 function elided(size, most, [first, last], chosen) {
   if (size <= most) return range(size);
+  /** @param {number} at */
   const isShown = (at) => at < first || at >= size - last || Math.abs(at - chosen) <= 1;
+  /** @param {number} at */
   const isEdge = (at) => isShown(at) || isShown(at - 1);
   return range(size)
     .filter(isEdge)
     .map((at) => (isShown(at) ? at : null));
 }
 
+/** @param {ShownMatrix} shown @param {number | null} row @param {(number | null)[]} columns */
 function rowElement(shown, row, columns) {
+  /** @param {string} text @param {Fields} [more] */
   const gap = (text, more) => element("td", { class: "gap", ...more }, text);
   if (row === null)
     return element(
@@ -130,6 +138,7 @@ function rowElement(shown, row, columns) {
   );
 }
 
+/** @param {ShownMatrix} shownMatrix @param {number} row @param {number} column */
 function cellElement({ matrix, before, shaded, edit, name, markedAs, most }, row, column) {
   const at = row * matrix.columns + column;
   const value = matrix.values[at];
@@ -160,36 +169,61 @@ function cellElement({ matrix, before, shaded, edit, name, markedAs, most }, row
   );
 }
 
+/**
+ * @param {HTMLElement} body
+ * @param {ShownMatrix} shown
+ * @param {(number | null)[]} columns
+ * @param {number} top
+ */
 function fillRows(body, shown, columns, top) {
   const size = shown.matrix.rows;
-  const first = Math.max(0, Math.min(size - SEEN, Math.floor(top / LINE) - 4));
-  const last = Math.min(size, first + SEEN + 8);
-  const space = (rows) => element("tr", { class: "space", style: { height: `${rows * LINE}px` } });
+  const first = Math.max(0, Math.min(size - VISIBLE_ROWS, Math.floor(top / ROW_PIXELS) - 4));
+  const last = Math.min(size, first + VISIBLE_ROWS + 8);
+  /** @param {number} rows */
+  const space = (rows) =>
+    element("tr", { class: "space", style: { height: `${rows * ROW_PIXELS}px` } });
   const rows = range(last - first).map((at) => rowElement(shown, first + at, columns));
   replace(body, first > 0 && space(first), rows, last < size && space(size - last));
 }
 
+// The cell that an event came from.
+/** @param {Event} event @returns {HTMLElement | null} */
+function cellUnder({ target }) {
+  return target instanceof Element ? target.closest("td[data-row]") : null;
+}
+
+/** @param {Element} row @returns {HTMLElement[]} */
+function cellsIn(row) {
+  return [...row.querySelectorAll("td[data-row]")].filter((one) => one instanceof HTMLElement);
+}
+
+/** @param {KeyboardEvent} event @param {HTMLElement} table @param {ShownMatrix} shown */
 function walkCells(event, table, shown) {
-  const cell = event.target.closest("td[data-row]");
+  const cell = cellUnder(event);
   if (!cell || shown.edit) return;
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
     shown.pick(Number(cell.dataset.row), Number(cell.dataset.column));
     return;
   }
-  const line = [...cell.parentElement.querySelectorAll("td[data-row]")];
+  const own = cell.closest("tr");
+  if (!own) return;
+  const line = cellsIn(own);
   const at = line.indexOf(cell);
-  const neighbours = { ArrowLeft: line[at - 1], ArrowRight: line[at + 1] };
   const lines = [...table.querySelectorAll("tbody tr")].filter((row) =>
     row.querySelector("td[data-row]"),
   );
-  const down = lines.indexOf(cell.parentElement);
-  const above = (row) => row && row.querySelectorAll("td[data-row]")[at];
-  const next = {
-    ...neighbours,
+  const down = lines.indexOf(own);
+  /** @param {Element | undefined} row @returns {HTMLElement | undefined} */
+  const above = (row) => row && cellsIn(row)[at];
+  /** @type {Record<string, HTMLElement | undefined>} */
+  const neighbours = {
+    ArrowLeft: line[at - 1],
+    ArrowRight: line[at + 1],
     ArrowUp: above(lines[down - 1]),
     ArrowDown: above(lines[down + 1]),
-  }[event.key];
+  };
+  const next = neighbours[event.key];
   if (!next) return;
   event.preventDefault();
   cell.setAttribute("tabindex", "-1");
@@ -198,6 +232,7 @@ function walkCells(event, table, shown) {
 }
 
 // Three decimals; the whole number is in the expression.
+/** @param {number} value */
 export function shortNumber(value) {
   if (value === -Infinity) return "−∞";
   const size = Math.abs(value);

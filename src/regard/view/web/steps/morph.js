@@ -2,34 +2,37 @@
 // what they were to what they are. Under prefers-reduced-motion nothing moves.
 
 import { isCalm } from "../lib/dom.js";
-import { repaint } from "../lib/strips.js";
+import { repaint } from "../lib/draw.js";
 
-const PASSAGE = 260; // milliseconds
-const MOST_MARKS = 1500; // more are not animated one by one
+const PASSAGE_MS = 260; // milliseconds
+/** @type {(keyof Look)[]} */
+const LOOKS_OF_MARKS = ["background", "color", "left", "width"];
+const MAX_ANIMATED_MARKS = 1500; // more are not animated one by one
 
-// The look of every cell and bar below root, by its name; before they are drawn anew.
-/** @param {HTMLElement} root */
-export function lookOf(root) {
+// The look of every cell and bar below root, by its name; taken before they are drawn again.
+/** @param {HTMLElement} root @returns {Map<string, Look>} */
+export function captureLook(root) {
+  /** @type {Map<string, Look>} */
   const look = new Map();
   if (isCalm()) return look;
   for (const node of marked(root)) {
     const { background, color, left, width } = node.style;
-    look.set(keyOf(node), { background, color, left, width });
+    look.set(markKey(node), { background, color, left, width });
   }
-  return look.size > MOST_MARKS ? new Map() : look;
+  return look.size > MAX_ANIMATED_MARKS ? new Map() : look;
 }
 
 // Lets everything that has changed since pass over to how it looks now.
-/** @param {HTMLElement} root @param {Map<string, any>} look */
+/** @param {HTMLElement} root @param {Map<string, Look>} look */
 export function passFrom(root, look) {
   if (!look.size || isCalm()) return;
   for (const node of marked(root)) {
-    const was = look.get(keyOf(node));
+    const was = look.get(markKey(node));
     if (!was) continue;
-    const names = Object.keys(was).filter((one) => was[one] && was[one] !== node.style[one]);
+    const names = LOOKS_OF_MARKS.filter((one) => was[one] && was[one] !== node.style[one]);
     if (!names.length) continue;
     const frames = Object.fromEntries(names.map((one) => [one, [was[one], node.style[one]]]));
-    node.animate(frames, { duration: PASSAGE, easing: "ease-out" });
+    node.animate(frames, { duration: PASSAGE_MS, easing: "ease-out" });
   }
 }
 
@@ -40,25 +43,28 @@ function marked(root) {
   );
 }
 
-function keyOf(node) {
+/** @param {HTMLElement} node */
+function markKey(node) {
   if (node.dataset.bar) return node.dataset.bar;
-  const { stage } = node.closest("table").dataset;
+  const stage = node.closest("table")?.dataset.stage;
   return `${stage} ${node.dataset.row} ${node.dataset.column}`;
 }
 
 // A canvas of strips from one set of numbers to another of the same size.
-/** @param {HTMLCanvasElement} canvas @param {any} from @param {any} shown */
+/** @param {HTMLCanvasElement} canvas @param {Passage} from @param {Strips} shown */
 export function passStrips(canvas, from, shown) {
   if (isCalm() || from.values.length !== shown.values.length) return;
   const start = performance.now();
+  /** @param {number} now */
   const frame = (now) => {
     if (!canvas.isConnected) return;
-    const share = Math.min(1, (now - start) / PASSAGE);
+    const share = Math.min(1, (now - start) / PASSAGE_MS);
+    /** @param {number} a @param {number} b */
     const mix = (a, b) => (Number.isFinite(a) && Number.isFinite(b) ? a + (b - a) * share : b);
     repaint(canvas, {
       ...shown,
       most: mix(from.most, shown.most),
-      values: shown.values.map((one, at) => mix(from.values[at], one)),
+      values: Array.from(shown.values, (one, at) => mix(from.values[at], one)),
     });
     if (share < 1) requestAnimationFrame(frame);
   };
@@ -80,11 +86,11 @@ export function openFrom(panel, card) {
       { transform: first, opacity: 0.3 },
       { transform: "none", opacity: 1 },
     ],
-    { duration: PASSAGE, easing: "cubic-bezier(.2, .7, .2, 1)" },
+    { duration: PASSAGE_MS, easing: "cubic-bezier(.2, .7, .2, 1)" },
   );
 }
 
 /** @param {HTMLElement} node */
 export function appear(node) {
-  if (!isCalm()) node.animate({ opacity: [0.2, 1] }, { duration: PASSAGE, easing: "ease-out" });
+  if (!isCalm()) node.animate({ opacity: [0.2, 1] }, { duration: PASSAGE_MS, easing: "ease-out" });
 }

@@ -7,29 +7,34 @@
 //   vectors (rows of the embedding table, which also tell the likely tokens apart)
 
 import { element } from "../lib/dom.js";
-import { normalised } from "./layer_path.js";
-import { numbersOfOperand } from "./path_why.js";
+import { normalised, requiredParameter } from "./layer_path.js";
+import { operandNumbers } from "./path_why.js";
 import { exact, joinedTerms, labels, summed, writtenCell } from "./why.js";
 
+/** @type {WeakMap<NextWords, Matrix>} */
 const finals = new WeakMap();
 
 // The last decoder's vectors after the last norm: what each token's vector is multiplied with.
 /** @param {NextWords} next @returns {Matrix} */
-export function finalVectors(next) {
-  if (!finals.has(next)) {
-    const [gain, bias] = ["gain", "bias"].map((name) => next.parameter(`last_norm_${name}`));
-    finals.set(next, normalised(next.matrices.last, gain, bias, { layer: next }));
+function finalVectors(next) {
+  let final = finals.get(next);
+  if (!final) {
+    const [gain, bias] = ["gain", "bias"].map((name) =>
+      requiredParameter(next, `last_norm_${name}`),
+    );
+    final = normalised(next.matrices.last, gain, bias, { layer: next });
+    finals.set(next, final);
   }
-  return finals.get(next);
+  return final;
 }
 
 // The candidates at a position: { name, id, logit, probability, chosen }.
-/** @param {NextWords} next */
+/** @param {NextWords} next @param {number} row */
 export function candidatesAt(next, row) {
-  const vectors = next.parameter("vectors");
-  const final = numbersOfOperand(finalVectors(next), { row, column: null });
+  const vectors = requiredParameter(next, "vectors");
+  const final = operandNumbers(finalVectors(next), { row, column: null });
   return next.candidates[row].map((index) => {
-    const vector = numbersOfOperand(vectors, { row: index, column: null });
+    const vector = operandNumbers(vectors, { row: index, column: null });
     const logit = summed(Array.from(final, (one, at) => one * vector[at]));
     return {
       index,
@@ -42,14 +47,16 @@ export function candidatesAt(next, row) {
   });
 }
 
-/** @param {NextWords} next @returns {Explained} */
+/** @param {NextWords} next @param {number} row @param {number} column @returns {Explained} */
 export function explainNext(next, row, column) {
   const candidates = candidatesAt(next, row);
   const { index, name, logit } = candidates[Math.min(column, candidates.length - 1)];
   const position = labels(next.tokens)[row];
-  const left = numbersOfOperand(finalVectors(next), { row, column: null });
-  const right = numbersOfOperand(next.parameter("vectors"), { row: index, column: null });
+  const left = operandNumbers(finalVectors(next), { row, column: null });
+  const right = operandNumbers(requiredParameter(next, "vectors"), { row: index, column: null });
+  /** @template T @param {T[]} list */
   const pairs = (list) => Array.from(left, (_, at) => [list[2 * at], list[2 * at + 1]]);
+  /** @type {Expression} */
   const made = {
     formula: "last vector · the token's row of the embedding table",
     operands: Array.from(left).flatMap((one, at) => [one, right[at]].map(exact)),
@@ -67,11 +74,12 @@ export function explainNext(next, row, column) {
 }
 
 // The softmax of a logit in full: e^logit over the sum of e^logit of all tokens.
-/** @param {NextWords} next */
+/** @param {NextWords} next @param {number} row @param {number} column */
 export function explainShare(next, row, column) {
   const candidates = candidatesAt(next, row);
   const { name, logit, probability } = candidates[Math.min(column, candidates.length - 1)];
   const sum = `e^${next.logsumexp[row].toFixed(3)}`;
+  /** @type {Expression} */
   const made = {
     formula: "e^logit / sum of e^logit over the vocabulary",
     operands: [exact(logit), exact(next.logsumexp[row])],
@@ -84,7 +92,12 @@ export function explainShare(next, row, column) {
 }
 
 // Where in the French, and the ten likeliest tokens there as bars.
-/** @param {NextWords} next @param {number} row @param {number} column */
+/**
+ * @param {NextWords} next
+ * @param {number} row
+ * @param {number} column
+ * @param {(row: number, column: number) => void} go
+ */
 export function nextWordPanel(next, row, column, go) {
   const names = labels(next.tokens);
   const candidates = candidatesAt(next, row);
@@ -148,6 +161,7 @@ export function nextWordPanel(next, row, column, go) {
   ];
 }
 
+/** @param {number} share */
 export function shareText(share) {
   return share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : `${(100 * share).toPrecision(2)} %`;
 }

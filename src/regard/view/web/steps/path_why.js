@@ -1,28 +1,38 @@
 // Why a cell of the path holds the number it holds: a line, and every term where it is a sum.
 
+import { requiredParameter, rowSpread } from "./layer_path.js";
 import { exact, given, joinedTerms, labels, summed, why, writtenCell } from "./why.js";
-import { spreadOf } from "./layer_path.js";
 
 const SUMS = ["query", "key", "value", "scores", "output"]; // of one head
 
 // Of one head's own stages.
-/** @param {Stages} steps @returns {Explained} */
+/**
+ * @param {Stages} steps
+ * @param {string} stage
+ * @param {number} row
+ * @param {number} column
+ * @returns {Explained}
+ */
 export function explainStep(steps, stage, row, column) {
   const explained = why(steps, stage, row, column);
   const { operands } = explained;
   if (!SUMS.includes(stage) || operands.length !== 2) return { ...explained, terms: null };
+  /** @param {Operand} operand */
   const term = (operand) => ({
-    name: nameOfOperand(steps, operand),
-    values: numbersOfOperand(
-      steps.stages[operand.stage] || steps.parameters[operand.stage],
-      operand,
-    ),
+    name: operandName(steps, operand),
+    values: operandNumbers(steps.stages[operand.stage] || steps.parameters[operand.stage], operand),
   });
   return { ...explained, terms: { left: term(operands[0]), right: term(operands[1]) } };
 }
 
 // Of any stage of the path.
-/** @param {LayerPath} path @returns {Explained} */
+/**
+ * @param {LayerPath} path
+ * @param {string} stage
+ * @param {number} row
+ * @param {number} column
+ * @returns {Explained}
+ */
 export function explainCell(path, stage, row, column) {
   if (path.steps.stages[stage] && stage !== "x") return explainStep(path.steps, stage, row, column);
   const { columns, values } = path.matrix(stage);
@@ -34,29 +44,34 @@ export function explainCell(path, stage, row, column) {
   return { ...explained, terms: made.terms || null };
 }
 
-function nameOfOperand(steps, { stage, row, column }) {
+/** @param {Stages} steps @param {Operand} operand */
+function operandName(steps, { stage, row, column }) {
   const words = ["key", "value", "memory"].includes(stage) ? steps.keys : steps.queries;
-  if (column === null) return `${stage}: ${labels(words)[row]}`;
+  if (column === null) return `${stage}: ${labels(words)[row ?? 0]}`;
   return `${stage}, column ${column}`;
 }
 
-/** @param {Matrix} matrix @param {any} operand @returns {Float64Array} */
-export function numbersOfOperand({ rows, columns, values }, { row, column }) {
-  if (column === null) return values.slice(row * columns, (row + 1) * columns);
+/** @param {Matrix} matrix @param {Pick<Operand, "row" | "column">} operand */
+export function operandNumbers({ rows, columns, values }, { row, column }) {
+  if (column === null) return values.slice((row ?? 0) * columns, ((row ?? 0) + 1) * columns);
   return Float64Array.from({ length: rows }, (_, at) => values[at * columns + column]);
 }
 
+/** @param {Matrix} matrix @param {number} row @param {number} column */
 const value = ({ columns, values }, row, column) => values[row * columns + column];
+/** @param {string} text */
 const withSign = (text) => (text.startsWith("-") ? `- ${text.slice(1)}` : `+ ${text}`);
 
+/** @param {LayerPath} path @param {number} row @returns {Expression} */
 function tokenId(path, row) {
   const { ids, vocabulary } = path.layer;
   const note = `one of ${vocabulary.toLocaleString("en")} pieces`;
   return given(exact(ids[row]), "the number of the token in the vocabulary", note);
 }
 
+/** @param {LayerPath} path @param {number} row @param {number} column @returns {Expression} */
 function embeddingCell(path, row, column) {
-  const stored = path.parameter("embedding");
+  const stored = requiredParameter(path, "embedding");
   const name = `row ${path.layer.ids[row]} of the embedding table`;
   return {
     formula: `√${stored.columns} · ${name}`,
@@ -68,6 +83,7 @@ function embeddingCell(path, row, column) {
 }
 
 // Sines in the first half of the features, cosines in the second.
+/** @param {LayerPath} path @param {number} row @param {number} column @returns {Expression} */
 function positionCell(path, row, column) {
   const { columns } = path.matrix("position");
   if (!path.layer.positions) return given(exact(0), "left out", "positions are switched off");
@@ -83,6 +99,7 @@ function positionCell(path, row, column) {
   };
 }
 
+/** @param {string} first @param {string} second @returns {ExplainCell} */
 const added = (first, second) => (path, row, column) => ({
   formula: `${first} + ${second}`,
   operands: [first, second].map((name) => exact(value(path.matrix(name), row, column))),
@@ -91,6 +108,7 @@ const added = (first, second) => (path, row, column) => ({
   write: ([a, b]) => `${a} ${withSign(b)}`,
 });
 
+/** @param {LayerPath} path @param {number} row @param {number} column @returns {Expression} */
 function inputCell(path, row, column) {
   const { part, layer } = path.layer;
   const number = exact(value(path.matrix("input"), row, column));
@@ -101,11 +119,12 @@ function inputCell(path, row, column) {
   return given(number, `output of layer ${layer - 1}`, `layer ${layer - 1} wrote it`);
 }
 
-const normOf = (from, name) => (path, row, column) => {
+/** @param {string} from @param {string} name @returns {ExplainCell} */
+const normCell = (from, name) => (path, row, column) => {
   const matrix = path.matrix(from);
-  const { mean, deviation } = spreadOf(matrix, row, path.layer.epsilon);
+  const { mean, deviation } = rowSpread(matrix, row, path.layer.epsilon);
   const [gain, bias] = ["gain", "bias"].map((one) =>
-    value(path.parameter(`${name}_${one}`), 0, column),
+    value(requiredParameter(path, `${name}_${one}`), 0, column),
   );
   return {
     formula: `(${from} - mean of its row) / deviation of its row · gain + bias`,
@@ -117,6 +136,7 @@ const normOf = (from, name) => (path, row, column) => {
   };
 };
 
+/** @param {LayerPath} path @param {number} row @param {number} column @returns {Expression} */
 function joinedCell(path, row, column) {
   const { output } = path.steps.stages;
   const own = path.steps.inputs.head || 0;
@@ -128,13 +148,22 @@ function joinedCell(path, row, column) {
   return given(number, formula, formula, operandCells);
 }
 
+/**
+ * @param {string} from
+ * @param {string} matrix
+ * @param {string} [bias]
+ * @param {boolean} [isRelu]
+ * @returns {ExplainCell}
+ */
 const productCell = (from, matrix, bias, isRelu) => (path, row, column) => {
-  const [left, right] = [path.matrix(from), path.parameter(matrix)];
+  const [left, right] = [path.matrix(from), requiredParameter(path, matrix)];
   const rowOperand = { stage: from, row, column: null };
   const columnOperand = { stage: matrix, row: null, column };
-  const [a, b] = [numbersOfOperand(left, rowOperand), numbersOfOperand(right, columnOperand)];
-  const extra = bias ? value(path.parameter(bias), 0, column) : 0;
+  const [a, b] = [operandNumbers(left, rowOperand), operandNumbers(right, columnOperand)];
+  const extra = bias ? value(requiredParameter(path, bias), 0, column) : 0;
+  /** @param {number} one */
   const rectified = (one) => (isRelu ? Math.max(0, one) : one);
+  /** @template T @param {T[]} list */
   const pairs = (list) => Array.from(a, (_, at) => [list[2 * at], list[2 * at + 1]]);
   const name = `${from}: ${labels(path.layer.tokens)[row]}`;
   const sumText = `${from} · ${matrix}${bias ? ` + ${bias}` : ""}`;
@@ -158,19 +187,20 @@ const productCell = (from, matrix, bias, isRelu) => (path, row, column) => {
   };
 };
 
+/** @type {Record<string, ExplainCell>} */
 const EXPLANATIONS = {
   tokens: tokenId,
   embedding: embeddingCell,
   position: positionCell,
   start: added("embedding", "position"),
   input: inputCell,
-  x: normOf("input", "attention_norm"),
+  x: normCell("input", "attention_norm"),
   joined: joinedCell,
   projected: productCell("joined", "w_output"),
   residual: added("input", "projected"),
-  normed: normOf("residual", "feed_forward_norm"),
+  normed: normCell("residual", "feed_forward_norm"),
   hidden: productCell("normed", "w_in", "b_in", true),
   feed_forward: productCell("hidden", "w_out", "b_out", false),
   layer_output: added("residual", "feed_forward"),
-  last: normOf("layer_output", "last_norm"),
+  last: normCell("layer_output", "last_norm"),
 };

@@ -1,11 +1,12 @@
 // Cards of the overview: a stage with its numbers as colours, a way to elsewhere, the next word.
 
 import { element, replace, tableHead } from "../lib/dom.js";
-import { largestSize, strips } from "../lib/strips.js";
+import { largestSize, strips } from "../lib/draw.js";
 import { passStrips } from "./morph.js";
 import { candidatesAt, shareText } from "./next_word.js";
-import { madeFromStages, pathFormula, titleOfStage } from "./path_words.js";
+import { madeFromStages, pathFormula, stageTitle } from "./words.js";
 
+/** @param {string} title @param {Go | false} click @param {string | boolean | null} [about] */
 export function plainCard(title, click, about = null) {
   return element(
     "button",
@@ -20,10 +21,11 @@ export function plainCard(title, click, about = null) {
   );
 }
 
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name @param {Go} click */
 export function stageCard(view, name, click) {
   const { path, stage } = view;
   const { layer } = path;
+  /** @param {boolean} on */
   const lights = (on) => () => {
     for (const one of madeFromStages(path, name)) {
       const card = view.map.querySelector(`[data-card="${one}"]`);
@@ -45,24 +47,24 @@ export function stageCard(view, name, click) {
         blur: lights(false),
       },
     },
-    element("span", { class: "stage-name" }, titleOfStage(layer, name)),
+    element("span", { class: "stage-name" }, stageTitle(layer, name)),
     !stage && cardPicture(view, name), // above an opened stage its name is enough
   );
 }
 
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name */
 function cardPicture(view, name) {
   const matrix = view.path.matrix(name);
   const isTokens = name === "tokens";
   const size = isTokens ? `${matrix.rows} tokens` : `${matrix.rows} × ${matrix.columns}`;
   return [
-    isTokens ? cardWords(view.path.layer) : thumbnail(view, name, matrix),
+    isTokens ? cardWords(view.path.layer) : thumbnail(view.thumbs, name, matrix),
     element("span", { class: "stage-size" }, size),
   ];
 }
 
 // The stages in a table, for who does not see the picture.
-/** @param {StepsView} view */
+/** @param {PathView} view */
 export function stagesTable({ path }) {
   const rows = element("tbody");
   const fill = () =>
@@ -73,7 +75,7 @@ export function stagesTable({ path }) {
         return element(
           "tr",
           null,
-          element("th", { scope: "row" }, titleOfStage(path.layer, name)),
+          element("th", { scope: "row" }, stageTitle(path.layer, name)),
           element("td", null, `${rows} × ${columns}`),
           element("td", null, pathFormula(path, name)),
         );
@@ -97,8 +99,8 @@ function cardWords(layer) {
 }
 
 // A stage's numbers as colours; what it was when it was drawn last is where a passage starts.
-/** @param {StepsView} view */
-export function thumbnail(view, name, matrix) {
+/** @param {StepsView["thumbs"] | null} thumbs @param {string} name @param {Matrix} matrix */
+export function thumbnail(thumbs, name, matrix) {
   const { rows, columns, values } = matrix;
   const most = name === "weights" ? 1 : largestSize(values);
   const canvas = strips({ rows, columns, values, most, label: `${name}, as colours` });
@@ -106,10 +108,10 @@ export function thumbnail(view, name, matrix) {
   canvas.setAttribute("aria-hidden", "true"); // the card has its name
   canvas.removeAttribute("aria-label");
   canvas.style.setProperty("height", `${Math.max(24, Math.min(64, 5 * rows))}px`);
-  const before = view.thumbs && view.thumbs.get(name);
+  const before = thumbs?.get(name);
   const same = before && before.values.length === values.length && before.values !== values;
-  if (view.thumbs)
-    view.thumbs.set(name, {
+  if (thumbs)
+    thumbs.set(name, {
       rows,
       columns,
       values,
@@ -119,9 +121,10 @@ export function thumbnail(view, name, matrix) {
   return canvas;
 }
 
-/** @param {StepsView} view */
+/** @param {PathView} view @param {OpenStage} open */
 export function nextCard(view, open) {
   const { next } = view;
+  /** @param {CardEvent} event */
   const go = (event) =>
     open(
       {
@@ -164,9 +167,10 @@ export function nextCard(view, open) {
 }
 
 // Thumbnails pass over from the numbers that they showed before.
+/** @param {HTMLElement} map @param {StepsView["thumbs"]} thumbs */
 export function moveThumbs(map, thumbs) {
   for (const canvas of map.querySelectorAll("canvas")) {
-    const shown = thumbs.get(canvas.dataset.stage);
+    const shown = thumbs.get(canvas.dataset.stage || "");
     if (shown && shown.from) passStrips(canvas, shown.from, shown);
   }
 }

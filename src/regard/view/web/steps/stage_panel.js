@@ -1,26 +1,32 @@
 // Stages of the Steps view: one after another where there is one head alone, and one at a time,
 // with what it is made from, where it is part of the whole path.
 
-import { element, replace, tableHead } from "../lib/dom.js";
-import { largestSize } from "../lib/strips.js";
+import { requiredParameter } from "./layer_path.js";
+import { asWord, element, prose, replace, tableHead } from "../lib/dom.js";
+import { largestSize } from "../lib/draw.js";
 import { BETWEEN_WORDS } from "./attend.js";
-import { isLarge, matrixPicture, matrixTable } from "./matrix.js";
+import { markCells, cellMark, OF_KEYS } from "./cell.js";
+import { isLarge, matrixPicture, matrixTable, shortNumber } from "./matrix.js";
 import { passStrips } from "./morph.js";
 import { nextWordPanel } from "./next_word.js";
+import { editOwn } from "./origin.js";
 import { thumbnail } from "./stage_cards.js";
-import { editOwn } from "./own_numbers.js";
-import { madeFromStages, pathFormula, pathMeaning, titleOfStage } from "./path_words.js";
-import { rowBars } from "./row_bars.js";
-import { OF_KEYS, markCells, markOf } from "./steps_cell.js";
-import { formulaOf, meaningOf } from "./steps_sentences.js";
 import { labels } from "./why.js";
+import {
+  stageFormula,
+  madeFromStages,
+  stageMeaning,
+  pathFormula,
+  pathMeaning,
+  stageTitle,
+} from "./words.js";
 
 const CHANGED = "changed; the small number: as it was";
 
 /** @param {StepsView} view @param {string} name */
 export function differs({ before, now, path, pathBefore }, name) {
   const [was, is] = path
-    ? [pathBefore.names.includes(name) && pathBefore.matrix(name), path.matrix(name)]
+    ? [pathBefore?.names.includes(name) && pathBefore.matrix(name), path.matrix(name)]
     : [before.stages[name], now.stages[name]];
   return !was || (was !== is && was.values.some((value, at) => value !== is.values[at]));
 }
@@ -31,7 +37,7 @@ export function stageSection(view, name) {
   const { now, before } = view;
   const parameters = now.parameters[`w_${name}`];
   const changed = view.isChanged && differs(view, name);
-  const formula = `${["x", "memory"].includes(name) ? "" : "= "}${formulaOf(now, name)}`;
+  const formula = `${["x", "memory"].includes(name) ? "" : "= "}${stageFormula(now, name)}`;
   return element(
     "section",
     { class: "stage", id: `stage-${name}` },
@@ -40,7 +46,7 @@ export function stageSection(view, name) {
       { class: "about-stage" },
       element("h2", null, name),
       element("p", { class: "formula" }, formula),
-      element("p", { class: "small quiet" }, meaningOf(now, name)),
+      element("p", { class: "small quiet" }, stageMeaning(now, name)),
       changed &&
         element("p", { class: "small differs" }, before.stages[name] ? CHANGED : "a new step"),
     ),
@@ -54,15 +60,11 @@ export function stageSection(view, name) {
 }
 
 // A stage of the path by itself.
-/**
- * @param {StepsView} view
- * @param {string} name
- * @param {(choice: any, card?: Element) => void} open
- */
+/** @param {PathView} view @param {string} name @param {OpenStage} open */
 export function openedStage(view, name, open) {
   const { path } = view;
   const head = [
-    element("h2", null, titleOfStage(path.layer, name)),
+    element("h2", null, stageTitle(path.layer, name)),
     element(
       "p",
       { class: "formula" },
@@ -92,7 +94,7 @@ const NEXT_MEANING =
   "The last vector is compared with every token's own vector; softmax turns the products into " +
   "probabilities.";
 
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name @param {OpenStage} open */
 function stageBody(view, name, open) {
   const { path, pathBefore, state, chosen } = view;
   const changed = view.isChanged && differs(view, name);
@@ -116,7 +118,7 @@ function stageBody(view, name, open) {
 }
 
 // What a stage is made from, small; a click goes there.
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name @param {OpenStage} open */
 function made(view, name, open) {
   const { path } = view;
   const names = madeFromStages(path, name);
@@ -133,7 +135,7 @@ function made(view, name, open) {
           class: "stage-card small",
           on: { click: (event) => open({ stage: one }, event.currentTarget) },
         },
-        element("span", { class: "stage-name" }, titleOfStage(path.layer, one)),
+        element("span", { class: "stage-name" }, stageTitle(path.layer, one)),
         one !== "tokens" && operandPicture(view, one),
       ),
     ),
@@ -141,7 +143,7 @@ function made(view, name, open) {
 }
 
 // With the row or the column that the chosen cell takes from it.
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name */
 function operandPicture(view, name) {
   const matrix = view.path.matrix(name);
   return element(
@@ -152,20 +154,20 @@ function operandPicture(view, name) {
       "data-rows": matrix.rows,
       "data-columns": matrix.columns,
     },
-    thumbnail({ ...view, thumbs: null }, name, matrix),
+    thumbnail(null, name, matrix),
     element("span", { class: "bands", "aria-hidden": "true" }),
   );
 }
 
 // Learnt numbers are on demand: some are half a million.
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name */
 function parameterBoxes(view, name) {
   const names = view.path.parameters(name).filter((one) => view.path.parameter(one));
   const boxes = element("div", { class: "matrices" });
   const fill = () => {
     replace(
       boxes,
-      names.map((one) => matrixBox(view, one, view.path.parameter(one))),
+      names.map((one) => matrixBox(view, one, requiredParameter(view.path, one))),
     );
     markCells(view);
   };
@@ -192,23 +194,23 @@ function parameterBoxes(view, name) {
   return details;
 }
 
-/** @param {StepsView} view */
+/** @param {PathView} view @param {string} name @param {OpenStage} open */
 function neighbours(view, name, open) {
   const names = [...view.path.names, ...(view.next ? ["next_word"] : [])];
   const at = names.indexOf(name);
-  const button = (one, text) =>
+  /** @param {string | undefined} one @param {string} before @param {string} after */
+  const button = (one, before, after) =>
     one &&
     element(
       "button",
       { type: "button", class: "button", on: { click: () => open({ stage: one }) } },
-      text,
+      `${before}${stageTitle(view.path.layer, one)}${after}`,
     );
-  const title = (one) => one && titleOfStage(view.path.layer, one);
   return element(
     "div",
     { class: "neighbours" },
-    button(names[at - 1], `← ${title(names[at - 1])}`),
-    button(names[at + 1], `${title(names[at + 1])} →`),
+    button(names[at - 1], "← ", ""),
+    button(names[at + 1], "", " →"),
   );
 }
 
@@ -216,13 +218,15 @@ function neighbours(view, name, open) {
 function nextBody(view) {
   const { next, state, chosen } = view;
   if (!next) return element("p", { class: "quiet" }, "…");
+  /** @param {number} row @param {number} column */
   const go = (row, column) => state.set({ cell: `next_word.${row}.${column}` });
   return nextWordPanel(next, chosen ? chosen.row : 0, chosen ? chosen.column : 0, go);
 }
 
-/** @param {StepsView} view */
+/** @param {PathView} view */
 function tokenTable({ path, state, chosen }) {
   const { layer } = path;
+  /** @param {number} row */
   const pick = (row) => () => state.set({ cell: `tokens.${row}.0` });
   return element(
     "table",
@@ -253,26 +257,35 @@ function tokenTable({ path, state, chosen }) {
   );
 }
 
-/** @param {StepsView} view */
-function rowNamesOf({ now, path, inputs }, name, matrix) {
+/** @param {StepsView} view @param {string} name @param {Matrix} matrix */
+function rowLabels({ now, path, inputs }, name, matrix) {
   if (isParameterName(name)) return numbered(matrix.rows);
   if (OF_KEYS.includes(name)) return labels(now.keys);
   return labels(path ? path.layer.tokens : inputs ? now.queries : []);
 }
 
+/** @param {string} name */
 const isParameterName = (name) => /^(w_|b_)|_(gain|bias)$/.test(name);
 
-/** @param {StepsView} view */
+/**
+ * @param {StepsView} view
+ * @param {string} name
+ * @param {Matrix} matrix
+ * @param {Matrix | null} [before]
+ */
 function matrixBox(view, name, matrix, before = null) {
-  const { now, state } = view;
+  const { now, state, chosen } = view;
   const isParameter = isParameterName(name);
   const editable = state.get("from") === "own" && (isParameter || name === "x");
+  /** @param {string} sentence */
   const complain = (sentence) => {
-    view.origin.querySelector(".problem").textContent = sentence;
+    const problem = view.origin.querySelector(".problem");
+    if (problem) problem.textContent = sentence;
   };
   const box = element("div", { class: "one" });
-  const rowNames = rowNamesOf(view, name, matrix);
+  const rowNames = rowLabels(view, name, matrix);
   const shaded = name === "weights";
+  /** @param {number} row @param {number} column */
   const pick = (row, column) => {
     if (!isParameter) state.set({ cell: `${name}.${row}.${column}` }, !state.get("cell"));
   };
@@ -308,17 +321,18 @@ function matrixBox(view, name, matrix, before = null) {
         matrix,
         before,
         wide: view.wide.has(name),
-        focus:
-          view.path && view.chosen.stage === name ? [view.chosen.row, view.chosen.column] : null,
+        focus: view.path && chosen?.stage === name ? [chosen.row, chosen.column] : null,
         shaded,
         most: largestSize(matrix.values),
         rowNames,
         columnNames: BETWEEN_WORDS.includes(name) ? labels(now.keys) : numbered(matrix.columns),
-        markedAs: (row, column) => markOf(view, name, row, column),
+        markedAs: (row, column) => cellMark(view, name, row, column),
         // By then the focus has moved on, and can be given back where it is.
         edit: editable
           ? (row, column, field) =>
-              setTimeout(() => editOwn(state, name, row, column, field, complain))
+              setTimeout(() =>
+                editOwn(state, /** @type {OwnMatrix} */ (name), row, column, field, complain),
+              )
           : null,
         pick,
       }),
@@ -328,20 +342,145 @@ function matrixBox(view, name, matrix, before = null) {
 }
 
 // A picture that passes over from the numbers that it showed before.
-/** @param {StepsView} view */
+/**
+ * @param {StepsView} view
+ * @param {Pick<ShownMatrix, "name" | "matrix" | "shaded" | "rowNames" | "pick">} shown
+ */
 function movingPicture(view, shown) {
   const picture = matrixPicture(shown);
-  const pictures = view.pictures || (view.pictures = new Map());
+  const { pictures } = view;
   const { rows, columns, values } = shown.matrix;
   const most = shown.shaded ? 1 : largestSize(values);
   const before = pictures.get(shown.name);
   const now = { rows, columns, values, most };
   pictures.set(shown.name, now);
   if (before && before.values !== values)
-    requestAnimationFrame(() => passStrips(picture.querySelector("canvas"), before, now));
+    requestAnimationFrame(() => {
+      const canvas = picture.querySelector("canvas");
+      if (canvas) passStrips(canvas, before, now);
+    });
   return picture;
 }
 
+/** @param {number} size */
 function numbered(size) {
   return Array.from({ length: size }, (_, at) => String(at));
+}
+
+// The chosen row as bars: its scores, scaled, masked and as weights, side by side for every key, so
+// that a switch can be seen to work. What it was before a switch stands behind as an outline.
+
+const MAX_BAR_KEYS = 40;
+
+/**
+ * @param {StepsView} view
+ * @param {number} row
+ * @param {(stage: string, key: number) => void} pick
+ */
+function rowBars(view, row, pick) {
+  const { now, before, isChanged, chosen } = view;
+  const names = BETWEEN_WORDS.filter((name) => now.stages[name]);
+  const keys = labels(now.keys);
+  const shown = shownKeys(view, row);
+  // One length for scores, scaled and masked: so that dividing makes them shorter.
+  /** @param {Stages} steps */
+  const scoreRows = (steps) =>
+    names.slice(0, -1).flatMap((name) => Array.from(rowIn(steps, name, row) || []));
+  const most = largestSize([...scoreRows(now), ...(isChanged ? scoreRows(before) : [])]) || 1;
+  /** @param {number} at */
+  const line = (at) =>
+    element(
+      "tr",
+      { class: chosen && chosen.row === row && chosen.column === at ? "chosen" : null },
+      element("th", { scope: "row" }, keys[at]),
+      names.map((name) =>
+        element(
+          "td",
+          null,
+          valueBar({ view, name, row, at, most: name === "weights" ? 1 : most, pick }),
+        ),
+      ),
+    );
+  return element(
+    "div",
+    { class: "row-bars" },
+    element("h3", null, prose(`The row of ${asWord(labels(now.queries)[row])}`)),
+    element(
+      "table",
+      null,
+      element(
+        "thead",
+        null,
+        element(
+          "tr",
+          null,
+          element("td"),
+          names.map((name) => element("th", { scope: "col" }, name)),
+        ),
+      ),
+      element("tbody", null, shown.map(line)),
+    ),
+    shown.length < keys.length &&
+      element(
+        "p",
+        { class: "small quiet" },
+        `The ${shown.length} keys with the largest weights, of ${keys.length}.`,
+      ),
+  );
+}
+
+// All keys, or those with the largest weights and the chosen one, in the order of the sentence.
+/** @param {StepsView} view @param {number} row */
+function shownKeys({ now, chosen }, row) {
+  const weights = rowIn(now, "weights", row);
+  const order = [...weights.keys()];
+  if (order.length <= MAX_BAR_KEYS) return order;
+  order.sort((a, b) => weights[b] - weights[a]);
+  const some = new Set([chosen && chosen.row === row ? chosen.column : 0, ...order]);
+  return [...some].slice(0, MAX_BAR_KEYS).sort((a, b) => a - b);
+}
+
+/** @param {Stages} steps @param {string} name @param {number} row */
+function rowIn(steps, name, row) {
+  const matrix = steps.stages[name];
+  return matrix && matrix.values.subarray(row * matrix.columns, (row + 1) * matrix.columns);
+}
+
+/** @param {ValueBar} valueBar */
+function valueBar({ view, name, row, at, most, pick }) {
+  const { now, before, isChanged } = view;
+  const value = rowIn(now, name, row)[at];
+  const old = isChanged ? rowIn(before, name, row) : null;
+  const was = old && old[at] !== value ? old[at] : null;
+  const isShare = name === "weights";
+  /** @param {number} number */
+  const span = (number) => {
+    const size = Number.isFinite(number) ? Math.abs(number) / most : 0;
+    if (isShare) return { left: "0%", width: `${(100 * size).toFixed(2)}%` };
+    return {
+      left: `${(number < 0 ? 50 - 50 * size : 50).toFixed(2)}%`,
+      width: `${(50 * size).toFixed(2)}%`,
+    };
+  };
+  const title = was === null ? null : `as it was: ${shortNumber(was)}`;
+  return element(
+    "button",
+    {
+      type: "button",
+      class: `bar-cell${isShare ? " of-weights" : ""}`,
+      title,
+      on: { click: () => pick(name, at) },
+    },
+    element(
+      "span",
+      { class: "track" },
+      was !== null && element("span", { class: "ghost", style: span(was) }),
+      element("span", {
+        class: `length${value < 0 ? " under" : ""}`,
+        "data-bar": `${name} ${row} ${at}`,
+        style: span(value),
+      }),
+    ),
+    element("span", { class: "number" }, shortNumber(value)),
+  );
 }

@@ -7,30 +7,26 @@
 // position (no), heat (temperature), stage, cell (stage.row.column).
 
 import { element, goTo, problem, replace } from "../lib/dom.js";
-import { attend } from "./attend.js";
-import { ownInputs } from "./own_numbers.js";
-import { FIRST_SENTENCE } from "../read/headline.js";
-import { drawOrigin, drawSwitches, switchesOf, temperatureOf } from "./steps_origin.js";
-import { chooseCell, tellCell } from "./steps_cell.js";
-import { claimsOf } from "./steps_sentences.js";
-import { describeExport } from "../lib/export.js";
-import { stepsFigure } from "../lib/figures.js";
+import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { touches } from "../lib/state.js";
-import { drawCrumbs } from "./crumbs.js";
+import { FIRST_SENTENCE } from "../read/headline.js";
+import { attend } from "./attend.js";
+import { chooseCell, describeCell } from "./cell.js";
 import { layerPath } from "./layer_path.js";
-import { appear, lookOf, openFrom, passFrom } from "./morph.js";
+import { appear, captureLook, openFrom, passFrom } from "./morph.js";
 import { candidatesAt } from "./next_word.js";
-import { drawOverview } from "./overview.js";
+import { drawOrigin, drawSwitches, ownInputs, switchValues, currentTemperature } from "./origin.js";
+import { drawCrumbs, drawOverview } from "./overview.js";
 import { differs, openedStage, stageSection } from "./stage_panel.js";
+import { claimsTable } from "./words.js";
 
 const INPUT_FIELDS = ["from", "sentence", "part", "layer", "head", "own"];
 const SWITCH_FIELDS = ["divide", "causal", "position", "heat"];
 const SIDE_BY_SIDE = ["memory", "key", "value"];
 
+/** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showSteps(root, state, source) {
-  /** @type {StepsView} */
-  const view = { root, state, source, wide: new Set(), turn: 0, stale: new Set() };
-  addParts(view);
+  const view = createStepsView(root, state, source);
   const recolour = () => {
     if (view.now) draw(view);
   };
@@ -49,34 +45,67 @@ export async function showSteps(root, state, source) {
   await compute(view, new Set(INPUT_FIELDS));
   return () => {
     window.removeEventListener("colours", recolour);
-    if (view.watched) view.watched.disconnect();
+    view.observer?.disconnect();
   };
 }
 
-/** @param {StepsView} view */
-function addParts(view) {
+/** @param {HTMLElement} root @param {State} state @param {Source} source */
+function createStepsView(root, state, source) {
+  /** @param {"div" | "p"} tag @param {string} name @returns {HTMLElement} */
   const part = (tag, name) => element(tag, { class: name });
-  view.origin = part("div", "origin");
-  view.crumbs = element("nav", { class: "crumbs", "aria-label": "Where you are" });
-  view.switches = part("div", "controls switches");
-  view.statement = part("p", "statement");
-  view.changed = part("p", "changed-statement");
-  view.map = element("div", { class: "path-map" });
-  view.flow = part("div", "flow");
-  view.claims = part("div", "claims-box");
-  view.why = element("section", {
-    class: "why",
-    "aria-label": "How a number was made",
-    "aria-live": "polite",
-  });
-  const saying = element("div", { class: "saying" }, view.statement, view.changed);
-  const where = element("div", { class: "where" }, view.crumbs, view.map);
-  const level = element("div", { class: "level" }, view.flow, view.claims, view.why);
-  view.root.append(view.origin, saying, view.switches, where, level);
+  const statement = part("p", "statement");
+  const changed = part("p", "changed-statement");
+  const crumbs = element("nav", { class: "crumbs", "aria-label": "Where you are" });
+  const map = part("div", "path-map");
+  /** @type {StepsStart} */
+  const start = {
+    root,
+    state,
+    source,
+    turn: 0,
+    wide: new Set(),
+    stale: new Set(),
+    isChanged: false,
+    chosen: null,
+    chosenIn: null,
+    operands: [],
+    stage: null,
+    layer: null,
+    path: null,
+    pathBefore: null,
+    next: null,
+    nextRow: 0,
+    thumbs: new Map(),
+    pictures: new Map(),
+    observer: null,
+    card: null,
+    overviewTop: null,
+    heatTimer: 0,
+    origin: part("div", "origin"),
+    switches: part("div", "controls switches"),
+    saying: element("div", { class: "saying" }, statement, changed),
+    statement,
+    changed,
+    where: element("div", { class: "where" }, crumbs, map),
+    crumbs,
+    map,
+    flow: part("div", "flow"),
+    claims: part("div", "claims-box"),
+    why: element("section", {
+      class: "why",
+      "aria-label": "How a number was made",
+      "aria-live": "polite",
+    }),
+  };
+  const { origin, saying, switches, where, flow, claims, why } = start;
+  const level = element("div", { class: "level" }, flow, claims, why);
+  root.append(origin, saying, switches, where, level);
+  // The computation is there before anything is drawn.
+  return /** @type {StepsView} */ (start);
 }
 
 // `before` is the computation as it is, `now` as the switches have it; without any they are one.
-/** @param {StepsView} view */
+/** @param {StepsView} view @param {Set<string>} changed */
 async function compute(view, changed) {
   const { state } = view;
   const turn = ++view.turn;
@@ -84,26 +113,26 @@ async function compute(view, changed) {
   try {
     const isNew = touches(view.stale, INPUT_FIELDS);
     const inputs = isNew ? await inputsFor(view) : view.inputs;
-    const unplaced = state.get("position") === "no" && inputs.position;
-    const given = unplaced ? await inputsFor(view, { position: false }) : inputs;
+    const withoutPosition = state.get("position") === "no" && inputs.position;
+    const given = withoutPosition ? await inputsFor(view, { position: false }) : inputs;
     const layer = isNew ? await layerFor(view, inputs) : view.layer;
-    const placed = unplaced ? await layerFor(view, inputs, { position: false }) : layer;
+    const placed = withoutPosition ? await layerFor(view, inputs, { position: false }) : layer;
     if (turn !== view.turn) return;
     view.stale.clear();
     if (isNew) Object.assign(view, { inputs, layer, before: attend(inputs) });
-    view.now = switchesOf(state).some(Boolean)
+    view.now = switchValues(state).some(Boolean)
       ? attend(given, {
           divide: state.get("divide") !== "no",
-          temperature: temperatureOf(state),
+          temperature: currentTemperature(state),
           causal: state.get("causal") ? state.get("causal") === "yes" : null,
         })
       : view.before;
     view.pathBefore = layer && layerPath(layer, view.before);
-    view.path = !layer || view.now === view.before ? view.pathBefore : layerPath(placed, view.now);
+    view.path = !placed || view.now === view.before ? view.pathBefore : layerPath(placed, view.now);
     if (isNew) drawOrigin(view);
     drawSwitches(view);
     draw(view);
-    await addNextWords(view, unplaced ? { position: false } : {}, turn);
+    await addNextWords(view, withoutPosition ? { position: false } : {}, turn);
   } catch (error) {
     if (turn !== view.turn) return;
     view.root.classList.remove("at-overview");
@@ -112,10 +141,7 @@ async function compute(view, changed) {
 }
 
 // What the head of an address starts from.
-/**
- * @param {StepsView} view
- * @param {any} [more]
- */
+/** @param {StepsView} view @param {Fields} [more] */
 function inputsFor({ state, source }, more = {}) {
   const from = state.get("from");
   if (from === "own") return ownInputs(state);
@@ -131,29 +157,30 @@ function inputsFor({ state, source }, more = {}) {
   });
 }
 
+/** @param {State} state */
 const sentenceField = (state) => ({ sentence: state.get("sentence", FIRST_SENTENCE) });
 
 // The layer around the head; a file may hold the head alone.
-/** @param {StepsView} view @param {Inputs} inputs @param {any} [more] */
+/** @param {StepsView} view @param {Inputs} inputs @param {Fields} [more] */
 async function layerFor({ state, source }, { part, layer }, more = {}) {
   if (layer === undefined || !source.layer) return null;
   return source.layer({ ...sentenceField(state), part, layer, ...more });
 }
 
 // The next words need the translation: they come when the rest is drawn.
-/** @param {StepsView} view */
+/** @param {StepsView} view @param {Fields} more @param {number} turn */
 async function addNextWords(view, more, turn) {
   const { path, state, source } = view;
-  const wanted = path && source.nextWords;
-  const asked = wanted ? source.nextWords({ ...sentenceField(state), ...more }) : null;
+  const asked = path && source.nextWords?.({ ...sentenceField(state), ...more });
   // In the English part they are an addition, which may be missing.
-  const next = await (wanted && path.layer.part === "encoder" ? asked.catch(() => null) : asked);
+  const next = (await (path?.layer.part === "encoder" ? asked?.catch(() => null) : asked)) || null;
   if (turn !== view.turn || next === view.next) return;
   view.next = next;
   if (view.stage === "next_word") view.chosen = null;
   view.nextRow = next ? leastSure(next) : 0;
   // In another stage nothing but the path above it changes: what is opened there stays open.
-  if (view.stage && view.stage !== "next_word") drawOverview(view, opener(view));
+  if (isPathView(view) && view.stage && view.stage !== "next_word")
+    drawOverview(view, opener(view));
   else draw(view);
 }
 
@@ -165,8 +192,9 @@ function leastSure(next) {
 }
 
 /** @param {StepsView} view */
-function stageOfAddress({ state, path }) {
+function addressedStage({ state, path }) {
   if (!path) return "";
+  /** @param {string} name */
   const isStage = (name) =>
     path.names.includes(name) || (name === "next_word" && path.layer.part !== "encoder");
   return [state.get("cell").split(".")[0], state.get("stage")].find(isStage) || "";
@@ -178,20 +206,26 @@ function move(view, changed) {
   if (view.path || changed.has("stage")) draw(view);
   else {
     chooseCell(view);
-    tellCell(view, opener(view));
+    describeCell(view, opener(view));
   }
 }
 
-/** @param {StepsView} view */
+/** @param {StepsView} view @returns {view is PathView} */
+function isPathView(view) {
+  return view.path !== null;
+}
+
+/** @param {StepsView} view @returns {OpenStage} */
 function opener(view) {
   return (choice, card = null) => {
     const { state, inputs } = view;
     view.card = card ? card.getBoundingClientRect() : null;
     if (!view.stage) view.overviewTop = window.scrollY;
     const named = { part: inputs.part, layer: inputs.layer, head: inputs.head };
-    const isOther = Object.keys(named).some(
-      (name) => (choice[name] ?? named[name]) !== named[name],
-    );
+    const isOther =
+      (choice.part ?? named.part) !== named.part ||
+      (choice.layer ?? named.layer) !== named.layer ||
+      (choice.head ?? named.head) !== named.head;
     const { stage = null, cell = null, ...head } = choice;
     // What the address does not name is the first choice, and stays so within the same head.
     state.set({ ...(isOther ? { ...named, ...head } : {}), stage, cell }, true);
@@ -202,7 +236,7 @@ function opener(view) {
 function draw(view) {
   const { root, path, now, flow, claims, inputs } = view;
   const open = opener(view);
-  const stage = stageOfAddress(view);
+  const stage = addressedStage(view);
   const isOther = view.stage !== stage;
   view.stage = stage;
   const names = path ? path.names.filter((name) => now.stages[name]) : Object.keys(now.stages);
@@ -210,40 +244,41 @@ function draw(view) {
   chooseCell(view);
   root.classList.toggle("at-stage", Boolean(stage));
   root.classList.toggle("at-overview", Boolean(path) && !stage);
-  const look = lookOf(flow);
+  const look = captureLook(flow);
   const focused = focusedPart(root);
   drawCrumbs(view, open);
   if (isOther) placeControls(view);
-  if (path) drawOverview(view, open);
+  if (isPathView(view)) drawOverview(view, open);
   else replace(view.map);
-  replace(flow, path ? stage && openedStage(view, stage, open) : allStages(view, names));
+  replace(
+    flow,
+    isPathView(view) ? stage && openedStage(view, stage, open) : allStages(view, names),
+  );
   const field = focused && root.querySelector(focused);
   if (field instanceof HTMLElement) field.focus({ preventScroll: true });
-  replace(claims, claimsOf(inputs.example));
-  if (stage !== "next_word" || view.next) tellCell(view, open);
-  if (isOther) arrive(view);
+  replace(claims, claimsTable(inputs.example));
+  if (stage !== "next_word" || view.next) describeCell(view, open);
+  if (isOther) enterStage(view);
   else passFrom(flow, look);
 }
 
 // What the row says and the switches stand above the overview, and above an opened stage.
 /** @param {StepsView} view */
-function placeControls({ origin, map, statement, switches, stage }) {
-  const above = stage ? map.parentElement : origin;
-  if (above.nextElementSibling !== statement.parentElement)
-    above.after(statement.parentElement, switches);
+function placeControls({ origin, where, saying, switches, stage }) {
+  const above = stage ? where : origin;
+  if (above.nextElementSibling !== saying) above.after(saying, switches);
 }
 
 // Into a stage, out of its card; or back to the overview.
 /** @param {StepsView} view */
-function arrive(view) {
-  const { flow, map, stage, path, card } = view;
+function enterStage(view) {
+  const { flow, map, where, stage, path, card } = view;
   view.card = null;
   if (!path) return;
   if (!stage) {
-    if (view.overviewTop !== undefined) window.scrollTo(0, view.overviewTop);
+    if (view.overviewTop !== null) window.scrollTo(0, view.overviewTop);
     appear(map);
   } else {
-    const where = map.parentElement;
     if (where.getBoundingClientRect().top <= 0 || card) where.scrollIntoView({ block: "start" });
     const own = map.querySelector('[aria-current="step"]');
     if (own) own.scrollIntoView({ block: "nearest", inline: "center" });
@@ -251,15 +286,16 @@ function arrive(view) {
   }
 }
 
-/** @param {StepsView} view */
+/** @param {StepsView} view @param {string[]} names */
 function allStages(view, names) {
-  return [pathOf(names, view.flow), names.map((name) => stageSection(view, name))];
+  return [stageLinks(names, view.flow), names.map((name) => stageSection(view, name))];
 }
 
-// Where the reader is in what is about to be drawn anew, as a selector.
+// Where the reader is in what is about to be drawn again, as a selector.
+/** @param {HTMLElement} root */
 function focusedPart(root) {
   const active = document.activeElement;
-  if (!root.contains(active)) return null;
+  if (!active || !root.contains(active)) return null;
   const cell = active.closest("td[data-row]");
   if (!(cell instanceof HTMLElement)) {
     const card = active.getAttribute("data-card");
@@ -268,13 +304,15 @@ function focusedPart(root) {
     return label && active.matches("button") ? `[aria-label="${CSS.escape(label)}"]` : null;
   }
   const { row, column } = cell.dataset;
-  const { stage } = cell.closest("table").dataset;
+  const stage = cell.closest("table")?.dataset.stage;
   const selector = `[data-stage="${stage}"] td[data-row="${row}"][data-column="${column}"]`;
   return active.matches("input") ? `${selector} input` : selector;
 }
 
 // x -> query, key, value -> scores -> ... -> output, each a way to its place.
-function pathOf(names, flow) {
+/** @param {string[]} names @param {HTMLElement} flow */
+function stageLinks(names, flow) {
+  /** @param {string} name */
   const go = (name) => () => goTo(flow.querySelector(`#stage-${name}`));
   return element(
     "nav",
@@ -284,4 +322,80 @@ function pathOf(names, flow) {
       element("button", { type: "button", on: { click: go(name) } }, name),
     ]),
   );
+}
+
+// What is saved: the numbers shown, with the words that say where they come from.
+/**
+ * @param {StepsView} view
+ * @param {string} stage
+ * @param {string} read
+ * @returns {Figure | null}
+ */
+function stepsFigure(view, stage, read) {
+  const { now, source, state, path } = view;
+  if (stage === "next_word") return nextFigure(view, read);
+  const matrix = path && path.names.includes(stage) ? path.matrix(stage) : now && now.stages[stage];
+  if (!matrix) return null;
+  const { rows, columns, values } = matrix;
+  const between =
+    rows === now.queries.length &&
+    columns === now.keys.length &&
+    ["scores", "scaled", "masked", "weights"].includes(stage);
+  const sentence = now.queries.join(" ");
+  const isOfKeys = ["key", "value", "memory"].includes(stage);
+  return {
+    name: `${stage} ${sentence}`,
+    kind: "heatmap",
+    title: stage,
+    caption: `${now.inputs.title || "Steps"}: ${stage}, ${rows} × ${columns}.`,
+    provenance: `“${sentence}” · regard ${source.page.version}`,
+    axes: between ? FIGURE_AXES : ["token", "feature"],
+    what: stage,
+    queries: (isOfKeys ? now.keys : now.queries).slice(0, rows),
+    keys: between ? now.keys : Array.from({ length: columns }, (_, at) => String(at)),
+    chosen: [],
+    values: Array.from(values),
+    html: state.get("from") === "own" ? null : stepsFile(view, read),
+  };
+}
+
+/** @param {StepsView} view @param {string} read */
+function stepsFile({ state, now }, read) {
+  const from = state.get("from");
+  const path = "/api/export/html";
+  if (from && from !== "head") return { path, fields: { example: from } };
+  const at = ["stage", "cell"].filter((name) => state.get(name));
+  return {
+    path,
+    fields: {
+      sentence: read,
+      part: state.get("part", "encoder"),
+      layer: now.inputs.layer,
+      head: now.inputs.head,
+      view: "steps",
+      state: Object.fromEntries(at.map((name) => [name, state.get(name)])),
+    },
+  };
+}
+
+/** @param {StepsView} view @param {string} read @returns {Figure | null} */
+function nextFigure(view, read) {
+  const { next, chosen, source } = view;
+  if (!next || !chosen) return null;
+  const candidates = candidatesAt(next, chosen.row);
+  const position = next.tokens[chosen.row];
+  return {
+    name: `next word after ${position}`,
+    kind: "heatmap",
+    title: "next word",
+    caption: `Probabilities of the likeliest next tokens after ${position}.`,
+    provenance: `“${read}” · regard ${source.page.version}`,
+    axes: ["after", "next token"],
+    what: "weights",
+    queries: [position],
+    keys: candidates.map(({ name }) => name),
+    chosen: [],
+    values: candidates.map(({ probability }) => probability),
+    html: stepsFile(view, read),
+  };
 }

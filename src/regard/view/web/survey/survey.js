@@ -1,11 +1,11 @@
 // The report of a survey: a grid of layers x heads, and the head that is chosen. The state is in
 // the address.
 
-import { choice, element, replace, announce } from "../lib/dom.js";
-import { showHead } from "./survey_head.js";
-import { ENTROPY, headName, shown } from "./survey_words.js";
+import { announce, choice, element, pageElement, replace } from "../lib/dom.js";
+import { ENTROPY, headName, showHead, shown } from "./head.js";
 
-const report = JSON.parse(document.getElementById("report").textContent);
+/** @type {SurveyReport} */
+const report = JSON.parse(pageElement("report").textContent);
 const measures = Object.keys(report.measures);
 const parts = [...new Set(report.heads.map((head) => head.part))];
 
@@ -14,10 +14,12 @@ function startSurvey() {
   drawSurvey();
 }
 
+/** @returns {SurveyChoice} */
 function chosenNow() {
   const given = new URLSearchParams(location.hash.slice(1));
-  const measure = measures.includes(given.get("measure")) ? given.get("measure") : strongest();
-  const named = report.heads.findIndex((head) => addressOf(head) === given.get("head"));
+  const asked = given.get("measure") || "";
+  const measure = measures.includes(asked) ? asked : strongest();
+  const named = report.heads.findIndex((head) => headKey(head) === given.get("head"));
   return { measure, head: named >= 0 ? named : (ranked(measure)[0] ?? 0) };
 }
 
@@ -27,20 +29,23 @@ function strongest() {
     .map((head) => head.role)
     .filter((one) => one.measure)
     .sort((a, b) => b.mean - b.baseline - (a.mean - a.baseline))[0];
-  return role ? role.measure : ENTROPY;
+  return role?.measure || ENTROPY;
 }
 
-function addressOf(head) {
+/** @param {HeadNumbers} head */
+function headKey(head) {
   return `${head.part}.${head.layer}.${head.head}`;
 }
 
+/** @param {string} measure @param {number} head */
 function choose(measure, head) {
-  location.hash = String(new URLSearchParams({ measure, head: addressOf(report.heads[head]) }));
+  location.hash = String(new URLSearchParams({ measure, head: headKey(report.heads[head]) }));
 }
 
+/** @param {string} measure */
 function ranked(measure) {
   return report.ranked[measure].map((one) =>
-    report.heads.findIndex((head) => addressOf(head) === addressOf(one)),
+    report.heads.findIndex((head) => headKey(head) === headKey(one)),
   );
 }
 
@@ -48,7 +53,7 @@ function drawSurvey() {
   const now = chosenNow();
   const focused = document.activeElement && document.activeElement.id;
   replace(
-    document.getElementById("view"),
+    pageElement("view"),
     heading(),
     element(
       "div",
@@ -69,12 +74,14 @@ function drawSurvey() {
   announce(`${headName(report.heads[now.head], parts)} is shown.`);
 }
 
+/** @param {HeadNumbers} head */
 function indexOf(head) {
-  return report.heads.findIndex((one) => addressOf(one) === addressOf(head));
+  return report.heads.findIndex((one) => headKey(one) === headKey(head));
 }
 
 function heading() {
   const { documents, tokens, failed, cut, windows } = report.corpus;
+  /** @param {number} value */
   const number = (value) => value.toLocaleString("en");
   const left = failed ? `Not read: ${number(failed)} (failed.parquet says why). ` : "";
   const cuts = cut
@@ -93,6 +100,7 @@ function heading() {
   );
 }
 
+/** @param {SurveyChoice} now */
 function measureChoice(now) {
   return element(
     "div",
@@ -112,10 +120,12 @@ function measureChoice(now) {
   );
 }
 
+/** @param {string} text */
 function capital(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
+/** @param {string} part @param {SurveyChoice} now */
 function grid(part, now) {
   const heads = report.heads.filter((head) => head.part === part);
   const layers = [...new Set(heads.map((head) => head.layer))];
@@ -154,6 +164,7 @@ function grid(part, now) {
   );
 }
 
+/** @param {SurveyHead | undefined} head @param {SurveyChoice} now @param {number} largest */
 function cell(head, now, largest) {
   if (!head) return element("td");
   const index = indexOf(head);
@@ -177,22 +188,30 @@ function cell(head, now, largest) {
   );
 }
 
+// Rows and columns that an arrow key goes on by.
+/** @type {Record<string, number[]>} */
+const CELL_MOVES = {
+  ArrowDown: [1, 0],
+  ArrowUp: [-1, 0],
+  ArrowRight: [0, 1],
+  ArrowLeft: [0, -1],
+};
+
 // Arrow keys go from cell to cell.
+/** @param {KeyboardEvent & { currentTarget: HTMLElement }} event */
 function walk(event) {
-  const [down, right] = {
-    ArrowDown: [1, 0],
-    ArrowUp: [-1, 0],
-    ArrowRight: [0, 1],
-    ArrowLeft: [0, -1],
-  }[event.key] || [0, 0];
-  if (!down && !right) return;
+  if (!Object.hasOwn(CELL_MOVES, event.key)) return;
+  const [down, right] = CELL_MOVES[event.key];
   event.preventDefault();
   const cell = event.currentTarget.closest("td");
-  const row = cell.parentElement.parentElement.children[cell.parentElement.sectionRowIndex + down];
-  const next = row && row.children[cell.cellIndex + right];
-  if (next && next.querySelector("button")) next.querySelector("button").focus();
+  const row = event.currentTarget.closest("tr");
+  if (!cell || !row) return;
+  const rows = [...(row.parentElement?.children || [])];
+  const next = rows[row.sectionRowIndex + down]?.children[cell.cellIndex + right];
+  next?.querySelector("button")?.focus();
 }
 
+/** @param {SurveyChoice} now */
 function rankedList(now) {
   const first = now.measure === ENTROPY ? "Sharpest first" : "Most first";
   return element(
@@ -219,6 +238,7 @@ function rankedList(now) {
   );
 }
 
+/** @param {number} index @param {SurveyChoice} now */
 function link(index, now) {
   return element(
     "button",
@@ -227,6 +247,7 @@ function link(index, now) {
   );
 }
 
+/** @param {SurveyChoice} now */
 function similarHeads(now) {
   const pairs = report.alike.slice(0, 12);
   const none = element(

@@ -1,18 +1,24 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
-import { readChanges, writeChanges } from "./changes.js";
-import { stepOf, writtenUntil } from "./token_steps.js";
+import { readChanges, writeChanges } from "./experiment.js";
+import { currentStep, writtenUntil } from "./token_steps.js";
 import { readPositions, sums, writePositions } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at
 // goes before both.
-/** @param {ReadView} view */
-export function choiceOf({ state, reading, peek }) {
+/**
+ * @param {State} state
+ * @param {PageReading} reading
+ * @param {HeadPlace | null} [peek]
+ * @returns {HeadChoice}
+ */
+export function currentChoice(state, reading, peek = null) {
   const highlight = reading.highlight || { part: reading.parts[0].name, layer: 0, head: 0 };
   const named = peek ? peek.part : state.get("part", highlight.part);
   const part = reading.parts.find((one) => one.name === named) || reading.parts[0];
   if (peek) return { part: part.name, show: "head", layer: peek.layer, head: peek.head };
   const first = part.name === highlight.part ? highlight : { layer: 0, head: 0 };
+  /** @param {"layer" | "head"} name @param {number} total */
   const within = (name, total) =>
     Math.min(total - 1, Math.max(0, Math.round(state.number(name, first[name]))));
   const show = state.get("show", "head");
@@ -26,18 +32,19 @@ export function choiceOf({ state, reading, peek }) {
 
 // Chosen words: those of the address, else the highlighted word where its head is shown, as in the
 // first document's figure.
-/** @param {ReadView} view */
-export function pinnedOf(view) {
-  const { state, reading, grid, choice } = view;
-  const step = stepOf(view);
+/** @param {State} state @param {Shown} shown @returns {Chosen} */
+export function pinnedWords(state, shown) {
+  const { reading, grid, choice } = shown;
+  const step = currentStep(state, shown);
   if (step !== null) return { queries: [step], keys: [] };
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];
   if (q !== "?" || k !== "?")
     return { queries: readPositions(q, grid.rows), keys: readPositions(k, grid.columns) };
-  const highlight = reading.highlight;
-  if (!isHighlightHead(highlight, choice) || state.get("by", "words") !== "words")
+  const { highlight } = reading;
+  const part = highlight && reading.parts.find((one) => one.name === highlight.part);
+  if (!part || !isHighlightHead(highlight, choice) || state.get("by", "words") !== "words")
     return { queries: [], keys: [] };
-  const { words } = reading.parts.find((part) => part.name === highlight.part).query;
+  const { words } = part.query;
   return {
     queries: grid.queries[highlight.query] === words[highlight.query] ? [highlight.query] : [],
     keys: [],
@@ -45,13 +52,11 @@ export function pinnedOf(view) {
 }
 
 // Whether what is shown is the link that the reading itself chose to tell.
-/**
- * @param {ReadView} view
- * @param {any} pinned
- */
-export function isHighlight({ reading, choice, state, grid }, pinned) {
-  const highlight = reading.highlight;
+/** @param {State} state @param {Shown} shown @param {Chosen} pinned */
+export function isHighlight(state, { reading, choice, grid }, pinned) {
+  const { highlight } = reading;
   return (
+    highlight !== null &&
     isHighlightHead(highlight, choice) &&
     !grid.hidden &&
     state.get("by", "words") === "words" &&
@@ -61,9 +66,9 @@ export function isHighlight({ reading, choice, state, grid }, pinned) {
   );
 }
 
+/** @param {HeadHighlight} highlight @param {HeadChoice} choice */
 function isHighlightHead(highlight, { part, show, layer, head }) {
   return (
-    Boolean(highlight) &&
     show === "head" &&
     highlight.part === part &&
     highlight.layer === layer &&
@@ -71,66 +76,81 @@ function isHighlightHead(highlight, { part, show, layer, head }) {
   );
 }
 
-// What pictures call when words are pointed at, clicked, dragged over, or let go.
-/** @param {ReadView} view */
-export function handlersFor(view, redraw) {
+// What pictures call when words are pointed at, clicked, dragged over, or let go; drawChosen draws
+// what follows the pointer.
+/**
+ * @param {ReadView} view
+ * @param {() => void} drawChosen
+ * @returns {Required<WordHandlers> & CellHandlers}
+ */
+export function handlersFor({ state, source, data, selection }, drawChosen) {
+  /** @type {Chosen} */
+  const none = { queries: [], keys: [] };
+  const pinned = () => (data.shown ? pinnedWords(state, data.shown) : none);
+  /** @param {Chosen | null} chosen */
   const hover = (chosen) => {
-    view.hovered = chosen;
-    redraw(view);
+    selection.hovered = chosen;
+    drawChosen();
   };
+  /** @param {Chosen} chosen */
   const pin = ({ queries, keys }) => {
-    view.hovered = null;
-    if (stepOf(view) !== null && queries.length === 1 && !keys.length) {
-      view.state.set({ step: queries[0], q: null, k: null });
+    selection.hovered = null;
+    const isStepping = data.shown !== null && currentStep(state, data.shown) !== null;
+    if (isStepping && queries.length === 1 && !keys.length) {
+      state.set({ step: queries[0], q: null, k: null });
       return;
     }
     const some = queries.length + keys.length > 0;
-    view.state.set(
+    state.set(
       some
         ? { q: writePositions(queries) || "-", k: writePositions(keys), step: null }
         : { q: "-", k: null, step: null },
     );
   };
+  /** @param {SideName} side @returns {keyof Chosen} */
   const named = (side) => (side === "query" ? "queries" : "keys");
-  const none = { queries: [], keys: [] };
+  /** @param {SideName} side @param {number} from @param {number} to */
+  const span = (side, from, to) => {
+    const positions = Array.from(
+      { length: Math.abs(to - from) + 1 },
+      (_, at) => Math.min(from, to) + at,
+    );
+    pin({ ...pinned(), [named(side)]: positions });
+  };
   return {
     hover(side, position) {
       hover(position === null ? null : { ...none, [named(side)]: [position] });
     },
     cell(q, k) {
-      hover(q === null ? null : { queries: [q], keys: [k] });
+      hover(q === null || k === undefined ? null : { queries: [q], keys: [k] });
     },
     clear() {
       pin(none);
     },
-    span(side, from, to) {
-      const positions = Array.from(
-        { length: Math.abs(to - from) + 1 },
-        (_, at) => Math.min(from, to) + at,
-      );
-      pin({ ...pinnedOf(view), [named(side)]: positions });
-    },
+    span,
     pick(side, position, event) {
-      const now = pinnedOf(view)[named(side)];
-      if (event.shiftKey && view.anchor && view.anchor.side === side) {
-        this.span(side, view.anchor.position, position);
+      const now = pinned()[named(side)];
+      if (event.shiftKey && selection.anchor && selection.anchor.side === side) {
+        span(side, selection.anchor.position, position);
         return;
       }
-      view.anchor = { side, position };
+      selection.anchor = { side, position };
       const has = now.includes(position);
       if (event.ctrlKey || event.metaKey) {
         pin({
-          ...pinnedOf(view),
+          ...pinned(),
           [named(side)]: has ? now.filter((one) => one !== position) : [...now, position],
         });
       } else pin({ ...none, [named(side)]: has && now.length === 1 ? [] : [position] });
     },
     // A word dragged onto another: what if it looked there?
     drop(q, k) {
-      const { source, state, choice, grid, reading } = view;
+      if (!data.shown) return;
+      const { choice, grid, reading } = data.shown;
       const isHead = choice.show === "head" && state.get("by", "words") === "words";
       if (!source.live || reading.file !== undefined || !isHead || grid.hidden) return;
       const { part, layer, head } = choice;
+      /** @type {Change} */
       const change = { change: "redirect", word: q, to: k, part, layer, head };
       const others = readChanges(state.get("changes"));
       state.set({ changes: writeChanges([...others, change]), q, k: null }, true);
@@ -143,36 +163,38 @@ export function handlersFor(view, redraw) {
 
 // The words that are chosen, so that they can be chosen again when others are typed around them.
 /** @param {ReadView} view */
-export function rememberWords(view) {
-  const { state, grid, part } = view;
+export function rememberWords({ state, data: { shown }, selection }) {
   const q = state.get("q", "");
-  if (q === "-") view.remembered = null;
-  if (!grid || grid.hidden || part.name !== "encoder" || state.get("by", "words") !== "words")
-    return;
-  const positions = q ? readPositions(q, grid.rows) : [];
-  if (positions.length) view.remembered = positions.map((at) => withOccurrence(grid.queries, at));
+  if (q === "-") selection.remembered = null;
+  if (!shown || shown.grid.hidden || shown.part.name !== "encoder") return;
+  if (state.get("by", "words") !== "words") return;
+  const { rows, queries } = shown.grid;
+  const positions = q ? readPositions(q, rows) : [];
+  if (positions.length) selection.remembered = positions.map((at) => withOccurrence(queries, at));
 }
 
 // Where the words that were chosen stand in a sentence that was typed.
-/** @param {ReadView} view */
-export function carryWords({ state, remembered, part }, reading) {
-  if (!remembered || state.get("q", "") !== "" || !part || part.name !== "encoder") return;
+/** @param {ReadView} view @param {PageReading} reading */
+export function carryWords({ state, data: { shown }, selection: { remembered } }, reading) {
+  if (!remembered || state.get("q", "") !== "" || shown?.part.name !== "encoder") return;
   const { words } = reading.parts[0].query;
   const names = words.map((_, at) => withOccurrence(words, at));
   const positions = remembered.map((name) => names.indexOf(name)).filter((at) => at >= 0);
   if (positions.length) state.set({ q: writePositions(positions) });
 }
 
-// A word with which of its like it is: the second 'the' of a sentence stays the second.
+// A word with its occurrence: the second 'the' of a sentence stays the second.
+/** @param {string[]} words @param {number} at */
 function withOccurrence(words, at) {
   return `${words[at]} ${words.slice(0, at).filter((word) => word === words[at]).length}`;
 }
 
-// How the words of both languages are shaded: [English, French], each { asking, weights, until: the
-// last word that is written yet }. Words that are shown cut into pieces have no shades.
-/** @param {ReadView} view */
-export function shadesOf(view) {
-  const { grid, part, chosen, state } = view;
+// How the words of both languages are shaded: [English, French]. Words that are shown cut into
+// pieces have no shades.
+/** @param {State} state @param {Shown} shown @param {Chosen} chosen @returns {Shades[]} */
+export function wordShades(state, shown, chosen) {
+  const { grid, part } = shown;
+  /** @type {Record<string, Shades>} */
   const shades = {
     English: { asking: [], weights: null, until: Infinity },
     French: { asking: [], weights: null, until: Infinity },
@@ -183,7 +205,7 @@ export function shadesOf(view) {
     const columns = inSentence(part.key, grid.keyPositions);
     const [asking, answering] = [part.query, part.key].map((side) => side.language || "English");
     const added = sums(grid, chosen);
-    const until = writtenUntil(view);
+    const until = writtenUntil(state, shown);
     if (until) shades[asking].until = rows(until.query);
     if (queries.length) {
       shades[asking].asking = queries.map(rows);
@@ -197,12 +219,15 @@ export function shadesOf(view) {
 }
 
 // The position of a word in its sentence, where (start) does not stand.
+/** @param {Side} side @param {number[]} [positions] @returns {(at: number) => number} */
 function inSentence({ words }, positions) {
   const before = words[0] === "(start)" ? 1 : 0;
   return (at) => (positions ? positions[at] : at) - before;
 }
 
+/** @param {(at: number) => number} position @param {Float32Array} values @param {number} many */
 function weightsBy(position, values, many) {
+  /** @type {Record<number, number>} */
   const weights = {};
   values.forEach((value, at) => {
     weights[position(at)] = value / many;

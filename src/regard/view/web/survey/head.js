@@ -2,8 +2,12 @@
 // and least.
 
 import { element, svgElement, tableHead } from "../lib/dom.js";
-import { bandName, ENTROPY, headName, positionRange, shown } from "./survey_words.js";
 
+/**
+ * @param {SurveyReport} report
+ * @param {SurveyHead} head
+ * @param {(head: HeadNumbers) => void} choose
+ */
 export function showHead(report, head, choose) {
   return element(
     "article",
@@ -15,8 +19,12 @@ export function showHead(report, head, choose) {
       "How far it looks",
       "Share of the weight by distance, in tokens.",
       head.distance
-        .map((share, index) => [bandName(...report.bands[index]), share, shown("share", share)])
-        .filter((row) => row[1] > 0.00005),
+        .map((share, index) => ({
+          name: bandName(report.bands[index]),
+          value: share,
+          text: shown("share", share),
+        }))
+        .filter((row) => row.value > 0.00005),
     ),
     bars(
       "Entropy by position",
@@ -34,6 +42,7 @@ export function showHead(report, head, choose) {
   );
 }
 
+/** @param {SurveyReport} report @param {SurveyHead} head */
 function roleSentence(report, head) {
   const { measure, mean, baseline } = head.role;
   if (!measure) return "Nothing was measured.";
@@ -43,6 +52,7 @@ function roleSentence(report, head) {
   return `${stands} ${shown(measure, mean)} to ${target}; uniform attention gives ${even}.`;
 }
 
+/** @param {SurveyReport} report @param {SurveyHead} head */
 function measuresTable(report, head) {
   const titles = ["", "mean", "deviation", "even", "over documents"];
   const rows = Object.entries(head.measures).map(([name, one]) =>
@@ -77,11 +87,14 @@ function measuresTable(report, head) {
 
 // A line from the 5 % to the 95 % quantile, thick from a quarter to three quarters, a stroke at the
 // middle.
+/** @param {SurveyMeasure} one @param {number} largest @param {string} name */
 function spread(one, largest, name) {
+  /** @param {string} share */
   const at = (share) => (100 * one.quantiles[share]) / largest;
   const label = ["0.05", "0.25", "0.5", "0.75", "0.95"]
     .map((share) => shown(name, one.quantiles[share]))
     .join(", ");
+  /** @param {number} from @param {number} to @param {string} kind */
   const line = (from, to, kind) =>
     svgElement("line", { x1: from, x2: to, y1: 5, y2: 5, class: kind });
   return svgElement(
@@ -100,17 +113,23 @@ function spread(one, largest, name) {
   );
 }
 
+/** @param {SurveyReport} report @param {(number | null)[]} values @param {number} digits */
 function byPosition(report, values, digits) {
-  return values.map((value, index) => [
-    positionRange(...report.positions[index]),
-    value ?? 0,
-    value === null ? "–" : value.toFixed(digits),
-  ]);
+  return values.map((value, index) => ({
+    name: positionRange(report.positions[index]),
+    value: value ?? 0,
+    text: value === null ? "–" : value.toFixed(digits),
+  }));
 }
 
+/**
+ * @param {string} title
+ * @param {string} saying
+ * @param {{ name: string, value: number, text: string }[]} rows
+ */
 function bars(title, saying, rows) {
   // At least 0.05, so that what is next to nothing looks like it.
-  const largest = Math.max(...rows.map((row) => row[1]), 0.05);
+  const largest = Math.max(...rows.map((row) => row.value), 0.05);
   return element(
     "section",
     null,
@@ -122,7 +141,7 @@ function bars(title, saying, rows) {
       element(
         "tbody",
         null,
-        rows.map(([name, value, text]) =>
+        rows.map(({ name, value, text }) =>
           element(
             "tr",
             null,
@@ -140,6 +159,7 @@ function bars(title, saying, rows) {
   );
 }
 
+/** @param {SurveyHead} head @param {(head: HeadNumbers) => void} choose */
 function closest(head, choose) {
   return element(
     "section",
@@ -164,6 +184,7 @@ function closest(head, choose) {
   );
 }
 
+/** @param {SurveyHead} head @param {string} kind @param {string} title */
 function examples(head, kind, title) {
   const { measure } = head.role;
   const unit = measure === ENTROPY ? " nats" : "";
@@ -182,10 +203,41 @@ function examples(head, kind, title) {
           element(
             "p",
             { class: "quiet small" },
-            `${shown(measure, one.value)}${unit} · ${one.source}, ${one.entry}`,
+            `${shown(measure || "", one.value)}${unit} · ${one.source}, ${one.entry}`,
           ),
         ),
       ),
     ),
   );
+}
+
+// Words for heads, numbers, distances and positions; those of measures come with the report.
+
+export const ENTROPY = "entropy";
+
+/** @param {HeadNumbers} head @param {string[]} [parts] */
+export function headName(head, parts) {
+  const part = parts && parts.length > 1 ? `${head.part}, ` : "";
+  return `${part}layer ${head.layer}, head ${head.head}`;
+}
+
+// Shares as percentages, entropy in nats.
+/** @param {string} measure @param {number | null | undefined} value */
+export function shown(measure, value) {
+  if (value === undefined || value === null) return "–";
+  if (measure === ENTROPY) return value.toFixed(2);
+  return value > 0 && value < 0.005 ? "<1%" : `${Math.round(100 * value)}%`;
+}
+
+/** @param {[number, number]} band */
+function bandName([near, far]) {
+  if (near === 0) return "itself";
+  const [low, high] = [Math.abs(near), Math.abs(far)];
+  const side = near > 0 ? "before" : "after";
+  return low === high ? `${low} ${side}` : `${low} to ${high} ${side}`;
+}
+
+/** @param {[number, number]} range */
+function positionRange([from, to]) {
+  return from === to ? `${from + 1}` : `${from + 1} to ${to + 1}`;
 }

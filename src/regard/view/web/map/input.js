@@ -1,11 +1,14 @@
 // Hands on the map: wheel, drag, pinch, click and keys. view.window is what is seen, view.layout
 // where it lies on the canvas.
 
-import { moved, fullWindow } from "./map_window.js";
+import { element, replace } from "../lib/dom.js";
+import { shareWritten, textAround } from "./row.js";
+import { fullWindow, moved } from "./window.js";
 
-/** @param {MapView} view */
+/** @param {MapView} view @param {MapMoves} mapMoves */
 export function listenToMap(view, { moveTo, zoom, pin, point }) {
   const { canvas } = view;
+  /** @param {MouseEvent} event */
   const shares = (event) => {
     const box = canvas.getBoundingClientRect();
     const { left, top, side, down } = view.layout;
@@ -21,7 +24,9 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
       Math.floor(columns[0] + across * (columns[1] - columns[0])),
     ];
   };
+  /** @type {{ at: number[], from: MapWindow, far: boolean } | null} */
   let dragged = null;
+  /** @type {Map<number, number[]>} */
   const touching = new Map(); // the shares of each finger, where there are two
   const pinch = () => {
     const [one, other] = [...touching.values()];
@@ -30,6 +35,7 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
       middle: [(one[0] + other[0]) / 2, (one[1] + other[1]) / 2],
     };
   };
+  /** @param {PointerEvent} event */
   const lift = (event) => {
     touching.delete(event.pointerId);
   };
@@ -83,6 +89,7 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     if (inside(shares(event))) zoom(0.25, shares(event));
   });
   canvas.addEventListener("keydown", (event) => {
+    /** @type {Record<string, number[]>} */
     const moves = {
       ArrowUp: [-0.25, 0],
       ArrowDown: [0.25, 0],
@@ -99,4 +106,65 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     else return;
     event.preventDefault();
   });
+}
+
+// What lies under the pointer: both words in their text, and the cell's number.
+
+const HINTS = {
+  mouse:
+    "Point at the map to see which query looks at which key; drag to move, turn the wheel to " +
+    "enlarge.",
+  finger:
+    "Tap the map to see what a query looks at; drag to move, pinch with two fingers to enlarge.",
+};
+
+export function pointerHint() {
+  return HINTS[matchMedia("(pointer: coarse)").matches ? "finger" : "mouse"];
+}
+
+/** @param {MapView} view @param {number[] | null} at */
+export async function pointAt(view, at) {
+  if (String(at) === String(view.at)) return;
+  view.at = at;
+  view.paint();
+  if (!at) {
+    replace(view.cursor, pointerHint());
+    return;
+  }
+  const [asks, answers] = await Promise.all([
+    textAround(view, "query", at[0]),
+    textAround(view, "key", at[1]),
+  ]);
+  if (view.at !== at) return;
+  replace(
+    view.cursor,
+    element("span", null, "Query ", asks),
+    element("span", null, "looks at key ", answers),
+    element("span", null, cellAt(view, at)),
+  );
+}
+
+/** @param {MapView} view @param {number[]} at */
+function cellAt(view, [query, key]) {
+  for (const patch of [...view.patches].reverse()) {
+    const [row, column] = [
+      cellIndex(query, patch.rows, patch.spans[0], patch.cells[0]),
+      cellIndex(key, patch.columns, patch.spans[1], patch.cells[1]),
+    ];
+    if (row < 0 || column < 0) continue;
+    const value = patch.values[row * patch.cells[1] + column];
+    const isMean =
+      patch.rows[1] - patch.rows[0] > patch.cells[0] ||
+      patch.columns[1] - patch.columns[0] > patch.cells[1];
+    return `${shareWritten(value)}${isMean ? " in the cell around them" : ""}`;
+  }
+  return "";
+}
+
+// The last cell that begins at or before a position; none where that lies outside.
+/** @param {number} position @param {Span} range @param {number} span @param {number} count */
+function cellIndex(position, [from, to], span, count) {
+  return position < from || position >= to
+    ? -1
+    : Math.floor(((position - from + 1) * count - 1) / span);
 }

@@ -3,12 +3,13 @@
 
 import { element, percent, problem, replace, tableHead } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
-import { cellStart } from "./map_window.js";
-import { SEGMENT, segmentAt } from "./map_names.js";
+import { SEGMENT_TOKENS, segmentAt } from "./data.js";
+import { cellStart } from "./window.js";
 
-const MOST_LISTED = 20;
-const AROUND = 6; // words on each side
+const MAX_LISTED_CELLS = 20;
+const CONTEXT_TOKENS = 6; // words on each side
 
+/** @param {() => void} close */
 export function rowPanel(close) {
   const hint = () =>
     element(
@@ -22,9 +23,11 @@ export function rowPanel(close) {
     clear() {
       replace(root, hint());
     },
+    /** @param {unknown} error */
     fail(error) {
       replace(root, problem(error));
     },
+    /** @param {MapView} view @param {MapRow} mapRow */
     async show(view, { query, keys, weights }) {
       const [asks, ...answers] = await Promise.all([
         textAround(view, "query", query),
@@ -77,17 +80,21 @@ export function rowPanel(close) {
 
 // A position, in its text where there is one: "1,204 … the dog ate it because …" with the word
 // itself marked.
-/** @param {MapView} view */
+/** @param {MapView} view @param {SideName} side @param {number} position */
 export async function textAround(view, side, position) {
   const number = position.toLocaleString("en");
   if (!view.layer.text) return element("strong", null, number);
-  const first = Math.max(0, position - AROUND);
+  const first = Math.max(0, position - CONTEXT_TOKENS);
   const [low, high] = await Promise.all([
     segmentAt(view, side, first),
-    segmentAt(view, side, position + AROUND),
+    segmentAt(view, side, position + CONTEXT_TOKENS),
   ]);
+  /** @param {number} at */
   const word = (at) =>
-    (Math.floor(at / SEGMENT) === Math.floor(first / SEGMENT) ? low : high)[at % SEGMENT] || "";
+    (Math.floor(at / SEGMENT_TOKENS) === Math.floor(first / SEGMENT_TOKENS) ? low : high)?.[
+      at % SEGMENT_TOKENS
+    ] || "";
+  /** @param {number} from @param {number} to */
   const segment = (from, to) =>
     Array.from({ length: Math.max(0, to - from) }, (_, at) => plainToken(word(from + at))).join("");
   const [own, spaced] = [
@@ -101,32 +108,36 @@ export async function textAround(view, side, position) {
     segment(first, position),
     spaced && " ",
     element("mark", null, own),
-    segment(position + 1, position + AROUND + 1),
+    segment(position + 1, position + CONTEXT_TOKENS + 1),
   );
 }
 
 // Tokenizers write the space before a word in ways of their own; here a token that goes on inside a
 // word has a plus.
+/** @param {string} token */
 function plainToken(token) {
   if (/^\+./.test(token)) return token.slice(1);
   return ` ${token.replace(/^[\u2581\u0120 ]/, "").replace(/\u010a/g, "↵")}`;
 }
 
+/** @param {number} weight */
 export function shareWritten(weight) {
   if (weight >= 0.1 && weight < 0.995) return percent(weight);
   return `${(100 * weight).toPrecision(weight >= 0.1 ? 4 : 2)} %`;
 }
 
 // The strongest cells in view, with their words, as a table that can be read aloud.
+/** @param {Patch} patch @param {(side: SideName, position: number) => string} nameAt */
 export function mapTable({ rows, columns, cells, spans, values }, nameAt) {
+  /** @param {Span} range @param {number} side @param {number} at */
   const cellRange = (range, side, at) =>
     [0, 1].map((step) => cellStart(range, spans[side], cells[side], at + step) - step);
-  /** @param {string} side @param {number[]} range */
+  /** @param {SideName} side @param {number[]} range */
   const written = (side, [first, last]) =>
     last > first
       ? `${first.toLocaleString("en")} to ${last.toLocaleString("en")}`
       : `${first.toLocaleString("en")} ${nameAt(side, first)}`.trim();
-  const lines = largest(values.subarray(0, cells[0] * cells[1]), MOST_LISTED).map((at) =>
+  const lines = largest(values.subarray(0, cells[0] * cells[1]), MAX_LISTED_CELLS).map((at) =>
     element(
       "tr",
       null,

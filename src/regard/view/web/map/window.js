@@ -1,8 +1,9 @@
 // Which part of a map is in view: moved, enlarged, clipped to the map, and written into the
 // address.
 
-export const FEWEST = 8; // tokens, or cells, on a side of the smallest window
+export const MIN_WINDOW_CELLS = 8; // tokens, or cells, on a side of the smallest window
 
+/** @param {MapSize} mapSize */
 export function fullWindow({ queries, keys }) {
   return { rows: [0, queries], columns: [0, keys] };
 }
@@ -39,7 +40,11 @@ function scaled([from, to], factor, share) {
 }
 
 // least: how few queries and keys a window may have; where cells are coarse, eight of them.
-function fitted({ rows, columns }, { queries, keys, least = [FEWEST, FEWEST] }) {
+/** @param {MapWindow} mapWindow @param {MapSize} mapSize */
+function fitted(
+  { rows, columns },
+  { queries, keys, least = [MIN_WINDOW_CELLS, MIN_WINDOW_CELLS] },
+) {
   return { rows: within(rows, queries, least[0]), columns: within(columns, keys, least[1]) };
 }
 
@@ -52,11 +57,14 @@ function within([from, to], size, least) {
 }
 
 // Whole positions that cover the window.
+/** @param {Span} range @param {number} size */
 export function outward([from, to], size) {
   return [Math.max(0, Math.floor(from + 1e-6)), Math.min(size, Math.ceil(to - 1e-6))];
 }
 
+/** @param {MapWindow} view @param {MapSize} size */
 export function writeWindow(view, size) {
+  /** @param {Span} range @param {number} most */
   const write = (range, most) => {
     const [from, to] = outward(range, most);
     return from === 0 && to === most ? null : `${from}-${to}`;
@@ -64,7 +72,9 @@ export function writeWindow(view, size) {
   return { rows: write(view.rows, size.queries), columns: write(view.columns, size.keys) };
 }
 
+/** @param {State} state @param {MapSize} size */
 export function readWindow(state, size) {
+  /** @param {string} name @param {number} most */
   const read = (name, most) => {
     const [from, to] = state.get(name).split("-").map(Number);
     return Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to > from && to <= most
@@ -74,17 +84,19 @@ export function readWindow(state, size) {
   return { rows: read("rows", size.queries), columns: read("columns", size.keys) };
 }
 
-// Where cell `at` of `count` begins. They are alike but for the last, which may stop short of the
+// Where cell `at` of `count` begins. All are of one size but the last, which may stop short of the
 // span.
+/** @param {Span} range @param {number} span @param {number} count @param {number} at */
 export function cellStart([from, to], span, count, at) {
   return Math.min(to, from + Math.floor((at * span) / count));
 }
 
-// Round positions for an axis: about so many of them.
-export function ticksOf([from, to], most) {
+// Round positions for an axis: at most this many of them.
+/** @param {Span} range @param {number} most */
+export function axisTicks([from, to], most) {
   const rough = Math.max(1, (to - from) / most);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((digit) => digit * power).find((one) => one >= rough);
+  const step = [1, 2, 5].map((digit) => digit * power).find((one) => one >= rough) ?? 10 * power;
   const ticks = [];
   for (let at = Math.ceil(from / step) * step; at < to; at += step) ticks.push(at);
   return ticks;
