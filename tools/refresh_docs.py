@@ -99,12 +99,12 @@ def reading_figures() -> str:
     figures = _results("reading")
     model = json.loads((ROOT / "src/regard/transformer/shipped/model.json").read_text())
     names = {
-        "command_seconds": '`regard "A dog ate ..."`, the whole command, cold (seconds)',
-        "command_over_imports": f"the same, over importing {figures['imports']}",
+        "command_seconds": '`regard "A dog ate ..."`, whole command, cold start (s)',
+        "command_over_imports": f"the same, relative to importing {figures['imports']}",
         "command_megabytes": "peak memory of the command (MB)",
-        "reading_milliseconds": "a sentence to its reading, the model loaded (ms)",
-        "one_over_torch": "translating one sentence, over the same parameters in PyTorch",
-        "many_over_torch": f"translating {figures['sentences']} sentences, over PyTorch",
+        "reading_milliseconds": "reading a sentence, model loaded (ms)",
+        "one_over_torch": "translating one sentence, relative to PyTorch with the same parameters",
+        "many_over_torch": f"translating {figures['sentences']} sentences, relative to PyTorch",
     }
     columns = [x["figures"] for x in figures["sets"].values()]
     rows = [
@@ -120,8 +120,7 @@ def reading_figures() -> str:
             "|---|" + "--:|" * len(columns),
             *rows,
             "",
-            f"BLEU of the model on held-out everyday sentences: {scores['bleu']:g}; chrF: "
-            f"{scores['chrf']:g}.",
+            f"BLEU on held-out everyday sentences: {scores['bleu']:g}; chrF: {scores['chrf']:g}.",
         ]
     )
 
@@ -132,16 +131,16 @@ def other_figures() -> str:
     at = {row["tokens"]: row for row in watch["rows"]}
     strong = next(x for x in ring["strong"] if x["facts"] == "all" and x["causal"])
     rows = [
-        ("a 6-layer BERT at 512 tokens, watched, over its default sdpa", at[512]["watch_to_sdpa"]),
-        ("eager with all weights over watched, at 4,096 tokens (more is better)",
+        ("6-layer BERT at 512 tokens: watched / default SDPA", at[512]["watch_to_sdpa"]),
+        ("the same at 4,096 tokens: eager with all weights / watched (more is better)",
          at[4096]["eager_to_watch"]),
         *((text, page["figures"][name]) for name, text in PAGE.items()),
-        ("a survey on Ray over the same on processes, documents a second (more is better)",
+        ("survey, documents per second: Ray / local processes (more is better)",
          survey["figures"]["ray_over_local"]),
-        ("the same on one core over eager with all weights, batches of 32 as they come (more is "
-         f"better; sorted by length {survey['figures']['survey_over_eager_sorted']})",
+        ("the same on one core: regard / eager with all weights, batches of 32 in corpus order "
+         f"(more is better; sorted by length: {survey['figures']['survey_over_eager_sorted']})",
          survey["figures"]["survey_over_eager"]),
-        ("8,192 tokens, causal, all facts, on two processes over one (more is better)",
+        ("8,192 tokens, causal, all measures: speed-up of two processes over one",
          strong["times_faster"]),
     ]  # fmt: skip
     lines = [f"| {text} | {measured:.3g} |" for text, measured in rows]
@@ -149,13 +148,13 @@ def other_figures() -> str:
 
 
 PAGE = {
-    "file_512_megabytes": "a saved file of 12 x 12 heads at 512 tokens (MB; bertviz: 1,720)",
-    "first_picture_512_seconds": "its first picture, best (s; bertviz at 256 tokens: 76)",
-    "hover_512_milliseconds": "a hover, best of several (ms; bertviz at 256 tokens: 3,153)",
-    "page_kilobytes": "the page, as sent (kB)",
-    "sentence_milliseconds": "a typed sentence of 10 words to its picture, best of several (ms)",
-    "map_first_view_seconds": "a map of 131,072 tokens, first view, best of several (s)",
-    "zoom_milliseconds": "a zoom step there, best of several (ms)",
+    "file_512_megabytes": "saved file of 12 x 12 heads at 512 tokens (MB; bertviz: 1,720)",
+    "first_picture_512_seconds": "time to its first picture, best (s; bertviz at 256 tokens: 76)",
+    "hover_512_milliseconds": "hover response, best of several (ms; bertviz at 256 tokens: 3,153)",
+    "page_kilobytes": "size of the page as sent (kB)",
+    "sentence_milliseconds": "10-word sentence typed: time to its picture, best of several (ms)",
+    "map_first_view_seconds": "map of 131,072 tokens: first view, best of several (s)",
+    "zoom_milliseconds": "the same: zoom step, best of several (ms)",
 }
 
 
@@ -167,9 +166,9 @@ def gpu_figures() -> str:
         "regard: attention": "`attention`",
         "regard: output, entropy, received, map 512": "output, entropy, received, map 512",
         "the same and top 8": "and top 8",
-        "SDPA flash": "PyTorch's flash, output alone",
+        "SDPA flash": "PyTorch's flash, output only",
     }
-    head = f"| x cuDNN's forward | {' | '.join(f'{n:,}' for n in lengths)} |"
+    head = f"| time / cuDNN's forward | {' | '.join(f'{n:,}' for n in lengths)} |"
     lines = [head, "|---|" + "--:|" * len(lengths)]
     for name, text in names.items():
         cells = [f"{results[f'times at {n}'][name]['x']:.2f}" for n in lengths]
@@ -189,14 +188,14 @@ def _gpu_facts(results: dict[str, Any]) -> list[str]:
     ours = times["regard: output, entropy, received, map 512"]["x"]
     same = all(results["the same twice at 16384"].values())
     rows = {
-        "largest relative error of any fact, against float64": f"{max(errors):.0e}",
+        "largest relative error of any measure, against float64": f"{max(errors):.0e}",
         "received sums to n within": f"{max(sums):.0e}",
         "two calls agree to the bit": "yes" if same else "no",
-        "eager over output, entropy, received, map 512 at 8,192 tokens (more is better)": (
+        "eager / output, entropy, received, map 512 at 8,192 tokens (more is better)": (
             f"{times['eager with weights']['x'] / ours:.1f}"),
-        "memory beyond inputs and outputs over eager's at 8,192 tokens": (
+        "memory beyond inputs and outputs, relative to eager, at 8,192 tokens": (
             f"{100 * results['memory at 8192']['share of eager']:.2f} %"),
-        "1,048,576 tokens with their map, one call (s)": (
+        "1,048,576 tokens with their map in one call (s)": (
             f"{results['a million tokens']['seconds']:.1f}"),
     }  # fmt: skip
     return ["| | measured |", "|---|--:|", *(f"| {name} | {x} |" for name, x in rows.items())]
@@ -205,9 +204,9 @@ def _gpu_facts(results: dict[str, Any]) -> list[str]:
 def _gpu_watched(results: dict[str, Any]) -> list[str]:
     """A model's forward, watched, as a multiple of the plain one."""
     lengths = [2048, 8192, 32768]
-    names = {"watched": "watched", "second": "watched, a second time in the same block",
+    names = {"watched": "watched", "second": "watched, second forward in the same block",
              "eager": "eager with all weights"}  # fmt: skip
-    lines = [f"| x a small Llama's forward | {' | '.join(f'{n:,}' for n in lengths)} |",
+    lines = [f"| time / forward of a small Llama | {' | '.join(f'{n:,}' for n in lengths)} |",
              "|---|" + "--:|" * len(lengths)]  # fmt: skip
     for name, text in names.items():
         times = [results[f"ms at {n}"] for n in lengths]
@@ -277,10 +276,10 @@ def effects_of_heads() -> str:
     return "\n".join(
         [
             f"*{SENTENCE}*, *{choice.of}* against *{choice.against}*: logit difference "
-            f"{effects.logit_difference:+.1f}, correlation of formula and runs over all heads "
+            f"{effects.logit_difference:+.1f}, correlation of formula and real runs over all heads "
             f"{effects.correlation:.1f}.",
             "",
-            "| head | effect, a real run | direct, by formula |",
+            "| head | effect (real run) | direct effect (formula) |",
             "|---|--:|--:|",
             *rows,
         ]
@@ -294,7 +293,7 @@ def self_repair() -> str:
     effects = _pronoun_effects()
     reading, choice = effects.reading, effects.choice
     lines = [
-        "| cross-attention | one head at a time, summed | all heads at once |",
+        "| cross-attention | sum over single heads | all heads at once |",
         "|---|--:|--:|",
     ]
     for layer, effect_h in enumerate(effects.effect_mlh[2]):
