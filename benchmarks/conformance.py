@@ -18,16 +18,16 @@ PAGE = Path(__file__).parent.parent / "docs" / "conformance.md"
 BACKENDS = {"math": SDPBackend.MATH, "flash": SDPBackend.FLASH_ATTENTION}
 OPENING = """# Conformance
 
-What `regard check module:function --suite operator` finds for PyTorch's
+Results of `regard check module:function --suite operator` for PyTorch's
 `scaled_dot_product_attention` on a CPU, backend by backend, and for regard's own functions. Made by
 `python benchmarks/conformance.py` with PyTorch {torch}, NumPy {numpy}, Python {python}.
 
 Each number is the largest error against float64, divided by the largest error of a plain
-computation in the same dtype (16 bits: every stage computed in float64 and rounded). 1 is as good
-as plain code, less is better, more than 8 fails. – is a feature that the function does not claim:
-it has no parameter for it, or returns nothing of the kind, or knows no such dtype. *exception*: it
-refuses. Where a causal mask meets fewer queries than keys and the function takes no offset, the
-corner that it uses is named.
+implementation in the same dtype (for 16 bits: every stage computed in float64 and rounded). 1 is as
+accurate as plain code, less is better, more than 8 fails. – means that the function does not
+claim the feature: it has no such parameter, does not return it, or does not support the dtype.
+*exception* means that it refuses. Where a causal mask meets fewer queries than keys and the
+function takes no offset, the corner at which it aligns the mask is named.
 """
 
 
@@ -65,7 +65,9 @@ def page() -> str:
     parts = [OPENING.format(torch=torch.__version__, numpy=np.__version__,
                             python=platform.python_version())]  # fmt: skip
     named = {"as called (PyTorch chooses)": scaled_dot_product_attention}
-    named |= {f"held to the {name} backend": only(backend) for name, backend in BACKENDS.items()}
+    named |= {
+        f"restricted to the {name} backend": only(backend) for name, backend in BACKENDS.items()
+    }
     for name, function in named.items():
         suite = run_suite(function, "scaled_dot_product_attention")
         parts.append(f"## scaled_dot_product_attention, {name}\n\n{suite.markdown()}\n")

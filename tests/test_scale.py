@@ -73,8 +73,8 @@ def test_the_script_takes_figures_of_ones_own(tmp_path):
     mine.write_text(json.dumps({"core": {"heads": 1}, "survey": survey}))
     told = run("--figures", str(mine))
     assert told.returncode == 0
-    assert "| heads, width, bytes a number | 1, 64, 4 | 16, 128, 2 |" in told.stdout
-    assert "| machines of 64 cores | time |" in told.stdout
+    assert "| heads, head width, bytes per number | 1, 64, 4 | 16, 128, 2 |" in told.stdout
+    assert "| 64-core machines | total |" in told.stdout
 
 
 def test_a_figure_that_does_not_exist(tmp_path):

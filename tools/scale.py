@@ -83,7 +83,8 @@ def made_of(kind: type, figures: dict[str, Any]) -> Any:
 def ring_table(rank: Rank, tokens: float, ranks: Sequence[int], name: str) -> str:
     """What each number of ranks takes for one causal map, all heads of one layer."""
     lines = [
-        f"| {name} | time | computing | sending, meanwhile | steps | sent by each | held by each |",
+        f"| {name} | total | compute | send (overlapped) | step latency | sent per rank "
+        "| memory per rank |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for number in ranks:
@@ -98,12 +99,12 @@ def ring_table(rank: Rank, tokens: float, ranks: Sequence[int], name: str) -> st
 
 def survey_table(figures: Survey, documents: float, machines: Sequence[int], cores: int) -> str:
     """What each number of machines takes for a corpus."""
-    titles = f"| machines of {cores} cores | time | the report in it | documents a second |"
+    titles = f"| {cores}-core machines | total | of which report | documents/s |"
     lines, report = [titles, "|--:|--:|--:|--:|"], documents / figures.merged_documents_a_second
     for number in machines:
         spent = figures.seconds(documents, number, cores)
         lines.append(f"| {number:,} | {said(spent)} | {said(report)} | {documents / spent:,.0f} |")
-    lines += ["", f"The driver is full at {figures.most_machines(cores):,.0f} such machines; "
+    lines += ["", f"The driver saturates at {figures.most_machines(cores):,.0f} such machines; "
               f"{sized(documents * figures.result_bytes)} of results."]  # fmt: skip
     return "\n".join(lines)
 
@@ -143,7 +144,7 @@ def check_table() -> str:
     """The measured points beside what the formulas say of them."""
     core = measured_core({})
     lines = [
-        "| ranks | tokens | measured | processor time | predicted | processor / predicted |",
+        "| ranks | tokens | measured | CPU time | predicted | CPU / predicted |",
         "|--:|--:|--:|--:|--:|--:|",
     ]
     for point in results("ring")["around_the_ring"]:
@@ -175,12 +176,12 @@ def figures_table(core: Rank, gpu: Rank) -> str:
     """What everything else follows from."""
     lines = ["| | one core | one H200 |", "|---|--:|--:|"]
     rows = {
-        "a pair of query and key, one head, pass one": lambda x: said(x.pass_one_seconds_a_pair),
+        "time per query-key pair and head, pass one": lambda x: said(x.pass_one_seconds_a_pair),
         "the same, pass two": lambda x: said(x.pass_two_seconds_a_pair),
-        "bytes a second to the next rank": lambda x: sized(x.bytes_a_second),
-        "a step of the ring with nothing to compute": lambda x: said(x.seconds_a_step),
-        "heads, width, bytes a number": lambda x: f"{x.heads}, {x.width}, {x.number_bytes}",
-        "tokens a rank must hold, or it waits for bytes": lambda x: f"{fewest_tokens(x):,.0f}",
+        "bytes per second to the next rank": lambda x: sized(x.bytes_a_second),
+        "latency of an empty ring step": lambda x: said(x.seconds_a_step),
+        "heads, head width, bytes per number": lambda x: f"{x.heads}, {x.width}, {x.number_bytes}",
+        "tokens per rank below which sending dominates": lambda x: f"{fewest_tokens(x):,.0f}",
     }
     lines += [f"| {name} | {row(core)} | {row(gpu)} |" for name, row in rows.items()]
     return "\n".join(lines)

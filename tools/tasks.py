@@ -26,6 +26,17 @@ TEXT = "a dog ate the food because it was hungry"
 PATIENCE = 60_000  # milliseconds; a busy machine only makes the figures larger
 QUESTIONS = ".questions button"
 
+HEADER = """\
+# Five tasks for a new user
+
+Done in Chromium by `python tools/tasks.py`, which writes this page. Seconds run from the moment the
+page has loaded until the result is visible in the window, without time for reading and thinking;
+clicks and keys are the same in a window 1400 pixels wide and on a phone of 390.
+"""
+FOOTER = """\
+`regard watch` of the small model (two layers of four heads) took {seconds:.0f} s before that. Measured on
+{cores} cores ({machine}) with a load of {load:.0f}. A script did the tasks; no people were timed."""  # noqa: E501
+
 
 @dataclass
 class User:
@@ -119,10 +130,10 @@ class Task:
 
 
 TASKS = (
-    Task("why", "See why *it* is on *dog*", "'Why …?'", why),
+    Task("why", "See why *it* looks at *dog*", "'Why …?'", why),
     Task(
         "ending", "Change the ending, see what changes",
-        "the sentence, *delicious* over *hungry*, 'Beside … hungry'", ending,
+        "click the sentence, type *delicious* over *hungry*, 'Beside … hungry'", ending,
     ),
     Task(
         "previous", "Find a head that looks at the previous word",
@@ -205,16 +216,9 @@ def watched_run(folder: Path) -> tuple[Path, float]:
 
 def document(rows: list[tuple[Task, dict[str, User]]], watched: float) -> str:
     """The page with the table."""
-    load = os.getloadavg()[0]
     lines = [
-        "# Five tasks of a new user",
-        "",
-        "Done in Chromium by `python tools/tasks.py`, which writes this page. Seconds count from "
-        "the moment the page is there until what was wanted stands in the window, without time "
-        "for reading and thinking; clicks and keys are the same in a window of 1400 pixels and "
-        "on a phone's 390.",
-        "",
-        "| wanted | done | clicks | keys | seconds, 1400 px | seconds, 390 px |",
+        HEADER,
+        "| task | steps | clicks | keys | seconds, 1400 px | seconds, 390 px |",
         "|---|---|--:|--:|--:|--:|",
     ]
     for task, users in rows:
@@ -225,9 +229,12 @@ def document(rows: list[tuple[Task, dict[str, User]]], watched: float) -> str:
         lines.append(f"| {task.wanted} | {task.doing} | {figures} |")
     lines += [
         "",
-        f"`regard watch` of the small model (two layers of four heads) took {watched:.0f} s before "
-        f"that. Measured on {os.cpu_count()} cores ({platform.machine()}) with a load of "
-        f"{load:.0f}. The figures are a script's: no people have been timed.",
+        FOOTER.format(
+            seconds=watched,
+            cores=os.cpu_count(),
+            machine=platform.machine(),
+            load=os.getloadavg()[0],
+        ),
         "",
         "",
     ]

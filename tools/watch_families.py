@@ -48,6 +48,19 @@ SMALL = {
     "max_target_positions": 20,
 }  # fmt: skip
 
+HEADER = """\
+# Model types of transformers, watched
+
+Made by `tools/watch_families.py` with transformers {transformers} and torch {torch}: each type is built
+small, with random parameters, and run with and without `watch`.
+
+- *exact*: the output is the same to the bit, and every weight equals the model's own
+  `output_attentions` within 1e-4 (the fused kernel and eager round in a different order).
+- *seen*: the output is the same to the bit, but the model returns no weights of that shape.
+- Path *interface*: the attention interface, with padding cut off; *operators*: the operators that
+  run.
+"""  # noqa: E501 (the versions are shorter than their names)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -210,15 +223,7 @@ def table(verdicts: list[Verdict]) -> str:
     """The verdicts as a page of Markdown."""
     counts = Counter(x.verdict for x in verdicts)
     lines = [
-        "# The model types of transformers under watch",
-        "",
-        f"Made by `tools/watch_families.py` with transformers {transformers.__version__} and torch "
-        f"{torch.__version__.split('+')[0]}. *exact*: the output is the same to the bit, and every "
-        "weight equals the model's own `output_attentions` within 1e-4 (the fused kernel and eager "
-        "round in another order); *seen*: the output is the same to the bit, and the model gives "
-        "out no weights of that shape. Path *interface*: the attention interface, with padding cut "
-        "off; *operators*: the operators that run.",
-        "",
+        HEADER.format(transformers=transformers.__version__, torch=torch.__version__.split("+")[0]),
         ", ".join(f"{name}: {number}" for name, number in counts.most_common()) + ".",
         "",
         "| type | path | verdict | |",
