@@ -1,10 +1,10 @@
-"""Alignment error rate of a model's reading of alignment, on hand-aligned sentences.
+"""Alignment error rate of a model's cross-attention on hand-aligned sentences.
 
     python benchmarks/alignment.py FOLDER [MODEL_FOLDER] [--pairs FILE]
 
-FOLDER has sentences.txt and gold.txt (regard.transformer.alignment_error says in what form). The
-hand-aligned French is given to the model, not translated. With --pairs the statistical aligner,
-whose links a head can be taught, is measured too, on the sentences among 100,000 pairs of that
+FOLDER has sentences.txt and gold.txt (format: regard.transformer.alignment_error). The model reads
+the hand-aligned French instead of translating. With --pairs the statistical aligner, whose links
+can be taught to a head, is measured too: on the same sentences, mixed into 100,000 pairs of that
 file. Writes results/alignment.json.
 """
 
@@ -46,8 +46,8 @@ def main() -> None:
     """Measure, print and write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="sentences.txt and gold.txt")
-    parser.add_argument("model", nargs="?", type=Path, help="the shipped model unless given")
-    parser.add_argument("--pairs", type=Path, help="English-French pairs, such as parliament's")
+    parser.add_argument("model", nargs="?", type=Path, help="default: the shipped model")
+    parser.add_argument("--pairs", type=Path, help="English-French pairs, e.g. of parliament")
     options = parser.parse_args()
     sentences = read_aligned(options.folder)
     model = load_model(options.model)
@@ -74,13 +74,13 @@ def measured(readings: list[Reading], sentences: list[AlignedSentence]) -> dict[
 
 
 def rounded(error: AlignmentError) -> dict[str, Any]:
-    """The three figures that are reported."""
+    """Error rate, precision and recall, rounded for the report."""
     names = ("error_rate", "precision", "recall")
     return {name: round(getattr(error, name), 4) for name in names}
 
 
 def aligner_figures(sentences: list[AlignedSentence], pairs: list[Pair]) -> dict[str, Any]:
-    """The statistical aligner on the sentences, with the pairs as further text to learn from."""
+    """The statistical aligner on the sentences, with the pairs as additional training text."""
     given = [(normalise(" ".join(x.source)), normalise(" ".join(x.target))) for x in sentences]
     marked = align([*given, *pairs])[: len(sentences)]
     links = [word_links(pair, s) for pair, s in zip(marked, sentences, strict=True)]
@@ -88,7 +88,7 @@ def aligner_figures(sentences: list[AlignedSentence], pairs: list[Pair]) -> dict
 
 
 def word_links(pair: MarkedPair, sentence: AlignedSentence) -> set[TokenLink]:
-    """The aligner's links between words as links between the tokens of a sentence."""
+    """Convert the aligner's word links to token links of a sentence."""
     source = tokens_of_words(split_words(pair.source), sentence.source)
     target = tokens_of_words(split_words(pair.target, elisions=True), sentence.target)
     return {
@@ -104,7 +104,7 @@ def word_links(pair: MarkedPair, sentence: AlignedSentence) -> set[TokenLink]:
 def by(
     name: str, values: tuple[float, ...], readings: list[Reading], sentences: list[AlignedSentence]
 ) -> list[dict[str, Any]]:
-    """The same figures for other values of one number of the rule; 0 leaves it out."""
+    """The same figures for other values of one threshold of the rule; 0 disables it."""
     rows = []
     for value in values:
         with mock.patch.object(alignment, name.upper(), value):

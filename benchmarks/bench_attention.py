@@ -1,9 +1,9 @@
 """Speed and memory of attention and observe against PyTorch and the third document's NumPy.
 
-Run ``make bench``; it writes results/attention.json and attention.md, once with the widest vector
-instructions of the machine and once with AVX2, forced on NumPy, PyTorch and regard alike, each in a
-process of its own. All times are the best of several rounds in which the peers take turns, on 8
-heads of width 64 in float32.
+``make bench`` runs it and writes results/attention.json and attention.md: once with the machine's
+widest vector instructions and once with AVX2, forced on NumPy, PyTorch and regard alike, each in
+its own process. Times are the best of several rounds in which the peers take turns, on 8 heads of
+width 64 in float32.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from regard.engine.native.library import native_state, using_level
 
 HEADS, WIDTH = 8, 64
 LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-EAGER_LIMIT = 4096  # beyond this eager takes one head at a time, to fit, and is timed once
-NUMPY_FROM = 2048  # from this length on regard is also measured without its native kernels
+EAGER_LIMIT = 4096  # beyond this, eager runs one head at a time to fit in memory, timed once
+NUMPY_FROM = 2048  # from this length on, regard is also timed without native kernels
 Call = Callable[[], object]
-# PyTorch's own loops, its MKL and its oneDNN; NumPy's OpenBLAS; our kernels.
+# In order: PyTorch's own loops, its MKL and oneDNN; NumPy's OpenBLAS; regard's kernels.
 AVX2 = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "MKL_ENABLE_INSTRUCTIONS": "AVX2",
@@ -37,7 +37,7 @@ AVX2 = {
 
 
 def beyond_avx2() -> str:
-    """NumPy's names of what this processor has beyond AVX2, to be switched off."""
+    """NumPy's names for the CPU features beyond AVX2, which are to be disabled."""
     features = np._core._multiarray_umath.__cpu_features__
     wide = ("AVX512", "X86_V4", "AMX", "AVX10")
     built_in = set(np._core._multiarray_umath.__cpu_baseline__)
@@ -50,19 +50,19 @@ def beyond_avx2() -> str:
 
 
 def instruction_sets() -> dict[str, dict[str, str]]:
-    """The machine's own set, and AVX2 where that is less: name and environment."""
+    """Name and environment of the machine's widest set, and of AVX2 where that is narrower."""
     own = describe()["instructions"]
     forced = AVX2 | {"NPY_DISABLE_CPU_FEATURES": beyond_avx2()}
     return {own: {}} | ({"AVX2": forced} if own == "AVX-512" else {})
 
 
 def sdpa(arrays: tuple[torch.Tensor, ...], causal: bool) -> torch.Tensor:
-    """PyTorch's fused attention: the output alone."""
+    """PyTorch's fused attention: output only."""
     return torch.nn.functional.scaled_dot_product_attention(*arrays, is_causal=causal)
 
 
 def eager(arrays: tuple[torch.Tensor, ...], causal: bool) -> list[torch.Tensor]:
-    """PyTorch holding all weights: output, entropy, received, top 8 and a map of 256 blocks."""
+    """PyTorch with all weights stored: output, entropy, received, top 8 and a map of 256 blocks."""
     query, key, value = arrays
     if query.shape[-2] > EAGER_LIMIT and query.shape[1] > 1:
         heads = [tuple(x[:, h : h + 1] for x in arrays) for h in range(query.shape[1])]
@@ -81,20 +81,20 @@ def eager(arrays: tuple[torch.Tensor, ...], causal: bool) -> list[torch.Tensor]:
 
 
 def document(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The third document's NumPy, its np.dot replaced by a batched product."""
+    """The third document's NumPy code, with np.dot replaced by a batched product."""
     scores = query @ key.transpose(0, 2, 1) / np.sqrt(WIDTH)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True)) @ value
 
 
 def attention_without_kernels(arrays: tuple[np.ndarray, ...], causal: bool) -> object:
-    """``attention`` as it is where there is no C compiler."""
+    """``attention`` as it runs without a C compiler."""
     with using_level("off"):
         return regard.attention(*arrays, causal=causal)
 
 
 def calls(n: int, causal: bool) -> dict[str, Call]:
-    """Everything that is timed at one length."""
+    """The functions timed at one length."""
     random = np.random.default_rng(n)
     arrays = tuple(random.standard_normal((HEADS, n, WIDTH), dtype=np.float32) for _ in range(3))
     tensors = tuple(torch.from_numpy(array)[None] for array in arrays)
@@ -114,7 +114,7 @@ def calls(n: int, causal: bool) -> dict[str, Call]:
 def measure(n: int, causal: bool, seconds: float) -> dict[str, float | int | bool]:
     """Times in milliseconds and their ratios to SDPA."""
     timed = calls(n, causal)
-    # NumPy's own BLAS threads and gigabytes given back would disturb those who come after.
+    # NumPy's BLAS threads, and gigabytes being freed, would disturb the calls timed after them.
     alone = [{name: timed.pop(name)} for name in ("eager", "document") if name in timed]
     best = best_of(timed, seconds)
     for call in alone:
@@ -137,11 +137,11 @@ import numpy as np, regard
 n = int(sys.argv[1])
 random = np.random.default_rng(0)
 arrays = [random.standard_normal((1, n, 64), dtype=np.float32) for _ in range(3)]
-regard.observe(*[a[:, :600] for a in arrays])  # what is loaded once is not this call's
+regard.observe(*[a[:, :600] for a in arrays])  # one-off loading is not part of the measured call
 def kilobytes(name):
     return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = kilobytes("VmRSS")
-open("/proc/self/clear_refs", "w").write("5")  # forget the peak so far
+open("/proc/self/clear_refs", "w").write("5")  # reset the recorded peak
 seen = regard.observe(*arrays, top=8, map=256)
 outputs = sum(a.nbytes for a in seen.facts.values()) + seen.profile.weight.nbytes
 used = (kilobytes("VmHWM") - before) / 1e3 - outputs / 1e6
@@ -167,8 +167,8 @@ def memory(n: int) -> dict[str, object]:
 def table(rows: list[dict[str, float | int | bool]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| n | causal | SDPA | `attention` | to SDPA | without a compiler, to SDPA | `observe` | "
-        "to SDPA | eager, same facts | to `observe` | third document |",
+        "| n | causal | SDPA | `attention` | / SDPA | without a compiler, / SDPA | `observe` | "
+        "/ SDPA | eager, same measures | / `observe` | third document |",
         "|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
@@ -185,7 +185,7 @@ def table(rows: list[dict[str, float | int | bool]]) -> str:
 
 
 def measure_all(longest: int, seconds: float) -> list[dict[str, float | int | bool]]:
-    """Every length in this process, printed as it comes."""
+    """Measure every length in this process; print each result at once."""
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     rows = []
     for n in [n for n in LENGTHS if n <= longest]:
@@ -196,7 +196,7 @@ def measure_all(longest: int, seconds: float) -> list[dict[str, float | int | bo
 
 
 def measure_with(settings: dict[str, str], chosen: argparse.Namespace) -> dict[str, Any]:
-    """The rows of one instruction set, from a process in which it is forced."""
+    """Measure with one instruction set, forced on a new process."""
     command = [sys.executable, __file__, "--worker", "--longest", str(chosen.longest)]
     command += ["--seconds", str(chosen.seconds)]
     environment = os.environ | settings
@@ -206,11 +206,11 @@ def measure_with(settings: dict[str, str], chosen: argparse.Namespace) -> dict[s
 
 
 def main() -> None:
-    """Measure everything, print as it comes, save at the end."""
+    """Measure everything, print each result, save at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--longest", type=int, default=LENGTHS[-1])
-    parser.add_argument("--seconds", type=float, default=4.0, help="least time for each length")
-    parser.add_argument("--worker", action="store_true", help="measure in this process alone")
+    parser.add_argument("--seconds", type=float, default=4.0, help="minimum time per length")
+    parser.add_argument("--worker", action="store_true", help="measure in this process only")
     chosen = parser.parse_args()
     if chosen.worker:
         rows = measure_all(chosen.longest, chosen.seconds)

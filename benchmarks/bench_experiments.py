@@ -2,7 +2,7 @@
 
     python benchmarks/bench_experiments.py
 
-In turns, on all cores; the best of the rounds counts. Writes results/experiments.json.
+The peers take turns, on all cores; the best round counts. Writes results/experiments.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LIMITS = {"effects_seconds": 3.0}
 
 
 def main() -> None:
-    """Measure in turns, compare with the limit, write."""
+    """Measure, compare with the limit, write the results."""
     reading = read(SENTENCE)
     pronoun = "il" if "il" in reading.translation_words else "elle"
     other = "elle" if pronoun == "il" else "il"

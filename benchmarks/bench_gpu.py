@@ -1,8 +1,8 @@
-"""A GPU, checked and timed in one run: observe against SDPA, eager attention and FlexAttention.
+"""Accuracy and speed on a GPU: observe against SDPA, eager attention and FlexAttention.
 
     python benchmarks/bench_gpu.py [--quick] [--to results.json]
 
-bf16, causal, 16 heads of width 128; ratios are of medians taken in turns in this run.
+bf16, causal, 16 heads of width 128; ratios of medians from one run, the calls taking turns.
 """
 
 import argparse
@@ -40,18 +40,18 @@ START = time.perf_counter()
 
 
 def main() -> None:
-    """Every section on its own: one that fails is noted, and the others still run."""
+    """Run every section; a failure is recorded and the other sections still run."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="small sizes, short timings")
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "h200.json")
     parser.add_argument(
         "--only",
         default="",
-        help="words; only sections with one in their name, the others of the file stay",
+        help="run only sections whose name contains one of these words; keep the others",
     )
     options = parser.parse_args()
     figures: dict[str, Any] = {}
-    if options.only and options.to.exists():  # the other sections stay as they are
+    if options.only and options.to.exists():  # keep the other sections
         figures = json.loads(options.to.read_text())
     figures["machine"] = describe() | _gpu()
     sizes = (8192,) if options.quick else (2048, 4096, 8192, 32768, 131072)
@@ -123,10 +123,10 @@ def times(n: int, quick: bool, alone: bool = False) -> dict[str, Any]:
 
 
 def medians(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Median milliseconds by device events, calls taken in turns; what fails is left out.
+    """Median milliseconds by device events, the calls taking turns; a call that fails is left out.
 
-    In each of three turns every call runs for the same time, so that each finds the GPU equally
-    warm: its clock follows its power. With no seconds, one call at a time after a pause.
+    In each of three turns every call runs for the same time, so that the GPU is equally warm for
+    all of them: its clock depends on its power draw. With ``seconds=0``, one call after a pause.
     """
     for name, work in list(calls.items()):
         try:
@@ -145,7 +145,7 @@ def medians(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, fl
 
 
 def _number(work: Callable[[], Any], seconds: float) -> int:
-    """How many calls fill the time."""
+    """Number of calls that fill the time."""
     return min(1000, max(2, round(1e3 * seconds / min(_timed(work, 2)))))
 
 
@@ -163,7 +163,7 @@ def _timed(work: Callable[[], Any], number: int) -> list[float]:
 
 
 def together(n: int) -> dict[str, Any]:
-    """Milliseconds with top 8 and 16 where near keys are the best, and where all are equal."""
+    """Milliseconds with top 8 and 16 where the top keys are adjacent, and where all are equal."""
     query, key, value = inputs(n)
     near, equal = near_inputs(n), (query, torch.zeros_like(key))
     calls = {
@@ -176,7 +176,7 @@ def together(n: int) -> dict[str, Any]:
 
 
 def kernels(n: int) -> dict[str, float]:
-    """Where a call's time goes on the device, by torch's profiler: kernels of 2 and more."""
+    """Device microseconds of a call by kernel, from torch's profiler; under 2 are left out."""
     from torch.profiler import ProfilerActivity, profile
 
     query, key, value = inputs(n)
@@ -194,13 +194,13 @@ def kernels(n: int) -> dict[str, float]:
 
 
 def one_observation(n: int) -> Callable[[], Any]:
-    """A call of observe with the facts of the tables."""
+    """A call of observe with the measures of the tables."""
     query, key, value = inputs(n)
     return lambda: regard.observe(query, key, value, **FACTS)
 
 
 def host_functions(work: Callable[[], Any], number: int = 20) -> dict[str, Any]:
-    """Host microseconds of one call, and of the functions in which most of it is spent."""
+    """Host microseconds of one call, and of the functions that take most of it."""
     for _ in range(3):
         work()
     torch.cuda.synchronize()
@@ -243,7 +243,7 @@ def memory(n: int) -> dict[str, Any]:
 
 
 def flex(n: int) -> dict[str, Any]:
-    """FlexAttention forward, then transposed with the log-sum-exp: output and received only."""
+    """FlexAttention forward, then transposed with the log-sum-exp: only output and received."""
     query, key, value = inputs(n)
     peer = flex_twice(query, key, value)
     fewer = FACTS | {"map": 0, "entropy": False}

@@ -2,8 +2,8 @@
 
     python benchmarks/bench_page.py [--quick]
 
-Every time is the best of several, since another process can only make it longer; its median stands
-beside it. The peer's are quoted as they were published, since its files of this size do not open in
+Every time is the best of several, since other processes can only make it longer; the median is
+saved as well. Times of bertviz are quoted as published, since its files of this size do not open in
 reasonable time. Writes results/page.json.
 """
 
@@ -46,7 +46,7 @@ BERTVIZ = {  # as published; measured on a machine of 2 cores
 
 
 def main() -> None:
-    """Measure, compare with the limits, write."""
+    """Measure, compare with the limits, write the results."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true", help="short texts, few rounds")
     quick = options.parse_args().quick
@@ -112,7 +112,7 @@ def _exported(tokens: int) -> str:
 
 
 def _reading(tokens: int) -> dict[str, Any]:
-    """The words around the numbers, as web/lib/api.js has them."""
+    """The reading without its numbers, in the form that web/lib/api.js expects."""
     words = [f"word{at}" for at in range(tokens)]
     side = {"language": "", "tokens": words, "words": words, "word_of_token": list(range(tokens))}
     part = {
@@ -125,7 +125,7 @@ def _reading(tokens: int) -> dict[str, Any]:
 
 
 def _open_and_hover(browser: Any, path: Path) -> tuple[float, list[float]]:
-    """Milliseconds to the first picture, and of hovers over words of both sides."""
+    """Milliseconds to the first picture, and of hovers over words on both sides."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.add_init_script(WATCH.replace("CANVAS", ".threads"))
     page.goto(path.as_uri())
@@ -148,14 +148,14 @@ def _open_and_hover(browser: Any, path: Path) -> tuple[float, list[float]]:
 
 
 def _page_kilobytes(browser: Any) -> dict[str, float]:
-    """What a browser fetches to show the page, as sent, and the same files as they are written."""
+    """Size of what a browser fetches to show the page, as sent, and of the same files on disk."""
     with served() as address:
         page = browser.new_page()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{address}#read")
         page.locator(".statement:not(:empty)").wait_for()
-        page.wait_for_timeout(3000)  # the translation and all thumbnails come afterwards
+        page.wait_for_timeout(3000)  # the translation and all thumbnails arrive later
         sent = page.evaluate(
             """() => [...performance.getEntriesByType("navigation"),
                 ...performance.getEntriesByType("resource")]
@@ -171,7 +171,7 @@ def _page_kilobytes(browser: Any) -> dict[str, float]:
 
 
 def _served_first_picture(browser: Any, rounds: int) -> dict[str, float]:
-    """From opening the served page to its first picture, the sentence read before."""
+    """From opening the served page to its first picture, the sentence already read."""
     taken = []
     with served() as address:
         for _ in range(rounds):
@@ -184,7 +184,7 @@ def _served_first_picture(browser: Any, rounds: int) -> dict[str, float]:
 
 
 def _sentence(browser: Any, rounds: int) -> dict[str, float]:
-    """A sentence typed into the served page: from Enter to the picture of its first head."""
+    """A sentence typed into the served page: from Enter to the picture of the first head."""
     with served() as address:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(f"{address}#read")
@@ -233,7 +233,7 @@ def _first_view(browser: Any, address: str, file: int) -> float:
 
 
 def _zooms(browser: Any, address: str, tokens: int) -> list[float]:
-    """Each step from all of it down to single weights: from the key to the new numbers drawn."""
+    """Each zoom step from the whole map to single weights: from key press to new picture."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(f"{address}#map")
     page.locator("p[role=status]", has_text="Shown").wait_for()

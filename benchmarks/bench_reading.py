@@ -2,9 +2,9 @@
 
     python benchmarks/bench_reading.py [--model FOLDER] [--rounds N]
 
-Every peer runs in a process of its own, in turns, on all cores: with the widest instructions of the
-machine, with AVX2 alone for all of them, and without native kernels. The best of the rounds counts;
-medians are saved beside it. Writes results/reading.json.
+Every peer runs in its own process, in turns, on all cores: with the machine's widest instructions,
+with AVX2 only for all of them, and without native kernels. The best round counts; medians are saved
+as well. Writes results/reading.json.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Times = dict[str, list[float]]
 
 
 def main() -> None:
-    """Measure in turns, compare with the limits, write."""
+    """Measure, compare with the limits, write the results."""
     options = _options()
     if options.peer:
         sys.stdout.write(json.dumps(PEERS[options.peer](options.model)))
@@ -56,7 +56,7 @@ def _measure(folder: Path | None, rounds: int, environment: dict[str, str]) -> T
     command, imports = _command(folder), _imports()[0]
     names = ("command", "megabytes", "imports", "one", "many", "reading", "torch one", "torch many")
     times: Times = {name: [] for name in names}
-    for once in (command, imports):  # writes the bytecode
+    for once in (command, imports):  # write the bytecode before timing
         _run(once, environment)
     for _ in range(rounds):
         seconds, megabytes = _run(command, environment)
@@ -156,7 +156,7 @@ def _command(folder: Path | None) -> list[str]:
 
 
 def _imports() -> tuple[list[str], str]:
-    """What a torch user waits for before the first line of their own runs."""
+    """The imports a torch user waits for before their own first line runs."""
     if importlib.util.find_spec("transformers"):
         return [sys.executable, "-c", "import torch, transformers"], "torch, transformers"
     return [sys.executable, "-c", "import torch"], "torch alone: transformers is not installed"
@@ -183,8 +183,8 @@ def _installed() -> dict[str, str]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--model", type=Path, help="the shipped model unless given")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds that the peers take turns in")
+    parser.add_argument("--model", type=Path, help="default: the shipped model")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; the peers take turns")
     parser.add_argument("--peer", choices=sorted(PEERS), help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -1,8 +1,8 @@
-"""One sequence over 1 and 2 processes of one core each: how it scales, and what is communication.
+"""One sequence over 1 and 2 processes of one core each: scaling and communication.
 
 Run ``python benchmarks/bench_ring.py``; it writes results/ring.json. 8 heads of width 64 in
 float32. One process is ``regard.observe`` on one core; two are ``regard.distributed.observe``.
-Processor seconds are rank 0's own: what the run takes when nobody else uses the cores.
+CPU seconds are those of rank 0: what the run takes when nothing else uses the cores.
 """
 
 import argparse
@@ -26,16 +26,16 @@ FACTS = {
     "all": {"top": 8, "map": 256},
 }
 MAP = {"top": 0, "map": 256, "profile": False}  # the job of docs/scale.md
-FIRST = {**ROWS, "top": 0}  # what its first pass finds
+FIRST = {**ROWS, "top": 0}  # what its first pass computes
 WEAK = 2**0.5  # attention's work grows with the square of the tokens
-SENT = 2**24  # numbers, 64 MB: enough to see how many bytes a second pass
+SENT = 2**24  # numbers, 64 MB: enough to measure bandwidth
 
 
 def main() -> None:
     """Start both ranks, or be one of them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small and once: does it run?")
-    parser.add_argument("--rank", type=int, help="(set by the program itself)")
+    parser.add_argument("--quick", action="store_true", help="small sizes, once: a smoke test")
+    parser.add_argument("--rank", type=int, help="(internal)")
     parser.add_argument("--port", type=int)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
@@ -48,13 +48,13 @@ def main() -> None:
 
 
 def start(quick: bool) -> None:
-    """Two processes, each held to one core, BLAS to one thread."""
+    """Start two processes, each pinned to one core, with one BLAS thread."""
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:
-        raise SystemExit("bench_ring needs two cores, and this process has one.")
+        raise SystemExit("bench_ring needs two cores; this process has one.")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "figures.json"
         asked = [sys.executable, __file__, "--port", str(port), "--out", str(out)]
@@ -66,7 +66,7 @@ def start(quick: bool) -> None:
             ranks.append(subprocess.Popen(held, env=environment))
         codes = [rank.wait() for rank in ranks]
         if any(codes):
-            raise SystemExit("a rank failed; see above.")
+            raise SystemExit("A rank failed; see above.")
         figures = json.loads(out.read_text())
     if quick:
         print(json.dumps(figures, indent=1))
@@ -77,7 +77,7 @@ def start(quick: bool) -> None:
 
 
 class Rank:
-    """One of the two processes; both run the same program, rank 0 keeps the figures."""
+    """One of the two processes; both run the same program, rank 0 records the figures."""
 
     def __init__(self, rank: int, port: int, quick: bool) -> None:
         import torch.distributed as dist
@@ -89,7 +89,7 @@ class Rank:
         )
 
     def figures(self) -> dict[str, Any]:
-        """Everything in results/ring.json."""
+        """All figures of results/ring.json."""
         facts = [("output", True), ("rows", True), ("all", True), ("all", False)]
         found = {
             "heads": HEADS,
@@ -102,7 +102,7 @@ class Rank:
         return found
 
     def compare(self, alone: int, together: int, facts: str, causal: bool) -> dict[str, Any]:
-        """One process on so many tokens against two on so many."""
+        """One process on ``alone`` tokens against two on ``together`` tokens."""
         import regard
 
         layout = "zigzag" if causal else "contiguous"
@@ -127,7 +127,7 @@ class Rank:
         }
 
     def around(self) -> dict[str, Any]:
-        """The map of a sequence by way of the ring even where it would fit, on one core or two."""
+        """The map of a sequence through the ring, even where it could be gathered."""
         from regard.engine.ring import passes
 
         before, passes.GATHERED_BYTES = passes.GATHERED_BYTES, -1
@@ -148,7 +148,7 @@ class Rank:
         return {"around_the_ring": points, "costs": costs}
 
     def point(self, facts: dict[str, Any], group: Any, tokens: int) -> dict[str, Any]:
-        """One size on one rank or on two, causal, zigzag."""
+        """One length on one rank or two, causal, zigzag."""
         import regard
 
         ranks = self.dist.get_world_size(group) if group is self.dist.group.WORLD else 1
@@ -162,7 +162,7 @@ class Rank:
         return {"ranks": ranks, "tokens": tokens, **times, **traffic(best.result)}
 
     def send(self) -> None:
-        """A large array to the other rank, and its like back."""
+        """Send a large array to the other rank and receive one of the same size."""
         import numpy as np
 
         from regard.engine.ring.agreement import monitor_of
@@ -173,9 +173,9 @@ class Rank:
         transport.wait(transport.exchange([(other, array)], [(other, np.empty_like(array))]))
 
     def in_turns(self, one: Callable[[], Any], two: Callable[[], Any]) -> "tuple[Best, Best]":
-        """The best of each; they take turns, so that a noisy moment hits both alike."""
+        """The best time of each; they take turns, so that noise affects both alike."""
         alone, together = Best(), Best()
-        for _ in range(self.rounds + 1):  # the first warms up
+        for _ in range(self.rounds + 1):  # the first is a warm-up
             self.once(one, alone, alone=True)
             self.once(two, together)
         return alone, together
@@ -188,7 +188,7 @@ class Rank:
         return best
 
     def once(self, call: Callable[[], Any], best: "Best", alone: bool = False) -> None:
-        """Both ranks start together, or rank 0 by itself."""
+        """Run the call once on both ranks, starting together, or on rank 0 alone."""
         self.dist.barrier()
         if not (self.rank and alone):
             begin, busy = time.perf_counter(), time.process_time()
@@ -198,14 +198,14 @@ class Rank:
 
 @dataclass
 class Best:
-    """The shortest time, and the least of the processor's, which a busy machine disturbs less."""
+    """The shortest wall time and CPU time; the latter is less disturbed by a busy machine."""
 
     seconds: float = float("inf")
     processor_seconds: float = float("inf")
     result: Any = None
 
     def take(self, seconds: float, processor_seconds: float, result: Any) -> None:
-        """One more run."""
+        """Record one more run."""
         if seconds < self.seconds:
             self.seconds, self.result = round(seconds, 6), result
         self.processor_seconds = round(min(self.processor_seconds, processor_seconds), 6)
@@ -220,7 +220,7 @@ def arrays(tokens: int) -> list[Any]:
 
 
 def traffic(seen: Any) -> dict[str, Any]:
-    """What the ring cost rank 0."""
+    """Bytes and waiting time of the ring on rank 0."""
     found = seen.traffic
     return {
         "sent_bytes": found.sent_bytes,

@@ -26,7 +26,7 @@ LIMITS = {"ray_over_local": 0.85, "survey_over_eager": 2.0, "memory_growth": 1.1
 
 
 def main() -> None:
-    """Measure, compare with the limits, write."""
+    """Measure, compare with the limits, write the results."""
     options = _options()
     if options.run:
         sys.stdout.write(json.dumps(RUNS[options.run](options)))
@@ -58,7 +58,7 @@ def main() -> None:
 def _figures(
     engines: dict[str, Any], memory: Sequence[dict[str, Any]], cores: dict[str, Any]
 ) -> dict[str, Any]:
-    """The ratios that are claimed; rates without the start of processes, and with it."""
+    """The published ratios; rates with and without the start-up of processes."""
     local, ray = engines["local"], engines["ray"]
     over = {x: round(cores["survey"] / rate, 2) for x, rate in cores.items() if "eager" in x}
     return {
@@ -75,7 +75,7 @@ def _figures(
 
 
 def _scale(local: dict[str, Any], cores: dict[str, Any]) -> dict[str, float]:
-    """What tools/scale.py computes with."""
+    """The figures that tools/scale.py uses."""
     driver = local["driver"]
     return {
         "documents_a_second": cores["worker"],
@@ -87,7 +87,7 @@ def _scale(local: dict[str, Any], cores: dict[str, Any]) -> dict[str, float]:
 
 
 def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
-    """What one driver spends on a document, whoever does the work: seconds of each part."""
+    """Seconds per document that the driver spends on each part, whoever does the work."""
     from regard.corpus.batching import Sampling
     from regard.corpus.models import ModelSpec
     from regard.corpus.readers import documents
@@ -121,7 +121,7 @@ def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
 
 
 def run_engine(options: argparse.Namespace) -> dict[str, Any]:
-    """One survey by one engine, two workers, in this process and its children."""
+    """Run a survey with one engine and two workers, in this process and its children."""
     import regard
 
     seen: list[tuple[float, int]] = []
@@ -139,7 +139,7 @@ def run_engine(options: argparse.Namespace) -> dict[str, Any]:
         children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         driver = driver_costs(Path(folder) / "out", options.corpus)
-    # The first batches hold the start of the workers.
+    # The first batches include the start-up of the workers.
     (from_time, from_done), (to_time, to_done) = seen[min(4, len(seen) - 2)], seen[-1]
     return {
         "rate": (to_done - from_done) / (to_time - from_time),
@@ -151,7 +151,7 @@ def run_engine(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_eager(options: argparse.Namespace) -> dict[str, float]:
-    """Documents a second on one core, a survey's work and the same by eager attention, in turns."""
+    """Documents per second on one core: a survey and the same by eager attention, in turns."""
     import numpy as np
     import torch
     from survey_peer import eager_statistics, pegasus
@@ -173,7 +173,7 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     encoder, bands, work = pegasus(observer.model), bands_within(observer.window), BatchJob(spec)
 
     def texts() -> list[tuple[int, ...]]:
-        """Cutting texts into tokens belongs to the work of all."""
+        """Tokenize; every peer is timed with it."""
         every = (x for batch in batches for x in batch.documents)
         return [window.tokens for x in every for window in observer.windows(x.text)]
 
@@ -182,7 +182,7 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     apart = np.abs(np.moveaxis(sums.sums_mwh, 0, -1) - same["sums"]).max()
     calls: dict[str, Callable[[], object]] = {
         "survey": lambda: [work(batch) for batch in batches],
-        "worker": lambda: [pack(work(batch)) for batch in batches],  # with its Parquet files
+        "worker": lambda: [pack(work(batch)) for batch in batches],  # including its Parquet files
         "eager, batches of 32": lambda: eager_statistics(encoder, texts(), 32, bands),
         "eager, sorted, batches of 32": lambda: eager_statistics(
             encoder, sorted(texts(), key=len), 32, bands
@@ -192,7 +192,7 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(options.rounds):
         for name, call in calls.items():
-            before = time.process_time()  # one thread: what others take of the core is left out
+            before = time.process_time()  # one thread; excludes other processes' CPU time
             call()
             best[name] = min(best[name], time.process_time() - before)
     rates = {name: options.documents / seconds for name, seconds in best.items()}
@@ -203,7 +203,7 @@ RUNS = {"local": run_engine, "ray": run_engine, "eager": run_eager}
 
 
 def _apart(run: str, corpus: Path, documents: int) -> dict[str, Any]:
-    """A fresh process; one core and one thread where one core is measured."""
+    """Run in a fresh process; on one core and one thread where one core is measured."""
     command = [sys.executable, __file__, "--run", run, "--corpus", str(corpus),
                "--documents", str(documents)]  # fmt: skip
     environment = dict(os.environ)
@@ -224,7 +224,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--compared", type=int, default=2_000, help="documents for eager attention")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="2,000 documents, once: to try it")
+    parser.add_argument("--quick", action="store_true", help="2,000 documents, once: a smoke test")
     parser.add_argument("--run", choices=("local", "ray", "eager"), help=argparse.SUPPRESS)
     parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,9 +1,9 @@
-"""Speed of training on one device: attention kernels, compiled or not, rows of a batch.
+"""Training speed on one device: attention kernels, compiled or not, batch sizes.
 
     python3 benchmarks/bench_training.py [FOLDER_OF_PAIRS] [--seconds 150] [--only WORDS]
 
-The folder holds files of pairs (*.tsv.xz); without one, sentences of made-up tokens and everyday
-lengths are used. Tokens are counted without padding, FLOPs are those that such tokens need.
+The folder has files of pairs (*.tsv.xz); without one, random tokens in sentences of typical lengths
+are used. Tokens are counted without padding, FLOPs for those tokens only.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ VARIANTS = {
 
 
 def main() -> None:
-    """Time every variant that there is time for, and print a line for each."""
+    """Time as many variants as fit in the time limit, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--seconds", type=float, default=150)
@@ -78,7 +78,7 @@ def main() -> None:
         if options.only and not any(word in name for word in words):
             continue
         if time.monotonic() - began > options.seconds - 20:
-            print(f"{name:24} left out: no time")
+            print(f"{name:24} skipped: out of time")
             continue
         try:
             print(f"{name:24} {measure(config, text, hyperparameters)}", flush=True)
@@ -90,7 +90,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Timing:
-    """What some steps took."""
+    """Time, tokens and loss of the timed steps."""
 
     seconds: float
     steps: int
@@ -107,7 +107,7 @@ def measure(config: Config, text: RoundText, hyperparameters: Hyperparameters) -
     began = time.monotonic()
     with attention_kernel(hyperparameters.attention, torch.device(device)):
         mode = working_mode(start, config, hyperparameters)
-        if mode.compiled:  # a second run, of code compiled already, leaves its time out
+        if mode.compiled:  # a second run uses the compiled code and leaves out compile time
             compile_loss(start, config, hyperparameters, mode)
         compiled = time.monotonic() - began if mode.compiled else 0.0
         timing = timed(config, text, hyperparameters, start, mode)
@@ -122,7 +122,7 @@ def measure(config: Config, text: RoundText, hyperparameters: Hyperparameters) -
 
 
 def timed(config, text, hyperparameters, start: Tensors, mode, warm_up=8, steps=60) -> Timing:
-    """Steps of training after some that are not counted."""
+    """Time training steps after a warm-up."""
     state = new_state(start, hyperparameters.optimiser)
     device = start["embedding"].device
     stream = batches(text, hyperparameters, state, device)
@@ -138,7 +138,7 @@ def timed(config, text, hyperparameters, start: Tensors, mode, warm_up=8, steps=
         losses = take_step(batch)
         tensors = batch.tensors
         positions = tensors.source.tokens.numel() + tensors.labels_bt.numel()
-        # Labels are about as many as the sources; an exact count would wait for the device.
+        # There are about as many labels as sources; an exact count would wait for the device.
         counts += (batch.size - batch.size // 2, batch.size // 2, positions)
     synchronize(device)
     seconds = time.monotonic() - began
@@ -147,7 +147,7 @@ def timed(config, text, hyperparameters, start: Tensors, mode, warm_up=8, steps=
 
 
 def stepped(stream: Iterator[DeviceBatch], state) -> Iterator[DeviceBatch]:
-    """The batches, each counted in the state as the loop counts it."""
+    """Yield the batches, counting each in the state as the training loop does."""
     while True:
         batch = next(stream)
         state.batch += 1
@@ -162,7 +162,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def useful_flops(config: Config, source: int, target: int) -> float:
-    """Six for each parameter that a token meets; attention itself, a few per cent, left out."""
+    """Six per parameter and token; attention itself, a few per cent, is left out."""
     square, inner = config.width**2, config.width * config.feed_forward_width
     encoder = config.layers * (4 * square + 2 * inner) + config.layers * 2 * square
     decoder = config.layers * (6 * square + 2 * inner) + config.vocabulary * config.width
@@ -170,7 +170,7 @@ def useful_flops(config: Config, source: int, target: int) -> float:
 
 
 def corpus(folder: Path | None, number: int) -> tuple[Config, RoundText]:
-    """Pairs of the folder's files, or made-up ones."""
+    """Pairs from the folder's files, or random ones."""
     path = Path(regard.transformer.__file__).parent / "shipped" / "tokens.model"
     tokens = load_tokens(path)
     config = Config(vocabulary=tokens.vocab_size())
@@ -189,7 +189,7 @@ def corpus(folder: Path | None, number: int) -> tuple[Config, RoundText]:
 
 
 def made_up(rng: np.random.Generator, number: int, vocabulary: int, mean: float) -> Ragged:
-    """Random tokens in sentences of lengths as everyday text has them."""
+    """Random tokens in sentences with the lengths of everyday text."""
     lengths = np.clip(np.exp(rng.normal(mean, 0.45, number)).astype(np.int64), 3, 90)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     tokens = rng.integers(50, vocabulary, starts[-1]).astype(np.int32)

@@ -1,8 +1,8 @@
-"""What watching costs: a BERT-size encoder under its own sdpa, watched, and eager with weights.
+"""Cost of watching: a BERT-size encoder with its default SDPA, watched, and eager with weights.
 
-One run times all of them in turns, on the same random parameters and the same text. ``watch`` gives
-entropy, received, best 16, map of up to 512 blocks, distances and the measures of the head report;
-eager gives the weights themselves and nothing about them.
+All take turns in one run, with the same random parameters and the same text. ``watch`` computes
+entropy, received, top 16, a map of up to 512 blocks, distances and the measures of the head report;
+eager returns the weights and computes nothing from them.
 """
 
 import argparse
@@ -27,14 +27,14 @@ ROOT = Path(__file__).parents[1]
 
 
 def encoder(tokens: int) -> BertModel:
-    """Six layers of BERT's size, parameters random: time does not depend on them."""
+    """Six layers of BERT's size with random parameters: time does not depend on them."""
     torch.manual_seed(0)
     sizes = {"num_hidden_layers": LAYERS, "max_position_embeddings": max(512, tokens)}
     return BertModel(BertConfig(**sizes)).eval()
 
 
 def text(tokens: int) -> torch.Tensor:
-    """Numbers of words of this project's documents, so that words repeat as words do."""
+    """Word ids from this project's documents, so that words repeat as in real text."""
     files = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
     words = re.findall(r"\w+|\S", " ".join(path.read_text(encoding="utf-8") for path in files))
     numbers: dict[str, int] = {}
@@ -43,14 +43,14 @@ def text(tokens: int) -> torch.Tensor:
 
 
 def watched(model: BertModel, ids: torch.Tensor) -> regard.Seen:
-    """One forward, everything seen."""
+    """One watched forward with all measures."""
     with regard.watch(model) as seen:
         model(ids)
     return seen
 
 
 def eager(model: BertModel, ids: torch.Tensor) -> object:
-    """One forward with all the weights."""
+    """One forward that returns all weights."""
     model.set_attn_implementation("eager")
     try:
         return model(ids, output_attentions=True)
@@ -59,7 +59,7 @@ def eager(model: BertModel, ids: torch.Tensor) -> object:
 
 
 def measure(tokens: int, seconds: float) -> dict[str, float | int]:
-    """Times of the three in turns."""
+    """Times of the three, taking turns."""
     model, ids = encoder(tokens), text(tokens)
     calls = {
         "sdpa": lambda: model(ids),
@@ -77,7 +77,7 @@ def measure(tokens: int, seconds: float) -> dict[str, float | int]:
 
 
 def decoder(tokens: int) -> LlamaForCausalLM:
-    """The shape of SmolLM2-135M, parameters random."""
+    """The shape of SmolLM2-135M with random parameters."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
@@ -100,7 +100,7 @@ def second_call(model: torch.nn.Module, ids: torch.Tensor) -> float:
 
 
 def measure_model(name: str, dtype: torch.dtype, tokens: int, seconds: float) -> dict[str, Any]:
-    """Times of a forward plain and watched, of a second one in a block, and the bytes of a file."""
+    """Times of a forward plain, watched and second in its block, and the size of a saved file."""
     model, ids = MODELS[name](tokens).to(dtype), text(tokens)
     with torch.no_grad():
         times = best_of(
@@ -117,7 +117,7 @@ def measure_model(name: str, dtype: torch.dtype, tokens: int, seconds: float) ->
 
 
 def _kept_bytes(model: torch.nn.Module, ids: torch.Tensor) -> dict[str, float]:
-    """Megabytes of the first layer's file with query and key, and of its arrays in memory."""
+    """Megabytes of the first layer with query and key, saved and in memory."""
     with regard.watch(model, layers=[0], keep="all") as seen:
         model(ids)
     with tempfile.TemporaryDirectory() as folder:
@@ -133,14 +133,14 @@ def _kept_bytes(model: torch.nn.Module, ids: torch.Tensor) -> dict[str, float]:
 
 
 def peak(kind: str, tokens: int) -> float:
-    """Peak resident memory in MB beyond the model's, of one call in a fresh process."""
+    """Peak resident memory of one call in a fresh process, in MB beyond the model's."""
     command = [sys.executable, __file__, "--peak", kind, str(tokens)]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(answer.stdout.split()[-1])
 
 
 def show_peak(kind: str, tokens: int) -> None:
-    """In the fresh process: the model first, then the call."""
+    """Print the peak memory: runs in the fresh process, the model first, then the call."""
     model, ids = encoder(tokens), text(tokens)
     calls = {"sdpa": model, "watch": watched, "eager": eager}
     with torch.no_grad():
@@ -153,7 +153,7 @@ def show_peak(kind: str, tokens: int) -> None:
 
 
 def _peak_kilobytes() -> int:
-    """This process's own: what getrusage tells begins with the peak of the process that forked."""
+    """Peak of this process; getrusage would start from the peak of the process that forked it."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0])
 
@@ -161,7 +161,7 @@ def _peak_kilobytes() -> int:
 def table(rows: list[dict[str, float | int]], peaks: list[dict[str, float | int]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| tokens | sdpa | watched | to sdpa | eager with weights | to watched |",
+        "| tokens | SDPA | watched | / SDPA | eager with weights | / watched |",
         "|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [
@@ -179,10 +179,10 @@ def table(rows: list[dict[str, float | int]], peaks: list[dict[str, float | int]
 
 
 def main() -> None:
-    """Measure, print as it comes, save at the end."""
+    """Measure, print each result, save at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="only see that it works")
-    parser.add_argument("--seconds", type=float, default=8.0, help="least time for each length")
+    parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
+    parser.add_argument("--seconds", type=float, default=8.0, help="minimum time per length")
     parser.add_argument("--peak", nargs=2, metavar=("KIND", "TOKENS"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     torch.set_num_threads(len(__import__("os").sched_getaffinity(0)))

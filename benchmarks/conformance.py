@@ -32,7 +32,7 @@ function takes no offset, the corner at which it aligns the mask is named.
 
 
 def only(backend: SDPBackend) -> Callable[..., Any]:
-    """The function held to one backend; what that backend cannot do is an exception."""
+    """The function restricted to one backend; raises where that backend does not apply."""
 
     def attention(query, key, value, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
         with sdpa_kernel([backend]):
@@ -46,7 +46,7 @@ def only(backend: SDPBackend) -> Callable[..., Any]:
 
 def specification(query, key, value, *, mask=None, causal=False, offset=None, window=None,
                   softcap=None, scale=None, lengths=None):  # fmt: skip
-    """regard's own, computed in float64 from inputs in the dtype."""
+    """regard's ``attend``, computed in float64 from inputs in the dtype."""
     steps = attend(query, key, value, mask=mask, causal=causal, offset=offset, window=window,
                    softcap=softcap, scale=scale, lengths=lengths)  # fmt: skip
     return steps.output

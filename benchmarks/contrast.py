@@ -1,9 +1,9 @@
-"""The contrast judge on one head of one model: does it find the antecedent, and is it used?
+"""Judge one head on contrast pairs: does it find the antecedent, and is that used?
 
     python benchmarks/contrast.py [MODEL_FOLDER] [--head 3.6] [--pairs 1200]
 
 Prints the figures and writes results/contrast.json. `python -m regard.transformer.measure_heads`
-puts the same figures, and those of all heads, into heads.json.
+writes the same figures, and those of all heads, to heads.json.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from regard.transformer.contrast_frames import contrasts
 from regard.transformer.contrast_judge import judge_model
 from regard.transformer.measure_heads import taught_head
 
-SHOWN = 40  # of a frame's name
+SHOWN = 40  # columns of a frame's name
 
 
 def main() -> None:
-    """Judge one head, print and write."""
+    """Judge one head, print and write the figures."""
     options = _options()
     folder = SHIPPED if options.model is None else model_folder(options.model)
     model = load_model(folder)
@@ -68,9 +68,9 @@ def _print_pairs(name: str, figures: dict[str, Any]) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("model", nargs="?", type=Path, help="the shipped model unless given")
-    parser.add_argument("--head", type=_head, help="LAYER.HEAD; the taught one unless given")
-    parser.add_argument("--pairs", type=int, default=1200, help="contrast pairs")
+    parser.add_argument("model", nargs="?", type=Path, help="default: the shipped model")
+    parser.add_argument("--head", type=_head, help="LAYER.HEAD; default: the taught head")
+    parser.add_argument("--pairs", type=int, default=1200, help="number of contrast pairs")
     parser.add_argument("--print-only", action="store_true", help="write no file")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""What observe finds on a GPU against float64 on the same numbers, and against itself."""
+"""Accuracy of observe on a GPU: against float64 on the same numbers, and between two calls."""
 
 import time
 from typing import Any
@@ -18,7 +18,7 @@ FACTS = {"top": 0, "map": MAP, "profile": False, "causal": True}
 
 
 def inputs(n: int, heads: int = HEADS, width: int = WIDTH, dtype: Any = torch.bfloat16) -> Any:
-    """Query, key and value, fresh numbers each time."""
+    """Random query, key and value, new ones each time."""
     return tuple(
         torch.randn(1, heads, n, width, device="cuda", dtype=torch.float32).to(dtype)
         for _ in range(3)
@@ -26,7 +26,7 @@ def inputs(n: int, heads: int = HEADS, width: int = WIDTH, dtype: Any = torch.bf
 
 
 def errors(n: int, heads: int = 2) -> dict[str, float]:
-    """Largest relative error of each statistic, against float64 on the same numbers."""
+    """Largest relative error of each measure, against float64 on the same numbers."""
     query, key, value = inputs(n, heads=heads)
     seen = regard.observe(query, key, value, **FACTS | {"top": TOP, "profile": True})
     found = _compare(seen, _reference(query, key, value, {"causal": True}, TOP, MAP))
@@ -35,7 +35,7 @@ def errors(n: int, heads: int = 2) -> dict[str, float]:
 
 
 def other_errors() -> dict[str, Any]:
-    """The same for calls that take other paths."""
+    """The same for calls that use other kernels."""
     bf16 = torch.bfloat16
     cases: dict[str, Any] = {
         "n = 5,003": (bf16, (1, 4, 2, 5003, 128), {"causal": True}, 100),
@@ -64,10 +64,10 @@ def other_errors() -> dict[str, Any]:
 
 
 def given_errors() -> dict[str, Any]:
-    """The same of facts that follow from a log-sum-exp, in the layout that models have.
+    """The same for measures computed from a given log-sum-exp, in the layout of models.
 
-    ``layers``: two layers in one call, grouped heads; the other: a single one. Heads lie inside
-    tokens, as after a projection.
+    ``layers``: two layers in one call, with grouped heads; the other: a single layer. Heads lie
+    inside tokens, as after a projection.
     """
     found: dict[str, Any] = {}
     for name, layers, heads, groups, n in (("layers", 2, 4, 2, 2048), ("one", 1, 2, 2, 5003)):
@@ -86,7 +86,7 @@ def given_errors() -> dict[str, Any]:
 
 
 def near_inputs(n: int, heads: int = HEADS) -> Any:
-    """Query and key whose products fall with the distance, as turned positions make them."""
+    """Query and key whose products fall with distance, as with rotary positions."""
     speed = torch.logspace(-3, 0, WIDTH // 2, device="cuda")
     angle = torch.arange(n, device="cuda")[:, None] * speed
     turned = torch.cat([angle.cos(), angle.sin()], dim=-1) * 1.5
@@ -94,7 +94,7 @@ def near_inputs(n: int, heads: int = HEADS) -> Any:
 
 
 def together_errors(n: int) -> dict[str, float]:
-    """Largest relative error of the best weights where near keys are the best, or all are equal."""
+    """Largest relative error of top weights where the top keys are adjacent, or all are equal."""
     query, key = near_inputs(n, heads=2)
     found = {}
     for name, keys in (("near", key), ("equal", torch.zeros_like(key))):
@@ -112,7 +112,7 @@ def _reference(query: Any, key: Any, value: Any, arguments: Any, top: int, map: 
 
 
 def _compare(seen: Any, exact: Any) -> dict[str, float]:
-    """Relative to the exact number, or to a thousandth of the mean where that is larger."""
+    """Errors relative to the exact number, or to a thousandth of the mean if that is larger."""
     pairs = {x: (getattr(seen, x), getattr(exact, x)) for x in ("entropy", "received", "map")}
     pairs["best weights"] = seen.top().weights, exact.top().weights
     pairs["weights by distance"] = seen.profile.weight, exact.profile.weight
@@ -136,7 +136,7 @@ def twice(n: int) -> dict[str, bool]:
 
 
 def million(n: int) -> dict[str, Any]:
-    """One call over this many tokens, with the map; its last block of queries against float64."""
+    """One call over n tokens, with the map; its last block of queries against float64."""
     query, key, value = inputs(n)
     torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What observe is compared with on a GPU: SDPA's kernels, eager attention, FlexAttention twice."""
+"""Peers of observe on a GPU: SDPA's kernels, eager attention, FlexAttention twice."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ BACKENDS = {"SDPA cuDNN": SDPBackend.CUDNN_ATTENTION, "SDPA flash": SDPBackend.F
 
 
 def sdpa_forwards(query: Any, key: Any, value: Any) -> dict[str, Callable[[], Any]]:
-    """torch's fused attention by each of its fast kernels: output only."""
+    """torch's fused attention with each of its fast kernels: output only."""
 
     def by(backend: SDPBackend) -> Callable[[], Any]:
         def run() -> Any:
@@ -26,7 +26,7 @@ def sdpa_forwards(query: Any, key: Any, value: Any) -> dict[str, Callable[[], An
 
 
 def eager(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
-    """Attention as models write it where weights are asked for: output and all the weights."""
+    """Attention as models compute it when weights are requested: output and all weights."""
     queries, keys = query.shape[-2], key.shape[-2]
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
     hidden = torch.ones(queries, keys, dtype=torch.bool, device=query.device).triu(1)
@@ -36,9 +36,9 @@ def eager(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
 
 
 def flex_twice(query: Any, key: Any, value: Any) -> Callable[[], tuple[Any, Any]]:
-    """FlexAttention forward with its log-sum-exp, then with query and key exchanged.
+    """FlexAttention forward with its log-sum-exp L, then with query and key swapped.
 
-    The log-sum-exp of the second over scores - L is the log of what each key receives.
+    The second call's log-sum-exp, over scores - L, is the log of what each key receives.
     """
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 

@@ -13,11 +13,11 @@ import regard
 
 
 def watched() -> dict[str, Any]:
-    """Milliseconds of a forward pass under sdpa, watched, and eager with weights; and the facts.
+    """Milliseconds of a forward with SDPA, watched, and eager with weights; and errors.
 
-    ``watched`` is a whole block of one forward; ``second`` a second forward in such a block, and
-    ``reading`` what it takes to read every fact of every layer of it afterwards: best keys and
-    distances are computed then.
+    ``watched`` is a whole block of one forward, ``second`` a second forward in such a block.
+    ``reading`` is reading every measure of every layer afterwards: top keys and distances are
+    computed then.
     """
     measured: dict[str, Any] = {"facts at 1024 off by": _facts(1024)}
     measured["logits the same to the bit at"] = [n for n in (1024, 2048, 8192) if _same_logits(n)]
@@ -31,7 +31,7 @@ def watched() -> dict[str, Any]:
 
 @torch.no_grad()
 def _same_logits(n: int) -> bool:
-    """Whether the model's own attention gives the same logits inside a block, in every bit."""
+    """Whether the logits inside a block equal the model's own, to the bit."""
     model, words = _model("sdpa"), torch.randint(0, 1000, (1, n), device="cuda")
     expected = model(words).logits
     with regard.watch(model, top=8, map=512):
@@ -54,14 +54,14 @@ def _times(n: int) -> dict[str, float]:
 
 
 def watched_forward(n: int) -> Callable[[], Any]:
-    """A block of one forward."""
+    """A watch block with one forward."""
     model, words = _model("sdpa"), torch.randint(0, 1000, (1, n), device="cuda")
     return lambda: _watch(model, words)
 
 
 @torch.no_grad()
 def _second(model: Any, words: Any) -> tuple[float, float]:
-    """Milliseconds of a second forward in a block, and of reading all that it saw."""
+    """Milliseconds of a second forward in a block, and of reading all its measures."""
     with regard.watch(model, top=8, map=512) as seen:
         model(words, logits_to_keep=1)
         forward = _once(lambda: model(words, logits_to_keep=1))
@@ -69,7 +69,7 @@ def _second(model: Any, words: Any) -> tuple[float, float]:
 
 
 def _read(seen: Any) -> int:
-    """The report and every fact; gives their bytes."""
+    """Read the report and every measure; return their bytes."""
     seen.report()
     facts = [fact for key in seen.names for fact in seen[key].facts.values()]
     return sum(fact.nbytes for fact in facts)
@@ -77,7 +77,7 @@ def _read(seen: Any) -> int:
 
 @torch.no_grad()
 def _waits(n: int) -> list[str]:
-    """Where the host waited for the GPU, in torch's own count: once for the tokens."""
+    """Lines at which the host waited for the GPU, as torch reports them: once for the tokens."""
     model, words = _model("sdpa"), torch.randint(0, 1000, (1, n), device="cuda")
     with regard.watch(model, top=8, map=512), warnings.catch_warnings(record=True) as caught:
         model(words, logits_to_keep=1)
@@ -93,7 +93,7 @@ def _waits(n: int) -> list[str]:
 
 @cache
 def _model(kind: str) -> Any:
-    """Four layers of 16 heads of 128, 4 key and value heads."""
+    """Four layers of 16 heads of width 128, with 4 key and value heads."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
@@ -112,7 +112,7 @@ def _watch(model: Any, words: Any) -> Any:
 
 
 def _facts(n: int) -> dict[str, float]:
-    """Against the weights that eager attention returns, which are bf16: 2^-9 of each."""
+    """Errors against the weights of eager attention, which are bf16: accurate to 2^-9."""
     words = torch.randint(0, 1000, (1, n), device="cuda")
     seen = _watch(_model("sdpa"), words)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What every benchmark shares: the machine's name, fair timing, and where results go."""
+"""Shared by all benchmarks: description of the machine, timing, results files."""
 
 import json
 import os
@@ -13,7 +13,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def describe() -> dict[str, Any]:
-    """The machine and the versions that the figures belong to."""
+    """The machine and the versions on which the figures were measured."""
     import numpy
     from threadpoolctl import threadpool_info
 
@@ -39,16 +39,16 @@ def _processor() -> str:
 
 
 def _instructions() -> str:
-    """The widest vector instructions of the processor, on which most times depend."""
+    """The processor's widest vector instructions, on which most times depend."""
     flags = set(Path("/proc/cpuinfo").read_text().split())
     names = {"avx512f": "AVX-512", "avx2": "AVX2", "asimd": "NEON"}
     return next((name for flag, name in names.items() if flag in flags), "unknown instructions")
 
 
 def instruction_sets() -> dict[str, dict[str, str]]:
-    """Environments of a process: the widest instructions here, AVX2 alone, no native kernels.
+    """Process environments: widest instructions, AVX2 only, no native kernels.
 
-    Each holds for NumPy, its BLAS, PyTorch and regard alike. AVX2 is left out where it is widest.
+    Each applies to NumPy, its BLAS, PyTorch and regard alike. AVX2 is omitted where it is widest.
     """
     from numpy._core._multiarray_umath import __cpu_dispatch__
 
@@ -63,14 +63,15 @@ def instruction_sets() -> dict[str, dict[str, str]]:
     return {**sets, "no native kernels": {"REGARD_NATIVE": "off"}}
 
 
-SETTLE = 0.05  # OpenBLAS and OpenMP threads spin on for this long after a call, and would disturb
-BLOCK = 0.05  # the next peer; calls shorter than this are repeated in a block of their own
+# OpenBLAS and OpenMP threads keep spinning this long after a call and would disturb the next peer.
+SETTLE = 0.05  # seconds
+BLOCK = 0.05  # seconds; calls shorter than this are repeated in a block
 
 
 def best_of(
     calls: dict[str, Callable[[], object]], seconds: float, least: int = 5, warm: bool = True
 ) -> dict[str, float]:
-    """The best time of each call, taken in turns so that a noisy moment hits all of them alike."""
+    """The best time of each call; they take turns, so that noise affects all alike."""
     best = dict.fromkeys(calls, float("inf"))
     for call in calls.values() if warm else ():
         call()
@@ -92,7 +93,7 @@ def _best_of_block(call: Callable[[], object]) -> float:
 
 
 def write(name: str, figures: dict[str, Any]) -> Path:
-    """Save figures under results/, with the machine named."""
+    """Save figures under results/, with a description of the machine."""
     path = RESULTS / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"machine": describe(), **figures}, indent=1) + "\n")

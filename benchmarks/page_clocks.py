@@ -1,4 +1,4 @@
-"""What bench_page measures with: the page served beside it, and clocks inside the browser."""
+"""Helpers of bench_page: a server for the page, and timers inside the browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-# From an event to the end of the frame that shows it, without the wait for the frame to begin.
+# timed: from an event to the end of the frame that shows it, without the wait for that frame.
 WATCH = """
 window.timed = (act) => new Promise((resolve) => {
   let began = 0;
@@ -39,7 +39,7 @@ window.drawnAt = new Promise((resolve) => {
 
 
 def timed_change(page: Any, act: Callable[[], None]) -> float:
-    """From a key to a picture that differs from the one before."""
+    """Milliseconds from a key press to a picture that differs from the previous one."""
     page.evaluate(
         """() => {
           const sign = () => [...document.querySelectorAll("[data-side=query]")].at(-2).textContent;
@@ -59,7 +59,10 @@ def timed_change(page: Any, act: Callable[[], None]) -> float:
 
 
 def timed_patch(page: Any, act: Callable[[], None]) -> float:
-    """The status line is replaced when new numbers are there, and they are drawn in that frame."""
+    """Milliseconds from a key press to new numbers on the map.
+
+    The status line is replaced when new numbers arrive, and they are drawn in that frame.
+    """
     page.evaluate(
         """() => {
           const status = document.querySelector(".main p[role=status]");
@@ -80,7 +83,7 @@ def timed_patch(page: Any, act: Callable[[], None]) -> float:
 
 @contextmanager
 def served(*files: Path) -> Iterator[str]:
-    """The address of regard's own server, with its token."""
+    """Address of regard's own server, with its token."""
     from regard.view.page.jobs import Context
     from regard.view.page.server import address, bind, server_of
 

@@ -1,9 +1,9 @@
-"""Put models side by side that differ in seed or recipe: scores, pronouns, and who has which role.
+"""Compare models that differ in seed or recipe: scores, pronouns, strongest head of each role.
 
     python benchmarks/seeds.py NAME=MODEL_FOLDER ...
 
 Each folder needs model.json with scores and heads.json (regard.transformer.measure_heads); the
-shipped model is always the first. Writes results/seeds.json.
+shipped model always comes first. Writes results/seeds.json.
 """
 
 import json
@@ -19,7 +19,7 @@ ROLES = ("previous", "next", "same", "first", "end")
 
 
 def main() -> None:
-    """Compare the shipped model with those named."""
+    """Compare the shipped model with the named ones."""
     named = dict(argument.split("=", 1) for argument in sys.argv[1:])
     models = {"shipped": SHIPPED} | {name: Path(folder) for name, folder in named.items()}
     found = {name: compare(folder) for name, folder in models.items()}
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def compare(folder: Path) -> dict[str, Any]:
-    """What two trainings can be told apart by."""
+    """The figures by which two trainings are compared."""
     scores = json.loads((folder / "model.json").read_text(encoding="utf-8"))["scores"]
     heads = json.loads((folder / "heads.json").read_text(encoding="utf-8"))
     pronouns = heads["pronouns"]
@@ -46,7 +46,7 @@ def compare(folder: Path) -> dict[str, Any]:
 
 
 def strongest(encoder: list[dict[str, Any]], role: str) -> dict[str, float]:
-    """The head that puts most on a place, and how much."""
+    """The head with the largest share for a role, and that share."""
     best = max(encoder, key=lambda head: head[role])
     return {"layer": best["layer"], "head": best["head"], "share": best[role]}
 

@@ -1,9 +1,8 @@
-"""The peer of a survey: the same encoder in Hugging Face, eager, all weights asked for.
+"""Peer of a survey: the same encoder in transformers, eager, returning all weights.
 
-The shipped encoder is a Pegasus encoder without biases in its attention: normalisation first,
-relu, the same sinusoids, a last normalisation. So the same parameters give the same weights there,
-and what is computed from them here, in batches with padding as scripts do it, are the same
-statistics that a survey computes.
+The shipped encoder is a Pegasus encoder without attention biases: pre-norm, relu, the same
+sinusoids, a final norm. So the same parameters give the same weights there. From them this module
+computes the statistics of a survey, in padded batches, as scripts usually do.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from regard.transformer.model import Transformer
 
 
 def pegasus(model: Transformer) -> Any:
-    """The encoder of our transformer as one of Hugging Face, with the same parameters."""
+    """Our encoder as a transformers model with the same parameters."""
     sizes = model.config
     config = PegasusConfig(
         vocab_size=sizes.vocabulary, d_model=sizes.width, encoder_layers=sizes.layers,
@@ -87,7 +86,7 @@ def _padded(texts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def _marks(ids: torch.Tensor, real: torch.Tensor, bands: slice) -> dict[str, torch.Tensor]:
-    """Which keys each measure counts: shared by all layers and heads."""
+    """Keys that each measure counts, shared by all layers and heads."""
     length = ids.shape[1]
     places = torch.arange(length)
     back = places[:, None] - places

@@ -1,4 +1,4 @@
-"""Sentences to survey: clauses strung together, so that lengths vary about as those of text do."""
+"""Sentences to survey: clauses strung together, with lengths that vary roughly as in real text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LINKS = ("and", "but", "because", "while", "although", "so that")
 
 
 def sentences(number: int, seed: int = 0) -> list[str]:
-    """Sentences of one clause or more, each further one a quarter as likely."""
+    """Sentences of one or more clauses, each further clause with probability 1/4."""
     rng = random.Random(seed)
     found = []
     for _ in range(number):

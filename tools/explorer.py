@@ -1,4 +1,4 @@
-"""The explorer as a user starts it, for scripts that open it in a browser."""
+"""Start the explorer as a user does, for scripts that open it in a browser."""
 
 import re
 import signal
@@ -12,12 +12,12 @@ REGARD = [sys.executable, "-m", "regard"]
 
 @contextmanager
 def explorer(*arguments: str) -> Iterator[str]:
-    """Address of `regard open` with these arguments; it ends by Ctrl-C."""
+    """Run `regard open` with these arguments and yield its address; stop it by Ctrl-C."""
     command = [*REGARD, "open", "--no-browser", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         line = run.stdout.readline() if run.stdout else ""
         match = re.search(r"http://\S+", line)
         if match is None:
-            raise SystemExit(f"regard open needs to print its address, but printed {line!r}.")
+            raise SystemExit(f"regard open must print its address, got {line!r}")
         yield match[0]
         run.send_signal(signal.SIGINT)

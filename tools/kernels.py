@@ -1,12 +1,11 @@
-"""The tests that depend on arithmetic, with every BLAS kernel and with fewer instructions.
+"""Run the tests that depend on arithmetic with every BLAS kernel and fewer CPU features.
 
     python tools/kernels.py                      # every kernel below, one after the other
-    python tools/kernels.py Haswell Prescott     # these alone
+    python tools/kernels.py Haswell Prescott     # only these
     python tools/kernels.py Haswell --tests tests/textbook tests/heads
 
-OpenBLAS has kernels for each family of processors and NumPy loops for each set of instructions;
-both add sums up in their own order. A kernel that this processor cannot run is left out, and the
-summary says so.
+OpenBLAS has kernels for each processor family and NumPy has loops for each instruction set; each
+sums in its own order. A kernel that this processor cannot run is skipped, and the summary says so.
 """
 
 import argparse
@@ -18,31 +17,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-# Of the tests in a browser those that compare the page's arithmetic with Python's.
+# Of the browser tests, only those that compare the page's arithmetic with Python's.
 TESTS = (
     "src", "tests/textbook", "tests/engine", "tests/heads", "tests/text", "tests/transformer",
     "tests/checker", "tests/corpus", "tests/view/figure", "tests/view/page", "tests/view/terminal",
     "tests/view/worksheet", "tests/view/browser/test_steps.py", "tests/test_readme.py",
     "tests/test_examples.py",
 )  # fmt: skip
-# What trains or starts many processes tests other things than arithmetic, and takes as long again.
+# Tests that train or start many processes: they test little arithmetic and double the time.
 LEFT_OUT = (
     "tests/engine/ring", "tests/engine/gpu", "tests/transformer/train",
     "tests/corpus/test_ray_engine.py", "tests/corpus/test_engines.py",
 )  # fmt: skip
-NO_AVX512 = ("X86_V4", "AVX512")  # how the names of such features begin, in every NumPy
+NO_AVX512 = ("X86_V4", "AVX512")  # prefixes of the feature names, in every version of NumPy
 TRY = "import numpy as np; x = np.ones((64, 64), np.float32); assert (x @ x == 64).all()"
 
 
 class Processor(NamedTuple):
-    """A processor to pretend: OpenBLAS's kernel, and the features that NumPy does without."""
+    """A processor to emulate: OpenBLAS's kernel, and the features that NumPy must not use."""
 
     name: str
     kernel: str = ""
     without: tuple[str, ...] = ()
 
     def environment(self) -> dict[str, str]:
-        """What a process has to be started with."""
+        """Environment variables of its process."""
         features = [x for x in dispatched() if x.startswith(self.without)] if self.without else []
         names = {"OPENBLAS_CORETYPE": self.kernel, "NPY_DISABLE_CPU_FEATURES": " ".join(features)}
         if self.without:
@@ -63,14 +62,14 @@ PROCESSORS = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run everything; the number of processors on which a test failed."""
+    """Run the tests on every processor; return how many had failures."""
     every = [x.name for x in PROCESSORS]
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("kernels", nargs="*", metavar="kernel", help=f"of {', '.join(every)}")
-    parser.add_argument("--tests", nargs="+", default=[], help="these tests instead")
+    parser.add_argument("kernels", nargs="*", metavar="kernel", help=f"one of {', '.join(every)}")
+    parser.add_argument("--tests", nargs="+", default=[], help="run these tests instead")
     asked = parser.parse_args(arguments)
     if unknown := set(asked.kernels) - set(every):
-        parser.error(f"kernels are {', '.join(every)}, but not {', '.join(sorted(unknown))}.")
+        parser.error(f"kernel must be one of {', '.join(every)}, got {', '.join(sorted(unknown))}")
     chosen = [x for x in PROCESSORS if not asked.kernels or x.name in asked.kernels]
     results = [run(x, asked.tests) for x in chosen]
     sys.stdout.write("\n".join(["", *(f"{name:18} {result}" for name, result, _ in results), ""]))
@@ -78,15 +77,15 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(processor: Processor, tests: Sequence[str]) -> tuple[str, str, bool]:
-    """The tests on one processor: its name, pytest's last line, and whether anything failed."""
+    """Run the tests on one processor; return its name, pytest's last line, whether any failed."""
     sys.stdout.write(f"\n== {processor.name}\n")
     sys.stdout.flush()
     environment = processor.environment()
     if subprocess.run([sys.executable, "-c", TRY], env=environment, check=False).returncode:
-        return processor.name, "left out: this processor cannot run it", False
+        return processor.name, "skipped: this processor cannot run it", False
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
     command += tests or [*TESTS, *(f"--ignore={x}" for x in LEFT_OUT)]
-    line = "no answer"
+    line = "no output"
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE
     ) as process:
@@ -97,7 +96,7 @@ def run(processor: Processor, tests: Sequence[str]) -> tuple[str, str, bool]:
 
 
 def dispatched() -> list[str]:
-    """The features beyond its baseline for which this NumPy has loops."""
+    """CPU features beyond the baseline for which this NumPy has loops."""
     from numpy._core._multiarray_umath import __cpu_dispatch__
 
     return list(__cpu_dispatch__)

@@ -1,8 +1,8 @@
-"""Commands in lanes: lanes run beside each other, the commands of a lane one after the other.
+"""Run commands in lanes: lanes run in parallel, the commands of a lane in sequence.
 
-Output is printed lane by lane, each in one piece: that of the first as it comes, that of another as
-soon as those before it have ended. Every command runs, whatever failed before it; the status is 1
-if any failed. Ctrl-C ends all of them.
+Output is printed lane by lane: that of the first lane as it arrives, that of any other as soon as
+the lanes before it have finished. Every command runs, even after a failure; the exit status is 1 if
+any failed. Ctrl-C stops all of them.
 
     python tools/lanes.py --lane "pytest tests/a" "pytest tests/b" --lane "ruff check ."
 """
@@ -23,7 +23,7 @@ PATIENCE = 10.0  # seconds
 
 
 class Lane:
-    """Shell commands that run one after the other in a thread, and what they print."""
+    """Shell commands that run in sequence in a thread, and their output."""
 
     def __init__(self, commands: list[str]) -> None:
         self.commands = commands
@@ -39,18 +39,18 @@ class Lane:
         self._thread.start()
 
     def output(self) -> Iterator[bytes]:
-        """What the commands print, as it comes, until the last one has ended."""
+        """Output of the commands as it arrives, until the last one has finished."""
         while (chunk := self._output.get()) is not None:
             yield chunk
 
     def interrupt(self) -> None:
-        """Pass Ctrl-C on to the command that runs, with all it started, and start no other."""
+        """Send Ctrl-C to the running command and its children, and start no other."""
         with self._lock:
             self._ended = True
         self._signal(signal.SIGINT)
 
     def end(self, seconds: float) -> None:
-        """Give it so many seconds to end, then kill what is left of it."""
+        """Wait up to ``seconds`` for it to finish, then kill it."""
         if self._thread.is_alive():
             self._thread.join(timeout=seconds)
         self._signal(signal.SIGKILL)
@@ -68,7 +68,7 @@ class Lane:
         self._output.put(None)
 
     def _start(self, command: str) -> "subprocess.Popen[bytes] | None":
-        """The next command in a process group of its own; None once the lane was ended."""
+        """Start a command in its own process group; None once the lane was stopped."""
         with self._lock:
             if self._ended:
                 return None
@@ -85,7 +85,7 @@ class Lane:
 
 
 def run(commands_of_lanes: list[list[str]], patience: float = PATIENCE) -> int:
-    """Run all lanes, print what they print, then how long each command took; 0, 1 or 130."""
+    """Run all lanes, print their output and the time of each command; return 0, 1 or 130."""
     lanes = [Lane(commands) for commands in commands_of_lanes]
     try:
         for lane in lanes:
@@ -110,15 +110,15 @@ def run(commands_of_lanes: list[list[str]], patience: float = PATIENCE) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the lanes that the arguments name."""
-    parser = argparse.ArgumentParser(description="Run commands in lanes beside each other.")
+    """Run the lanes given on the command line."""
+    parser = argparse.ArgumentParser(description="Run commands in parallel lanes.")
     parser.add_argument("--lane", nargs="+", action="append", required=True, metavar="COMMAND")
     parser.add_argument(
         "--patience", type=float, default=PATIENCE, metavar="SECONDS",
-        help="how long commands may take to end after Ctrl-C before they are killed",
+        help="seconds that commands may take to stop after Ctrl-C before they are killed",
     )  # fmt: skip
     given: Any = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # handle it like Ctrl-C
     return run(given.lane, given.patience)
 
 

@@ -1,6 +1,6 @@
 """Generated parts of the README and of docs: captures, tables, lists.
 
-Run ``make docs``. A test runs the same functions and compares, so that all of it stays true.
+Run ``make docs``. A test runs the same functions and compares, so that the pages stay up to date.
 """
 
 import ast
@@ -30,9 +30,9 @@ SENTENCE = "A dog ate the food because it was hungry"
 
 
 def capture(*arguments: str, until: str = "") -> str:
-    """What a command prints at 80 columns without colour, as a reader would see it.
+    """Output of a command at 80 columns without colour.
 
-    With ``until`` the lines from the one that starts so are left out, and three dots say it.
+    ``until`` is the start of the first line to leave out; three dots replace it and the rest.
     """
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONUTF8": "1"}
     command = [sys.executable, "-m", "regard", *arguments]
@@ -82,7 +82,7 @@ SAYS = {".py": lambda text: ast.get_docstring(ast.parse(text)) or "", ".js": _co
 
 
 def attention_figures() -> str:
-    """The measured tables of ``make bench``, with the peak memory below them."""
+    """The tables of ``make bench``, followed by peak memory."""
     text = (ROOT / "benchmarks/results/attention.md").read_text()
     table = text.partition("\n\n")[2].strip()
     figures = _results("attention")
@@ -95,7 +95,7 @@ def attention_figures() -> str:
 
 
 def reading_figures() -> str:
-    """What reading a sentence costs, and how good the shipped model is."""
+    """Cost of reading a sentence, and translation quality of the shipped model."""
     figures = _results("reading")
     model = json.loads((ROOT / "src/regard/transformer/shipped/model.json").read_text())
     names = {
@@ -246,7 +246,7 @@ def _results(name: str) -> dict[str, Any]:
 
 
 def _machine(results: dict[str, Any]) -> str:
-    """The machine, its instruction set and the versions that a table belongs to."""
+    """The machine, instruction set and versions of a table."""
     about = results["machine"]
     instructions = f" ({about['instructions']})" if "instructions" in about else ""
     gpu = f"{about['gpu']}, " if "gpu" in about else ""
@@ -287,7 +287,7 @@ def effects_of_heads() -> str:
 
 
 def self_repair() -> str:
-    """Effects of one part's heads summed, beside that of taking a layer's heads away together."""
+    """Sum of single-head effects by layer, against ablating all heads of the layer at once."""
     from regard.experiments.outcome import log_probabilities
 
     effects = _pronoun_effects()
@@ -332,7 +332,7 @@ PARTS = {
 
 
 def with_parts(text: str) -> str:
-    """A page with every made part put in anew."""
+    """Return the page with every generated part replaced."""
     for name, make in PARTS.items():
         pattern = rf"(<!-- {name} -->\n).*?(\n?<!-- /{name} -->)"
         if re.search(pattern, text, flags=re.DOTALL):

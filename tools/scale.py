@@ -1,11 +1,11 @@
-"""What a survey of many documents or a map of one long sequence would cost, from measured figures.
+"""Estimate the cost of a large survey and of a map of one long sequence, from measured figures.
 
-    python tools/scale.py                                  # tables of docs/scale.md, to the screen
-    python tools/scale.py --write                          # the same, into docs/scale.md
+    python tools/scale.py                                  # print the tables of docs/scale.md
+    python tools/scale.py --write                          # write them into docs/scale.md
     python tools/scale.py --figures mine.json              # with your own figures
 
-The figures are those of benchmarks/results/ (ring.json, survey.json, h200.json) and the assumptions
-at the top of this file. ``mine.json`` replaces any of them, by the names of scale_model.py:
+Figures come from benchmarks/results/ (ring.json, survey.json, h200.json) and from the assumptions
+at the top of this file. ``mine.json`` overrides any of them, by the field names of scale_model.py:
 {"core": {"bytes_a_second": 2.5e9}, "gpu": {"heads": 32}, "survey": {"documents_a_second": 300}}.
 """
 
@@ -23,14 +23,14 @@ from scale_model import Rank, Survey, fewest_tokens, ring
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "scale.md"
-LONG, MANY, CORES = 100_000_000, 1_000_000_000, 64  # tokens, documents, cores of a machine
+LONG, MANY, CORES = 100_000_000, 1_000_000_000, 64  # tokens, documents, cores per machine
 
 # Where the figures come from.
 
-H200 = {  # bf16, causal, width 128; h200.json replaces the first two where it is there
+H200 = {  # bf16, causal, width 128; h200.json overrides the first two if it has them
     "pass_one_seconds_a_pair": 4 * 128 / 580e12,
     "pass_two_seconds_a_pair": 4 * 128 / 580e12,
-    "bytes_a_second": 50e9,  # assumed: one 400 Gb/s link for each GPU
+    "bytes_a_second": 50e9,  # assumed: one 400 Gb/s link per GPU
     "seconds_a_step": 2e-3,  # assumed: as measured between processes on one machine
     "heads": 16,
     "key_heads": 16,
@@ -42,13 +42,13 @@ H200 = {  # bf16, causal, width 128; h200.json replaces the first two where it i
 
 
 def results(name: str) -> dict[str, Any]:
-    """A results file, or nothing where it has not been made."""
+    """Contents of a results file; empty if it does not exist."""
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def measured_core(own: dict[str, Any]) -> Rank:
-    """One core of the benchmarks' machine as a rank."""
+    """A rank of one core of the benchmark machine."""
     figures = results("ring")
     sizes = {"heads": figures["heads"], "key_heads": figures["heads"]}
     sizes |= {"width": figures["width"], "value_width": figures["width"]}
@@ -56,12 +56,12 @@ def measured_core(own: dict[str, Any]) -> Rank:
 
 
 def measured_gpu(own: dict[str, Any]) -> Rank:
-    """One H200 as a rank: its kernels measured, its link to the next assumed."""
+    """A rank of one H200: kernels measured, link to the next rank assumed."""
     return made_of(Rank, H200 | results("h200").get("scale", {}) | own.get("gpu", {}))
 
 
 def measured_survey(own: dict[str, Any]) -> Survey | None:
-    """One worker of the survey's benchmark; nothing where it has not been run."""
+    """One worker of the survey benchmark; None if it has not been run."""
     found, mine = results("survey"), own.get("survey", {})
     if not found and "documents_a_second" not in mine:
         return None
@@ -69,7 +69,7 @@ def measured_survey(own: dict[str, Any]) -> Survey | None:
 
 
 def made_of(kind: type, figures: dict[str, Any]) -> Any:
-    """A table's figures, each by a name it knows."""
+    """Build a Rank or Survey from named figures; exits on an unknown name."""
     names = [field.name for field in fields(kind)]
     unknown = sorted(figures.keys() - set(names))
     if unknown:
@@ -81,7 +81,7 @@ def made_of(kind: type, figures: dict[str, Any]) -> Any:
 
 
 def ring_table(rank: Rank, tokens: float, ranks: Sequence[int], name: str) -> str:
-    """What each number of ranks takes for one causal map, all heads of one layer."""
+    """Cost of one causal map, all heads of a layer, by number of ranks."""
     lines = [
         f"| {name} | total | compute | send (overlapped) | step latency | sent per rank "
         "| memory per rank |",
@@ -98,7 +98,7 @@ def ring_table(rank: Rank, tokens: float, ranks: Sequence[int], name: str) -> st
 
 
 def survey_table(figures: Survey, documents: float, machines: Sequence[int], cores: int) -> str:
-    """What each number of machines takes for a corpus."""
+    """Cost of surveying a corpus, by number of machines."""
     titles = f"| {cores}-core machines | total | of which report | documents/s |"
     lines, report = [titles, "|--:|--:|--:|--:|"], documents / figures.merged_documents_a_second
     for number in machines:
@@ -110,7 +110,7 @@ def survey_table(figures: Survey, documents: float, machines: Sequence[int], cor
 
 
 def survey_checked(figures: Survey) -> str:
-    """Whole runs of two workers on one machine beside what the figures of one core say of them."""
+    """Measured runs of two workers on one machine against predictions from one core."""
     found = results("survey")
     lines = ["| engine | documents | measured | predicted | ratio |", "|---|--:|--:|--:|--:|"]
     for engine, run in found["engines"].items():
@@ -121,7 +121,7 @@ def survey_checked(figures: Survey) -> str:
 
 
 def said(seconds: float) -> str:
-    """A time in the unit that suits it.
+    """Format a time in a suitable unit.
 
     >>> said(3e-12), said(0.5), said(90), said(1e6)
     ('3 ps', '500 ms', '1.5 min', '11.6 days')
@@ -133,7 +133,7 @@ def said(seconds: float) -> str:
 
 
 def sized(number: float) -> str:
-    """Bytes in the unit that suits them."""
+    """Format bytes in a suitable unit."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if number >= size:
             return f"{number / size:,.3g} {unit}"
@@ -141,7 +141,7 @@ def sized(number: float) -> str:
 
 
 def check_table() -> str:
-    """The measured points beside what the formulas say of them."""
+    """Measured points against predictions."""
     core = measured_core({})
     lines = [
         "| ranks | tokens | measured | CPU time | predicted | CPU / predicted |",
@@ -156,7 +156,7 @@ def check_table() -> str:
 
 
 def tables(own: dict[str, Any]) -> dict[str, str]:
-    """Every made part of docs/scale.md."""
+    """Every generated part of docs/scale.md."""
     core, gpu = measured_core(own), measured_gpu(own)
     made = {
         "figures": figures_table(core, gpu),
@@ -173,7 +173,7 @@ def tables(own: dict[str, Any]) -> dict[str, str]:
 
 
 def figures_table(core: Rank, gpu: Rank) -> str:
-    """What everything else follows from."""
+    """The input figures of all other tables."""
     lines = ["| | one core | one H200 |", "|---|--:|--:|"]
     rows = {
         "time per query-key pair and head, pass one": lambda x: said(x.pass_one_seconds_a_pair),
@@ -188,7 +188,7 @@ def figures_table(core: Rank, gpu: Rank) -> str:
 
 
 def write(made: dict[str, str]) -> None:
-    """Put each table between its marks in docs/scale.md."""
+    """Write each table between its markers in docs/scale.md."""
     text = PAGE.read_text()
     for name, table in made.items():
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -199,8 +199,8 @@ def write(made: dict[str, str]) -> None:
 def main() -> None:
     """Print the tables, or write them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--figures", type=Path, help="a JSON file with your own figures")
-    parser.add_argument("--write", action="store_true", help="into docs/scale.md")
+    parser.add_argument("--figures", type=Path, help="JSON file with your own figures")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/scale.md")
     asked = parser.parse_args()
     made = tables(json.loads(asked.figures.read_text()) if asked.figures else {})
     if asked.write:

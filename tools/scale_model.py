@@ -1,4 +1,4 @@
-"""The formulas of docs/scale.md: time, bytes and memory of a ring and of a survey."""
+"""Formulas of docs/scale.md: time, bytes and memory of a ring and of a survey."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ Chunks = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Rank:
-    """What one rank of a ring can do, and what it works on."""
+    """Speed of one rank of a ring, and the sizes it works on."""
 
     pass_one_seconds_a_pair: float  # one query, one key, one head: output, entropy, log-sum-exp
     pass_two_seconds_a_pair: float  # the same for received and map
     bytes_a_second: float  # to its neighbour
-    seconds_a_step: float  # what a step takes when there is nothing to compute
+    seconds_a_step: float  # latency of a step with nothing to compute
     heads: int = 8
     key_heads: int = 8
     width: int = 64  # of a query and a key
     value_width: int = 64
     number_bytes: int = 4
     map_blocks: int = 256
-    memory_bytes: float = 4e9  # of a core: a machine of 64 with 256 GB
+    memory_bytes: float = 4e9  # per core: 64 cores with 256 GB
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run comes to on each rank."""
+    """Cost of a run on each rank."""
 
     compute_seconds: float
     send_seconds: float
@@ -36,12 +36,12 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Sending goes on while computing: the longer of the two counts, and the steps."""
+        """Sending overlaps computing: the longer of the two, plus the latency of the steps."""
         return max(self.compute_seconds, self.send_seconds) + self.step_seconds
 
 
 def ring(tokens: float, ranks: int, rank: Rank, passes: int = 2) -> Cost:
-    """One causal sequence, cut zigzag, over so many ranks; equal slices."""
+    """Cost of one causal sequence, zigzag, in equal slices over ``ranks`` ranks."""
     pairs = rank.heads * tokens * (tokens + 1) / 2 / ranks
     pace = rank.pass_one_seconds_a_pair + (passes - 1) * rank.pass_two_seconds_a_pair
     slices = [tokens / ranks] * ranks
@@ -59,7 +59,7 @@ def ring(tokens: float, ranks: int, rank: Rank, passes: int = 2) -> Cost:
     )
 
 
-# What a rank sends. Its neighbour's own slice is the one that it never passes on.
+# What a rank sends. It passes on every slice but its neighbour's own.
 
 
 def sent_around(
@@ -67,7 +67,7 @@ def sent_around(
 ) -> tuple[float, float]:
     """Bytes of pass one (key and value) and of pass two (query and log-sum-exp).
 
-    ``queries`` and ``keys`` say how many each rank holds.
+    ``queries`` and ``keys`` are the numbers that each rank holds.
     """
     neighbour = (me + 1) % len(keys)
     passed_keys = sum(keys) - keys[neighbour]
@@ -78,7 +78,7 @@ def sent_around(
 
 
 def sent_at_once(me: int, keys: Sequence[float], rank: Rank) -> float:
-    """Bytes where keys and values are gathered: the slice to every other, received to its owner."""
+    """Bytes where keys and values are gathered: slice to every rank, received to its owner."""
     others = len(keys) - 1
     slices = (
         others * keys[me] * rank.key_heads * (rank.width + rank.value_width) * rank.number_bytes
@@ -89,10 +89,10 @@ def sent_at_once(me: int, keys: Sequence[float], rank: Rank) -> float:
 def sent_distances(
     me: int, queries: Sequence[Chunks], keys: Sequence[Chunks], rank: Rank, sees: Any = None
 ) -> float:
-    """Bytes of the profile: what this rank finds at distances that others keep.
+    """Bytes of the profile: what this rank computes for distances kept by other ranks.
 
-    ``queries`` and ``keys`` hold each rank's chunks as (start, stop); ``sees(rows, columns)`` says
-    whether any of these queries may look at any of these keys, and unless given all may.
+    ``queries`` and ``keys`` are each rank's chunks as (start, stop). ``sees(rows, columns)`` is
+    whether any of these queries may look at any of these keys; by default all may.
     """
     in_all = 0
     asked = max(stop for chunks in queries for _, stop in chunks)
@@ -110,18 +110,18 @@ def sent_distances(
 
 
 def sent_sums(me: int, ranks: int, numbers: float) -> float:
-    """Bytes of the sums that every rank gets: once up the ring to be made, once to be told."""
+    """Bytes of an all-reduce on the ring: once around to add up, once to distribute."""
     letters = (me < ranks - 1) + (ranks > 1 and me != ranks - 2)
     return 8 * numbers * letters
 
 
 def map_numbers(rank: Rank) -> int:
-    """How many numbers those sums are: the map, and how many queries stand behind each row."""
+    """Size of those sums: the map, and the number of queries behind each of its rows."""
     return rank.heads * (rank.map_blocks * (rank.map_blocks + 1) + 1)
 
 
 def fewest_tokens(rank: Rank) -> float:
-    """Tokens a rank must hold so that a step of pass one computes no shorter than it sends.
+    """Tokens per rank at which a step of pass one computes as long as it sends.
 
     A step computes heads * m^2 / 2 pairs (causal) and sends m tokens' keys and values.
     """
@@ -131,17 +131,17 @@ def fewest_tokens(rank: Rank) -> float:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one worker of a survey does, and what its driver can take in."""
+    """Speed of one worker of a survey and of its driver."""
 
-    documents_a_second: float  # one worker, one core, with the writing of its Parquet files
-    driver_documents_a_second: float  # read, taken in and brought to the disk while others work
-    merged_documents_a_second: float  # read once more for the report, by one core, at the end
+    documents_a_second: float  # one worker on one core, including its Parquet files
+    driver_documents_a_second: float  # read, received and written to disk while others work
+    merged_documents_a_second: float  # read again for the report, by one core, at the end
     document_bytes: float = 250
     result_bytes: float = 5_000
-    disk_bytes_a_second: float = 2e8  # of one machine, reading the corpus
+    disk_bytes_a_second: float = 2e8  # per machine, reading the corpus
 
     def seconds(self, documents: float, machines: int, cores: int) -> float:
-        """The slowest of three, the workers, the disks and the one driver; then the report."""
+        """Time of the slowest of workers, disks and driver, then of the report."""
         rates = (
             machines * cores * self.documents_a_second,
             machines * self.disk_bytes_a_second / self.document_bytes,
@@ -150,5 +150,5 @@ class Survey:
         return documents / min(rates) + documents / self.merged_documents_a_second
 
     def most_machines(self, cores: int) -> float:
-        """From here on the driver is the slowest."""
+        """Number of machines beyond which the driver is the bottleneck."""
         return self.driver_documents_a_second / (cores * self.documents_a_second)

@@ -1,9 +1,9 @@
-"""Write the table of docs/tasks.md: five tasks of a new user in a browser, clicks and seconds.
+"""Write the table of docs/tasks.md: clicks and seconds of five tasks for a new user in a browser.
 
     python tools/tasks.py [--shots FOLDER]
 
-Needs Chromium on PATH, Playwright, torch and transformers (pip install '.[test]'). Seconds count
-from the moment the page is there; a person needs time to read as well.
+Needs Chromium on PATH, Playwright, torch and transformers (pip install 'regard[test]').
+Seconds run from the moment the page has loaded; a person also needs time to read.
 """
 
 import os
@@ -23,7 +23,7 @@ from explorer import REGARD, explorer
 DOCUMENT = Path(__file__).parents[1] / "docs" / "tasks.md"
 SIZES = {"wide": {"width": 1400, "height": 900}, "phone": {"width": 390, "height": 844}}
 TEXT = "a dog ate the food because it was hungry"
-PATIENCE = 60_000  # milliseconds; a busy machine only makes the figures larger
+PATIENCE = 60_000  # milliseconds; long, since a busy machine is slow
 QUESTIONS = ".questions button"
 
 HEADER = """\
@@ -40,7 +40,7 @@ FOOTER = """\
 
 @dataclass
 class User:
-    """A browser page with the clicks and keys that a task took."""
+    """A browser page, and the clicks, keys and seconds that a task took."""
 
     page: Any
     clicks: int = 0
@@ -48,23 +48,23 @@ class User:
     taken: float = 0.0  # seconds
 
     def click(self, locator: Any) -> None:
-        """One click on what the page shows."""
+        """Click an element."""
         locator.click()
         self.clicks += 1
 
     def press(self, *keys: str) -> None:
-        """Keys together, as Control+End, or letters one after the other."""
+        """Press a combination such as Control+End, or type letters."""
         for key in keys:
             is_name = "+" in key
             (self.page.keyboard.press if is_name else self.page.keyboard.type)(key)
             self.keys += 1 if is_name else len(key)
 
     def button(self, text: str, within: str = "button") -> Any:
-        """A button by its words."""
+        """The first button with this text."""
         return self.page.locator(within, has_text=text).first
 
     def see(self, selector: str, text: str | None = None) -> None:
-        """Wait for something, and that the window shows it without scrolling."""
+        """Wait until an element exists and is visible without scrolling."""
         shown = self.page.locator(selector, has_text=text).first
         shown.wait_for()
         self.page.wait_for_function(IN_SIGHT, arg=shown.element_handle())
@@ -77,14 +77,14 @@ IN_SIGHT = """node => {
 
 
 def why(user: User) -> None:
-    """See the sum behind the weight of 'it' on 'dog'."""
+    """Open the sum behind the weight of 'it' on 'dog'."""
     user.see(".statement", "dog")
     user.click(user.button("Why", QUESTIONS))
     user.see(".why-weight table")
 
 
 def ending(user: User) -> None:
-    """Type another last word, and put both sentences side by side."""
+    """Type another last word and show both sentences side by side."""
     user.click(user.page.locator("#sentence"))
     user.press("Control+End", "Control+Shift+ArrowLeft", "delicious")
     user.see(".statement", "food")
@@ -94,33 +94,33 @@ def ending(user: User) -> None:
 
 
 def previous(user: User) -> None:
-    """Show a head that looks at the word before."""
+    """Show a head that looks at the previous word."""
     user.click(user.button("looks at the word before", ".roles button"))
     user.see(".title", "looks at the word before")
     user.see(".picture canvas")
 
 
 def own_model(user: User) -> None:
-    """Read a watched model's text, and choose another of its heads."""
+    """Open a watched run and choose another head."""
     user.see(".introduction h1", "run.regard")
     user.click(user.page.locator(".part .layer button").nth(5))
     user.see(".title", "layer 1, head 1")
 
 
 def figure(user: User) -> None:
-    """Save what is shown as PDF and as SVG."""
+    """Save the figure as PDF and as SVG."""
     user.click(user.page.locator(".export-menu summary"))
     for name, start in (("PDF", b"%PDF"), ("SVG", b"<svg")):
         with user.page.expect_download() as download:
             user.click(user.page.get_by_role("menuitem", name=name, exact=True))
         content = Path(download.value.path()).read_bytes()
         if not content.startswith(start):
-            raise SystemExit(f"{name} needs to begin with {start!r}, not {content[:20]!r}.")
+            raise SystemExit(f"{name} must begin with {start!r}, got {content[:20]!r}")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task: what is wanted, what is typed before, and what is done in the page."""
+    """A task: its goal, the steps in words, and the function that does them."""
 
     name: str
     wanted: str
@@ -149,7 +149,7 @@ TASKS = (
 
 
 def main() -> None:
-    """Do every task in both sizes of window; write the table."""
+    """Do every task in both window sizes and write the table."""
     from playwright.sync_api import sync_playwright
 
     shots = Path(sys.argv[2]) if sys.argv[1:2] == ["--shots"] else None
@@ -165,12 +165,13 @@ def main() -> None:
                     rows.append((task, users))
         browser.close()
     rows.sort(key=lambda row: TASKS.index(row[0]))
-    _, heading, rest = DOCUMENT.read_text(encoding="utf-8").partition("## ")  # written by hand
+    # From the first second-level heading on, the page is written by hand.
+    _, heading, rest = DOCUMENT.read_text(encoding="utf-8").partition("## ")
     DOCUMENT.write_text(document(rows, watched) + heading + rest, encoding="utf-8")
 
 
 def do(task: Task, browser: Any, address: str, size: str, shots: Path | None) -> User:
-    """One task in a fresh window, from the moment that its first picture is there."""
+    """Do one task in a new window, timed from when its first picture is visible."""
     page = browser.new_context(viewport=SIZES[size]).new_page()
     page.set_default_timeout(PATIENCE)
     page.goto(address)
@@ -184,14 +185,14 @@ def do(task: Task, browser: Any, address: str, size: str, shots: Path | None) ->
     print(f"{task.name} {size}: {user.clicks} clicks, {user.keys} keys, {user.taken:.1f} s")
     if shots:
         shots.mkdir(parents=True, exist_ok=True)
-        page.wait_for_timeout(1000)  # smooth scrolling and lines come to rest
+        page.wait_for_timeout(1000)  # smooth scrolling and animated lines settle
         page.screenshot(path=shots / f"{task.name}-{size}.png")
     page.context.close()
     return user
 
 
 def watched_run(folder: Path) -> tuple[Path, float]:
-    """A small Llama with random parameters, watched by the command; the file and the seconds."""
+    """Watch a small random Llama on the command line; return the file and the seconds."""
     import tokenizers
     import transformers
 
@@ -215,7 +216,7 @@ def watched_run(folder: Path) -> tuple[Path, float]:
 
 
 def document(rows: list[tuple[Task, dict[str, User]]], watched: float) -> str:
-    """The page with the table."""
+    """The generated part of the page."""
     lines = [
         HEADER,
         "| task | steps | clicks | keys | seconds, 1400 px | seconds, 390 px |",
@@ -224,7 +225,7 @@ def document(rows: list[tuple[Task, dict[str, User]]], watched: float) -> str:
     for task, users in rows:
         wide, phone = users["wide"], users["phone"]
         if (wide.clicks, wide.keys) != (phone.clicks, phone.keys):
-            raise SystemExit(f"{task.name} took other clicks on a phone: say both.")
+            raise SystemExit(f"{task.name} takes different clicks on a phone; show both")
         figures = f"{wide.clicks} | {wide.keys} | {wide.taken:.1f} | {phone.taken:.1f}"
         lines.append(f"| {task.wanted} | {task.doing} | {figures} |")
     lines += [

@@ -1,12 +1,12 @@
-"""Table of the model types of transformers under watch: made small, run, and compared.
+"""Table of the model types of transformers: built small, watched, and compared.
 
-    python tools/watch_families.py             # every type, the table on the screen
-    python tools/watch_families.py bert llama  # some
+    python tools/watch_families.py             # every type; prints those that are not exact
+    python tools/watch_families.py bert llama  # only these
     python tools/watch_families.py --write docs/watch_families.md
-    python tools/watch_families.py --compare docs/watch_families.md  # fails on another verdict
+    python tools/watch_families.py --compare docs/watch_families.md  # fails if a verdict changed
 
-Each type is built from its config with small sizes and random parameters, runs once without watch
-and once inside, and its facts are compared with its own ``output_attentions``.
+Each type is built from its config with small sizes and random parameters and run with and without
+``watch``; the recorded weights are compared with the model's own ``output_attentions``.
 """
 
 import argparse
@@ -64,7 +64,7 @@ small, with random parameters, and run with and without `watch`.
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one model type."""
+    """Result for one model type."""
 
     model_type: str
     path: str
@@ -90,7 +90,7 @@ def time_limit():
 
 
 def small_config(model_type: str) -> Any:
-    """The config of a type with small sizes, of its sub-configs too."""
+    """The config of a type with small sizes, including its sub-configs."""
     config = AutoConfig.for_model(model_type)
     for part in [config, *(getattr(config, x, None) for x in config.sub_configs)]:
         for name, value in SMALL.items() if part is not None else ():
@@ -98,14 +98,14 @@ def small_config(model_type: str) -> Any:
                 if isinstance(getattr(part, name, None), int):
                     setattr(part, name, value)
         types = list(getattr(part, "layer_types", None) or ())
-        if types:  # one of each kind, so that there is attention among them
+        if types:  # one of each kind, so that attention is among them
             kinds = list(dict.fromkeys(types))
             part.layer_types = (kinds[:1] + kinds[-1:])[:2] if len(kinds) > 1 else types[:2]
     return config
 
 
 def small_model(model_type: str) -> Any:
-    """A model with random parameters, or an error that says why there is none."""
+    """A model with random parameters; raises ValueError if it is too large."""
     config = small_config(model_type)
     with torch.device("meta"):
         size = sum(x.numel() for x in AutoModel.from_config(config).parameters())
@@ -116,7 +116,7 @@ def small_model(model_type: str) -> Any:
 
 
 def inputs_of(model: Any) -> dict[str, torch.Tensor]:
-    """A small input of the model's kind."""
+    """A small input of the kind the model takes."""
     generator, name = torch.Generator().manual_seed(1), model.main_input_name
     config, inputs = model.config, {}
     if name == "input_ids":
@@ -150,7 +150,7 @@ def output_of(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
 
 
 def verdict_of(model_type: str) -> Verdict:
-    """Run one type, and compare its output and its weights."""
+    """Run one type and compare its output and weights."""
     try:
         with time_limit():
             model = small_model(model_type)
@@ -182,7 +182,7 @@ def verdict_of(model_type: str) -> Verdict:
 def compared(
     model: Any, inputs: dict[str, torch.Tensor], expected: torch.Tensor, seen: Any
 ) -> tuple[str, str]:
-    """Compare the weights with those the model gives out."""
+    """Compare the weights with those the model returns."""
     layers = f"{len(seen.names)} layers"
     try:
         eager = AutoModel.from_config(model.config, attn_implementation="eager").eval()
@@ -209,7 +209,7 @@ def compared(
         one = weights[0].double().numpy()
         if one.shape != map_hqk.shape:
             return "seen", f"{layers}; its weights have another shape"
-        if len(one) > 1 and (one == one[:1]).all():  # some give out the mean of all heads
+        if len(one) > 1 and (one == one[:1]).all():  # some return the mean of all heads
             map_hqk = map_hqk.mean(axis=0, keepdims=True)
         worst = max(worst, float(np.abs(one - map_hqk).max()))
     return ("exact", layers) if worst < 1e-4 else ("DIFFERS", f"{worst:.2g}")
@@ -220,7 +220,7 @@ def _line(error: BaseException) -> str:
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """The verdicts as a page of Markdown."""
+    """The verdicts as a Markdown page."""
     counts = Counter(x.verdict for x in verdicts)
     lines = [
         HEADER.format(transformers=transformers.__version__, torch=torch.__version__.split("+")[0]),
@@ -243,7 +243,7 @@ def verdicts_in(page: str) -> dict[str, tuple[str, str]]:
 
 
 def changes(before: dict[str, tuple[str, str]], verdicts: list[Verdict]) -> list[str]:
-    """A line for every type whose path or verdict is another than before, or is new or gone."""
+    """A line for every type whose path or verdict changed."""
     unbuilt = ("", "not built small")
     lines = []
     for x in verdicts:

@@ -1,4 +1,4 @@
-"""What a student handed in: one right function, one with a slip."""
+"""A student's submission: one correct function, one with a mistake."""
 
 import numpy as np
 

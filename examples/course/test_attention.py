@@ -1,4 +1,4 @@
-"""A course's tests: each function of the list is a test, and every mistake in it another."""
+"""Tests of a course: each listed function is a test, and so is each mistake found in it."""
 
 from student_attention import attention, causal_attention
 

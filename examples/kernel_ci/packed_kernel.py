@@ -1,4 +1,4 @@
-"""A packed kernel: sequences end to end, and where each of them begins."""
+"""A packed (varlen) kernel: sequences end to end, with their start offsets."""
 
 import numpy as np
 from tiled_kernel import tiled_attention
@@ -7,7 +7,7 @@ from tiled_kernel import tiled_attention
 def packed_attention(
     query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, *, scale=None
 ):
-    """Attention of (tokens, heads, width), each sequence among its own keys."""
+    """Attention of (tokens, heads, width), each sequence over its own keys."""
     output = np.zeros((*query.shape[:-1], value.shape[-1]), query.dtype)
     for i in range(len(cu_seqlens_q) - 1):
         queries = slice(cu_seqlens_q[i], cu_seqlens_q[i + 1])

@@ -1,4 +1,4 @@
-"""A kernel's CI: the verdict, and the operator suite with every feature that the kernel claims."""
+"""CI of a kernel: the verdict, and the operator suite for every feature the kernel claims."""
 
 import pytest
 from packed_kernel import packed_attention

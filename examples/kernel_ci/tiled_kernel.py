@@ -1,10 +1,10 @@
-"""A kernel as an author writes it: online softmax over blocks of keys, log-sum-exp returned."""
+"""A typical kernel: online softmax over blocks of keys, returning the log-sum-exp."""
 
 import numpy as np
 
 
 def tiled_attention(query, key, value, *, causal=False, scale=None, block=16):
-    """Attention of (batch, heads, tokens, width), and the natural log-sum-exp of every row."""
+    """Attention of (batch, heads, tokens, width), and the natural log-sum-exp of each row."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     queries, keys = query.shape[-2], key.shape[-2]
     highest = np.full(query.shape[:-1], -np.inf)
