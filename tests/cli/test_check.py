@@ -199,5 +199,5 @@ def test_the_page_holds_the_whole_catalogue():
         assert f"### {mistake.name}\n\n{mistake.about}\n\n```python\n{mistake.fix}\n" in page
         assert mistake.markdown in page
     table = (ROOT / "docs" / "conformance.md").read_text()
-    assert "held to the flash backend" in table
-    assert "held to the math backend" in table
+    assert "restricted to the flash backend" in table
+    assert "restricted to the math backend" in table
