@@ -17,7 +17,7 @@ from torch.nn import functional
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from regard.corpus.window_sums import COMPARED, MOST, NAMES
+from regard.corpus.windows import COMPARED, MOST, NAMES
 from regard.engine.distances import BANDS
 from regard.transformer.model import Transformer
 

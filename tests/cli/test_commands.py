@@ -307,7 +307,7 @@ def test_a_closed_pipe_is_quiet():
 
 def test_ctrl_c_is_quiet():
     code = (
-        "import time, regard.cli.info_command as info\n"
+        "import time, regard.cli.info as info\n"
         "from regard.cli import main\n"
         "def wait(): print('ready', flush=True); time.sleep(600)\n"
         "info.gather = wait\n"

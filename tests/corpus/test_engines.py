@@ -14,13 +14,11 @@ from pathlib import Path
 import pytest
 from tests.helpers.stumbling import Stumbling
 
-from regard.corpus.batch_job import BatchJob
-from regard.corpus.batching import Sampling
+from regard.corpus.batches import BatchJob, Sampling
 from regard.corpus.engines import _sigint_deferred, in_processes
 from regard.corpus.models import ModelSpec
-from regard.corpus.readers import documents
+from regard.corpus.readers import documents, find_sources
 from regard.corpus.shards import Shards
-from regard.corpus.sources import find_sources
 from regard.corpus.survey import SurveyJob
 from regard.errors import BackendError
 

@@ -7,7 +7,7 @@ import pytest
 
 from regard.corpus import models as watched
 from regard.corpus.models import ModelSpec, WatchedObserver
-from regard.corpus.window_sums import NAMES
+from regard.corpus.windows import NAMES
 from regard.errors import ArgumentError, BackendError, FileError
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")

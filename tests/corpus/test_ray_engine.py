@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from tests.helpers.stumbling import Stumbling
 
-from regard.corpus.batch_job import BatchJob
-from regard.corpus.batching import Sampling
+from regard.corpus.batches import BatchJob, Sampling
 from regard.corpus.models import ModelSpec
+from regard.corpus.readers import find_sources
 from regard.corpus.shards import HEADS, Shards
-from regard.corpus.sources import find_sources
 from regard.corpus.survey import SurveyJob
 from regard.errors import BackendError
 

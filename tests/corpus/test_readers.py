@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from regard.corpus.batching import Sampling, mixed
-from regard.corpus.readers import LARGEST, count_documents, documents
-from regard.corpus.sources import find_sources, fingerprint
+from regard.corpus.batches import Sampling, mixed
+from regard.corpus.readers import LARGEST, count_documents, documents, find_sources, fingerprint
 from regard.errors import ArgumentError, FileError
 
 TEXTS = ["A dog ate.", "Le café était froid.", "犬が食べた", "The end"]

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from tests.helpers.command_line import run_each
 
-from regard.corpus.document_measures import batch_measures
+from regard.corpus.batches import batch_measures
 from regard.corpus.readers import Document
 from regard.corpus.totals import BINS
-from regard.corpus.window_sums import NAMES, HeadKey, WindowSums
-from regard.corpus.windows import Window
+from regard.corpus.windows import NAMES, HeadKey, Window, WindowSums
 from regard.errors import ArgumentError, FileError
 
 HEADS = 8
@@ -203,7 +202,7 @@ def test_the_function_wins_over_the_folder_of_its_name():
     first = (
         "import regard.corpus.readers",
         "from regard import survey",
-        "import regard.cli.survey_command",
+        "import regard.cli.survey",
     )
     rest = "import regard, regard.corpus.totals\nprint(regard.survey.__module__)"
     assert run_each([f"{line}\n{rest}" for line in first]) == ["regard.corpus.survey"] * 3

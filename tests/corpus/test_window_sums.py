@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from regard.corpus.unpadded import observe_windows
-from regard.corpus.window_sums import NAMES, beyond_sink, cosines, most_received
-from regard.corpus.windows import Window
+from regard.corpus.models import observe_windows
+from regard.corpus.windows import NAMES, Window, beyond_sink, cosines, most_received
 from regard.engine.distances import bands_within
 from regard.engine.observe import observe
 from regard.heads.measures import head_measures

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from regard.cli.commands import COMMANDS, Command
-from regard.cli.error_guard import guarded, prepare_streams
+from regard.cli.guard import guarded, prepare_streams
 from regard.errors import ArgumentError
 
 ABOUT = """See what attention sees: every number true, from three words to a million tokens.
@@ -52,10 +52,10 @@ def _read_plainly(sentence: str) -> None:
         # NumPy's BLAS, which wait for work in a loop, are never used.
         gc.disable()
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from regard.cli.argument_checks import text_argument
+    from regard.cli.io import text_argument
     from regard.transformer.checkpoint import load_model
     from regard.transformer.reader import read
-    from regard.view.terminal.reading_text import page
+    from regard.view.terminal.reading import page
     from regard.view.terminal.style import terminal_style
 
     reading = read(text_argument("sentence", sentence), model=load_model())

@@ -13,8 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
 from typing import Protocol
 
-from regard.corpus.batching import DocumentBatch
-from regard.corpus.document_measures import BatchMeasures
+from regard.corpus.batches import BatchMeasures, DocumentBatch
 from regard.corpus.shards import Shard, pack
 from regard.errors import BackendError
 

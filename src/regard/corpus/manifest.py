@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.atomic_write import write_bytes
-from regard.corpus.batching import Sampling
+from regard.corpus.batches import Sampling
 from regard.corpus.models import ModelSpec
+from regard.corpus.readers import CorpusFile, fingerprint
 from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shards
-from regard.corpus.sources import CorpusFile, fingerprint
 from regard.errors import ArgumentError, FileError
 
 MANIFEST, REPORT, PAGE, FAILED = "manifest.json", "report.json", "report.html", "failed.parquet"

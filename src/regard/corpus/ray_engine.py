@@ -20,7 +20,7 @@ from ray.data import ActorPoolStrategy, DataContext, Datasource, read_datasource
 from ray.data.block import BlockMetadata
 from ray.data.datasource import ReadTask
 
-from regard.corpus.batching import DocumentBatch
+from regard.corpus.batches import DocumentBatch
 from regard.corpus.engines import NOTHING_BEGAN, TRIES, Task
 from regard.corpus.shards import Shard, pack
 from regard.errors import BackendError

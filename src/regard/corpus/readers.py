@@ -1,21 +1,148 @@
-"""Documents of a corpus, numbered: lines, JSON lines, Parquet or complete files."""
+"""Documents of a corpus: files found, and read as lines, JSON lines, Parquet or complete files."""
 
 from __future__ import annotations
 
+import glob
 import gzip
+import hashlib
+import importlib.util
 import json
+import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
-from regard.corpus.sources import JSONL, LINES, PARQUET, TEXT, CorpusFile, named_errors
-from regard.errors import FileError
+from regard.errors import ArgumentError, BackendError, FileError
+
+EXTRA = "pip install '.[survey]'"
+
+
+def need(package: str) -> None:
+    """Raise a BackendError that says how to install a missing package."""
+    if importlib.util.find_spec(package) is None:
+        raise BackendError(f"this survey needs {package}, which is not installed: {EXTRA}.")
+
+
+def open_parquet(path: str | Path) -> Any:
+    """An open Parquet file; a FileError where it is not one."""
+    need("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise FileError(
+            f"{str(path)!r} needs to be a Parquet file, but it cannot be read as one: {error}"
+        ) from None
+
+
+def column_bytes(path: str, column: str) -> Iterator[Any]:
+    """The entries of one column: text as its bytes, which need not be UTF-8, the rest as it is."""
+    import pyarrow as pa
+
+    for batch in open_parquet(path).iter_batches(1024, columns=[column]):
+        entries = batch.column(0)
+        if pa.types.is_string(entries.type) or pa.types.is_large_string(entries.type):
+            entries = entries.cast(pa.large_binary())
+        yield from entries.to_pylist()
+
+
+LINES, JSONL, PARQUET, TEXT = "lines", "jsonl", "parquet", "text"
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """One file of a corpus and its format; ``field`` names the text in JSONL and Parquet."""
+
+    path: str
+    kind: str
+    field: str = "text"
+
+
+def find_sources(corpus: Sequence[str | os.PathLike[str]], field: str = "text") -> list[CorpusFile]:
+    """The files of a corpus, in the order given; globs and folders are sorted by name.
+
+    A file holds one document a line (.jsonl and .parquet: one an entry), a folder one document a
+    file.
+    """
+    sources = [source for entry in corpus for source in _sources(os.fspath(entry), field)]
+    if not sources:
+        raise ArgumentError(
+            "a survey needs a corpus, but none was given: name a text file with one document a "
+            "line, a folder of text files, a .jsonl or a .parquet file."
+        )
+    return sources
+
+
+def fingerprint(sources: Iterable[CorpusFile]) -> str:
+    """A digest of what the files hold and of how they are read, whatever they are called."""
+    digests = hashlib.blake2b(digest_size=16)
+    for source in sources:
+        with named_errors(source), open(source.path, "rb") as file:
+            digest = hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16))
+        field = source.field if source.kind in (JSONL, PARQUET) else ""
+        digests.update(f"{source.kind}\n{field}\n{digest.hexdigest()}\n".encode())
+    return digests.hexdigest()
+
+
+@contextmanager
+def named_errors(source: CorpusFile) -> Iterator[None]:
+    """An OSError of the block as a FileError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(
+            f"the corpus needs files that can be read, but {source.path!r} cannot be: "
+            f"{error.strerror or error}."
+        ) from None
+
+
+def _sources(entry: str, field: str) -> Iterator[CorpusFile]:
+    paths = [entry] if os.path.exists(entry) else sorted(glob.glob(entry, recursive=True))
+    if not paths:
+        raise FileError(
+            f"the corpus needs files that exist, but there is no {entry!r}: check the path, and "
+            "quote a pattern so that regard expands it."
+        )
+    for path in paths:
+        if os.path.isdir(path):
+            yield from _folder(Path(path), field)
+        else:
+            yield CorpusFile(path, _kind(path) or LINES, field)
+
+
+def _folder(folder: Path, field: str) -> Iterator[CorpusFile]:
+    """Every file is a document, but for .jsonl and .parquet; hidden ones are left out."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    visible = [x for x in files if not any(y.startswith(".") for y in x.relative_to(folder).parts)]
+    if not visible:
+        raise FileError(
+            f"the corpus needs a folder with files in it, but {str(folder)!r} has none."
+        )
+    for path in visible:
+        yield CorpusFile(str(path), _kind(path.name) or TEXT, field)
+
+
+def _kind(path: str) -> str:
+    name = path.lower().removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson")):
+        return JSONL
+    return PARQUET if name.endswith((".parquet", ".pq")) else ""
+
 
 LARGEST = 2**20  # bytes of one document; a longer one is most likely no text
+
 BLOCK = 2**20
+
 TOO_LARGE = f"it is larger than {LARGEST:,} bytes"
+
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+
 Entry = tuple[str, str]  # a text and "", or "" and the reason why it cannot be read
 
 
@@ -24,8 +151,6 @@ def count(source: CorpusFile) -> int:
     if source.kind == TEXT:
         return 1
     if source.kind == PARQUET:
-        from regard.corpus.shards import open_parquet
-
         return int(open_parquet(source.path).metadata.num_rows)
     return _count_lines(source)
 
@@ -101,7 +226,6 @@ def _field(line: str, field: str) -> Entry:
 
 
 def _read_parquet(source: CorpusFile) -> Iterator[Entry]:
-    from regard.corpus.shards import column_bytes, open_parquet
 
     names = open_parquet(source.path).schema_arrow.names
     if source.field not in names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,43 +11,11 @@ from typing import Any
 import numpy as np
 
 from regard.atomic_write import write_bytes
-from regard.corpus.document_measures import SHOWN, BatchMeasures
-from regard.corpus.window_sums import NAMES
-from regard.errors import BackendError, FileError
+from regard.corpus.batches import SHOWN, BatchMeasures
+from regard.corpus.readers import open_parquet
+from regard.corpus.windows import NAMES
+from regard.errors import FileError
 from regard.typing import Array
-
-EXTRA = "pip install '.[survey]'"
-
-
-def need(package: str) -> None:
-    """Raise a BackendError that says how to install a missing package."""
-    if importlib.util.find_spec(package) is None:
-        raise BackendError(f"this survey needs {package}, which is not installed: {EXTRA}.")
-
-
-def open_parquet(path: str | Path) -> Any:
-    """An open Parquet file; a FileError where it is not one."""
-    need("pyarrow")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise FileError(
-            f"{str(path)!r} needs to be a Parquet file, but it cannot be read as one: {error}"
-        ) from None
-
-
-def column_bytes(path: str, column: str) -> Iterator[Any]:
-    """The entries of one column: text as its bytes, which need not be UTF-8, the rest as it is."""
-    import pyarrow as pa
-
-    for batch in open_parquet(path).iter_batches(1024, columns=[column]):
-        entries = batch.column(0)
-        if pa.types.is_string(entries.type) or pa.types.is_large_string(entries.type):
-            entries = entries.cast(pa.large_binary())
-        yield from entries.to_pylist()
 
 
 def heads_table(batch: BatchMeasures) -> Any:
@@ -159,6 +126,7 @@ def _writable(text: str) -> str:
 
 # Written in this order reversed: the file of heads is the last, and marks its batch as finished.
 HEADS, DOCUMENTS, SUMS = "heads", "documents", "sums"
+
 SUFFIX = {HEADS: "parquet", DOCUMENTS: "parquet", SUMS: "npz"}
 
 

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.atomic_write import replacing, write_text
-from regard.corpus.batch_job import BatchJob
-from regard.corpus.batching import DocumentBatch, Sampling
+from regard.corpus.batches import BatchJob, DocumentBatch, Sampling
 from regard.corpus.engines import in_processes, in_this_process
 from regard.corpus.manifest import FAILED, PAGE, REPORT, Manifest, begin, locked
 from regard.corpus.models import ModelSpec
-from regard.corpus.readers import count_documents, documents
-from regard.corpus.shards import DOCUMENTS, Shard, Shards, need, write_failed
-from regard.corpus.sources import CorpusFile, find_sources
-from regard.corpus.survey_report import make_report
+from regard.corpus.readers import CorpusFile, count_documents, documents, find_sources, need
+from regard.corpus.report import make_report
+from regard.corpus.shards import DOCUMENTS, Shard, Shards, write_failed
 from regard.corpus.totals import Totals, total
 from regard.display import TextDisplay, render
 from regard.engine.distances import bands_within

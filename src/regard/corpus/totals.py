@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.corpus.shards import DOCUMENTS, HEADS, Shards
-from regard.corpus.window_sums import NAMES, POSITIONS
+from regard.corpus.windows import NAMES, POSITIONS
 from regard.typing import Array
 
 BINS = 1024

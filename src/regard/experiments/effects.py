@@ -29,7 +29,7 @@ from regard.transformer.roles import PARTS, check_number, check_part
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 Notice = Callable[[int, int], None]
 

@@ -28,7 +28,7 @@ from regard.transformer.translation import readable
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 CAUTION = (
     "A real second run in which nothing else was changed. No change in the translation does not "

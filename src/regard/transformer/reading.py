@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
     from regard.transformer.highlight import Highlight
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 
 def to_dict(reading: Reading, by: str = "words", weighted: str | None = None) -> dict[str, Any]:

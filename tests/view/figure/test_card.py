@@ -8,9 +8,9 @@ import pytest
 import regard
 from regard.errors import ArgumentError
 from regard.transformer import Transformer
-from regard.view.figure.card import ABOUT, strongest_pair
-from regard.view.figure.figure import Picture
-from regard.view.figure.layout import ACCENT, Box, Curve, Label
+from regard.view.figure.drawing import ACCENT, Box, Curve, Label
+from regard.view.figure.lines import ABOUT, strongest_pair
+from regard.view.figure.picture import Picture
 
 WORDS = ("A", "dog", "ate", "it")
 WEIGHTS = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect
 
-from regard.view.page.guard import RefusedError
+from regard.view.page.access import RefusedError
 from regard.view.page.jobs import ClientLeftError, Stop, WorkerPool
 
 

@@ -9,8 +9,8 @@ import pytest
 import regard
 from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
-from regard.view.page.routes.learn_routes import PAGES as KNOWN
-from regard.view.page.routes.learn_routes import facts_of
+from regard.view.page.routes.learn import PAGES as KNOWN
+from regard.view.page.routes.learn import facts_of
 
 STATIC = Path(regard.__file__).parent / "view" / "web"
 COURSE = (STATIC / "learn" / "course.js").read_text(encoding="utf-8")

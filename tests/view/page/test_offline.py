@@ -6,7 +6,7 @@ import pytest
 
 import regard
 from regard.corpus.survey import Survey
-from regard.view.page.offline import survey_page
+from regard.view.page.single_file import survey_page
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[survey]'")
 

@@ -8,8 +8,7 @@ import pytest
 
 from regard.transformer.model import Transformer
 from regard.view.page import readings as module
-from regard.view.page.readings import Readings, reachable_bytes
-from regard.view.page.routes.read_routes import as_page
+from regard.view.page.readings import Readings, as_page, reachable_bytes
 
 SENTENCE = "A dog ate the food because it was hungry"
 MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)

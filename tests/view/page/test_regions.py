@@ -11,7 +11,7 @@ from regard.engine.interfaces import ArrayFacts
 from regard.errors import ArgumentError
 from regard.textbook.steps import attend
 from regard.view.page import regions
-from regard.view.page.map_source import can_subsample, subsampled
+from regard.view.page.maps import can_subsample, subsampled
 from regard.view.page.regions import Region, edges, region_of
 from regard.watcher.layer import LayerObservation
 

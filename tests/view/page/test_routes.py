@@ -11,9 +11,9 @@ import pytest
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.steps import attend, self_attention
 from regard.transformer.reader import read
+from regard.view.page.maps import small
 from regard.view.page.readings import glance, without_position
-from regard.view.page.steps_data import data_of_steps
-from regard.view.page.thumbnails import small
+from regard.view.page.steps import data_of_steps
 
 SENTENCE = "A dog ate the food because it was hungry"
 

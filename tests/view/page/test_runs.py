@@ -7,7 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
-from regard.cli.open_command import first_view
+from regard.cli.open import first_view
 from regard.errors import ArgumentError
 from regard.view.page.runs import open_run, readable_run
 from regard.watcher.seen import Seen

@@ -17,10 +17,9 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.transformer.model import Transformer
-from regard.view.page.connections import BoundedProtocol
 from regard.view.page.jobs import Context
 from regard.view.page.readings import Readings
-from regard.view.page.server import HOST, address, bind, server_of
+from regard.view.page.server import HOST, BoundedProtocol, address, bind, server_of
 
 PATIENCE = 180  # seconds: a slow or busy machine is not a wrong server
 LONG = " ".join(["The old man said that the dog saw the cat"] * 12)

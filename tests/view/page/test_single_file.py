@@ -14,13 +14,13 @@ import regard
 from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
 from regard.transformer.model import Transformer
-from regard.view.page.blobs import Blobs, Form, choose_form, pack_table
-from regard.view.page.embed import Tables, embed_tables
-from regard.view.page.offline import offline_page, page_with
+from regard.view.page.embed import Blobs, Form, Tables, choose_form, embed_tables, pack_table
 from regard.view.page.single_file import (
     bundle,
     imports_of,
     modules_in_order,
+    offline_page,
+    page_with,
     top_level_names,
     web_files,
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from regard.errors import ArgumentError
 from regard.experiments.changes import Redirect
 from regard.transformer.roles import PARTS, check_part
-from regard.view.figure.build import picture_of_reading, provenance
-from regard.view.figure.figure import Picture
+from regard.view.figure.picture import Picture
+from regard.view.figure.results import picture_of_reading, provenance
 
 if TYPE_CHECKING:
     from regard.experiments.effects import Effects

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.typing import Array
-from regard.view.figure.figure import MOST_BOXES
-from regard.view.figure.layout import (
+from regard.view.figure.drawing import (
     ACCENT,
     INK,
     PAPER,
@@ -30,9 +29,10 @@ from regard.view.figure.layout import (
     web,
     width_of,
 )
+from regard.view.figure.picture import MOST_BOXES
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 LARGEST, LONGEST = 300.0, 80.0  # a matrix's side, a name's width
 MOST_NUMBERS = 14

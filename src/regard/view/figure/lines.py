@@ -1,31 +1,41 @@
-"""Line figure: queries and keys joined by lines as thick as the weights."""
+"""Figures with lines between words: two columns, or a card of one sentence for sharing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.view.figure.layout import (
+from regard.display import percent
+from regard.errors import ArgumentError
+from regard.text.tokens import SPECIALS
+from regard.typing import Array
+from regard.view.figure.drawing import (
     ACCENT,
     INK,
     LINE,
     QUIET,
     TEXT,
+    Box,
     Curve,
     Drawing,
     Label,
     Mark,
     framed,
+    shade,
     shortened,
+    web,
     width_of,
 )
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
+
 
 Pair = tuple[float, float]
+
 PITCH, GAP, THICKEST, LONGEST = 13.0, 120.0, 7.0, 110.0
 
 
@@ -92,3 +102,125 @@ def _caption(picture: Picture) -> str:
         return picture.caption
     omitted = f"Weights under {100 * picture.threshold:g} % are not drawn."
     return f"{picture.caption} {omitted}".strip()
+
+
+DOTS = 96  # an inch: 900 points are 1200 pixels, what sites show of a shared link
+
+WIDTH, HEIGHT, EDGE = 900.0, 472.5, 48.0
+
+TOP, BOTTOM = 110.0, 286.0  # of the sentence; arcs rise above it
+
+LARGEST, SMALLEST = 36, 11  # of its letters
+
+END = SPECIALS[3]
+
+PALEST = 0.05  # a weight below is no line
+
+ABOUT = "regard shows what attention looks at inside a transformer, every number true."
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of the sentence and the centre of its baseline."""
+
+    text: str
+    x: float
+    y: float
+    width: float
+
+
+def draw_card(picture: Picture) -> Drawing:
+    """The sentence shaded by the row of one word, its lines, and the largest weight in large."""
+    words = picture.names[0]
+    query = picture.chosen[0] if picture.chosen else strongest_pair(picture.weights)[0]
+    row = picture.weights[query]
+    key = int(_to_others(row, query).argmax()) if len(row) > 1 else 0
+    # What follows the sentence is no word of it: left out where no line goes to it.
+    shown = len(words) - (words[-1] == END and row[-1] < PALEST and query < len(words) - 1)
+    size, spots = _arranged(words[:shown])
+    marks: list[Mark] = [Box(0, 0, WIDTH, 9, ACCENT)]
+    marks += _sentence(row[:shown], query, size, spots)
+    number = Label(EDGE, 392, percent(row[key]), 76, ACCENT, bold=True)
+    beside = EDGE + width_of(number.text, 76) + 30
+    name = ": ".join(picture.title.split(": ")[:2])  # what follows says how that was measured
+    heading = shortened(f"{words[query]} looks at {words[key]}", 30, WIDTH - EDGE - beside)
+    marks += [
+        number,
+        Label(beside, 362, heading, 30, INK, bold=True),
+        Label(beside, 390, shortened(name, 17, WIDTH - EDGE - beside), 17, QUIET),
+        Label(EDGE, 444, shortened(ABOUT, 19, WIDTH - 2 * EDGE), 19, INK),
+    ]
+    about = f"{heading}: {percent(row[key])}. {picture.provenance}"
+    return Drawing(WIDTH, HEIGHT, tuple(marks), f"{heading}: {percent(row[key])}", about, DOTS)
+
+
+def strongest_pair(weights_qk: Array) -> tuple[int, int]:
+    """The query and the key, two different words, between which the weight is largest."""
+    others_qk = np.where(np.eye(*weights_qk.shape) > 0, -1.0, weights_qk)
+    query, key = np.unravel_index(int(others_qk.argmax()), others_qk.shape)
+    return int(query), int(key)
+
+
+def check_card(picture: Picture) -> None:
+    """Raise where the picture is not of one sentence that looks at itself."""
+    if picture.what != "weights" or picture.names[0] != picture.names[1]:
+        raise ArgumentError(
+            "a card needs the weights of one sentence that looks at itself, and here rows and "
+            "columns differ or are no weights: say kind='lines' or kind='heatmap'."
+        )
+
+
+def _to_others(row: Array, query: int) -> Array:
+    others = np.array(row, float)
+    others[query] = -1.0
+    return others
+
+
+def _sentence(row: Array, query: int, size: float, spots: list[Word]) -> list[Mark]:
+    """A shaded box and a label for each word, and lines as thick as the weights above them."""
+    shades = shade(np.sqrt(np.clip(row, 0, 1)) * 0.55)
+    boxes: list[Mark] = [
+        Box(x.x - x.width / 2, x.y - 0.95 * size, x.width, 1.3 * size, web(shades[at]))
+        for at, x in enumerate(spots)
+    ]
+    start = spots[query]
+    lines: list[Mark] = []
+    for at in np.argsort(row, kind="stable"):
+        end = spots[at]
+        if at != query and row[at] >= PALEST:
+            lift = min(70.0, 26 + 0.22 * abs(end.x - start.x))
+            lines.append(
+                Curve(start.x, start.y - size, end.x, end.y - size, max(1.0, 9 * float(row[at])),
+                      ACCENT if row[at] == _to_others(row, query).max() else LINE, 0.85, lift)
+            )  # fmt: skip
+    labels: list[Mark] = [
+        Label(x.x, x.y, x.text, size, ACCENT if at == query else INK, "middle", bold=at == query)
+        for at, x in enumerate(spots)
+    ]
+    return [*boxes, *lines, *labels]
+
+
+def _arranged(words: tuple[str, ...]) -> tuple[float, list[Word]]:
+    """The largest size at which the words fit, and where each stands."""
+    for size in range(LARGEST, SMALLEST - 1, -1):
+        spots = _lines(words, float(size))
+        pitch = 2.6 * size
+        if TOP + pitch * (spots[-1].y if spots else 0) <= BOTTOM:
+            first = (TOP + BOTTOM - pitch * spots[-1].y) / 2 + size / 2 if spots else TOP
+            return float(size), [Word(x.text, x.x, first + pitch * x.y, x.width) for x in spots]
+    raise ArgumentError(
+        f"a card has no room for a sentence of {len(words)} words: say kind='lines' or "
+        "kind='heatmap'."
+    )
+
+
+def _lines(words: tuple[str, ...], size: float) -> list[Word]:
+    """Words from left to right in lines, whose numbers stand for their heights."""
+    spots, x, line = [], EDGE, 0
+    for text in (shortened(word, size, WIDTH - 2 * EDGE) for word in words):
+        width = width_of(text, size) + 0.25 * size
+        if x + width > WIDTH - EDGE and x > EDGE:
+            x, line = EDGE, line + 1
+        spots.append(Word(text, x + width / 2, line, width))
+        x += width + 0.12 * size
+    return spots

@@ -13,7 +13,7 @@ from functools import singledispatch
 from typing import Any
 
 from regard.errors import BackendError
-from regard.view.figure.layout import Box, Curve, Drawing, Image, Label, Mark
+from regard.view.figure.drawing import Box, Curve, Drawing, Image, Label, Mark
 
 INCH, MM = 72.0, 25.4
 

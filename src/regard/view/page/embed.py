@@ -1,29 +1,131 @@
-"""Data that a single-file page embeds: of a reading, of an observation, of a watched model."""
+"""Data that a page embeds, of a reading or an observation, as compressed base64 text.
+
+A page decodes a block when it first needs it.
+
+A table has one of three forms:
+
+    float32   every weight
+    float16   every weight to three digits
+    largest   the largest weights of each row to three digits with their keys, and the rest's sum
+
+Numbers of two bytes are laid out as all low bytes, then all high bytes: the high ones are much
+alike and compress well.
+"""
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.heads.links import CAUTION
-from regard.text.words import TokenizedText
-from regard.transformer.combine import rolled_out
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
-from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_picture
-from regard.view.page.generated_text import authorship, mark_generated
-from regard.view.page.image_data import name_patches, page_images, parts_by_images
-from regard.view.page.map_source import Layer, MapSource, source_of_watched
+from regard.view.page.maps import THUMBNAIL, Layer, MapSource, small
 from regard.view.page.regions import Region, region_of
-from regard.view.page.thumbnails import THUMBNAIL, small
-from regard.watcher.capture.forward_run import LayerKey
-from regard.watcher.layer import LayerObservation
-from regard.watcher.seen import Seen
+
+MOST_EXACT = 150_000  # weights in all: up to here every weight in float32
+
+MOST_DENSE = 700_000  # up to here every weight in float16
+
+MOST_ENTRIES = 3_200_000  # beyond, so many of the largest ones, about 10 MB of page
+
+MOST_IN_ROW, LEAST_IN_ROW = 40, 4
+
+
+@dataclass
+class Blobs:
+    """Deflated blocks of bytes, concatenated as base64; each is addressed by its span."""
+
+    blocks: list[str] = field(default_factory=list)
+    length: int = 0
+
+    def add(self, content: bytes) -> list[int]:
+        """Append a block and return its span: where it begins and its length, in characters."""
+        compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+        text = base64.b64encode(compressor.compress(content) + compressor.flush()).decode()
+        span = [self.length, len(text)]
+        self.blocks.append(text)
+        self.length += len(text)
+        return span
+
+    @property
+    def text(self) -> str:
+        """All blocks."""
+        return "".join(self.blocks)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Encoding of a page's tables: its ``name``, and how many weights it stores per row."""
+
+    name: str
+    per_row: int = 0
+
+
+def choose_form(rows: int, columns: int) -> Form:
+    """The most precise form that stays small, for so many rows of all tables together.
+
+    >>> choose_form(144 * 64, 64).name, choose_form(144 * 512, 512)
+    ('float16', Form(name='largest', per_row=40))
+    """
+    if rows * columns <= MOST_EXACT:
+        return Form("float32")
+    if rows * columns <= MOST_DENSE:
+        return Form("float16")
+    per_row = max(LEAST_IN_ROW, min(MOST_IN_ROW, MOST_ENTRIES // max(1, rows)))
+    return Form("largest", min(per_row, columns))
+
+
+def pack_table(weights_qk: Array, form: Form) -> tuple[bytes, float]:
+    """A table in a form, and the share of its weights that the form leaves out."""
+    if form.name == "float32":
+        return weights_qk.astype("<f4").tobytes(), 0.0
+    if form.name == "float16":
+        return planes(weights_qk.astype("<f2")), 0.0
+    return _largest(weights_qk, form.per_row)
+
+
+def planes(array: Array) -> bytes:
+    """All low bytes, then all high bytes, of numbers of two bytes.
+
+    >>> planes(np.array([0x0102, 0x0304], "<u2"))
+    b'\\x02\\x04\\x01\\x03'
+    """
+    by_byte: Array = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, 2)
+    return bytes(by_byte.T.tobytes())
+
+
+def small_picture(weights_lhqk: Array) -> bytes:
+    """The shades of thumbnails: the root of each weight in 256 steps, as the page draws it."""
+    steps: Array = np.rint(255 * np.sqrt(np.clip(weights_lhqk, 0, 1)))
+    return bytes(steps.astype(np.uint8).tobytes())
+
+
+def _largest(weights_qk: Array, per_row: int) -> tuple[bytes, float]:
+    """Counts, keys as differences, weights, and the sum of the other weights, of each row."""
+    rows, columns = weights_qk.shape
+    keys_qn = np.sort(
+        np.argpartition(weights_qk, columns - per_row, axis=1)[:, columns - per_row :]
+    )
+    weights_qn = np.take_along_axis(weights_qk, keys_qn, axis=1).astype(np.float64)
+    positive_qn = weights_qn > 0
+    rest_q = np.maximum(weights_qk.sum(axis=1, dtype=np.float64) - weights_qn.sum(axis=1), 0)
+    counts_q = positive_qn.sum(axis=1)
+    keys, weights = keys_qn[positive_qn], weights_qn[positive_qn]
+    steps = np.diff(keys, prepend=0)
+    starts = np.cumsum(counts_q)[:-1]
+    starts = starts[starts < len(keys)]
+    steps[starts] = keys[starts]
+    parts = (counts_q.astype("<u2"), steps.astype("<u2"), weights.astype("<f2"),
+             rest_q.astype("<f2"))  # fmt: skip
+    return b"".join(map(planes, parts)), float(rest_q.mean()) if rows else 0.0
+
 
 RESOLUTIONS = (256, 192, 128, 96, 64, 48, 32)
 
@@ -148,14 +250,14 @@ def embed_reading(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> d
 
 def embed_weights(reading: Reading, blobs: Blobs) -> dict[str, Any]:
     """The reading and its tables alone, small enough for a notebook, which keeps every output."""
-    from regard.view.page.routes.read_routes import as_page
+    from regard.view.page.readings import as_page
 
     tables = {part: _tables(reading, part) for part in PARTS}
     return embed_tables(as_page(reading), tables, blobs)
 
 
 def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
-    from regard.view.page.steps_data import data_of_reading
+    from regard.view.page.steps import data_of_reading
 
     link = reading.highlight().link
     part = state.get("part", "encoder")
@@ -168,7 +270,7 @@ def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str
 def _path(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """The layer around the head that the steps open at, and the next words."""
     from regard.experiments.residual import ResidualRun
-    from regard.view.page.path_data import data_of_layer, data_of_next_words
+    from regard.view.page.steps import data_of_layer, data_of_next_words
 
     run, part = ResidualRun.of(reading), state.get("part", "encoder")
     layer = state.get("layer", reading.highlight().link.layer)
@@ -231,119 +333,3 @@ def _note(form: Form, left_out: float) -> str:
         f"This file holds the {form.per_row} largest weights of each row to three digits; the "
         f"rest, {100 * left_out:.2g} % on average, is not in it."
     )
-
-
-MOST_TOKENS = 1024
-
-
-TITLES = {
-    "encoder": "the input looks at itself",
-    "decoder": "the text looks at what came before it",
-    "cross": "the output looks at the input",
-}
-
-
-def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
-    """The Read view where all weights of one text can be had, and the Map view in any case."""
-    if not is_readable(seen):
-        return embed_map(source_of_watched(seen), blobs)
-    tables = {part: _watched_tables(layers_of(seen, part)) for part in seen.parts}
-    return embed_tables(watched_reading(seen), tables, blobs)
-
-
-def is_readable(seen: Seen) -> bool:
-    """Whether this is one text, short enough to be read, with every weight at hand."""
-    if seen.sentences > 1 and seen._sentence is None:
-        return False
-    return all(_is_short(layer) for part in seen.parts for _, layer in layers_of(seen, part))
-
-
-def watched_reading(seen: Seen) -> dict[str, Any]:
-    """A watched text in the shape of a reading (web/lib/api.js)."""
-    layers = {part: layers_of(seen, part) for part in parts_by_images(seen)}
-    parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
-    for part in parts:
-        name_patches(part, images)
-        mark_generated(part, seen)
-    return {
-        "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
-        "notes": [_numbering(layers), *authorship(parts)], "caution": CAUTION, "alignment": None,
-        "highlight": None, "parts": parts, "images": images,
-    }  # fmt: skip
-
-
-def layers_of(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
-    """The watched layers of one part, in order."""
-    return [(key, seen[key]) for key in seen.names if key.part == part]
-
-
-def _is_short(layer: LayerObservation) -> bool:
-    few = max(layer.queries, layer.keys) <= MOST_TOKENS
-    return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
-
-
-def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
-    weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
-    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
-    others["all"] = weights_lhqk.mean(axis=(0, 1))
-    if has_rollout(layers):
-        others["rollout"] = rolled_out(weights_lhqk.mean(axis=1))
-    return Tables(weights_lhqk, others)
-
-
-def has_rollout(layers: list[tuple[LayerKey, LayerObservation]]) -> bool:
-    """Whether the layers read what the ones before them wrote: queries and keys are one text."""
-    key, first = layers[0]
-    return key.part != "cross" and first.queries == first.keys
-
-
-def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
-    first = layers[0][1]
-    return {
-        "name": part,
-        "title": part,
-        "about": TITLES.get(part, ""),
-        "layers": len(layers),
-        "heads": first.leading[-1],
-        "causal": False,
-        "steps": False,
-        "query": _side(first.query_text),
-        "key": _side(first.key_text),
-        **labels_of(layers),
-        "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
-        "thumbnail": [min(24, first.queries), min(24, first.keys)],
-    }
-
-
-def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
-    """The label of each head's measures, short and in full; None where nothing was measured."""
-    from regard.watcher.measures.head_report import report
-
-    if any(layer.measures is None for _, layer in layers):
-        return {"roles": None, "described_roles": None}
-    heads = layers[0][1].leading[-1]
-    labels = [row.label for row in report(layers).rows]
-    described = [labels[at : at + heads] for at in range(0, len(labels), heads)]
-    roles = [[label.partition(":")[0] for label in row] for row in described]
-    return {"roles": roles, "described_roles": described}
-
-
-def _side(side: TokenizedText | None) -> dict[str, Any]:
-    text = side or TokenizedText((), (), (), ())
-    return {"language": "", "tokens": list(text.tokens), "words": list(text.words),
-            "word_of_token": list(text.word_of_token)}  # fmt: skip
-
-
-def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> str:
-    """A sentence on the layers that were watched, where some were left out."""
-    notes = []
-    for part, entries in layers.items():
-        numbers = [key.layer for key, _ in entries]
-        if numbers != list(range(len(numbers))):
-            listed = ", ".join(map(str, numbers))
-            notes.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
-    return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
-
-
-def _text(words: list[str]) -> str:
-    return " ".join(words)

@@ -16,8 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from regard.view.page.access import new_token
-from regard.view.page.guard import RefusedError, json_fields
+from regard.view.page.access import RefusedError, json_fields, new_token
 from regard.view.page.readings import Readings
 
 T = TypeVar("T")

@@ -1,19 +1,25 @@
-"""Notebook output: the page of a result in a sandboxed frame, one for each cell."""
+"""Notebook output: the page of a result in a sandboxed frame, or as a widget."""
 
 from __future__ import annotations
 
 import base64
+import importlib.util
 import zlib
+from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import NotAskedError, RegardError
+from regard.errors import ArgumentError, BackendError, NotAskedError, RegardError
 
 if TYPE_CHECKING:
-    from regard.view.page.blobs import Blobs
-    from regard.view.page.map_source import MapSource
+    from regard.view.page.embed import Blobs
+    from regard.view.page.maps import MapSource
+
 
 HEIGHT = 680  # of a frame until its page has said how high it is
+
 # Runs in notebooks that are trusted; a frame tells its own height alone (web/lib/host_frame.js).
 RESIZE = """<script>
 window.regardHeights ||= addEventListener("message", ({ source, data }) => {
@@ -22,7 +28,9 @@ window.regardHeights ||= addEventListener("message", ({ source, data }) => {
     if (frame.contentWindow === source) frame.style.height = `${Math.min(4000, data.height)}px`;
 }) || true;
 </script>"""
+
 LARGEST = 2_000_000  # characters of one cell's output
+
 MOST_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
 
 
@@ -66,8 +74,8 @@ def _shown(thing: Any, title: str) -> str:
 
 def _page(thing: Any) -> str:
     """The offline page, with less in it than a file of its own would hold."""
-    from regard.view.page.blobs import Blobs
-    from regard.view.page.offline import address, page_with
+    from regard.view.page.embed import Blobs
+    from regard.view.page.single_file import address, page_with
 
     blobs = Blobs()
     data = _embedded(thing, blobs)
@@ -78,8 +86,8 @@ def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
     from regard.engine.observation import Observation
     from regard.transformer.reading import Reading
     from regard.view.page.embed import CELL, embed_map, embed_weights
-    from regard.view.page.map_source import source_of_observation, source_of_watched
-    from regard.view.page.offline import embed
+    from regard.view.page.maps import source_of_observation, source_of_watched
+    from regard.view.page.single_file import embed
     from regard.watcher.seen import Seen
 
     if isinstance(thing, Reading):
@@ -119,3 +127,61 @@ def _compressed(html: str) -> str:
     content = compressor.compress(html.encode()) + compressor.flush()
     template = web_files()["notebook.html"]
     return template.format_map({"compressed": base64.b64encode(content).decode()})
+
+
+def widget(thing: Any) -> Any:
+    """An anywidget of the page of a thing; ``selection`` is what is chosen in it.
+
+    ``selection`` has part, show, layer and head, and the positions of the chosen queries and keys.
+    """
+    if importlib.util.find_spec("anywidget") is None:
+        raise BackendError(
+            "a widget needs anywidget, and it is not installed: pip install '.[notebook]'. Without "
+            "it the result shows the same page, and nothing comes back to Python."
+        )
+    page = framed_content(thing)
+    if len(page) > LARGEST:
+        raise ArgumentError(
+            f"a widget needs a page of at most {LARGEST:,} characters, but this one has "
+            f"{len(page):,}: save it with .picture or as .html, or watch fewer layers."
+        )
+    return _widget_class()(page=page, title=f"{type(thing).__name__} of regard", height=HEIGHT)
+
+
+@cache
+def _widget_class() -> Any:
+    import anywidget
+    import traitlets
+
+    script = (files("regard.view") / "web" / "widget.mjs").read_text(encoding="utf-8")
+
+    class PageWidget(anywidget.AnyWidget):  # type: ignore[misc]
+        """A page in a shut frame; ``observe`` its ``selection`` as any trait."""
+
+        _esm = script
+        page = traitlets.Unicode().tag(sync=True)
+        title = traitlets.Unicode().tag(sync=True)
+        height = traitlets.Int(HEIGHT).tag(sync=True)
+        selection = traitlets.Dict().tag(sync=True)
+
+    return PageWidget
+
+
+@dataclass(frozen=True)
+class HtmlOutput:
+    """HTML that marimo puts into the cell itself; one with scripts it shuts in a low frame."""
+
+    html: str
+
+    def _mime_(self) -> tuple[str, str]:
+        return "text/html", self.html
+
+
+def in_marimo(thing: Any) -> Any:
+    """The widget where anywidget is installed and the page is not too large, else the frame."""
+    if importlib.util.find_spec("anywidget") is not None:
+        try:
+            return widget(thing)
+        except RegardError:  # no page of it, or a large one: what the frame shows instead
+            pass
+    return HtmlOutput(in_notebook(thing).replace(RESIZE, ""))

@@ -1,28 +1,136 @@
-"""Readings of sentences for the page: the model loaded once, recent readings cached by size."""
+"""Readings of sentences for the page: computed once, cached by size, changed on request."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.errors import ArgumentError
+from regard.experiments.experiment import Experiment
+from regard.experiments.experiment import CAUTION as EXPERIMENT_CAUTION
+from regard.heads.links import CAUTION
+from regard.text.words import TokenizedText
 from regard.transformer.model import Transformer
 from regard.transformer.reader import read, reading_of, shipped_model
 from regard.transformer.reading import Reading
+from regard.transformer.roles import PARTS, Role
 from regard.transformer.translation import Translation, source_tokens
+from regard.view.page.maps import THUMBNAIL
 
 if TYPE_CHECKING:
     from regard.experiments.experiment import Experiment
 
+
+MOST_CHANGES = 8
+
+Build = Callable[[Reading | Experiment, Mapping[str, Any]], Experiment]
+
+
+def _cover(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
+    return reading.knock_out(integer_field(fields, "word"))
+
+
+def _off(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
+    return reading.ablate(
+        integer_field(fields, "layer"), integer_field(fields, "head"), _part_field(fields)
+    )
+
+
+def _redirect(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
+    word, to, layer, head = (integer_field(fields, x) for x in ("word", "to", "layer", "head"))
+    return reading.redirect(word, to, layer, head, _part_field(fields))
+
+
+BUILDERS: dict[str, Build] = {"knock_out": _cover, "ablate": _off, "redirect": _redirect}
+
+
+def experiment_of(reading: Reading, changes: object) -> Experiment:
+    """The experiment that a list of changes describes.
+
+    Parameters
+    ----------
+    reading : Reading
+        The sentence as it is.
+    changes : list of dict
+        ``change`` is 'knock_out' (``word``), 'ablate' (``part``, ``layer``, ``head``) or 'redirect'
+        (``word``, ``to``, ``part``, ``layer``, ``head``); words by number.
+    """
+    experiment: Reading | Experiment = reading
+    for change in checked_changes(changes):
+        experiment = BUILDERS[change["change"]](experiment, change)
+    if not isinstance(experiment, Experiment):
+        raise ArgumentError("an experiment needs at least one change, but none is given.")
+    return experiment
+
+
+def checked_changes(changes: object) -> Sequence[Mapping[str, Any]]:
+    """The changes of a request, each of a known kind."""
+    if not isinstance(changes, list) or len(changes) > MOST_CHANGES:
+        raise ArgumentError(
+            f"changes needs a list of at most {MOST_CHANGES} changes, but it is {_short(changes)}."
+        )
+    for change in changes:
+        if not isinstance(change, dict) or change.get("change") not in BUILDERS:
+            raise ArgumentError(
+                f"a change needs to be one of {', '.join(BUILDERS)}, but it is {_short(change)}."
+            )
+    return changes
+
+
+def outcome_of(experiment: Experiment) -> dict[str, Any]:
+    """What changed, both translations with the words that differ, and the odds where they part."""
+    return {
+        "changed": list(experiment.changed),
+        "same": experiment.same,
+        "before": {
+            "translation": experiment.before.translation,
+            "words": list(experiment.before.translation_words),
+            "differing": list(experiment.differing[0]),
+        },
+        "after": {
+            "translation": experiment.after.translation,
+            "words": list(experiment.after.translation_words),
+            "differing": list(experiment.differing[1]),
+        },
+        "prefix": list(experiment.parting.prefix),
+        "candidates": [vars(x) for x in experiment.parting.candidates],
+        "caution": EXPERIMENT_CAUTION,
+    }
+
+
+def integer_field(fields: Mapping[str, Any], name: str) -> int:
+    """A number of a request, checked to be one."""
+    number = fields.get(name)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise ArgumentError(f"{name} needs a whole number from 0, but it is {_short(number)}.")
+    return number
+
+
+def _part_field(fields: Mapping[str, Any]) -> str:
+    part = fields.get("part", "encoder")
+    if not isinstance(part, str):
+        raise ArgumentError(f"part needs to be text, but it is {_short(part)}.")
+    return part
+
+
+def _short(thing: object) -> str:
+    text = repr(thing)
+    return text if len(text) <= 60 else f"{text[:60]} ..."
+
+
 MOST_BYTES = 480_000_000  # of all cached readings
+
 MOST_EXPERIMENTS = 4  # cached: the page shows one or two at a time
+
 LEAVES = frozenset([str, bytes, int, float, bool, complex, type(None)])  # they refer to nothing
+
 Key = tuple[str, bool]
 
 
@@ -74,7 +182,6 @@ class Readings:
 
     def experiment(self, sentence: str, changes: Any, on_step: Callable[[], None]) -> Experiment:
         """The experiment of a sentence and a list of changes (page_changes.py)."""
-        from regard.view.page.page_changes import experiment_of
 
         key = (sentence, json.dumps(changes, sort_keys=True))
         with self._lock:
@@ -152,3 +259,83 @@ def _referred(thing: Any) -> list[Any]:
         return [*thing.keys(), *thing.values()]
     slots = [getattr(thing, name, None) for name in getattr(type(thing), "__slots__", ())]
     return [*slots, *getattr(thing, "__dict__", {}).values()]
+
+
+TITLES = {
+    "encoder": ("encoder", "English looks at English"),
+    "decoder": ("decoder", "French looks at the French before it"),
+    "cross": ("cross", "French looks at English"),
+}
+
+
+def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
+    """A reading as the page takes it (the shape is written down in web/lib/api.js)."""
+    parts = ("encoder",) if quick else PARTS
+    return {
+        "sentence": reading.sentence,
+        "translation": reading.translation,
+        "quick": quick,
+        "parts": [_part(reading, part) for part in parts],
+        "alignment": None if quick else _alignment(reading),
+        "highlight": reading.highlight().to_dict(),
+        "notes": list(reading.notes),
+        "caution": CAUTION,
+    }  # fmt: skip
+
+
+def _part(reading: Reading, part: str) -> dict[str, Any]:
+    queries, keys = reading.texts(part)
+    sizes, roles = reading.model.config, reading.model.roles.of(part)
+    title, about = TITLES[part]
+    language = {id(reading.source): "English", id(reading.target): "French"}
+    return {
+        "name": part,
+        "title": title,
+        "about": about,
+        "layers": sizes.layers,
+        "heads": sizes.heads,
+        "causal": part == "decoder",
+        "query": _side(queries, language[id(queries)]),
+        "key": _side(keys, language[id(keys)]),
+        **_roles(roles, sizes.layers, sizes.heads),
+        "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
+        "thumbnail": [
+            min(THUMBNAIL, len(queries.tokens)),
+            min(THUMBNAIL, len(keys.tokens)),
+        ],
+        "steps": True,
+    }
+
+
+def _side(side: TokenizedText, language: str) -> dict[str, Any]:
+    return {
+        "language": language,
+        "tokens": list(side.tokens),
+        "words": list(side.words),
+        "word_of_token": list(side.word_of_token),
+    }
+
+
+def _roles(roles: Mapping[tuple[int, int], Role], layers: int, heads: int) -> dict[str, Any]:
+    """The name of each head's role, and the name with the measure that it rests on."""
+
+    def table(attribute: str) -> list[list[str]]:
+        return [
+            [getattr(roles.get((layer, head)), attribute, "") for head in range(heads)]
+            for layer in range(layers)
+        ]
+
+    return {"roles": table("name"), "described_roles": table("described")}
+
+
+def _alignment(reading: Reading) -> dict[str, Any]:
+    alignment = reading.alignment
+    return {
+        "words": list(alignment.words),
+        "sources": [
+            [{"key": key, "weight": float(alignment.weights_qk[row, key])}
+             for key in alignment.sources_of(row)]
+            for row in range(len(alignment.words))
+        ],
+        "heads": [list(head) for head in alignment.heads],
+    }  # fmt: skip

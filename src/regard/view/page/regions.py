@@ -14,7 +14,7 @@ from regard.engine.observation import Observation
 from regard.engine.tiles.plan import blocks
 from regard.errors import ArgumentError
 from regard.typing import Array
-from regard.view.page.map_source import HeadIndex, can_subsample, subsampled
+from regard.view.page.maps import HeadIndex, can_subsample, subsampled
 
 Edges = NDArray[Any]
 

@@ -1,8 +1,8 @@
-"""Watched runs for the Read view: .regard files whose text is read head by head."""
+"""Watched runs for the Read view: words, images, generated text, and weights of any head."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,235 @@ from typing import Any
 import numpy as np
 
 from regard.engine.files import check_header, mapped_arrays, unread
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, NotAskedError, count
+from regard.heads.links import CAUTION
+from regard.text.words import TokenizedText
 from regard.transformer.combine import rolled_out
 from regard.typing import Array
-from regard.view.page.embed import MOST_TOKENS, has_rollout, is_readable, layers_of, watched_reading
-from regard.view.page.map_source import bounded_integer
-from regard.view.page.thumbnails import THUMBNAIL, small
+from regard.view.page.embed import Blobs, Tables, embed_map, embed_tables
+from regard.view.page.maps import (
+    THUMBNAIL,
+    bounded_integer,
+    labels_of,
+    small,
+    source_of_watched,
+)
+from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.files.watched_file import FORMAT, VERSION, StoredLayers
+from regard.watcher.layer import LayerObservation
+from regard.watcher.media.image_grids import ImageGrid
+from regard.watcher.media.seen_media import FramedPicture
 from regard.watcher.seen import Seen
+
+
+def mark_generated(part: dict[str, Any], seen: Seen) -> None:
+    """Set ``generated`` of both sides of a part: its first token and word; None without any."""
+    name, query, key = part["name"], part["query"], part["key"]
+    # Queries after a cache that was filled before the run do not begin where the text does.
+    is_text = name == "cross" or len(query["tokens"]) == len(key["tokens"])
+    query["generated"] = first_generated(query, seen.prompt_tokens(name)) if is_text else None
+    keys = "encoder" if name == "cross" else name
+    given = seen.prompt_tokens(keys) if keys in seen.parts else None
+    key["generated"] = first_generated(key, given)
+
+
+def first_generated(side: Mapping[str, Any], given: int | None) -> dict[str, int] | None:
+    """The first token and the first word that the model generated; None where there is none.
+
+    A word that the prompt began is the prompt's.
+
+    >>> first_generated({"word_of_token": [0, 1, 1, 2]}, 2)
+    {'token': 2, 'word': 2}
+    """
+    words = side["word_of_token"]
+    if given is None or not 0 < given < len(words):
+        return None
+    began = words[given - 1] == words[given]
+    return {"token": given, "word": words[given] + began}
+
+
+def authorship(parts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence on what was given and what was generated, where anything was."""
+    for part in parts:
+        side = part["query"]
+        if side["generated"]:
+            given = side["generated"]["token"]
+            return [
+                f"The model generated {count(len(side['tokens']) - given, 'token')}, in italics; "
+                f"it was given {count(given, 'token')} before them."
+            ]
+    return []
+
+
+CELL = 24  # pixels of a patch where there is no picture
+
+
+def page_images(seen: Seen) -> list[dict[str, Any]]:
+    """Every image (web/types.d.ts: PageImage); none where the run has no image or no grid."""
+    grids = {part: _grids_of(seen, part) for part in seen.parts}
+    numbers = sorted({grid.image for own in grids.values() for grid in own})
+    pictures = seen._pictures or seen._source.pictures
+    return [
+        _image(seen, {part: _numbered(own, number) for part, own in grids.items()},
+               pictures[number] if number < len(pictures) else None)
+        for number in numbers
+    ]  # fmt: skip
+
+
+def parts_by_images(seen: Seen) -> list[str]:
+    """The parts of a run; those whose text has images in it come first."""
+    return sorted(
+        seen.parts, key=lambda part: not any("text" in x.others for x in _grids_of(seen, part))
+    )
+
+
+def name_patches(part: dict[str, Any], images: list[dict[str, Any]]) -> None:
+    """Name the tokens of images in a part by their rows and columns, on both sides of a text."""
+    sides = [part["key"]]
+    if len(part["query"]["tokens"]) == len(part["key"]["tokens"]):
+        sides.append(part["query"])
+    for number, image in enumerate(images):
+        grid = image["parts"].get(part["name"])
+        for token, cell in enumerate(grid["cells"] if grid else ()):
+            if cell >= 0:
+                row, column = divmod(cell, grid["columns"])
+                name = f"patch {row},{column}" + (f" of {number}" if len(images) > 1 else "")
+                for side in sides:
+                    side["tokens"][token] = name
+                    side["words"][side["word_of_token"][token]] = name
+
+
+def _grids_of(seen: Seen, part: str) -> tuple[ImageGrid, ...]:
+    key = next(key for key in seen.names if key.part == part)
+    try:
+        return seen._source.image_grids(key, seen._sentence or 0)
+    except (NotAskedError, ArgumentError):  # no image, or none whose grid is known
+        return ()
+
+
+def _numbered(grids: tuple[ImageGrid, ...], number: int) -> ImageGrid | None:
+    return next((grid for grid in grids if grid.image == number and len(grid.cells) == 1), None)
+
+
+def _image(
+    seen: Seen, grids: dict[str, ImageGrid | None], framed: FramedPicture | None
+) -> dict[str, Any]:
+    known = {part: grid for part, grid in grids.items() if grid is not None}
+    parts = {
+        part: {"rows": grid.rows, "columns": grid.columns, "cells": grid.cells[0].tolist()}
+        for part, grid in known.items()
+    }
+    first = next(iter(known.values()))
+    if framed is None:
+        size = {"width": CELL * first.columns, "height": CELL * first.rows}
+        return {"picture": "", **size, "area": [0, 0, 1, 1], "parts": parts}
+    area, _ = framed.area_on(first.size, seen._source.processor)
+    small = framed.picture.small()
+    return {"picture": small.uri, "width": small.width, "height": small.height,
+            "area": list(area), "parts": parts}  # fmt: skip
+
+
+MOST_TOKENS = 1024
+
+
+TITLES = {
+    "encoder": "the input looks at itself",
+    "decoder": "the text looks at what came before it",
+    "cross": "the output looks at the input",
+}
+
+
+def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
+    """The Read view where all weights of one text can be had, and the Map view in any case."""
+    if not is_readable(seen):
+        return embed_map(source_of_watched(seen), blobs)
+    tables = {part: _watched_tables(layers_of(seen, part)) for part in seen.parts}
+    return embed_tables(watched_reading(seen), tables, blobs)
+
+
+def is_readable(seen: Seen) -> bool:
+    """Whether this is one text, short enough to be read, with every weight at hand."""
+    if seen.sentences > 1 and seen._sentence is None:
+        return False
+    return all(_is_short(layer) for part in seen.parts for _, layer in layers_of(seen, part))
+
+
+def watched_reading(seen: Seen) -> dict[str, Any]:
+    """A watched text in the shape of a reading (web/lib/api.js)."""
+    layers = {part: layers_of(seen, part) for part in parts_by_images(seen)}
+    parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
+    for part in parts:
+        name_patches(part, images)
+        mark_generated(part, seen)
+    return {
+        "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
+        "notes": [_numbering(layers), *authorship(parts)], "caution": CAUTION, "alignment": None,
+        "highlight": None, "parts": parts, "images": images,
+    }  # fmt: skip
+
+
+def layers_of(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
+    """The watched layers of one part, in order."""
+    return [(key, seen[key]) for key in seen.names if key.part == part]
+
+
+def _is_short(layer: LayerObservation) -> bool:
+    few = max(layer.queries, layer.keys) <= MOST_TOKENS
+    return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
+
+
+def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
+    weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
+    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
+    others["all"] = weights_lhqk.mean(axis=(0, 1))
+    if has_rollout(layers):
+        others["rollout"] = rolled_out(weights_lhqk.mean(axis=1))
+    return Tables(weights_lhqk, others)
+
+
+def has_rollout(layers: list[tuple[LayerKey, LayerObservation]]) -> bool:
+    """Whether the layers read what the ones before them wrote: queries and keys are one text."""
+    key, first = layers[0]
+    return key.part != "cross" and first.queries == first.keys
+
+
+def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
+    first = layers[0][1]
+    return {
+        "name": part,
+        "title": part,
+        "about": TITLES.get(part, ""),
+        "layers": len(layers),
+        "heads": first.leading[-1],
+        "causal": False,
+        "steps": False,
+        "query": _side(first.query_text),
+        "key": _side(first.key_text),
+        **labels_of(layers),
+        "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
+        "thumbnail": [min(24, first.queries), min(24, first.keys)],
+    }
+
+
+def _side(side: TokenizedText | None) -> dict[str, Any]:
+    text = side or TokenizedText((), (), (), ())
+    return {"language": "", "tokens": list(text.tokens), "words": list(text.words),
+            "word_of_token": list(text.word_of_token)}  # fmt: skip
+
+
+def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> str:
+    """A sentence on the layers that were watched, where some were left out."""
+    notes = []
+    for part, entries in layers.items():
+        numbers = [key.layer for key, _ in entries]
+        if numbers != list(range(len(numbers))):
+            listed = ", ".join(map(str, numbers))
+            notes.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
+    return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
+
+
+def _text(words: list[str]) -> str:
+    return " ".join(words)
 
 
 class Run:

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from regard.textbook.examples.story import Example
 from regard.textbook.steps import Steps
-from regard.view.terminal.examples_text import draw_example
-from regard.view.terminal.steps_text import draw_steps
+from regard.view.terminal.steps import draw_example, draw_steps
 from regard.view.terminal.style import NARROWEST, printable
 
 

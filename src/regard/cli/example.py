@@ -1,0 +1,42 @@
+"""regard example: published examples reproduced and put right."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from regard.cli.io import show, show_json
+from regard.textbook.examples import EXAMPLES, run_example
+
+
+def example(
+    name: Annotated[
+        str, typer.Argument(help="robots, good, cat or all; lists them by default.")
+    ] = "",
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
+) -> None:
+    """Three published examples: what they print, what is true, where they differ."""
+    if not name:
+        _list(json)
+        return
+    names = list(EXAMPLES) if name == "all" else [name]
+    examples = [run_example(each) for each in names]
+    if json:
+        plain = [each.to_dict() for each in examples]
+        show_json(plain if name == "all" else plain[0])
+        return
+    show(examples)
+
+
+def _list(json: bool) -> None:
+    examples = [run_example(name) for name in EXAMPLES]
+    if json:
+        show_json([{"name": e.name, "sentence": e.sentence, "title": e.title} for e in examples])
+        return
+    from regard.view.terminal.render import Sections
+
+    about = {e.name: f"{e.sentence!r}, from {e.title!r}" for e in examples}
+    show(Sections({"examples": {**about, "all": "one after the other"}}))
+    show("Run one: regard example robots")

@@ -1,0 +1,102 @@
+"""Read: a sentence in; words, parts, roles and links out, and weights as numbers on demand."""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from regard.errors import ArgumentError
+from regard.transformer.reading import Reading
+from regard.typing import Array
+from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.maps import THUMBNAIL, bounded_integer, small
+from regard.view.page.readings import as_page
+from regard.view.page.runs import Run, open_run
+
+
+def routes(context: Context) -> list[Route]:
+    """read, weights, thumbnails."""
+
+    def reading_of(fields: Fields, stop: Stop) -> Reading:
+        sentence, quick = fields.get("sentence"), fields.get("quick") is True
+        if not isinstance(sentence, str):
+            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
+        if fields.get("changes"):
+            return context.readings.experiment(sentence, fields["changes"], stop.check).after
+        return context.readings.of(sentence, stop.check, quick=quick)
+
+    @lru_cache(maxsize=4)
+    def opened(index: int) -> Run:
+        return open_run(context.files[index])
+
+    def run_of(fields: Fields) -> Run | None:
+        if fields.get("file") is None:
+            return None
+        return opened(bounded_integer("file", fields["file"], 0, len(context.files) - 1))
+
+    def read(fields: Fields, stop: Stop) -> Response:
+        if run := run_of(fields):
+            return JSONResponse(run.reading | {"file": fields["file"]})
+        quick = fields.get("quick") is True
+        reading = reading_of(fields, stop)
+        page = as_page(reading, quick=quick)
+        return JSONResponse(page | {"first": first_table(reading, page, fields)} if quick else page)
+
+    def weights(fields: Fields, stop: Stop) -> Response:
+        if run := run_of(fields):
+            return numbers(run.weights(fields))
+        return numbers(table(reading_of(fields, stop), fields))
+
+    def thumbnails(fields: Fields, stop: Stop) -> Response:
+        if run := run_of(fields):
+            return numbers(run.thumbnails(fields))
+        weights_lhqk = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
+        return numbers(small(weights_lhqk, THUMBNAIL))
+
+    return [
+        context.post("/api/read", read),
+        context.post("/api/weights", weights),
+        context.post("/api/thumbnails", thumbnails),
+    ]
+
+
+def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """The table that the page draws first, the highlight's unless it asks for another head.
+
+    It comes with the reading: a second request would take as long as the drawing.
+    """
+    config = reading.model.config
+    at = page["highlight"]
+    requested = fields.get("at")
+    if isinstance(requested, dict) and all(
+        type(requested.get(x)) is int and 0 <= requested[x] < most
+        for x, most in (("layer", config.layers), ("head", config.heads))
+    ):
+        at = requested
+    weights_qk = reading.weights("encoder", layer=at["layer"], head=at["head"], by="tokens")
+    content = np.ascontiguousarray(weights_qk, "<f4").tobytes()
+    return {"part": "encoder", "layer": at["layer"], "head": at["head"],
+            "rows": weights_qk.shape[0], "columns": weights_qk.shape[1],
+            "weights": base64.b64encode(content).decode()}  # fmt: skip
+
+
+def table(reading: Reading, fields: Fields) -> Array:
+    """weights_qk between tokens: of one head, the average of a layer or of all, or rolled out."""
+    part, show = str(fields.get("part")), fields.get("show", "head")
+    layer, head = fields.get("layer"), fields.get("head")
+    if show == "rollout":
+        return reading.rollout(part).tokens_qk
+    if show == "all":
+        return reading.average(part).tokens_qk
+    if not isinstance(layer, int):
+        raise ArgumentError(f"layer needs a whole number from 0, but it is {layer!r}.")
+    if show == "layer":
+        return reading.average(part, layer).tokens_qk
+    if not isinstance(head, int):
+        raise ArgumentError(f"head needs a whole number from 0, but it is {head!r}.")
+    return reading.weights(part, layer=layer, head=head, by="tokens")
